@@ -223,15 +223,17 @@ def prove(
     largest: int = 32,
     method: Literal["cbmc", "enumeration"] | None = None,
     unbounded: bool = False,
+    junit: PathLike | None = None,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Proof:
     """Prove what holds after any few calls of the heap that is generated; see `heapwright.assure.proof.prove.prove`.
 
     `arena` and `largest` are bytes: of the arena (None: the heap's own data and 96 more) and of the largest request.
     `method` is "cbmc", "enumeration", which needs a C compiler with AddressSanitizer, or None: the latter for bins and
-    buddies. `unbounded` proves the contracts of one fixed pool instead, for any number of calls, by Frama-C. `progress`
-    is told the name of each harness. Raises HeapwrightError without the tool, with how
-    to get it, and for a heap that is no recipe or moves its objects.
+    buddies. `unbounded` proves the contracts of one fixed pool instead, for any number of calls, by Frama-C. `junit` is
+    a file to write for build servers. `progress` is told the name of each harness.
+
+    Raises HeapwrightError without the tool, with how to get it, and for a heap that is no recipe or moves its objects.
     """
     from heapwright.assure.proof.prove import prove as run
     from heapwright.assure.proof.prove import prove_unbounded
@@ -239,8 +241,15 @@ def prove(
     recipe, label = recipe_of(heap), label_of(heap)
     if unbounded:
         progress("unbounded")
-        return prove_unbounded(recipe, label)
-    return run(recipe, label, calls=calls, arena=arena, largest=largest, method=method, progress=progress)
+        proof = prove_unbounded(recipe, label)
+    else:
+        proof = run(recipe, label, calls=calls, arena=arena, largest=largest, method=method, progress=progress)
+    if junit is not None:
+        from heapwright.files.writing import write_text
+        from heapwright.report.gate_files import junit_of_proof
+
+        write_text(Path(junit), junit_of_proof(proof))
+    return proof
 
 
 @one_line

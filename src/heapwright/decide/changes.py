@@ -353,14 +353,14 @@ def _moved(new: Study, old_pick: Candidate | None, pick: Picked | None, band: Ba
         return "unknown"
     if old_pick.id == pick.id:
         return "same"
-    if old_pick.metrics["failed"] or new.robustness().why_not(old_pick.id):
+    if old_pick.metrics["failed"]:
         return "change"
     band = band or pick.band
     apart = band.most / band.least if band else 1.0
     reserve = _reserve(new, old_pick.id, pick.id)
     if reserve is None or pick.reserve_bytes is None:
         return "unknown"
-    if reserve > max(apart, ALIKE) * pick.reserve_bytes:
+    if new.robustness().why_not(old_pick.id) or reserve > max(apart, ALIKE) * pick.reserve_bytes:
         return "change"
     for key in new.objectives:
         own, other = float(pick.metrics[key] or 0), float(old_pick.metrics[key] or 0)
