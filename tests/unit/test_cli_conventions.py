@@ -172,3 +172,10 @@ def test_the_documented_options_are_the_real_ones(name: str) -> None:
     used = {flag for words in commands for flag in flags(re.split(r" [|>] | -- ", words)[0])}
     assert used <= real
     assert {flag for flag in flags(text) if f"| `{flag}" in text} <= real
+
+
+@pytest.mark.parametrize(("word", "told"), [("exlpore", "did you mean explore"), ("xyz", "valid: record, import, ")])
+def test_a_command_that_there_is_not_is_told_with_what_is_near(word: str, told: str) -> None:
+    done = CliRunner().invoke(command_line, [word, "a.parquet"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"'{word}' is no command; {told}" in done.stderr

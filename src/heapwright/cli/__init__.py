@@ -12,7 +12,7 @@ import click
 
 from heapwright.cli.group import Group
 from heapwright.cli.output import note
-from heapwright.files.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError, did_you_mean
 from heapwright.files.tools import kill_tools
 from heapwright.files.version import __version__
 
@@ -55,6 +55,14 @@ class _Commands(Group):
         module = importlib.import_module("heapwright.cli." + ("import_" if name == "import" else name))
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = did_you_mean(args[0].lower(), COMMANDS)
+            raise click.UsageError(f"{args[0]!r} is no command; {near}", ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
