@@ -116,6 +116,22 @@ def test_the_action_runs_the_check_and_fails_with_it(run: Run, tmp_path: Path) -
         assert (tmp_path / "heapwright.sarif").is_file() and (tmp_path / "heapwright.xml").is_file()
 
 
+def test_the_action_tells_of_a_study(run: Run, tmp_path: Path) -> None:
+    (step,) = (one for one in steps("action.yml")["runs"]["steps"] if "heapwright report" in one.get("run", ""))
+    assert step["if"] == "inputs.study != ''" and set(step["env"]) == {"STUDY", "BASELINE"}
+    (tmp_path / "space.toml").write_text('include_zoo = false\n[[pool]]\nkind = "general"\nfit = ["first", "best"]\n')
+    for name in ("old", "app"):
+        words = ["explore", f"{name}.parquet", "--space", "space.toml", "-o", f"{name}.duckdb"]
+        subprocess.run([HEAPWRIGHT, *words], cwd=tmp_path, capture_output=True, check=True)
+    for baseline, told in (("", "### Heap: reserve "), ("old.duckdb", "bytes, before ")):
+        given = {"STUDY": "app.duckdb", "BASELINE": baseline, "GITHUB_STEP_SUMMARY": "summary.md"}
+        done = in_shell(step["run"], tmp_path, given)
+        assert done.returncode == 0, done.stderr
+        summary = (tmp_path / "summary.md").read_text()
+        assert told in summary and "![" not in summary
+        assert "![" in (tmp_path / "heapwright.md").read_text() and (tmp_path / "heapwright.svg").is_file()
+
+
 def test_the_job_for_gitlab_runs_the_check(run: Run, tmp_path: Path) -> None:
     job = steps("gitlab.yml")[".heapwright-check"]
     (script,) = job["script"]
@@ -129,5 +145,10 @@ def in_shell(script: str, folder: Path, given: dict[str, str]) -> subprocess.Com
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, **given, "PATH": path}
     return subprocess.run(
-        [bash, "-e", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        [bash, "-e", "-o", "pipefail", "-c", script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )

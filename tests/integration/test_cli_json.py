@@ -84,11 +84,13 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "generate tlsf -o heap": (False, ["files"]),
     "hooks freertos -o trace": (False, ["files"]),
     "platforms": (True, ["name", "title", "align", "lock", "writes"]),
+    "study diff s.duckdb s.duckdb --seeds 0": (False, ["before", "after", "same_traces", "reserve", "picks", "causes"]),
     "study sql s.duckdb SELECT/**/42/**/AS/**/found": (True, ["found"]),
     "study export s.duckdb -o results.csv": (False, ["path", "rows"]),
     "measure kingsley a.parquet": (True, ["heap", "trace", "cpu", "compiler", "backend", "code_bytes", "calls"]),
     "measure s.duckdb --front": (True, ["heap", "trace", "cpu", "compiler", "backend", "code_bytes", "calls"]),
     "report a.parquet -o a.html --no-plots": (False, ["page", "plots"]),
+    "report s.duckdb --format github": (False, ["markdown", "files"]),
 }
 
 JSON_AT = {"study": 1, "trace": 1, "workload": 1}

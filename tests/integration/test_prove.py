@@ -6,6 +6,7 @@ import json
 from functools import cache
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -16,6 +17,7 @@ import heapwright as hw
 from heapwright.assure.proof.prove import METHODS, check_files, harness_text, programs_of
 from heapwright.cli import heapwright
 from heapwright.generate.emit import generated_files
+from heapwright.recipes.recipe import Recipe
 
 FIRST_FIT = "first-fit-fast-free"
 AT_TWO, AT_THREE = (2, 64, 20), (3, 80, 24)
@@ -112,6 +114,22 @@ def test_a_fault_is_found_and_told_as_calls(
     found = check_files(files, tmp_path, name, method, "", 5)
     assert found.failures
     assert any("malloc" in call for calls in found.failures.values() for call in calls)
+
+
+def test_as_a_gate_a_fault_is_one_line_and_its_own_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["prove", FIRST_FIT, "--calls", "2", "--largest", "8", "--method", "enumeration", "--check"]
+    right, wrong, _ = FAULTS["capacity a word too large"]
+
+    def faulty(recipe: Recipe) -> dict[str, str]:
+        files = generated_files(recipe)
+        return {**files, "app_heap.c": files["app_heap.c"].replace(right, wrong)}
+
+    monkeypatch.setattr("heapwright.assure.proof.prove.generated_files", faulty)
+    shut = CliRunner().invoke(heapwright, [*words, "--junit", str(tmp_path / "proof.xml")])
+    assert (shut.exit_code, shut.stderr) == (3, "")
+    assert shut.stdout.startswith(f"FAIL {FIRST_FIT} ") and "malloc" in shut.stdout and shut.stdout.count("\n") == 1
+    failures = list(ElementTree.parse(tmp_path / "proof.xml").getroot().iter("failure"))
+    assert failures and "malloc" in str(failures[0].text)
 
 
 def test_a_call_that_never_ends_is_found(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ COMMANDS = (
     ["replay", str(TRACE), str(BROKER), "--heap", "lwip-mem", "--heap", "lib:glibc"],
     ["pareto", "s.duckdb", "--objectives", "footprint_bytes,accesses_malloc_p999,fragmentation_with_headers"],
     ["study", "again", "s.duckdb:tlsf"],
+    ["study", "diff", "s.duckdb", "endured.duckdb"],
     ["study", "export", "s.duckdb", "-o", "s.csv"],
     ["generate", "tlsf", "-o", "heap"],
 )

@@ -85,14 +85,14 @@ def test_help_lists_every_objective(name: str) -> None:
 
 def test_a_flag_takes_the_same_in_every_command() -> None:
     """Where a number may begin, and what it is if not given, may differ: it depends on what is counted. A --budget is
-    what may be spent: time of an exploration, bytes of a program.
+    what may be spent: time of an exploration, bytes of a program. Of a --baseline of traces there may be several.
     """
     found: dict[str, set[Any]] = defaultdict(set)
     for command in LEAVES.values():
         for option in options(command):
             for flag in option.opts:
                 found[flag].add((type(option.type), option.is_flag, option.multiple))
-    assert {flag for flag, kinds in found.items() if len(kinds) > 1} == {"--budget"}
+    assert {flag for flag, kinds in found.items() if len(kinds) > 1} == {"--baseline", "--budget"}
 
 
 def test_a_seed_is_0_unless_it_is_given_and_never_negative() -> None:
@@ -172,3 +172,10 @@ def test_the_documented_options_are_the_real_ones(name: str) -> None:
     used = {flag for words in commands for flag in flags(re.split(r" [|>] | -- ", words)[0])}
     assert used <= real
     assert {flag for flag in flags(text) if f"| `{flag}" in text} <= real
+
+
+@pytest.mark.parametrize(("word", "told"), [("exlpore", "did you mean explore"), ("xyz", "valid: record, import, ")])
+def test_a_command_that_there_is_not_is_told_with_what_is_near(word: str, told: str) -> None:
+    done = CliRunner().invoke(command_line, [word, "a.parquet"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"'{word}' is no command; {told}" in done.stderr

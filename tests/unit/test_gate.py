@@ -8,10 +8,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from heapwright.assure.proof.harness import Harness
+from heapwright.assure.proof.prove import Proof
 from heapwright.decide.gate import Checked, Rule, judged
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.units import number_of
-from heapwright.report.gate_files import junit, sarif
+from heapwright.report.gate_files import junit, junit_of_proof, sarif
 
 
 def holder(site: str, size: int, objects: int) -> dict[str, Any]:
@@ -129,3 +131,24 @@ def test_sarif_points_at_who_holds_more() -> None:
     }
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["reserve_bytes"]
     assert json.loads(sarif([now("accesses > 1500")]))["runs"][0]["results"] == []
+
+
+# ---- proofs --------------------------------------------------------------------------------------------------------
+
+
+def proof(**failures: list[str]) -> Proof:
+    held = Harness("calls", "3 mallocs", 40, {}, {}, 100, 1.0)
+    edges = Harness("edges", "sizes", 5, failures, {}, None, 0.5)
+    return Proof("tlsf", 3, 112, 32, "enumeration", "gcc 12", [held, edges])
+
+
+def test_a_proof_is_a_line_and_a_case_a_harness() -> None:
+    assert proof().verdict == "ok tlsf: 45 properties hold after any 3 calls"
+    shut = proof(overlap=["malloc 8 -> #1", "free #1"], bounds=[])
+    assert shut.verdict == "FAIL tlsf edges: overlap (and 1 more): malloc 8 -> #1; free #1"
+    assert ElementTree.fromstring(junit_of_proof(proof())).get("failures") == "0"
+    suite = ElementTree.fromstring(junit_of_proof(shut))
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    assert [case.get("name") for case in suite] == ["calls", "edges"]
+    (failure,) = suite.iter("failure")
+    assert failure.text == "overlap: malloc 8 -> #1; free #1\nbounds: no call"

@@ -121,3 +121,8 @@ def test_what_is_there_and_cannot_be_used_says_so_when_it_is_used(text: str, fol
         with pytest.raises(ForeignHeapError) as put_off:
             ask(None)  # type: ignore[arg-type]
         assert str(put_off.value) == str(strict.value)
+
+
+def test_the_zoo_is_named_in_any_case() -> None:
+    assert parse("TLSF@16") == parse("tlsf@16")
+    assert resolve_recipe("TLSF@16") == resolve_recipe("tlsf@16")

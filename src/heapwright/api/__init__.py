@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from heapwright.api.explorations import (
     Study,
     Suggestion,
+    compare_studies,
     explore,
     explore_with,
     extend_study,
@@ -48,6 +49,7 @@ from heapwright.api.shipping import (
     measure_front,
     platforms,
     prove,
+    pull_request,
     report,
     reproduce,
 )
@@ -137,6 +139,7 @@ __all__ = [
     "attack",
     "births_and_deaths",
     "check",
+    "compare_studies",
     "convert_log",
     "copies",
     "copy_kinds",
@@ -181,6 +184,7 @@ __all__ = [
     "pools",
     "profile",
     "prove",
+    "pull_request",
     "read_recipe",
     "read_trace",
     "recipe_of",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from heapwright.api.explorations import Study
+from heapwright.api.explorations import Study, compare_studies
 from heapwright.api.given import (
     AnyHeap,
     AnyTrace,
@@ -22,8 +22,10 @@ from heapwright.api.given import (
 )
 from heapwright.api.heaps import fit, replay
 from heapwright.api.traces import read_trace
+from heapwright.decide.changes import SEEDS
 from heapwright.decide.study import Study as _Study
 from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.kinds import kind_of
 from heapwright.heaps.heaps import (
     RecipeHeap,
     parse,
@@ -221,15 +223,17 @@ def prove(
     largest: int = 32,
     method: Literal["cbmc", "enumeration"] | None = None,
     unbounded: bool = False,
+    junit: PathLike | None = None,
     progress: Callable[[str], None] = lambda name: None,
 ) -> Proof:
     """Prove what holds after any few calls of the heap that is generated; see `heapwright.assure.proof.prove.prove`.
 
     `arena` and `largest` are bytes: of the arena (None: the heap's own data and 96 more) and of the largest request.
     `method` is "cbmc", "enumeration", which needs a C compiler with AddressSanitizer, or None: the latter for bins and
-    buddies. `unbounded` proves the contracts of one fixed pool instead, for any number of calls, by Frama-C. `progress`
-    is told the name of each harness. Raises HeapwrightError without the tool, with how
-    to get it, and for a heap that is no recipe or moves its objects.
+    buddies. `unbounded` proves the contracts of one fixed pool instead, for any number of calls, by Frama-C. `junit` is
+    a file to write for build servers. `progress` is told the name of each harness.
+
+    Raises HeapwrightError without the tool, with how to get it, and for a heap that is no recipe or moves its objects.
     """
     from heapwright.assure.proof.prove import prove as run
     from heapwright.assure.proof.prove import prove_unbounded
@@ -237,8 +241,15 @@ def prove(
     recipe, label = recipe_of(heap), label_of(heap)
     if unbounded:
         progress("unbounded")
-        return prove_unbounded(recipe, label)
-    return run(recipe, label, calls=calls, arena=arena, largest=largest, method=method, progress=progress)
+        proof = prove_unbounded(recipe, label)
+    else:
+        proof = run(recipe, label, calls=calls, arena=arena, largest=largest, method=method, progress=progress)
+    if junit is not None:
+        from heapwright.files.writing import write_text
+        from heapwright.report.gate_files import junit_of_proof
+
+        write_text(Path(junit), junit_of_proof(proof))
+    return proof
 
 
 @one_line
@@ -467,6 +478,9 @@ def report(
     heaps: str | Sequence[str] = (),
     against: str | None = None,
     plots: PathLike | None = None,
+    baseline: _Study | PathLike | None = None,
+    seeds: int = SEEDS,
+    moved: Sequence[PathLike] = (),
 ) -> list[Path]:
     """Write one HTML page that shows a study or a trace.
 
@@ -476,6 +490,8 @@ def report(
         heaps: names of the heaps that are drawn over time; for a study ids of it, too.
         against: the heap of a study that the reader has today, by id or zoo name.
         plots: a folder for every plot as PNG and SVG; None writes none.
+        baseline: an older study, of which the page then tells what changed; `seeds` and `moved` as of
+            `compare_studies`.
 
     Returns the files written, the page first. Raises HeapwrightError for input or output that cannot be used.
     """
@@ -484,7 +500,39 @@ def report(
     path = source.path if isinstance(source, _Study | Trace) else source
     if path is None:
         raise HeapwrightError("report: the trace came from no file; write it first")
-    return write_report(path, output, listed(heaps) if isinstance(heaps, str) else heaps, plots, against)
+    changes = None
+    if baseline is not None:
+        if kind_of(Path(path)) != "study":
+            raise ParameterError(f"{path}: no study; only a study is compared with another", parameter="baseline")
+        changes = compare_studies(baseline, path, seeds=seeds, moved=moved)
+    return write_report(path, output, listed(heaps) if isinstance(heaps, str) else heaps, plots, against, changes)
+
+
+@one_line
+def pull_request(
+    study: _Study | PathLike,
+    output: PathLike | None = None,
+    *,
+    baseline: _Study | PathLike | None = None,
+    seeds: int = SEEDS,
+    moved: Sequence[PathLike] = (),
+) -> tuple[str, list[Path]]:
+    """Tell what a study says, and what changed since another, as Markdown of at most 40 lines.
+
+    Args:
+        study: it.
+        output: the file to write, with a picture of the same name in .svg beside it; None writes none.
+        baseline, seeds, moved: as for `report`.
+
+    Returns the text and the files written. Raises HeapwrightError for input or output that cannot be used.
+    """
+    from heapwright.report.pull_request import pull_request as write
+
+    paths = [one.path if isinstance(one, _Study) else Path(one) for one in (study, baseline) if one is not None]
+    with ExitStack() as stack:
+        new, *old = [stack.enter_context(_Study.open(path)) for path in paths]
+        target = None if output is None else Path(output)
+        return write(new, target, old[0] if old else None, seeds=seeds, moved=[Path(path) for path in moved])
 
 
 @one_line

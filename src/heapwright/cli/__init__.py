@@ -12,7 +12,7 @@ import click
 
 from heapwright.cli.group import Group
 from heapwright.cli.output import note
-from heapwright.files.errors import HeapwrightError
+from heapwright.files.errors import HeapwrightError, did_you_mean
 from heapwright.files.tools import kill_tools
 from heapwright.files.version import __version__
 
@@ -31,14 +31,14 @@ COMMANDS = {
     "endure": "Try whether a heap lasts: loops at constant live bytes.",
     "suggest": "Say what to ship by what other programs' traces taught, in seconds.",
     "explore": "Try every recipe of a space on traces and keep the results as a study.",
-    "study": "Merge studies, extend one by traces, query or export it, or make its numbers again.",
+    "study": "Merge studies, extend one, tell two apart, query or export one, or make its numbers again.",
     "pareto": "Print the Pareto-optimal recipes of a study.",
     "generate": "Write a heap as C for firmware.",
     "platforms": "List what a heap can be generated for, or print the page of one.",
     "prove": "Prove what holds after any few calls of a generated heap.",
     "attack": "Commit faults on a heap, and count which it notices, and when.",
     "measure": "Measure a heap on a target processor: instructions, accesses, code bytes.",
-    "report": "Write one HTML page that shows a study or a trace.",
+    "report": "Write one HTML page that shows a study or a trace, or Markdown for a pull request.",
     "reproduce": "Print the source papers' tables and figures beside our own.",
 }
 
@@ -56,6 +56,14 @@ class _Commands(Group):
         module = importlib.import_module("heapwright.cli." + ("import_" if name == "import" else name))
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = did_you_mean(args[0].lower(), COMMANDS)
+            raise click.UsageError(f"{args[0]!r} is no command; {near}", ctx)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -16,13 +16,10 @@ from heapwright.cli.options import (
     reserved_for_option,
     seed_option,
 )
-from heapwright.cli.output import json_option, print_json, print_sentences
+from heapwright.cli.output import SHUT, json_option, print_json, print_sentences
 
 if TYPE_CHECKING:
     from heapwright.decide.gate import Checked
-
-SHUT = 3
-"""The exit code where a rule is broken."""
 
 
 @click.command()

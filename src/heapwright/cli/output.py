@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
 
 
+SHUT = 3
+"""The exit code of a gate that does not hold."""
+
 LONGEST_LINE = 4000
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from heapwright.cli.options import Bytes
-from heapwright.cli.output import json_option, note, print_json, print_sentences
+from heapwright.cli.output import SHUT, json_option, note, print_json, print_sentences
 
 if TYPE_CHECKING:
     from heapwright.api import Proof
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     help="CBMC follows all sizes at once; enumeration runs each program. Default: enumeration for bins and buddies.",
 )
 @click.option("--unbounded", is_flag=True, help="Prove a fixed pool's contracts by Frama-C, for any number of calls.")
+@click.option("--check", is_flag=True, help="As a gate: print one line, and exit with 3 where a property fails.")
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write JUnit's XML, a case a harness.")
 @json_option
 def command(
     heap: str,
@@ -39,12 +42,14 @@ def command(
     largest: int,
     method: Literal["cbmc", "enumeration"] | None,
     unbounded: bool,
+    check: bool,
+    junit: Path | None,
     as_json: bool,
 ) -> None:
     """Prove what holds after any few calls of the heap that is generated, in a small arena; and try the edges of sizes.
 
     Checked are alignment, overlap, bounds and the checker's invariants, and that no access leaves the arena. What fails
-    is told with the calls that show it, and makes the exit code 1. docs/proofs.md says what a proof means.
+    is told with the calls that show it, and makes the exit code 1, with --check 3. docs/proofs.md says what that means.
     """
     from heapwright import api
 
@@ -55,14 +60,17 @@ def command(
         largest=largest,
         method=method,
         unbounded=unbounded,
-        progress=lambda name: note(f"{name} ..."),
+        junit=junit,
+        progress=(lambda name: None) if check else lambda name: note(f"{name} ..."),
     )
     if as_json:
         print_json([proof.as_json()])
+    elif check:
+        print_sentences([proof.verdict])
     else:
         _tell(proof)
     if proof.failed:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(SHUT if check else 1)
 
 
 def _tell(proof: Proof) -> None:

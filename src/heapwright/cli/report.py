@@ -1,23 +1,38 @@
-"""`heapwright report`: write one HTML page that shows a study or a trace."""
+"""`heapwright report`: show a study or a trace, as an HTML page or as Markdown for a pull request."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
+from heapwright.cli.options import moved_option, seeds_option
 from heapwright.cli.output import json_option, note_partial, print_json
 
 
 @click.command()
-@click.argument("source", metavar="STUDY|TRACE", type=click.Path(path_type=Path))
+@click.argument("sources", metavar="[OLD] STUDY|TRACE", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
-    metavar="FILE.html",
+    metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    help="The page to write.",
+    help="What to write: a page in .html, or Markdown in .md with its picture in .svg beside it.",
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["html", "github"]),
+    default="html",
+    show_default=True,
+    help="A page, or as github Markdown of at most 40 lines; that is printed without --output.",
+)
+@click.option(
+    "--baseline",
+    metavar="OLD",
+    type=click.Path(path_type=Path),
+    help="An older study: then it is told what changed. The same as OLD before STUDY.",
 )
 @click.option("--heap", "heaps", multiple=True, metavar="HEAP", help="Draw this heap. Repeat the flag for more.")
 @click.option("--against", metavar="HEAP", help="What you have today: an id or zoo name of the study.")
@@ -28,33 +43,69 @@ from heapwright.cli.output import json_option, note_partial, print_json
     help="Folder for PNG and SVG of each plot.",
 )
 @click.option("--no-plots", is_flag=True, help="Write the page alone.")
+@seeds_option
+@moved_option
 @json_option
 def command(
-    source: Path,
-    output: Path,
+    sources: tuple[Path, ...],
+    output: Path | None,
+    format_name: Literal["html", "github"],
+    baseline: Path | None,
     heaps: tuple[str, ...],
     against: str | None,
     plots: Path | None,
     no_plots: bool,
+    seeds: int,
+    moved: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Write one HTML page that shows a study or a trace.
+    """Show a study or a trace as one HTML page, or a study as Markdown for a pull request.
 
     The page needs no network and no other file. Each plot is also written as PNG and SVG, into the folder
     OUTPUT_plots beside the page unless --plots names another.
 
     For each --heap the page draws memory over time and a map of the heap: a recipe's id in the study, a zoo NAME,
     RECIPE.toml or STUDY:ID. Without it these are the study's balanced pick and the best allocator of the zoo.
+
+    Beside an older study, it is told what changed, and what of that is noise: what another seed of the copies moves.
     """
+    if len(sources) > 2 or (len(sources) == 2 and baseline):
+        raise click.UsageError("give one study or trace, and at most one older study")
+    *before, source = sources
+    baseline = before[0] if before else baseline
+    if format_name == "github":
+        if plots or no_plots or heaps or against:
+            raise click.UsageError("--heap, --against and plots are for pages; leave them out, or --format github")
+        _markdown(source, output, baseline, seeds, moved, as_json)
+        return
     if plots and no_plots:
         raise click.UsageError("--plots and --no-plots exclude each other")
+    if output is None:
+        raise click.UsageError("Missing option '-o' / '--output': a page is written to a file")
     from heapwright import api
 
     folder = None if no_plots else plots or output.with_name(f"{output.stem}_plots")
-    page, *drawn = api.report(source, output, heaps=heaps, against=against, plots=folder)
+    page, *drawn = api.report(
+        source, output, heaps=heaps, against=against, plots=folder, baseline=baseline, seeds=seeds, moved=moved
+    )
     if study := api.study_in(source):
         note_partial(study)
     if as_json:
         print_json({"page": str(page), "plots": [str(path) for path in drawn]})
         return
     click.echo(f"{page}: {page.stat().st_size / 1e6:.1f} MB" + (f"; {len(drawn)} plots in {folder}" if drawn else ""))
+
+
+def _markdown(
+    source: Path, output: Path | None, baseline: Path | None, seeds: int, moved: tuple[Path, ...], as_json: bool
+) -> None:
+    from heapwright import api
+
+    text, files = api.pull_request(source, output, baseline=baseline, seeds=seeds, moved=moved)
+    note_partial(api.open_study(source))
+    if as_json:
+        print_json({"markdown": text, "files": [str(path) for path in files]})
+    elif output is None:
+        click.echo(text, nl=False)
+    else:
+        click.echo(", ".join(map(str, files)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.options import read_traces, repair_option
+from heapwright.cli.options import moved_option, read_traces, repair_option, seeds_option
 from heapwright.cli.output import json_option, note_partial, print_json, print_sentences
 from heapwright.cli.progress import showing
 from heapwright.files.errors import HeapwrightError
@@ -19,19 +19,11 @@ if TYPE_CHECKING:
     from heapwright.api import Study
 
 _study_argument = click.argument("path", metavar="STUDY", type=click.Path(path_type=Path))
-_moved_option = click.option(
-    "--moved",
-    "moved",
-    metavar="TRACE",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="Where a trace of the study lies now. Repeat the flag for more.",
-)
 
 
 @click.group(cls=Group)
 def command() -> None:
-    """Merge studies, extend one by traces, query or export it, or make its numbers again."""
+    """Merge studies, extend one by traces, tell two apart, query or export one, or make its numbers again."""
 
 
 @command.command()
@@ -53,7 +45,7 @@ def merge(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
 @command.command()
 @_study_argument
 @click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@_moved_option
+@moved_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @repair_option
 @json_option
@@ -79,6 +71,29 @@ def _tell(study: Study, as_json: bool) -> None:
         return
     what = f"{study.tried} recipes on {', '.join(names)}, {len(front)} on the front"
     print_sentences([f"{study.path}: {what}{f'; {study.question}' if study.question else ''}"])
+
+
+@command.command()
+@click.argument("old", metavar="OLD", type=click.Path(path_type=Path))
+@click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
+@seeds_option
+@moved_option
+@json_option
+def diff(old: Path, new: Path, seeds: int, moved: tuple[Path, ...], as_json: bool) -> None:
+    """Tell what two studies say differently: picks, reserve, figures, front, and who holds more at the peak.
+
+    A reserve that another seed of the copies would move as far is told as noise.
+    """
+    from heapwright import api
+    from heapwright.cli.tables import print_heaps
+
+    changes = api.compare_studies(old, new, seeds=seeds, moved=moved)
+    if as_json:
+        print_json(changes.as_json())
+        return
+    names = [f"{one.role}\n{one.candidate.label}" for one in changes.table.heaps]
+    print_heaps("Balanced picks", names, changes.table)
+    print_sentences(changes.sentences())
 
 
 @command.command()
@@ -122,7 +137,7 @@ def export(path: Path, output: Path, as_json: bool) -> None:
 @command.command()
 @click.argument("heap", metavar="STUDY:ID")
 @click.option("--trace", "names", metavar="NAME", multiple=True, help="On this trace only. Repeat the flag for more.")
-@_moved_option
+@moved_option
 @json_option
 def again(heap: str, names: tuple[str, ...], moved: tuple[Path, ...], as_json: bool) -> None:
     """Make the numbers of a recipe of a study again, from its traces, and compare them with the stored ones."""

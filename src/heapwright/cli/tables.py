@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heapwright.decide.by_load import AtLoad
     from heapwright.decide.decision import Decision
     from heapwright.decide.results import Candidate, Standing
+    from heapwright.decide.side_by_side import SideBySide
     from heapwright.decide.study import Study
     from heapwright.replay.metrics import Value
 
@@ -231,10 +232,15 @@ def print_side_by_side(decision: Decision) -> None:
     from heapwright.decide.side_by_side import side_by_side
 
     told = side_by_side(decision)
-    heaps = [f"{one.candidate.label}{' (yours)' if one.role == 'yours' else ''}" for one in told.heaps]
+    names = [f"{one.candidate.label}{' (yours)' if one.role == 'yours' else ''}" for one in told.heaps]
+    print_heaps("Beside what else one could take", names, told)
+
+
+def print_heaps(title: str, names: Sequence[str], told: SideBySide) -> None:
+    """Print heaps side by side under these names."""
     rows = [[row.words, *(f"{cell.text} {cell.against}".rstrip() for cell in row.cells)] for row in told.rows]
     units = " and ".join(dict.fromkeys(row.unit for row in told.rows if row.unit))
-    print_table(f"Beside what else one could take, in {units}", ["", *heaps], [rows], left=("",))
+    print_table(f"{title}, in {units}", ["", *names], [rows], left=("",))
 
 
 def print_by_load(found: Sequence[AtLoad]) -> None:

@@ -132,7 +132,7 @@ class Checked:
         values: metrics and `ARENAS` by key; None where not known.
         before: those of the baseline; empty without one.
         verdicts: one for each rule.
-        causes: who holds more at the peak than in the baseline, most first.
+        causes: `caused` since the baseline.
         holders: who holds the peak, as `heapwright.traces.held` tells it, at most `HOLDERS`.
     """
 
@@ -178,12 +178,12 @@ def judged(
             raise ParameterError(f"{rule}: {trace} has no baseline with {rule.key}; give one", parameter="baseline")
         broken = value is None or bool(COMPARE[rule.comparison](value, limit))
         verdicts.append(Verdict(rule, value, limit, old, broken))
-    causes = tuple(_causes(baseline.holders, holders)) if baseline else ()
+    causes = tuple(caused(baseline.holders, holders)) if baseline else ()
     return Checked(trace, heap, values, before, tuple(verdicts), causes, tuple(holders[:HOLDERS]))
 
 
-def _causes(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[Cause]:
-    """By site where both name any, else by size."""
+def caused(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[Cause]:
+    """Who holds more at the peak than before, most first: by site where both name any, else by size."""
     key = "site" if all(any(one["site"] for one in held) for held in (before, after)) else "size"
     had: dict[Any, int] = {}
     for one in before:

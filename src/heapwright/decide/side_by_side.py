@@ -19,7 +19,7 @@ class Heap:
 
     Attributes:
         candidate: it, with its metrics over all traces.
-        role: "ship", "yours", or "" for one that everybody knows.
+        role: "ship", "yours", or "" for one that everybody knows; of `before_and_after` which of these it is.
         title: its design in a few words.
     """
 
@@ -70,6 +70,7 @@ class _One:
     reserve_bytes: int | None
     needs: Sequence[Need]
     steps: WorstSteps | None
+    calls: int
 
     def need(self, loaded: bool) -> int | None:
         """The most of what was explored on, or of copies under more load; None where there are none, or one was served
@@ -90,13 +91,27 @@ def side_by_side(decision: Decision) -> SideBySide:
     """
     beside = [one for one in decision.others if one.why != "step"]
     ones = [
-        _One(decision.pick, decision.reserve_bytes, decision.needs, decision.steps),
-        *(_One(one.heap, one.reserve_bytes, one.needs, one.steps) for one in beside),
+        _picked(decision),
+        *(_One(one.heap, one.reserve_bytes, one.needs, one.steps, decision.calls) for one in beside),
     ]
-    heaps = (Heap(decision.pick, "ship", decision.title), *map(_heap, beside))
-    rows = [
+    return SideBySide((Heap(decision.pick, "ship", decision.title), *map(_heap, beside)), _rows(ones))
+
+
+def before_and_after(before: Decision, after: Decision, then: Decision | None = None) -> SideBySide:
+    """The pick of an older study, that of a newer one, and ``then`` the former on the traces of the newer."""
+    told = {"before": before, "after": after} | ({"before, tried now": then} if then else {})
+    heaps = tuple(Heap(one.pick, role, one.title) for role, one in told.items())
+    return SideBySide(heaps, _rows([*map(_picked, told.values())]))
+
+
+def _picked(decision: Decision) -> _One:
+    return _One(decision.pick, decision.reserve_bytes, decision.needs, decision.steps, decision.calls)
+
+
+def _rows(ones: Sequence[_One]) -> tuple[Row, ...]:
+    return (
         *_memory(ones),
-        *_costs(ones, max(decision.calls, 1)),
+        *_costs(ones),
         _bounds(ones),
         *_row(
             "grows by",
@@ -107,8 +122,7 @@ def side_by_side(decision: Decision) -> SideBySide:
             _growth,
         ),
         *_row("code", "bytes", "of malloc, free and what they need, as measured", ones, _metric("code_bytes"), _whole),
-    ]
-    return SideBySide(heaps, tuple(rows))
+    )
 
 
 def _heap(one: Other) -> Heap:
@@ -144,14 +158,14 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
     ]
 
 
-def _costs(ones: Sequence[_One], calls: int) -> list[Row]:
+def _costs(ones: Sequence[_One]) -> list[Row]:
     measured = all(one.candidate.metrics["instructions_pair_mean"] is not None for one in ones)
     rows = _row(
         "accesses a call",
         "",
         "loads and stores of the heap's own data, over all calls that were explored on",
         ones,
-        lambda one: float(one.candidate.metrics["accesses"] or 0) / calls,
+        lambda one: float(one.candidate.metrics["accesses"] or 0) / max(one.calls, 1),
         _tenths,
     )
     if measured:

@@ -181,7 +181,10 @@ def parse(text: str) -> Name:
     if text.endswith(".toml"):
         return Name("adapter" if is_adapter(Path(text)) else "recipe", text)
     study, colon, identifier = text.rpartition(":")
-    return Name("study", study, identifier) if colon else Name("zoo", text)
+    if colon:
+        return Name("study", study, identifier)
+    folded = text.lower()
+    return Name("zoo", folded if folded.partition("@")[0] in catalogue.names() else text)
 
 
 def _can_stand_in_front(name: Name) -> bool:
@@ -214,10 +217,10 @@ def resolve_recipe(text: str) -> Recipe:
     """
     name = parse(text)
     if name.kind == "zoo":
-        zoo, at, align = text.partition("@")
+        zoo, at, align = name.first.partition("@")
         if at and align not in map(str, ALIGNMENTS):
             raise HeapwrightError(f"{text}: {align!r} is no alignment; valid: {', '.join(map(str, ALIGNMENTS))}")
-        return catalogue.load(zoo).at_alignment(int(align)) if at else catalogue.load(text)
+        return catalogue.load(zoo).at_alignment(int(align)) if at else catalogue.load(zoo)
     if name.kind == "recipe":
         return Recipe.load(text)
     if name.kind == "study":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from heapwright.files.rooms import answers_calls
 from heapwright.files.writing import check_writable, filling, write_text
 
 if TYPE_CHECKING:
+    from heapwright.decide.changes import Changes
     from heapwright.report.page import Content
 
 answers_calls(__name__)
@@ -24,13 +26,14 @@ def write_report(
     heaps: Sequence[str] = (),
     plots: str | os.PathLike[str] | None = None,
     against: str | None = None,
+    changes: Changes | None = None,
 ) -> list[Path]:
     """Write the page of the study or trace `source` to the file `output`, and its plots into the folder `plots`.
 
     `heaps`: the heaps whose timeline and heap map are drawn, named as on the command line (for a study also by an id
     of it); by default a study's balanced pick and the best of the zoo, and the zoo's victim-bins for a trace.
     `plots`: None for no files besides the page. `against`: the heap of a study that the reader has today, by its id or
-    its name in the zoo.
+    its name in the zoo. `changes`: those since an older study, which the page then begins with.
 
     Returns the files written, the page first: all of them, or none where one fails. Raises HeapwrightError where
     `source` is neither, a heap has no such name, or a file cannot be written; OSError where `source` cannot be read.
@@ -42,6 +45,10 @@ def write_report(
         raise HeapwrightError(f"{output}: there is no folder {output.parent} to write the page to")
     check_writable(output)
     content = _content(source, heaps, against)
+    if changes is not None:
+        from heapwright.report.pull_request import fronts_of
+
+        content = replace(content, changes=changes, fronts=fronts_of(changes))
     if plots is None:
         write_text(output, render(content))
         return [output]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
+from heapwright.assure.proof.prove import Proof
 from heapwright.decide.gate import MOST_CAUSES, Checked, Verdict
 from heapwright.files.version import __version__
 
@@ -27,8 +28,23 @@ def junit(checked: Sequence[Checked]) -> str:
         if verdict.broken:
             failure = ElementTree.SubElement(case, "failure", message=str(verdict), type=verdict.rule.key)
             failure.text = "\n".join(map(str, one.causes[:MOST_CAUSES]))
-    ElementTree.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
+    return _document(suite)
+
+
+def junit_of_proof(proof: Proof) -> str:
+    """A test case for each harness of a proof, failed where a property does not hold, with the calls that show it."""
+    failures = sum(bool(one.failures) for one in proof.harnesses)
+    suite = ElementTree.Element(
+        "testsuite", name="heapwright prove", tests=str(len(proof.harnesses)), failures=str(failures)
+    )
+    for one in proof.harnesses:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"heapwright.{proof.heap}", name=one.name, time=f"{one.seconds:.1f}"
+        )
+        if one.failures:
+            failure = ElementTree.SubElement(case, "failure", message=", ".join(one.failures), type="property")
+            failure.text = "\n".join(f"{what}: {'; '.join(calls) or 'no call'}" for what, calls in one.failures.items())
+    return _document(suite)
 
 
 def sarif(checked: Sequence[Checked]) -> str:
@@ -44,6 +60,11 @@ def sarif(checked: Sequence[Checked]) -> str:
         "runs": [{"tool": {"driver": driver}, "results": results}],
     }
     return json.dumps(log, indent=1) + "\n"
+
+
+def _document(suite: ElementTree.Element) -> str:
+    ElementTree.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
 def _result(one: Checked, verdict: Verdict) -> dict[str, Any]:

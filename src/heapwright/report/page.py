@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.decide.budgets import Budgets
+from heapwright.decide.changes import Changes
 from heapwright.decide.side_by_side import SideBySide
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.report.figure import Figure, dark_style, words
@@ -110,7 +111,8 @@ class Choice:
 
 @dataclass(frozen=True)
 class Content:
-    """All that a page shows. A trace's page has no answer, choice, trade-offs or tables.
+    """All that a page shows. A trace's page has no answer, choice, trade-offs or tables; `changes` are those since an
+    older study, `fronts` its front and this one's.
 
     Of the `trade_offs` the first stands where there are no scripts for the one that moves, the others beside it.
     """
@@ -132,10 +134,12 @@ class Content:
     held_out: Table | None = None
     target: Sequence[TargetSection] = ()
     origin: Sequence[str] = field(default_factory=list)
+    changes: Changes | None = None
+    fronts: Figure | None = None
 
     def figures(self) -> list[Figure]:
         """Every figure of the page, in its order."""
-        found = [one for one in (self.reserve, self.arena) if one is not None]
+        found = [one for one in (self.reserve, self.fronts, self.arena) if one is not None]
         found += [*self.trade_offs, *self.growth]
         found += [figure for section in self.target for figure in section.figures]
         for trace in self.traces:

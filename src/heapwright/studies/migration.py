@@ -9,6 +9,7 @@ from pathlib import Path
 
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.kinds import kind_of
 from heapwright.replay.energy import default_energy_table
 from heapwright.studies.tables import FORMAT, PARTIAL, SINCE_5, SINCE_6, TABLES, Types, check_tables, stored_format
 
@@ -16,8 +17,10 @@ from heapwright.studies.tables import FORMAT, PARTIAL, SINCE_5, SINCE_6, TABLES,
 def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
     """The study at `path`, brought to this format before (see `migrate`), and its `database.column_types`.
 
-    Raises HeapwrightError where one of an older format cannot be written.
+    Raises HeapwrightError where it is a trace, or where one of an older format cannot be written.
     """
+    if kind_of(path) == "trace":
+        raise HeapwrightError(f"{path}: a trace, and no study; heapwright explore makes one of it")
     connection = database.attached(path, read_only=not write)
     try:
         types: Types = database.column_types(connection, str(path))

@@ -66,6 +66,17 @@ class Proof:
         """How long it took."""
         return round(sum(one.seconds for one in self.harnesses), 1)
 
+    @property
+    def verdict(self) -> str:
+        """How it came out, in a line: that all holds, or what does not and the calls that show the first of it."""
+        after = f"after any {self.calls} calls" if self.calls else "after any calls"
+        if not self.failed:
+            return f"ok {self.heap}: {self.properties} properties hold {after}"
+        one = next(one for one in self.harnesses if one.failures)
+        what, shown = next(iter(one.failures.items()))
+        more = f" (and {self.failed - 1} more)" * (self.failed > 1)
+        return f"FAIL {self.heap} {one.name}: {what}{more}: {'; '.join(shown) or 'no call'}"
+
     def as_json(self) -> dict[str, Any]:
         """What JSON tells of it."""
         return {

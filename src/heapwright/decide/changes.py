@@ -1,0 +1,431 @@
+"""What two studies of a program say differently: picks, reserve, metrics, front, and who holds the peak.
+
+Another seed draws other copies, and they alone move a reserve. So the copies are drawn again with other seeds, and only
+a reserve that lies outside of what they make of it is told as changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from heapwright.decide.decision import Deciding, Decision, change
+from heapwright.decide.gate import MOST_CAUSES, Cause, caused
+from heapwright.decide.picks import ALIKE, PICKS, NoPickError, Pick
+from heapwright.decide.results import Candidate
+from heapwright.decide.side_by_side import SideBySide, before_and_after
+from heapwright.decide.study import Need, Study, reserve_for
+from heapwright.files.errors import HeapwrightError
+from heapwright.measure.metrics import replay_for
+from heapwright.replay.metrics import METRICS, Value
+from heapwright.studies.originals import copies_of, originals
+from heapwright.traces.copies import AT_LOAD, each_copy
+from heapwright.traces.profile import profile
+from heapwright.traces.trace import Trace
+
+SEEDS = 8
+"""Other seeds that copies are drawn with."""
+
+PER_CALL = "accesses"
+"""What is compared for each call: another trace has more of them, or fewer."""
+
+Verdict = Literal["same", "noise", "change", "unknown"]
+"""Of a reserve "noise" is a difference that another seed may make, "unknown" one of which nobody can say."""
+
+
+@dataclass(frozen=True)
+class Band:
+    """The least and the most that is reserved, in bytes, over so many seeds of the copies."""
+
+    least: int
+    most: int
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.least:,} to {self.most:,} over {self.seeds} seeds"
+
+
+@dataclass(frozen=True)
+class Picked:
+    """A heap of one of the studies, with what it needs there.
+
+    Attributes:
+        id, label, title: as for `Decision`.
+        reserve_bytes: the arena to reserve; None where none serves.
+        band: what other seeds make of it; None where that is not known, or was not asked for.
+        metrics: over all traces of that study.
+    """
+
+    id: str
+    label: str
+    title: str
+    reserve_bytes: int | None
+    band: Band | None
+    metrics: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class PickChange:
+    """A pick of both studies; None where one has none. Another pick is "noise" where the old one does as well now."""
+
+    how: Pick
+    before: Picked | None
+    after: Picked | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the studies.
+
+    Attributes:
+        study: its file.
+        objectives: what it is looked at by.
+        traces: their calls by their names.
+        requested_peak_bytes: the most that is live at once.
+        tried: how many recipes were tried, in words.
+        front: the recipes on it.
+        picks: balanced, smallest and fastest, each heap once; they may lie beside it.
+    """
+
+    study: Path
+    objectives: tuple[str, ...]
+    traces: Mapping[str, int]
+    requested_peak_bytes: int
+    tried: str
+    front: tuple[Candidate, ...]
+    picks: tuple[Candidate, ...]
+
+    @property
+    def calls(self) -> int:
+        """Those of all traces."""
+        return sum(self.traces.values())
+
+    def best(self, key: str) -> float | None:
+        """The best value of an objective on the front, of accesses a call; None where none is known."""
+        values = [float(value) for one in self.front if (value := one.metrics[key]) is not None]
+        best = (min if METRICS[key].direction == "min" else max)(values, default=None)
+        return best / max(self.calls, 1) if best is not None and key == PER_CALL else best
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; of the front the ids."""
+        return {
+            **vars(self),
+            "study": str(self.study),
+            "front": [one.id for one in self.front],
+            "picks": [one.id for one in self.picks],
+        }
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Two studies beside each other.
+
+    Attributes:
+        before, after: they.
+        same_traces: whether both are of the same calls.
+        decision: what the new one says to ship.
+        picks: balanced, smallest and fastest.
+        today: the old balanced pick in the new study; None where it was not tried there, its reserve None where it was
+            not on all that the new pick was.
+        reserve: how the reserve of the balanced pick differs.
+        table: balanced picks in figures: before, after, and the old one in the new study where it is another.
+        causes: who holds more at the peak than before; empty where the traces are the same, or not there.
+        missing: why bands or causes are not known, in a sentence; "" where they are.
+    """
+
+    before: Side
+    after: Side
+    same_traces: bool
+    decision: Decision
+    picks: tuple[PickChange, ...]
+    today: Picked | None
+    reserve: Verdict
+    table: SideBySide
+    causes: tuple[Cause, ...]
+    missing: str
+
+    @property
+    def balanced(self) -> tuple[Picked, Picked]:
+        """The balanced pick before and after."""
+        (found,) = (one for one in self.picks if one.how == "balanced")
+        assert found.before and found.after
+        return found.before, found.after
+
+    @property
+    def front_in_both(self) -> int:
+        """How many recipes are on both fronts."""
+        before, after = ({one.id for one in side.front} for side in (self.before, self.after))
+        return len(before & after)
+
+    def sentences(self) -> list[str]:
+        """What changed in words, the reserve first."""
+        return [
+            self.told_reserve(),
+            *self.told_bands(),
+            *map(self.told_pick, self.picks),
+            self.told_front(),
+            *self.told_peak(),
+            *(f"{cause}." for cause in self.causes[:MOST_CAUSES]),
+            *filter(None, [self.missing]),
+        ]
+
+    def told_reserve(self) -> str:
+        """How the reserve differs, and whether that is noise."""
+        before, after = (one.reserve_bytes for one in self.balanced)
+        if before is None or after is None:
+            return f"Reserve: {_bytes(before)} before, {_bytes(after)} now."
+        if before == after:
+            return f"Reserve: {after:,} bytes, as before."
+        how = {
+            "noise": "noise: another seed of the copies moves it as far",
+            "change": "more than another seed of the copies moves it",
+            "unknown": "whether another seed of the copies moves it as far is not known",
+        }[self.reserve]
+        return f"Reserve: {before:,} bytes before, {after:,} now ({change(before, after)}), {how}."
+
+    def told_bands(self) -> list[str]:
+        """What other seeds make of the reserve, where that is known."""
+        known = [f"{one.band} {when}" for one, when in zip(self.balanced, ("before", "now"), strict=True) if one.band]
+        return [f"Other seeds of the copies reserve {', '.join(known)}."] if known else []
+
+    def told_pick(self, one: PickChange) -> str:
+        """How a pick differs."""
+        name = one.how.capitalize()
+        if one.before is None or one.after is None:
+            return f"{name}: {_named(one.before)} before, {_named(one.after)} now."
+        if one.verdict == "same":
+            return f"{name}: {_named(one.after)}, as before."
+        why = {
+            "noise": "; the one before would still do as well",
+            "change": "; the one before would no longer do as well",
+            "unknown": "; the one before was not tried on all of today's traces",
+        }[one.verdict]
+        return f"{name}: {_named(one.before)} before, {_named(one.after)} now{why}."
+
+    def told_front(self) -> str:
+        """How the front differs."""
+        before, after, keys = len(self.before.front), len(self.after.front), self.after.objectives
+        best = [
+            f", {_best(key)} {_shown(self.after.best(key))} (before {_shown(self.before.best(key))})" for key in keys
+        ]
+        return f"Front: {after} recipes, before {before}, {self.front_in_both} on both{''.join(best)}."
+
+    def told_peak(self) -> list[str]:
+        """How the peak of what is live differs, where the traces do."""
+        before, after = self.before.requested_peak_bytes, self.after.requested_peak_bytes
+        if self.same_traces:
+            return []
+        return [f"Live at the peak: {after:,} bytes, before {before:,} ({change(before, after)})."]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values: docs/commands.md names the keys."""
+        return {
+            "before": self.before.as_json(),
+            "after": self.after.as_json(),
+            "same_traces": self.same_traces,
+            "reserve": self.reserve,
+            "picks": {
+                one.how: {"before": _picked(one.before), "after": _picked(one.after), "verdict": one.verdict}
+                for one in self.picks
+            },
+            "today": _picked(self.today),
+            "front_in_both": self.front_in_both,
+            "causes": [{**vars(cause), "told": str(cause)} for cause in self.causes],
+            "missing": self.missing,
+        }
+
+
+def compare(old: Study, new: Study, *, seeds: int = SEEDS, moved: Sequence[Path] = ()) -> Changes:
+    """Compare two studies by the objectives of the new one.
+
+    ``seeds``: how many other seeds the copies are drawn with, 0 for none. ``moved``: where traces lie now. Raises
+    `HeapwrightError` where a front is empty, or the old study lacks an objective's values.
+    """
+    keys = new.objectives
+    traces = [_read(study, moved) for study in (old, new)]
+    missing = [one for one in traces if isinstance(one, str)]
+    found = [[] if isinstance(one, str) else one for one in traces]
+    same = {info.digest for info in old.traces()} == {info.digest for info in new.traces()}
+    decisions = [Deciding(study, keys).on(study.pick("balanced", keys)) for study in (old, new)]
+    bands = [
+        reserve_band(study, decision.pick.id, read, seeds) if seeds and read else None
+        for study, decision, read in zip((old, new), decisions, found, strict=True)
+    ]
+    before, after = (
+        _of(study, decision.pick, band) for study, decision, band in zip((old, new), decisions, bands, strict=True)
+    )
+    today = new.combined.find(before.id)
+    picks = [PickChange("balanced", before, after, _moved(new, today, after))]
+    for how in PICKS[1:]:
+        had, has = (None if (one := _pick(study, how, keys)) is None else _of(study, one) for study in (old, new))
+        known = None if had is None else new.combined.find(had.id)
+        picks.append(PickChange(how, had, has, _moved(new, known, has, after.band)))
+    then = None
+    if today and today.id != after.id:
+        then = replace(Deciding(new, keys).on(today), reserve_bytes=_reserve(new, today.id, after.id))
+    return Changes(
+        side_of(old, keys),
+        side_of(new, keys),
+        same,
+        decisions[1],
+        tuple(picks),
+        replace(_of(new, today), reserve_bytes=_reserve(new, today.id, after.id)) if today else None,
+        _verdict(before, after),
+        before_and_after(decisions[0], decisions[1], then),
+        () if same else tuple(_causes(*found)),
+        f"Not all is known: {missing[-1]}." if missing and (seeds or not same) else "",
+    )
+
+
+def side_of(study: Study, objectives: tuple[str, ...]) -> Side:
+    """What is compared of a study."""
+    front = study.front(objectives)
+    peak = max((one.metrics["requested_peak_bytes"] or 0 for one in front), default=0)
+    traces = {info.name: info.events for info in study.traces()}
+    picks = {one.id: one for how in PICKS if (one := _pick(study, how, objectives)) is not None}
+    return Side(study.path, objectives, traces, int(peak), study.tried, tuple(front), tuple(picks.values()))
+
+
+def reserve_band(study: Study, id: str, traces: Sequence[Trace], seeds: int) -> Band | None:
+    """What is reserved for a recipe with its own copies and those of so many other seeds; None where it had none.
+
+    ``traces`` are those that the study was explored on.
+    """
+    needs, recipe = study.needs(id), study.recipe(id)
+    own = reserve_for(needs)
+    copies = {trace: [one for one in copies_of(study, trace.name) if _at_load(one.name)] for trace in traces}
+    taken = {one.seed or 0 for found in copies.values() for one in found}
+    if own is None or not taken or not any(need.role == "copy" for need in needs):
+        return None
+    replay, kept = replay_for((), study.energy_table), [need for need in needs if need.role != "copy"]
+    reserves = [own]
+    for seed in [one for one in range(seeds + len(taken)) if one not in taken][:seeds]:
+        drawn = []
+        for trace, found in copies.items():
+            for copy in each_copy(trace, len(found), kinds=AT_LOAD, seed=seed) if found else ():
+                metrics = replay(copy, recipe, None).metrics
+                size = None if metrics["failed"] else int(metrics["footprint_bytes"] or 0)
+                drawn.append(Need("copy", copy.name, size))
+        reserve = reserve_for([*kept, *drawn])
+        reserves += [] if reserve is None else [reserve]
+    return Band(min(reserves), max(reserves), len(reserves))
+
+
+def _read(study: Study, moved: Sequence[Path]) -> list[Trace] | str:
+    """The traces, or why they cannot be had."""
+    try:
+        return originals(study, moved, repair=True)
+    except HeapwrightError as error:
+        return str(error)
+
+
+def _at_load(name: str) -> bool:
+    return not Need("copy", name, None).loaded
+
+
+def _verdict(before: Picked, after: Picked) -> Verdict:
+    had, has = before.reserve_bytes, after.reserve_bytes
+    if had == has:
+        return "same"
+    if had is None or has is None:
+        return "change"
+    if before.band is None and after.band is None:
+        return "unknown"
+    (least, most), (other_least, other_most) = _span(before, after), _span(after, before)
+    return "noise" if max(least, other_least) <= min(most, other_most) else "change"
+
+
+def _span(one: Picked, other: Picked) -> tuple[float, float]:
+    """The band, or one that is in proportion to the other's."""
+    band = one.band or other.band
+    own, of_band = float(one.reserve_bytes or 0), float((one if one.band else other).reserve_bytes or 0)
+    return (own, own) if band is None else (own * band.least / of_band, own * band.most / of_band)
+
+
+def _moved(new: Study, old_pick: Candidate | None, pick: Picked | None, band: Band | None = None) -> Verdict:
+    """Whether another pick is a change: not where the old one needs as little of everything in the new study, as far as
+    seeds move memory and `ALIKE` the rest.
+    """
+    if old_pick is None or pick is None:
+        return "unknown"
+    if old_pick.id == pick.id:
+        return "same"
+    if old_pick.metrics["failed"]:
+        return "change"
+    band = band or pick.band
+    apart = band.most / band.least if band else 1.0
+    reserve = _reserve(new, old_pick.id, pick.id)
+    if reserve is None or pick.reserve_bytes is None:
+        return "unknown"
+    if new.robustness().why_not(old_pick.id) or reserve > max(apart, ALIKE) * pick.reserve_bytes:
+        return "change"
+    for key in new.objectives:
+        own, other = float(pick.metrics[key] or 0), float(old_pick.metrics[key] or 0)
+        worse = other > ALIKE * own if METRICS[key].direction == "min" else own > ALIKE * other
+        if worse and not key.endswith("_bytes"):
+            return "change"
+    return "noise"
+
+
+def _reserve(study: Study, id: str, pick: str) -> int | None:
+    """What to reserve for a recipe that was tried on all that the pick was; None where it was not."""
+    needs, asked = study.needs(id), study.needs(pick)
+    tried = {(one.role, one.trace) for one in needs}
+    return reserve_for(needs) if tried >= {(one.role, one.trace) for one in asked} else None
+
+
+def _causes(old: Sequence[Trace], new: Sequence[Trace]) -> list[Cause]:
+    """Who holds more at the peak of the trace with the highest one than in its counterpart."""
+    if not old or not new:
+        return []
+    trace = max(new, key=lambda one: one.peak_live_bytes)
+    named = [one for one in old if one.name == trace.name] or list(old)
+    if len(named) != 1:
+        return []
+    before, after = (profile(one)["at_peak"] for one in (named[0], trace))
+    return caused(before, after)
+
+
+def _of(study: Study, candidate: Candidate, band: Band | None = None) -> Picked:
+    title = study.recipe(candidate.id).title()
+    reserve = reserve_for(study.needs(candidate.id))
+    return Picked(candidate.id, candidate.label, title, reserve, band, candidate.metrics)
+
+
+def _pick(study: Study, how: Pick, keys: Sequence[str]) -> Candidate | None:
+    try:
+        return study.pick(how, keys)
+    except NoPickError:
+        return None
+
+
+def _picked(one: Picked | None) -> dict[str, Any] | None:
+    return None if one is None else {**vars(one), "band": None if one.band is None else vars(one.band)}
+
+
+def _best(key: str) -> str:
+    most = "most" if METRICS[key].direction == "max" else "least"
+    return f"{most} {key.removesuffix('_bytes').replace('_', ' ')}{' a call' if key == PER_CALL else ''}"
+
+
+def _named(one: Picked | None) -> str:
+    if one is None:
+        return "none"
+    return one.label if one.label != one.id else f"{one.title} ({one.id})"
+
+
+def _bytes(value: int | None) -> str:
+    return "no arena serves" if value is None else f"{value:,} bytes"
+
+
+def _shown(value: Value) -> str:
+    return (
+        "-"
+        if value is None
+        else f"{value:,.0f}"
+        if float(value) >= 1000 or float(value).is_integer()
+        else f"{value:,.4g}"
+    )
