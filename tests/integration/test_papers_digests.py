@@ -1,0 +1,29 @@
+"""A paper's page without packets is the one that `papers/digests.txt` promises; `nightly.yml` makes all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from needed import absent
+
+from heapwright.cli import heapwright
+from heapwright_papers import measuring
+
+DIGESTS = Path(__file__).resolve().parents[2] / "papers" / "digests.txt"
+COMPILER = "12.2"
+"""Of Debian 12, by which instructions and bytes of code on the pages were counted: `docs/artifact.md`."""
+
+
+@pytest.mark.slow
+def test_the_page_is_the_same_bytes(tmp_path: Path) -> None:
+    setting = measuring.session()
+    if setting is None or COMPILER not in setting.setting:
+        absent("the cross compiler of Debian 12", f"found: {setting and setting.setting}")
+    promised = {name: digest for digest, name in map(str.split, DIGESTS.read_text().splitlines())}
+    result = CliRunner().invoke(heapwright, ["reproduce", "wifi", "-o", str(tmp_path / "papers")])
+    assert result.exit_code == 0, result.output
+    for name in ("wifi.md", "wifi-details.md"):
+        assert hashlib.sha256((tmp_path / "papers" / name).read_bytes()).hexdigest() == promised[name], name
