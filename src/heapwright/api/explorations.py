@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from heapwright.api.given import AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
 from heapwright.decide.by_load import AtLoad
 from heapwright.decide.by_load import picks_by_load as _picks_by_load
-from heapwright.decide.changes import SEEDS, Changes, compare
+from heapwright.decide.changes import Changes, compare
 from heapwright.decide.decision import Decision
 from heapwright.decide.picks import Pick
 from heapwright.decide.results import Candidate
@@ -23,7 +23,7 @@ from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.search import explore as _explore
 from heapwright.explore.taught import KeptOut, Told
-from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
 from heapwright.heaps.heaps import (
     parse,
@@ -155,23 +155,18 @@ def extend_study(
 
 
 @one_line
-def compare_studies(
-    old: _Study | PathLike, new: _Study | PathLike, *, seeds: int = SEEDS, moved: Sequence[PathLike] = ()
-) -> Changes:
+def compare_studies(old: _Study | PathLike, new: _Study | PathLike, *, moved: Sequence[PathLike] = ()) -> Changes:
     """Tell what two studies say differently: picks, reserve, figures, front, and who holds more at the peak.
 
     Args:
         old, new: the studies; their traces may be of different builds.
-        seeds: other seeds that the copies are drawn with, so that what they alone move is told from change; 0 for none.
-        moved: where traces of the studies lie now. Without the traces neither seeds nor holders are known.
+        moved: where traces of the studies lie now. Without the traces it is not known who holds more.
 
     Raises HeapwrightError for what is no study, and where a front is empty.
     """
-    if seeds < 0:
-        raise ParameterError(f"{seeds}; must be 0 or more", parameter="seeds")
     before, after = (one.path if isinstance(one, _Study) else Path(one) for one in (old, new))
     with _Study.open(before) as had, _Study.open(after) as has:
-        return compare(had, has, seeds=seeds, moved=[Path(path) for path in moved])
+        return compare(had, has, moved=[Path(path) for path in moved])
 
 
 @one_line

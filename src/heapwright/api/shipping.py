@@ -22,7 +22,6 @@ from heapwright.api.given import (
 )
 from heapwright.api.heaps import fit, replay
 from heapwright.api.traces import read_trace
-from heapwright.decide.changes import SEEDS
 from heapwright.decide.study import Study as _Study
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.kinds import kind_of
@@ -479,7 +478,6 @@ def report(
     against: str | None = None,
     plots: PathLike | None = None,
     baseline: _Study | PathLike | None = None,
-    seeds: int = SEEDS,
     moved: Sequence[PathLike] = (),
 ) -> list[Path]:
     """Write one HTML page that shows a study or a trace.
@@ -490,8 +488,7 @@ def report(
         heaps: names of the heaps that are drawn over time; for a study ids of it, too.
         against: the heap of a study that the reader has today, by id or zoo name.
         plots: a folder for every plot as PNG and SVG; None writes none.
-        baseline: an older study, of which the page then tells what changed; `seeds` and `moved` as of
-            `compare_studies`.
+        baseline: an older study, of which the page then tells what changed; `moved` as of `compare_studies`.
 
     Returns the files written, the page first. Raises HeapwrightError for input or output that cannot be used.
     """
@@ -504,7 +501,7 @@ def report(
     if baseline is not None:
         if kind_of(Path(path)) != "study":
             raise ParameterError(f"{path}: no study; only a study is compared with another", parameter="baseline")
-        changes = compare_studies(baseline, path, seeds=seeds, moved=moved)
+        changes = compare_studies(baseline, path, moved=moved)
     return write_report(path, output, listed(heaps) if isinstance(heaps, str) else heaps, plots, against, changes)
 
 
@@ -514,7 +511,6 @@ def pull_request(
     output: PathLike | None = None,
     *,
     baseline: _Study | PathLike | None = None,
-    seeds: int = SEEDS,
     moved: Sequence[PathLike] = (),
 ) -> tuple[str, list[Path]]:
     """Tell what a study says, and what changed since another, as Markdown of at most 40 lines.
@@ -522,7 +518,7 @@ def pull_request(
     Args:
         study: it.
         output: the file to write, with a picture of the same name in .svg beside it; None writes none.
-        baseline, seeds, moved: as for `report`.
+        baseline, moved: as for `report`.
 
     Returns the text and the files written. Raises HeapwrightError for input or output that cannot be used.
     """
@@ -532,7 +528,7 @@ def pull_request(
     with ExitStack() as stack:
         new, *old = [stack.enter_context(_Study.open(path)) for path in paths]
         target = None if output is None else Path(output)
-        return write(new, target, old[0] if old else None, seeds=seeds, moved=[Path(path) for path in moved])
+        return write(new, target, old[0] if old else None, moved=[Path(path) for path in moved])
 
 
 @one_line

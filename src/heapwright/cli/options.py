@@ -155,14 +155,6 @@ arena_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Another seed, another draw."
 )
-seeds_option = click.option(
-    "--seeds",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=8,
-    show_default=True,
-    help="Other seeds to draw copies with: what these alone move is noise. 0 draws none.",
-)
 moved_option = click.option(
     "--moved",
     "moved",

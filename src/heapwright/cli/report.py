@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from heapwright.cli.options import moved_option, seeds_option
+from heapwright.cli.options import moved_option
 from heapwright.cli.output import json_option, note_partial, print_json
 
 
@@ -43,7 +43,6 @@ from heapwright.cli.output import json_option, note_partial, print_json
     help="Folder for PNG and SVG of each plot.",
 )
 @click.option("--no-plots", is_flag=True, help="Write the page alone.")
-@seeds_option
 @moved_option
 @json_option
 def command(
@@ -55,7 +54,6 @@ def command(
     against: str | None,
     plots: Path | None,
     no_plots: bool,
-    seeds: int,
     moved: tuple[Path, ...],
     as_json: bool,
 ) -> None:
@@ -67,7 +65,7 @@ def command(
     For each --heap the page draws memory over time and a map of the heap: a recipe's id in the study, a zoo NAME,
     RECIPE.toml or STUDY:ID. Without it these are the study's balanced pick and the best allocator of the zoo.
 
-    Beside an older study, it is told what changed, and what of that is noise: what another seed of the copies moves.
+    Beside an older study, it is told what changed, and what of that is noise: what another recording moves, too.
     """
     if len(sources) > 2 or (len(sources) == 2 and baseline):
         raise click.UsageError("give one study or trace, and at most one older study")
@@ -76,7 +74,7 @@ def command(
     if format_name == "github":
         if plots or no_plots or heaps or against:
             raise click.UsageError("--heap, --against and plots are for pages; leave them out, or --format github")
-        _markdown(source, output, baseline, seeds, moved, as_json)
+        _markdown(source, output, baseline, moved, as_json)
         return
     if plots and no_plots:
         raise click.UsageError("--plots and --no-plots exclude each other")
@@ -86,7 +84,7 @@ def command(
 
     folder = None if no_plots else plots or output.with_name(f"{output.stem}_plots")
     page, *drawn = api.report(
-        source, output, heaps=heaps, against=against, plots=folder, baseline=baseline, seeds=seeds, moved=moved
+        source, output, heaps=heaps, against=against, plots=folder, baseline=baseline, moved=moved
     )
     if study := api.study_in(source):
         note_partial(study)
@@ -96,12 +94,10 @@ def command(
     click.echo(f"{page}: {page.stat().st_size / 1e6:.1f} MB" + (f"; {len(drawn)} plots in {folder}" if drawn else ""))
 
 
-def _markdown(
-    source: Path, output: Path | None, baseline: Path | None, seeds: int, moved: tuple[Path, ...], as_json: bool
-) -> None:
+def _markdown(source: Path, output: Path | None, baseline: Path | None, moved: tuple[Path, ...], as_json: bool) -> None:
     from heapwright import api
 
-    text, files = api.pull_request(source, output, baseline=baseline, seeds=seeds, moved=moved)
+    text, files = api.pull_request(source, output, baseline=baseline, moved=moved)
     note_partial(api.open_study(source))
     if as_json:
         print_json({"markdown": text, "files": [str(path) for path in files]})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.options import moved_option, read_traces, repair_option, seeds_option
+from heapwright.cli.options import moved_option, read_traces, repair_option
 from heapwright.cli.output import json_option, note_partial, print_json, print_sentences
 from heapwright.cli.progress import showing
 from heapwright.files.errors import HeapwrightError
@@ -76,18 +76,17 @@ def _tell(study: Study, as_json: bool) -> None:
 @command.command()
 @click.argument("old", metavar="OLD", type=click.Path(path_type=Path))
 @click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
-@seeds_option
 @moved_option
 @json_option
-def diff(old: Path, new: Path, seeds: int, moved: tuple[Path, ...], as_json: bool) -> None:
+def diff(old: Path, new: Path, moved: tuple[Path, ...], as_json: bool) -> None:
     """Tell what two studies say differently: picks, reserve, figures, front, and who holds more at the peak.
 
-    A reserve that another seed of the copies would move as far is told as noise.
+    A reserve that another recording of the same build would move as far is told as noise.
     """
     from heapwright import api
     from heapwright.cli.tables import print_heaps
 
-    changes = api.compare_studies(old, new, seeds=seeds, moved=moved)
+    changes = api.compare_studies(old, new, moved=moved)
     if as_json:
         print_json(changes.as_json())
         return

@@ -1,7 +1,7 @@
 """What two studies of a program say differently: picks, reserve, metrics, front, and who holds the peak.
 
-Another seed draws other copies, and they alone move a reserve. So the copies are drawn again with other seeds, and only
-a reserve that lies outside of what they make of it is told as changed.
+A reserve follows from the recordings alone, so of the same recordings any difference is a change. Two recordings of one
+build differ, too: what that moves, `NOISE`, is told from change.
 """
 
 from __future__ import annotations
@@ -16,35 +16,23 @@ from heapwright.decide.gate import MOST_CAUSES, Cause, caused
 from heapwright.decide.picks import ALIKE, PICKS, NoPickError, Pick
 from heapwright.decide.results import Candidate
 from heapwright.decide.side_by_side import SideBySide, before_and_after
-from heapwright.decide.study import Need, Study, reserve_for
+from heapwright.decide.study import Study, reserve_for
 from heapwright.files.errors import HeapwrightError
-from heapwright.measure.metrics import replay_for
 from heapwright.replay.metrics import METRICS, Value
-from heapwright.studies.originals import copies_of, originals
-from heapwright.traces.copies import AT_LOAD, each_copy
+from heapwright.studies.originals import originals
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 
-SEEDS = 8
-"""Other seeds that copies are drawn with."""
+NOISE = 1.05
+"""By so much another recording of a build moves what a heap needs: for as many live bytes by less, with any of eleven
+heaps on nine in ten of 36 pairs of recordings, docs/robustness.md.
+"""
 
 PER_CALL = "accesses"
 """What is compared for each call: another trace has more of them, or fewer."""
 
 Verdict = Literal["same", "noise", "change", "unknown"]
-"""Of a reserve "noise" is a difference that another seed may make, "unknown" one of which nobody can say."""
-
-
-@dataclass(frozen=True)
-class Band:
-    """The least and the most that is reserved, in bytes, over so many seeds of the copies."""
-
-    least: int
-    most: int
-    seeds: int
-
-    def __str__(self) -> str:
-        return f"{self.least:,} to {self.most:,} over {self.seeds} seeds"
+"""Of a pick "unknown" is another one where nobody tried the old one on today's traces."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +42,6 @@ class Picked:
     Attributes:
         id, label, title: as for `Decision`.
         reserve_bytes: the arena to reserve; None where none serves.
-        band: what other seeds make of it; None where that is not known, or was not asked for.
         metrics: over all traces of that study.
     """
 
@@ -62,7 +49,6 @@ class Picked:
     label: str
     title: str
     reserve_bytes: int | None
-    band: Band | None
     metrics: Mapping[str, Value]
 
 
@@ -133,7 +119,7 @@ class Changes:
         reserve: how the reserve of the balanced pick differs.
         table: balanced picks in figures: before, after, and the old one in the new study where it is another.
         causes: who holds more at the peak than before; empty where the traces are the same, or not there.
-        missing: why bands or causes are not known, in a sentence; "" where they are.
+        missing: why causes are not known, in a sentence; "" where they are.
     """
 
     before: Side
@@ -164,7 +150,6 @@ class Changes:
         """What changed in words, the reserve first."""
         return [
             self.told_reserve(),
-            *self.told_bands(),
             *map(self.told_pick, self.picks),
             self.told_front(),
             *self.told_peak(),
@@ -179,17 +164,9 @@ class Changes:
             return f"Reserve: {_bytes(before)} before, {_bytes(after)} now."
         if before == after:
             return f"Reserve: {after:,} bytes, as before."
-        how = {
-            "noise": "noise: another seed of the copies moves it as far",
-            "change": "more than another seed of the copies moves it",
-            "unknown": "whether another seed of the copies moves it as far is not known",
-        }[self.reserve]
-        return f"Reserve: {before:,} bytes before, {after:,} now ({change(before, after)}), {how}."
-
-    def told_bands(self) -> list[str]:
-        """What other seeds make of the reserve, where that is known."""
-        known = [f"{one.band} {when}" for one, when in zip(self.balanced, ("before", "now"), strict=True) if one.band]
-        return [f"Other seeds of the copies reserve {', '.join(known)}."] if known else []
+        noise = f", no more than another recording of the same build makes ({100 * (NOISE - 1):.0f} %)"
+        told = f"Reserve: {before:,} bytes before, {after:,} now ({change(before, after)})"
+        return f"{told}{noise if self.reserve == 'noise' else ''}."
 
     def told_pick(self, one: PickChange) -> str:
         """How a pick differs."""
@@ -238,31 +215,24 @@ class Changes:
         }
 
 
-def compare(old: Study, new: Study, *, seeds: int = SEEDS, moved: Sequence[Path] = ()) -> Changes:
+def compare(old: Study, new: Study, *, moved: Sequence[Path] = ()) -> Changes:
     """Compare two studies by the objectives of the new one.
 
-    ``seeds``: how many other seeds the copies are drawn with, 0 for none. ``moved``: where traces lie now. Raises
-    `HeapwrightError` where a front is empty, or the old study lacks an objective's values.
+    ``moved``: where traces lie now. Raises `HeapwrightError` where a front is empty, or the old study lacks an
+    objective's values.
     """
     keys = new.objectives
-    traces = [_read(study, moved) for study in (old, new)]
-    missing = [one for one in traces if isinstance(one, str)]
-    found = [[] if isinstance(one, str) else one for one in traces]
     same = {info.digest for info in old.traces()} == {info.digest for info in new.traces()}
+    traces = [] if same else [_read(study, moved) for study in (old, new)]
+    missing = [one for one in traces if isinstance(one, str)]
     decisions = [Deciding(study, keys).on(study.pick("balanced", keys)) for study in (old, new)]
-    bands = [
-        reserve_band(study, decision.pick.id, read, seeds) if seeds and read else None
-        for study, decision, read in zip((old, new), decisions, found, strict=True)
-    ]
-    before, after = (
-        _of(study, decision.pick, band) for study, decision, band in zip((old, new), decisions, bands, strict=True)
-    )
+    before, after = (_of(study, decision.pick) for study, decision in zip((old, new), decisions, strict=True))
     today = new.combined.find(before.id)
     picks = [PickChange("balanced", before, after, _moved(new, today, after))]
     for how in PICKS[1:]:
         had, has = (None if (one := _pick(study, how, keys)) is None else _of(study, one) for study in (old, new))
         known = None if had is None else new.combined.find(had.id)
-        picks.append(PickChange(how, had, has, _moved(new, known, has, after.band)))
+        picks.append(PickChange(how, had, has, _moved(new, known, has)))
     then = None
     if today and today.id != after.id:
         then = replace(Deciding(new, keys).on(today), reserve_bytes=_reserve(new, today.id, after.id))
@@ -273,10 +243,10 @@ def compare(old: Study, new: Study, *, seeds: int = SEEDS, moved: Sequence[Path]
         decisions[1],
         tuple(picks),
         replace(_of(new, today), reserve_bytes=_reserve(new, today.id, after.id)) if today else None,
-        _verdict(before, after),
+        verdict_of(before, after, same),
         before_and_after(decisions[0], decisions[1], then),
-        () if same else tuple(_causes(*found)),
-        f"Not all is known: {missing[-1]}." if missing and (seeds or not same) else "",
+        tuple(_causes(*(one for one in traces if not isinstance(one, str)))) if traces and not missing else (),
+        f"Who holds more is not known: {missing[-1]}." if missing else "",
     )
 
 
@@ -289,65 +259,30 @@ def side_of(study: Study, objectives: tuple[str, ...]) -> Side:
     return Side(study.path, objectives, traces, int(peak), study.tried, tuple(front), tuple(picks.values()))
 
 
-def reserve_band(study: Study, id: str, traces: Sequence[Trace], seeds: int) -> Band | None:
-    """What is reserved for a recipe with its own copies and those of so many other seeds; None where it had none.
-
-    ``traces`` are those that the study was explored on.
-    """
-    needs, recipe = study.needs(id), study.recipe(id)
-    own = reserve_for(needs)
-    copies = {trace: [one for one in copies_of(study, trace.name) if _at_load(one.name)] for trace in traces}
-    taken = {one.seed or 0 for found in copies.values() for one in found}
-    if own is None or not taken or not any(need.role == "copy" for need in needs):
-        return None
-    replay, kept = replay_for((), study.energy_table), [need for need in needs if need.role != "copy"]
-    reserves = [own]
-    for seed in [one for one in range(seeds + len(taken)) if one not in taken][:seeds]:
-        drawn = []
-        for trace, found in copies.items():
-            for copy in each_copy(trace, len(found), kinds=AT_LOAD, seed=seed) if found else ():
-                metrics = replay(copy, recipe, None).metrics
-                size = None if metrics["failed"] else int(metrics["footprint_bytes"] or 0)
-                drawn.append(Need("copy", copy.name, size))
-        reserve = reserve_for([*kept, *drawn])
-        reserves += [] if reserve is None else [reserve]
-    return Band(min(reserves), max(reserves), len(reserves))
-
-
 def _read(study: Study, moved: Sequence[Path]) -> list[Trace] | str:
-    """The traces, or why they cannot be had."""
-    try:
-        return originals(study, moved, repair=True)
-    except HeapwrightError as error:
-        return str(error)
+    """The traces, or why they cannot be had: where they lie now may be told of the other study's alone."""
+    why = ""
+    for given in (moved, ()):
+        try:
+            return originals(study, given, repair=True)
+        except HeapwrightError as error:
+            why = why or str(error)
+    return why
 
 
-def _at_load(name: str) -> bool:
-    return not Need("copy", name, None).loaded
-
-
-def _verdict(before: Picked, after: Picked) -> Verdict:
+def verdict_of(before: Picked, after: Picked, same_traces: bool) -> Verdict:
+    """Whether the reserve of one pick differs from another's by more than a recording of the same build makes."""
     had, has = before.reserve_bytes, after.reserve_bytes
     if had == has:
         return "same"
-    if had is None or has is None:
+    if had is None or has is None or same_traces:
         return "change"
-    if before.band is None and after.band is None:
-        return "unknown"
-    (least, most), (other_least, other_most) = _span(before, after), _span(after, before)
-    return "noise" if max(least, other_least) <= min(most, other_most) else "change"
+    return "noise" if max(had, has) <= NOISE * min(had, has) else "change"
 
 
-def _span(one: Picked, other: Picked) -> tuple[float, float]:
-    """The band, or one that is in proportion to the other's."""
-    band = one.band or other.band
-    own, of_band = float(one.reserve_bytes or 0), float((one if one.band else other).reserve_bytes or 0)
-    return (own, own) if band is None else (own * band.least / of_band, own * band.most / of_band)
-
-
-def _moved(new: Study, old_pick: Candidate | None, pick: Picked | None, band: Band | None = None) -> Verdict:
-    """Whether another pick is a change: not where the old one needs as little of everything in the new study, as far as
-    seeds move memory and `ALIKE` the rest.
+def _moved(new: Study, old_pick: Candidate | None, pick: Picked | None) -> Verdict:
+    """Whether another pick is a change: not where the old one needs as little of everything in the new study, memory as
+    far as `NOISE` and the rest as far as `ALIKE` goes.
     """
     if old_pick is None or pick is None:
         return "unknown"
@@ -355,12 +290,10 @@ def _moved(new: Study, old_pick: Candidate | None, pick: Picked | None, band: Ba
         return "same"
     if old_pick.metrics["failed"]:
         return "change"
-    band = band or pick.band
-    apart = band.most / band.least if band else 1.0
     reserve = _reserve(new, old_pick.id, pick.id)
     if reserve is None or pick.reserve_bytes is None:
         return "unknown"
-    if new.robustness().why_not(old_pick.id) or reserve > max(apart, ALIKE) * pick.reserve_bytes:
+    if new.robustness().why_not(old_pick.id) or reserve > max(NOISE, ALIKE) * pick.reserve_bytes:
         return "change"
     for key in new.objectives:
         own, other = float(pick.metrics[key] or 0), float(old_pick.metrics[key] or 0)
@@ -389,10 +322,10 @@ def _causes(old: Sequence[Trace], new: Sequence[Trace]) -> list[Cause]:
     return caused(before, after)
 
 
-def _of(study: Study, candidate: Candidate, band: Band | None = None) -> Picked:
+def _of(study: Study, candidate: Candidate) -> Picked:
     title = study.recipe(candidate.id).title()
     reserve = reserve_for(study.needs(candidate.id))
-    return Picked(candidate.id, candidate.label, title, reserve, band, candidate.metrics)
+    return Picked(candidate.id, candidate.label, title, reserve, candidate.metrics)
 
 
 def _pick(study: Study, how: Pick, keys: Sequence[str]) -> Candidate | None:
@@ -403,7 +336,7 @@ def _pick(study: Study, how: Pick, keys: Sequence[str]) -> Candidate | None:
 
 
 def _picked(one: Picked | None) -> dict[str, Any] | None:
-    return None if one is None else {**vars(one), "band": None if one.band is None else vars(one.band)}
+    return None if one is None else dict(vars(one))
 
 
 def _best(key: str) -> str:

@@ -21,7 +21,7 @@ _NOTED: dict[Verdict, str] = {"same": "", "noise": " (noise)", "change": "", "un
 
 
 def pull_request(
-    study: Study, output: Path | None, old: Study | None, *, seeds: int, moved: Sequence[Path] = ()
+    study: Study, output: Path | None, old: Study | None, *, moved: Sequence[Path] = ()
 ) -> tuple[str, list[Path]]:
     """The Markdown for a study, against an ``old`` one if there is any (`heapwright.decide.changes.compare`).
 
@@ -29,7 +29,7 @@ def pull_request(
     shows no picture. Returns the text and the files. Raises `HeapwrightError`.
     """
     picture = None if output is None else output.with_suffix(".svg")
-    changes = None if old is None else compare(old, study, seeds=seeds, moved=moved)
+    changes = None if old is None else compare(old, study, moved=moved)
     if changes is None:
         decision = decide(study)
         drawn = fronts([("ship", side_of(study, study.objectives), decision.pick.id)])
