@@ -24,8 +24,8 @@ from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 
 NOISE = 1.05
-"""By so much another recording of a build moves what a heap needs: for as many live bytes by less, with any of eleven
-heaps on nine in ten of 36 pairs of recordings, docs/robustness.md.
+"""By so much another recording of a build may move what a heap needs: it is what 25 to 30 of 36 pairs of recordings
+differ by at most for as many live bytes, with four heaps (docs/robustness.md).
 """
 
 PER_CALL = "accesses"
