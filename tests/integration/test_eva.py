@@ -29,15 +29,11 @@ EVERYWHERE = {
     ("copy_payload", "read"),
     ("copy_payload", "write"),
     ("calloc", "write"),
-    ("calloc", "comparison"),
-    ("free", "comparison"),
-    ("realloc", "comparison"),
-    ("main", "comparison"),
 }
 ALARMS = {
     "first-fit-fast-free": EVERYWHERE,
     "drr-proposed": EVERYWHERE,
-    "tlsf": EVERYWHERE | {("bin_of", "shift"), ("bin_above", "shift"), ("mark_bin", "shift")},
+    "tlsf": EVERYWHERE | {("bin_of", "shift"), ("bin_above", "shift"), ("freelist_file", "shift")},
     "binary-buddy": EVERYWHERE | {("order_size", "shift"), ("lowest_bit", "zero bits")},
 }
 

@@ -104,6 +104,7 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
         "tolerance",
         "given_up",
         "front",
+        "short",
         "question",
     ]
     assert explored["recipes"] == 6 + len(NAMES)
@@ -158,7 +159,7 @@ def test_the_answer_comes_first_and_last(run: Run, files: Path) -> None:
         most = max(need.bytes or 0 for need in needs if need.role != "copy")
     first, *_, last = done.stdout.splitlines()
     assert first == last
-    why = f"20 % more than the {most:,} that the recording and 1 held-out trace need. "
+    why = f"20 % more than the {most:,} that the recording and 1 held-out trace need."
     assert f": reserve {reserve_for(needs):,} bytes, {why}" in first
     told = run("pareto", "s.duckdb", "--against", "newlib-nano").stdout
     beside = next(line for line in told.splitlines() if "(yours)" in line)

@@ -202,7 +202,7 @@ def test_the_leading_readings_are_those_under_which_most_holds() -> None:
     assert most["leading"] == most["most"]
 
 
-REACHED = {"modem": 0.75}
+REACHED = {"modem": 0.72}
 """Where the aim is missed: the paper's own words leave more than a fifth to any allocator."""
 
 

@@ -19,7 +19,7 @@ def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
 
     Raises HeapwrightError where it is a trace, or where one of an older format cannot be written.
     """
-    if kind_of(path) == "trace":
+    if path.is_file() and kind_of(path) == "trace":
         raise HeapwrightError(f"{path}: a trace, and no study; heapwright explore makes one of it")
     connection = database.attached(path, read_only=not write)
     try:
