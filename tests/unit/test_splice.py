@@ -105,6 +105,28 @@ static uint32_t got(uint32_t *x, uint32_t n)
     assert "got(x, n)" in left  # one variable cannot hold both
 
 
+def test_a_value_that_nobody_wants_is_found_where_that_does_something() -> None:
+    helper = """
+static uint32_t count(uint32_t *x)
+{
+    x[0] = x[0] + 1u;
+    x[2] = x[0];
+    return x[0];
+}
+static uint32_t set(uint32_t *x, uint32_t n)
+{
+    x[1] = n;
+    return count(x);
+}
+"""
+    assert body(helper, "set(x, n); count(x); return n;") == lines("""
+        x[1] = n;
+        count(x);
+        count(x);
+        return n;
+        """)
+
+
 def test_a_choice_of_a_call_becomes_a_guard() -> None:
     helper = "static uint32_t take(uint32_t *x, uint32_t n)\n{\n    x[0] = n;\n    return x[1];\n}\n"
     assert body(helper, "return n ? take(x, n) : 7u;") == lines("""
