@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.traces import tables
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC
 
@@ -152,6 +153,26 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 def test_a_later_format_version_is_refused() -> None:
     with pytest.raises(HeapwrightError, match=r"^t: trace format version 2; this Heapwright reads 1$"):
         Trace.from_columns(op=[0], id=[0], size=[1], name="t", metadata={"format_version": "2"})
+
+
+def test_more_calls_than_are_read_at_once_are_refused_before_any_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bomb.parquet"
+    with duckdb.connect() as database:
+        database.execute(
+            "COPY (SELECT 0::BIGINT AS ts_us, 0::USMALLINT AS tid, 0::UTINYINT AS op, range::UINTEGER AS id, "
+            f"8::UINTEGER AS size FROM range(9)) TO '{path}' (FORMAT parquet)"
+        )
+    monkeypatch.setattr(tables, "MOST_WHOLE", 9)
+    assert len(Trace.read(path)) == 9
+    monkeypatch.setattr(tables, "MOST_WHOLE", 8)
+    with pytest.raises(
+        HeapwrightError, match=r"bomb.parquet: 9 calls; at most 8 are read at once: heapwright trace cut"
+    ):
+        Trace.read(path)
+    with tables.reading(path) as table:
+        assert sum(len(window["op"]) for window in table.windows()) == 9
 
 
 def test_wider_integers_missing_labels_and_extra_columns_are_accepted(tmp_path: Path) -> None:

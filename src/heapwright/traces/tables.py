@@ -17,6 +17,9 @@ from heapwright.traces.validation import OPTIONAL, REQUIRED, Columns
 WINDOW = 1 << 18
 """Calls in a window."""
 
+MOST_WHOLE = 1 << 26
+"""Calls that are read at once, some 4 GB of them: a file of some kilobytes may say that it holds more."""
+
 _PART = 1 << 18
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
 _LABELS = ("phase", "site")
@@ -33,6 +36,7 @@ class TableReader:
 
     def __init__(self, connection: database.Connection, path: Path) -> None:
         self._connection = connection
+        self._path = path
         self._source = parquet.source(path, ", file_row_number = true")
         described = connection.execute(f"DESCRIBE SELECT * FROM {parquet.source(path)}").fetchall()
         types = {str(row[0]): str(row[1]) for row in described}
@@ -46,7 +50,12 @@ class TableReader:
         self._columns = plain + codes
 
     def whole(self) -> Columns:
-        """All calls."""
+        """All calls. Raises HeapwrightError where these are more than `MOST_WHOLE`, before any is read."""
+        if self.rows > MOST_WHOLE:
+            raise HeapwrightError(
+                f"{self._path}: {self.rows:,} calls; at most {MOST_WHOLE:,} are read at once: heapwright trace cut "
+                f"takes a part"
+            )
         columns: Columns = {}
         for column in self._columns:  # one at a time: DuckDB holds what it reads a second time
             columns |= self._connection.execute(f"SELECT {column} FROM {self._source}").fetchnumpy()
