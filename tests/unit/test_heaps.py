@@ -123,6 +123,12 @@ def test_what_is_there_and_cannot_be_used_says_so_when_it_is_used(text: str, fol
         assert str(put_off.value) == str(strict.value)
 
 
+def test_a_study_without_an_id_is_told_with_what_to_write(tmp_path: Path) -> None:
+    (tmp_path / "app.duckdb").touch()
+    with pytest.raises(HeapwrightError, match=r"app\.duckdb: a file, and no heap; .* as .*app\.duckdb:balanced or "):
+        resolve_recipe(str(tmp_path / "app.duckdb"))
+
+
 def test_the_zoo_is_named_in_any_case() -> None:
     assert parse("TLSF@16") == parse("tlsf@16")
     assert resolve_recipe("TLSF@16") == resolve_recipe("tlsf@16")

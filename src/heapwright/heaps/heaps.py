@@ -217,6 +217,8 @@ def resolve_recipe(text: str) -> Recipe:
     """
     name = parse(text)
     if name.kind == "zoo":
+        if Path(text).is_file():
+            raise HeapwrightError(f"{text}: a file, and no heap; of a study take one, as {text}:balanced or {text}:ID")
         zoo, at, align = name.first.partition("@")
         if at and align not in map(str, ALIGNMENTS):
             raise HeapwrightError(f"{text}: {align!r} is no alignment; valid: {', '.join(map(str, ALIGNMENTS))}")
