@@ -124,14 +124,19 @@ def libraries() -> tuple[list[Contender], list[str]]:
     return found, missing
 
 
-def peers(others: Sequence[str]) -> tuple[list[Contender], list[str]]:
+QUICK_RIVALS = ("rlsf",)
+"""Those of crates that a smoke test builds: the others take a minute."""
+
+
+def peers(others: Sequence[str], *, quick: bool = False) -> tuple[list[Contender], list[str]]:
     """Everybody else's allocators, and why some are not there; `others` are names as `heapwright replay` takes them.
 
     Who names an original has his own measured instead.
     """
     found, missing = libraries()
     given = {_peer_name(place): _foreign(place, 64) for place in others}
-    fetched = [(name, original) for name in ORIGINALS] + [(name, rival) for name in rivals.RIVALS]
+    fetched = [(name, original) for name in ORIGINALS]
+    fetched += [(name, rival) for name in (QUICK_RIVALS if quick else rivals.RIVALS)]
     for name, contender in fetched:
         if name in given:
             continue

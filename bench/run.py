@@ -134,7 +134,7 @@ def main(quick: bool, folder: Path | None, others: tuple[str, ...], as_json: boo
     if folder is None and not quick and DEFAULT_TRACES.is_dir():
         folder = DEFAULT_TRACES
     traces = [("real", cut(Trace.read(PICKED_ON)))] if quick and folder is None else read_traces(folder)
-    heaps, missing = peers(others)
+    heaps, missing = peers(others, quick=quick)
     pick = explored_pick(Trace.read(PICKED_ON), effort.explored)
     with hw.timing.Bench() as bench:
         measurement = Measurement(bench, heaps, pick, effort)

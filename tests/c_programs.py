@@ -40,7 +40,7 @@ def compile_c(output: Path, *sources: str | Path, flags: Iterable[str] = (), com
     command = [compiler, *flags, *include, *files]
     if any(flag.startswith("-I") for flag in flags) or any(isinstance(source, Path) for source in sources):
         return _compiled(command, output)
-    with _kept(output, "\0".join([*command, _digest()])) as kept:
+    with kept_once(output, "\0".join([*command, _digest()])) as kept:
         if not kept.exists():
             _compiled(command, kept)
         shutil.copy2(kept, output)
@@ -61,8 +61,8 @@ def _digest() -> str:
 
 
 @contextlib.contextmanager
-def _kept(output: Path, key: str) -> Iterator[Path]:
-    """Where a program of this run is kept for all processes that test, to be made or copied by one at a time."""
+def kept_once(output: Path, key: str) -> Iterator[Path]:
+    """Where what this run makes once is kept for all processes that test, to be made or read by one at a time."""
     base = next((path for path in output.parents if re.fullmatch(r"pytest-\d+", path.name)), output.parent)
     folder = base / "compiled"
     folder.mkdir(exist_ok=True)

@@ -1,5 +1,6 @@
 """The benchmark runs and says what it promises. No speed is asserted: that depends on the machine."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -8,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import brief
+import effort
+import needed
 import pytest
 import traces
+from c_programs import kept_once
 from click.testing import CliRunner
 
 from heapwright.recipes.zoo import catalogue as zoo
@@ -21,16 +25,20 @@ BOTH_WAYS = {"exact-bins", "tlsf", "exact-bins + 3 lists", "tlsf + 3 lists"}
 RECIPES = {"broker pick", "all-round", "victim-bins", "drr-proposed", "half-fit"} | BOTH_WAYS
 ORIGINALS = {"dlmalloc", "o1heap", "freertos-heap4", "tlsf, original"}
 THREADED = {"none x1", "lock x1", "lock x2", "cached x1", "cached x2"}
-RIVALS = {"snmalloc", "mimalloc 3", "rpmalloc", "talc", "rlsf"}
+RIVALS = {"rlsf"}
+EVERY_RIVAL = ["mimalloc 3", "rlsf", "rpmalloc", "snmalloc", "talc"]
 LIBRARIES = {"glibc", "mimalloc", "jemalloc", "tcmalloc"}
 
 
 @pytest.fixture(scope="module")
-def told() -> Any:
-    command = [*brief.command(BENCH / "run.py"), "--quick", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with kept_once(tmp_path_factory.mktemp("bench") / "told", "bench/run.py --quick") as path:
+        if not path.exists():
+            command = [*brief.command(BENCH / "run.py"), "--quick", "--json"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            path.write_text(done.stdout, encoding="utf-8")
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_says_what_the_numbers_depend_on(told: Any) -> None:
@@ -53,6 +61,17 @@ def test_measures_every_heap_on_the_shipped_trace(told: Any) -> None:
     assert set(one["ns_folded"]) == set(one["ns_run_time"]) == BOTH_WAYS
     assert set(one["ns_threads"]) == THREADED | {f"{name} x2" for name in peers & LIBRARIES}
     assert all(ns > 0 for key in one if key.startswith("ns") for ns in one[key].values())
+
+
+@pytest.mark.parametrize("name", effort.brief(["rlsf"], EVERY_RIVAL))
+def test_a_rival_of_a_crate_is_built_and_linked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCH)
+    contenders, rivals, originals = map(importlib.import_module, ("contenders", "rivals", "originals"))
+    assert sorted(rivals.RIVALS) == EVERY_RIVAL
+    try:
+        contenders.rival(name).heap.program()
+    except originals.MissingError as error:
+        needed.absent(str(error))
 
 
 def test_arenas_are_those_of_fit(told: Any) -> None:
