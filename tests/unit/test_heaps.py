@@ -129,6 +129,16 @@ def test_a_study_without_an_id_is_told_with_what_to_write(tmp_path: Path) -> Non
         resolve_recipe(str(tmp_path / "app.duckdb"))
 
 
+def test_a_file_that_is_called_like_a_heap_of_the_zoo_hides_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tlsf").touch()
+    (tmp_path / "TLSF").touch()
+    expected = resolve_recipe("tlsf@8")
+    monkeypatch.chdir(tmp_path)
+    assert resolve_recipe("tlsf").at_alignment(8) == resolve_recipe("TLSF").at_alignment(8) == expected
+
+
 def test_the_zoo_is_named_in_any_case() -> None:
     assert parse("TLSF@16") == parse("tlsf@16")
     assert resolve_recipe("TLSF@16") == resolve_recipe("tlsf@16")

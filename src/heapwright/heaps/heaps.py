@@ -193,10 +193,10 @@ def _can_stand_in_front(name: Name) -> bool:
 
 def is_heap(text: str) -> bool:
     """Whether the text reads as the name of a heap, and not as that of a file which is none."""
-    kind = parse(text).kind
-    if kind == "zoo":
-        return text.partition("@")[0] in catalogue.names() and not Path(text).exists()
-    return kind in ("recipe", "adapter", "file") or not Path(text).exists()
+    name = parse(text)
+    if name.kind == "zoo":
+        return name.first.partition("@")[0] in catalogue.names() and not Path(text).exists()
+    return name.kind in ("recipe", "adapter", "file") or not Path(text).exists()
 
 
 def picked_up(text: str) -> list[tuple[Path, Path]]:
@@ -217,9 +217,9 @@ def resolve_recipe(text: str) -> Recipe:
     """
     name = parse(text)
     if name.kind == "zoo":
-        if Path(text).is_file():
-            raise HeapwrightError(f"{text}: a file, and no heap; of a study take one, as {text}:balanced or {text}:ID")
         zoo, at, align = name.first.partition("@")
+        if zoo not in catalogue.names() and Path(text).is_file():
+            raise HeapwrightError(f"{text}: a file, and no heap; of a study take one, as {text}:balanced or {text}:ID")
         if at and align not in map(str, ALIGNMENTS):
             raise HeapwrightError(f"{text}: {align!r} is no alignment; valid: {', '.join(map(str, ALIGNMENTS))}")
         return catalogue.load(zoo).at_alignment(int(align)) if at else catalogue.load(zoo)
