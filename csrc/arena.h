@@ -72,7 +72,7 @@ static inline uint32_t load1(struct hw_heap *h, uint32_t at)
     h->reads++;
 #endif
 #ifdef HW_SHARED
-    return __atomic_load_n((arena_base(h) + at), __ATOMIC_RELAXED);
+    return __atomic_load_n(arena_base(h) + at, __ATOMIC_RELAXED);
 #else
     return arena_base(h)[at];
 #endif
@@ -121,7 +121,7 @@ static inline void store1(struct hw_heap *h, uint32_t at, uint32_t value)
     h->writes++;
 #endif
 #ifdef HW_SHARED
-    __atomic_store_n((arena_base(h) + at), (unsigned char)value, __ATOMIC_RELAXED);
+    __atomic_store_n(arena_base(h) + at, (unsigned char)value, __ATOMIC_RELAXED);
 #else
     arena_base(h)[at] = (unsigned char)value;
 #endif

@@ -195,6 +195,12 @@ def number(value: int, typed: str | None) -> c.Literal:
     return c.Literal(text, value=value, type=typed)
 
 
+def as_unsigned(literal: c.Literal, typed: str) -> c.Literal:
+    """The literal with its type where a uint32_t is made of it; itself where another type is, or it does not fit."""
+    fits = literal.value is not None and literal.value >= 0 and typed == "uint32_t"
+    return number(literal.value, typed) if fits and literal.value is not None else literal
+
+
 def unary_value(op: str, operand: int) -> int | None:
     """Mathematical value of a unary operation; None for other operators."""
     match op:
@@ -236,6 +242,14 @@ def is_comparison(op: str) -> bool:
 def mirrored(op: str) -> str:
     """The comparison with its operands exchanged."""
     return _MIRRORED.get(op, op)
+
+
+def substituted(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
+    """A copy of an expression with others in place of variables."""
+    if isinstance(expr, c.Name) and expr.name in given:
+        return c.replace(given[expr.name], line=expr.line)
+    changed = c.rebuild(expr, lambda inner: substituted(inner, given))
+    return changed if changed is not expr else c.replace(expr)
 
 
 def negated(expr: c.Expr) -> c.Expr:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from heapwright.generate import syntax as c
 from heapwright.generate.left import Left, Specialisation
 from heapwright.generate.loops import falls_through
-from heapwright.generate.program import negated, number
+from heapwright.generate.program import as_unsigned, negated, substituted
 from heapwright.generate.syntax import replace
 from heapwright.generate.together import call_sites, told_in_comments
 
@@ -135,7 +135,7 @@ def _of_statement(stmt: c.Stmt, typed: str) -> _Site | None:
 def _fitted(left: Left, callee: Specialisation, site: _Site) -> list[c.Stmt] | None:
     """The body of a function with the arguments for its parameters; None where names or types get in the way."""
     taken = set(left.names) | {parameter.name for parameter in left.parameters}
-    taken |= {stmt.name for stmt in c.all_statements(left.body) if isinstance(stmt, c.Declare)}
+    taken |= set(c.declared(left.body))
     body = callee.left.body
     changed = set(c.names_changed(body))
     ahead: list[c.Stmt] = []
@@ -147,22 +147,22 @@ def _fitted(left: Left, callee: Specialisation, site: _Site) -> list[c.Stmt] | N
         elif parameter.name in taken or parameter.suffix:
             return None
         else:
-            const = "" if parameter.name in changed or "*" in parameter.type else "const "
-            typed = const + parameter.type.removeprefix("const ") if const else parameter.type
+            fixed = parameter.name not in changed and "*" not in parameter.type
+            typed = f"const {parameter.type.removeprefix('const ')}" if fixed else parameter.type
             ahead.append(c.Declare(typed, parameter.name, "", replace(argument, paren=False), line=site.stmt.line))
     told = " ".join(comment.text for stmt in c.all_statements(body) for comment in stmt.comments)
     told += " ".join(comment.text for comment in callee.function.comments)
     if any(f"`{name}`" in told and getattr(value, "name", "") != name for name, value in given.items()):
         return None
-    declared = [stmt.name for stmt in c.all_statements(body) if isinstance(stmt, c.Declare)]
+    declared = c.declared(body)
     last = body[-1] if body else None
     own = last.expr.name if isinstance(last, c.Return) and isinstance(last.expr, c.Name) else ""
     if isinstance(site.stmt, c.Declare) and own in declared and site.name not in declared:
         given[own] = c.Name(site.name, type=site.type)
         declared.remove(own)
-    if taken & set(declared) or len(set(declared)) < len(declared) or own in declared[len(set(declared)) :]:
+    if taken & set(declared) or len(set(declared)) < len(declared):
         return None
-    inner = [*ahead, *c.copied(body, lambda expr: _with(expr, given))]
+    inner = [*ahead, *c.copied(body, lambda expr: substituted(expr, given))]
     for stmt in c.all_statements(inner):
         if isinstance(stmt, c.Declare) and stmt.name == own and own in given:
             stmt.name = site.name
@@ -174,20 +174,14 @@ def _passed(parameter: c.Parameter, argument: c.Expr, body: list[c.Stmt]) -> c.E
     typed = c.bare_type(parameter.type)
     if parameter.suffix or c.operands(argument):
         return None
-    if isinstance(argument, c.Literal) and argument.value is not None and typed == "uint32_t" and argument.value >= 0:
-        return number(argument.value, typed)
+    if isinstance(argument, c.Literal) and (unsigned := as_unsigned(argument, typed)) is not argument:
+        return unsigned
     if argument.value is not None:  # of what type its name is, does not matter where it is converted as it was
         calls = [part for part in c.all_expressions(body) if isinstance(part, c.Call) and part.callee]
         given = [one for call in calls for one in call.arguments if isinstance(one, c.Name)]
         on = sum(one.name == parameter.name for one in given)
         return argument if on == c.mentions(body, parameter.name) else None
     return argument if isinstance(argument, c.Name) and c.bare_type(argument.type or "") == typed else None
-
-
-def _with(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
-    if isinstance(expr, c.Name) and expr.value is None and expr.name in given:
-        return replace(given[expr.name], line=expr.line)
-    return c.rebuild(expr, lambda inner: _with(inner, given))
 
 
 def _placed(inner: list[c.Stmt], site: _Site) -> list[c.Stmt] | None:
@@ -239,9 +233,9 @@ class _Ending:
         if isinstance(self.site.stmt, c.Declare) and not self.declared:
             if value.value is None:
                 return None
-            self.declared, self.start = True, value.value
-            return [replace(self.site.stmt, type=_not_const(self.site.type), init=replace(value, paren=False),
-                            comments=[])]  # fmt: skip
+            self.declared = True
+            typed = self.site.type.removeprefix("const ")
+            return [replace(self.site.stmt, type=typed, init=replace(value, paren=False), comments=[])]
         if isinstance(self.site.stmt, c.Declare) and value.value is not None:
             match test:
                 case c.Binary(op="==", left=c.Name(name=tested), right=c.Expr(value=int(number))):
@@ -274,10 +268,6 @@ class _Ending:
             self.declared = True
             return stmt
         return replace(self.given(c.Return(init, line=stmt.line), init)[0], comments=stmt.comments, blank=stmt.blank)
-
-
-def _not_const(typed: str) -> str:
-    return typed.removeprefix("const ")
 
 
 def _returns(body: list[c.Stmt]) -> bool:

@@ -434,6 +434,11 @@ def names(expr: Expr) -> set[str]:
     return {part.name for part in walk(expr) if isinstance(part, Name)}
 
 
+def declared(body: list[Stmt]) -> list[str]:
+    """The variables that statements declare, nested ones and counters included, once for each time."""
+    return [stmt.name for stmt in all_statements(body) if isinstance(stmt, Declare)]
+
+
 def mentions(body: list[Stmt], name: str) -> int:
     """How often statements mention a name."""
     return sum(isinstance(expr, Name) and expr.name == name for expr in all_expressions(body))

@@ -7,7 +7,16 @@ from typing import TypeVar
 from heapwright.generate import syntax as c
 from heapwright.generate.left import Left, Specialisation
 from heapwright.generate.loops import falls_through, has_jump
-from heapwright.generate.program import Program, binary_value, is_comparison, is_pure, negated, number
+from heapwright.generate.program import (
+    Program,
+    as_unsigned,
+    binary_value,
+    is_comparison,
+    is_pure,
+    negated,
+    number,
+    substituted,
+)
 from heapwright.generate.syntax import replace
 
 Item = TypeVar("Item")
@@ -80,8 +89,7 @@ class _Cleaner:
 
     def own_names(self) -> set[str]:
         """Variables and parameters."""
-        own = {stmt.name for stmt in c.all_statements(self.whole) if isinstance(stmt, c.Declare)}
-        return own | {parameter.name for parameter in self.parameters}
+        return {*c.declared(self.whole), *(parameter.name for parameter in self.parameters)}
 
     def pure(self, expr: c.Expr) -> bool:
         return is_pure(expr, self.program.pure_opaque)
@@ -224,8 +232,7 @@ class _Cleaner:
         if not isinstance(first, c.Declare) or first.suffix or first.comments or first.trailing:
             return False
         value, typed = first.init, c.bare_type(first.type)
-        if isinstance(value, c.Literal) and value.value is not None and typed == "uint32_t" and value.value >= 0:
-            value = number(value.value, typed)
+        value = as_unsigned(value, typed) if isinstance(value, c.Literal) else value
         if not isinstance(value, (c.Name, c.Literal)) or value.type is None or c.bare_type(value.type) != typed:
             return False
         if isinstance(value, c.Name) and (value.value is not None or value.name not in self.own_names()):
@@ -233,10 +240,10 @@ class _Cleaner:
         changed = c.names_changed(self.whole)
         if first.name in changed or (isinstance(value, c.Name) and value.name in changed):
             return False
-        declared = [stmt.name for stmt in c.all_statements(self.whole) if isinstance(stmt, c.Declare)]
+        declared = c.declared(self.whole)
         if declared.count(first.name) > 1 or declared.count(getattr(value, "name", "")) > 1:
             return False
-        named = c.copied(body[index + 1 :], lambda expr: self.simpler(_renamed(expr, first.name, value)))
+        named = c.copied(body[index + 1 :], lambda expr: self.simpler(substituted(expr, {first.name: value})))
         if named:
             named[0].blank = named[0].blank or first.blank
         body[index:] = named
@@ -280,7 +287,7 @@ class _Cleaner:
             case _:
                 return False
         test = body[index + 1]
-        declared = [stmt.name for stmt in c.all_statements(self.whole) if isinstance(stmt, c.Declare)]
+        declared = c.declared(self.whole)
         if isinstance(test, c.While) and value == 0 and not test.at_end and _positive(test.test) == name:
             del body[index + 1]
             return True
@@ -349,7 +356,7 @@ class _Cleaner:
 
     def drop_unread(self) -> None:
         """Variables that are never read go, with their assignments."""
-        own = {stmt.name for stmt in c.all_statements(self.whole) if isinstance(stmt, c.Declare)}
+        own = set(c.declared(self.whole))
         if not own:
             return
         unread = own - _read_names(self.whole) - self.loop_counters()
@@ -392,13 +399,6 @@ class _Cleaner:
                     setattr(stmt, name, self.without(getattr(stmt, name), unread))
                 return [stmt]
         return [] if value is None else self.replacing(stmt, self.discarded(value))
-
-
-def _renamed(expr: c.Expr, name: str, value: c.Expr) -> c.Expr:
-    """An expression that says `value` where it said `name`."""
-    if isinstance(expr, c.Name) and expr.name == name:
-        return replace(value, line=expr.line)
-    return c.rebuild(expr, lambda inner: _renamed(inner, name, value))
 
 
 def _points(expr: c.Expr) -> bool:

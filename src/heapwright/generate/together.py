@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from heapwright.generate import syntax as c
 from heapwright.generate.left import Left, Specialisation
-from heapwright.generate.program import Program, is_pure
+from heapwright.generate.program import Program, is_pure, substituted
 from heapwright.generate.syntax import replace
 from heapwright.generate.tidy import tidy
 
@@ -191,16 +191,8 @@ def _redirected(expr: c.Expr, forwarders: Forwarders) -> c.Expr:
             break
         left, forward = forwarders[expr.callee]
         given = {p.name: argument for p, argument in zip(left.parameters, expr.arguments, strict=True)}
-        expr = replace(_given(forward, given), line=expr.line, paren=expr.paren)
+        expr = replace(substituted(forward, given), line=expr.line, paren=expr.paren)
     return expr
-
-
-def _given(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
-    """A copy of an expression with arguments in place of parameters."""
-    if isinstance(expr, c.Name) and expr.value is None and expr.name in given:
-        return given[expr.name]
-    changed = c.rebuild(expr, lambda inner: _given(inner, given))
-    return changed if changed is not expr else replace(expr)
 
 
 def unused_in_entry(entry: Specialisation) -> list[str]:

@@ -96,6 +96,21 @@ WATCHED_CALLS = 4096
 _WATCHED_TIMES = 64
 
 
+def so_far(counts: Any, calls: int, footprint: int) -> SoFar:
+    """What the engine's counts say after so many calls, at this footprint in bytes."""
+    return SoFar(
+        calls=calls,
+        footprint_bytes=footprint,
+        accesses=int(counts.reads + counts.writes),
+        reads=int(counts.reads),
+        writes=int(counts.writes),
+        moved_bytes=int(counts.moved),
+        accesses_malloc_max=int(counts.malloc_max),
+        accesses_realloc_max=int(counts.realloc_max),
+        accesses_free_max=int(counts.free_max),
+    )
+
+
 class _Watcher:
     """Asks what watches a replay, and keeps the last that it was told."""
 
@@ -105,17 +120,7 @@ class _Watcher:
         self.error: BaseException | None = None
 
     def go_on(self, told: Any) -> bool:
-        self.so_far = SoFar(
-            calls=int(told.calls),
-            footprint_bytes=arena_holding(self._struct, int(told.used)),
-            accesses=int(told.reads + told.writes),
-            reads=int(told.reads),
-            writes=int(told.writes),
-            moved_bytes=int(told.moved),
-            accesses_malloc_max=int(told.malloc_max),
-            accesses_realloc_max=int(told.realloc_max),
-            accesses_free_max=int(told.free_max),
-        )
+        self.so_far = so_far(told, int(told.calls), arena_holding(self._struct, int(told.used)))
         try:
             return self._watch(self.so_far)
         except BaseException as error:  # raised again once the engine has returned

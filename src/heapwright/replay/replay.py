@@ -14,7 +14,7 @@ from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.energy import with_energy
-from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch, control_bytes, margins_of, run
+from heapwright.replay.engine import GivenUpError, Margins, Watch, control_bytes, margins_of, run, so_far
 from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.replay.reach import reach_bytes
 from heapwright.replay.smallest import fit_from, footprint_where, high_water_mark, server
@@ -92,19 +92,9 @@ def _watched(trace: Trace, recipe: Recipe, struct: Any, found: Any, watch: Watch
         return serves
 
     def asked(size: int) -> bool:
-        so_far = SoFar(
-            calls=len(trace),
-            footprint_bytes=high_water_mark(struct, found),
-            accesses=int(found.reads + found.writes),
-            reads=int(found.reads),
-            writes=int(found.writes),
-            moved_bytes=int(found.moved),
-            accesses_malloc_max=int(found.malloc_max),
-            accesses_realloc_max=int(found.realloc_max),
-            accesses_free_max=int(found.free_max),
-        )
-        if not watch(so_far):
-            raise GivenUpError(so_far, margins_of(found))
+        told = so_far(found, len(trace), high_water_mark(struct, found))
+        if not watch(told):
+            raise GivenUpError(told, margins_of(found))
         return serves(size)
 
     return asked
