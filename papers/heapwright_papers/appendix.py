@@ -20,8 +20,7 @@ TITLE = "The source papers: every statement"
 _INTRODUCTION = """\
 Every table, figure and sentence that can be checked, in the order of its document; [the pages](README.md) say what they
 come to. Statements that come twice are counted once. *Set-up*: what stands in for what the authors had. *Not tested*:
-told from others, or beyond what this project can measure, with the reason. As [HTML](appendix.html) the tables can be
-filtered."""
+told from others, or beyond what this project can measure, with the reason."""
 _READINGS = """\
 ## How the 2006 paper is read
 

@@ -53,7 +53,7 @@ def add_published(page: Page, case: Case) -> None:
 
 
 _LEAD = """\
-As [the paper is read]({name}-details.md#how-the-paper-is-read), {hold} of {of} contests between allocators hold and
+As [the paper is read]({name}-details.html#how-the-paper-is-read), {hold} of {of} contests between allocators hold and
 {larger} more are larger than stated. Rank correlation of the six allocators with the paper's: fragmentation
 {fragmentation}, time {time} ({on}).
 Each number is a mean over {columns} traces; times are ratios of such means, in which the slowest trace weighs most."""

@@ -31,7 +31,9 @@ _HEAD = f"""\
 Recipes have alignment {ALIGN} on this page, a word of the paper's 32-bit systems; allocators whose source says another
 keep theirs."""
 
-_WHOLE = "[Tables and text in full]({name}-details.md); [every statement, and of what the page is made](appendix.md)."
+_WHOLE = (
+    "[Tables and text in full]({name}-details.html); [every statement, and of what the page is made](appendix.html)."
+)
 
 
 _HOLDING = (Kind.HOLDS, Kind.NOISE)
@@ -178,30 +180,35 @@ class Page:
             self.mutants |= {"set-up": len(given), "still": still}
 
     def write(self, folder: Path) -> list[Path]:
-        """Write NAME.md and its details, both as HTML, too, NAME.json and each figure as PNG and SVG, all or none.
+        """Write NAME.md and NAME.html, NAME-details.html, NAME.json and each figure as PNG and SVG, all or none.
 
-        Returns the four pages. NAME.json holds what the page found, for the table of all statements.
+        Returns the three pages. NAME.json holds what the page found, for the table of all statements.
 
         Raises:
             HeapwrightError: a figure cannot be drawn or a file cannot be written.
             LookupError: a statement that this page is to answer has no verdict.
         """
-        details, title = f"{self.name}-details", f"{self.title}: tables and text"
         shown = [f"![{figure.title}]({figure.name}.png)" for figure in self._figures]
-        pages = {
-            self.name: (self.title, [*self._lead, *shown, _WHOLE.format(name=self.name)]),
-            details: (title, [f"What [the page]({self.name}.md) rests on. {self._made()}", *self._parts]),
-        }
+        short = [*self._lead, *shown, _WHOLE.format(name=self.name)]
         with hw.writing.filling(folder) as put:
             for figure in self._figures:
                 for name, content in figure.files().items():
                     put(name, content)
             put(f"{self.name}.json", json.dumps(self._found(), indent=1, ensure_ascii=False) + "\n")
-            written = []
-            for name, (heading, parts) in pages.items():
-                markdown = "\n\n".join([f"# {heading}", *parts]) + "\n"
-                written += [put(f"{name}.md", markdown), put(f"{name}.html", html_of(heading, markdown))]
-            return written
+            page = _markdown(self.title, short)
+            return [
+                put(f"{self.name}.md", page),
+                put(f"{self.name}.html", html_of(self.title, page)),
+                put(f"{self.name}-details.html", html_of(self._whole, self.details())),
+            ]
+
+    def details(self) -> str:
+        """Tables and text in full, as Markdown."""
+        return _markdown(self._whole, [f"What [the page]({self.name}.md) rests on. {self._made()}", *self._parts])
+
+    @property
+    def _whole(self) -> str:
+        return f"{self.title}: tables and text"
 
     def _found(self) -> dict[str, Any]:
         """What the first page and the appendix of all tell of this one."""
@@ -235,6 +242,10 @@ class Page:
         packets = any(isinstance(one, PacketTable) for _, one in self._traffic)
         command = f"heapwright reproduce {self.name}{' --packets DIR' if packets else ''}"
         return f"`{command}`, {measuring.versions()}. {_HEAD}"
+
+
+def _markdown(heading: str, parts: Sequence[str]) -> str:
+    return "\n\n".join([f"# {heading}", *parts]) + "\n"
 
 
 def _again(finding: Finding, seen: Mapping[str, Mapping[str, Any]]) -> Finding:

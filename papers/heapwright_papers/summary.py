@@ -24,14 +24,14 @@ _PAGES = """\
 ## Pages
 
 How many verdicts of each kind; a statement that is answered on two kinds of traffic has two. [Every
-statement](appendix.md), with its verdicts and why:"""
+statement](appendix.html), with its verdicts and why:"""
 _KINDS = tuple(kind.value for kind in Kind)
 
 
 def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
-    """Write README and the appendix, as Markdown and as HTML, from what the pages in `folder` have left there.
+    """Write README as Markdown and as HTML, and the appendix as HTML, from what the pages in `folder` have left there.
 
-    Returns the four. Raises HeapwrightError where a page's NAME.json is damaged or a file cannot be written.
+    Returns the three. Raises HeapwrightError where a page's NAME.json is damaged or a file cannot be written.
     """
     found = {name: _read(folder / f"{name}.json") for name in pages if (folder / f"{name}.json").is_file()}
     links = [(f"[{name}]({name}.md)", page["title"], *_counted(page["findings"])) for name, page in found.items()]
@@ -49,7 +49,6 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
         return [
             put("README.md", markdown),
             put("README.html", html_of(_TITLE, markdown)),
-            put("appendix.md", statements),
             put("appendix.html", html_of(TITLE, statements, _KINDS)),
         ]
 
@@ -74,7 +73,7 @@ def _place(name: str, page: str, headings: Sequence[str]) -> str:
     kind, number = name.split()
     named = re.compile(rf"\b{kind}s? (?:\w+(?:, | and ))*{number}\b")
     heading = next((one for one in headings if named.search(one)), None)
-    return f"{page}-details.md#{anchor(heading)}" if heading else f"{page}.md"
+    return f"{page}-details.html#{anchor(heading)}" if heading else f"{page}.md"
 
 
 def _counted(findings: Sequence[Finding]) -> tuple[str, ...]:

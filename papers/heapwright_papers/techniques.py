@@ -38,7 +38,7 @@ sizes), runs on the three applications, {packets:,} packets each, under two kind
 
 - **{real}**: {networks}, those of the folder with most distinct sizes of IP packets; the paper's traces are not to be
   had. {recipes:,} replays of the whole grid.
-- **{mix}** of sizes, as on [the page about DRR](drr-details.md#the-papers-own-mix): {forms}, {seeds} seeds of
+- **{mix}** of sizes, as on [the page about DRR](drr-details.html#the-papers-own-mix): {forms}, {seeds} seeds of
   each. {thinned:,} replays, of four to six levels of each technique."""
 
 _METHOD = """\

@@ -48,7 +48,7 @@ COMMANDS = {
     "import": (2000, "new.parquet", (HEAPWRIGHT, "import", "packets.csv", "-o", "new.parquet")),
     "workload": (2000, "new.parquet", (HEAPWRIGHT, "workload", "poisson", "--requests", "9999", "-o", "new.parquet")),
     "record": (2000, "new.parquet", (HEAPWRIGHT, "record", "-o", "new.parquet", "--", "sh", "-c", RAISED)),
-    "reproduce": (8000, "out/papers/paper-details.md", (sys.executable, "-c", PAGE)),
+    "reproduce": (8000, "out/papers/paper-details.html", (sys.executable, "-c", PAGE)),
 }
 
 

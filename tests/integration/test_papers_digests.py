@@ -25,5 +25,5 @@ def test_the_page_is_the_same_bytes(tmp_path: Path) -> None:
     promised = {name: digest for digest, name in map(str.split, DIGESTS.read_text().splitlines())}
     result = CliRunner().invoke(heapwright, ["reproduce", "wifi", "-o", str(tmp_path / "papers")])
     assert result.exit_code == 0, result.output
-    for name in ("wifi.md", "wifi-details.md"):
+    for name in ("wifi.md", "wifi-details.html"):
         assert hashlib.sha256((tmp_path / "papers" / name).read_bytes()).hexdigest() == promised[name], name

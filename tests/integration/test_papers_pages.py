@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -61,12 +62,12 @@ def test_the_command_writes_pages_figures_and_claims(
     result = CliRunner().invoke(heapwright, ["reproduce", what, "--packets", str(folder), "-o", str(output), "--json"])
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
-    written = [what, f"{what}-details", "README", "appendix"]
-    assert answer["pages"] == [str(output / f"{name}.{end}") for name in written for end in ("md", "html")]
+    written = [f"{what}.md", f"{what}.html", f"{what}-details.html", "README.md", "README.html", "appendix.html"]
+    assert answer["pages"] == [str(output / name) for name in written]
     assert all({"paper", "claim", "paper_value", "our_value", "holds"} <= set(claim) for claim in answer["claims"])
-    text, short = ((output / name).read_text() for name in (f"{what}-details.md", f"{what}.md"))
+    text, short = ((output / name).read_text() for name in (f"{what}-details.html", f"{what}.md"))
     assert short.count("\n| ") == 8 and "| – | – |" in short  # six numbers of the paper, some without tools
-    figures = [line.split("](")[1].rstrip(")") for line in text.splitlines() if line.startswith("![")]
+    figures = re.findall(r'<img src="([^"]+)"', text)
     assert figures and all((output / name).is_file() for name in figures)
     assert all((output / name).with_suffix(".png").is_file() for name in figures)
     assert "campus" in text and "<table>" in (output / f"{what}.html").read_text()
@@ -106,7 +107,8 @@ def test_a_page_has_both_tables_figures_and_an_answer_to_every_statement(
     page = module.page(folder, silent)
     output = tmp_path / "out"
     output.mkdir()
-    text = page.write(output)[2].read_text()
+    page.write(output)
+    text = page.details()
     assert f"## Table {case.table}" in text and "The paper's arithmetic, done again" in text
     for heap, (wasted, times) in case.rows.items():
         row = " | ".join([heap, *map(str, wasted), *(f"{time:.2f}" for time in times)])
@@ -155,7 +157,8 @@ def test_the_page_of_the_techniques(folder: Path, tmp_path: Path, monkeypatch: p
     for name, value in (("PACKETS", 60), ("NETWORKS", 1), ("FORMS", 1), ("WORKLOADS", {"drr": drr_workload})):
         monkeypatch.setattr(techniques, name, value)
     page = techniques.page(folder, silent)
-    text = page.write(tmp_path)[2].read_text()
+    page.write(tmp_path)
+    text = page.details()
     assert "## Table 1" in text and "## Table 2" in text
     assert (tmp_path / "techniques-drr.png").is_file()
     cells = [one for one in page.findings if one.statement.id.startswith("techniques-table-2-")]
@@ -169,7 +172,8 @@ def test_the_page_of_modems_without_a_toolchain_has_dashes_and_all_sections(
 ) -> None:
     monkeypatch.setattr(measuring, "session", lambda: None)
     page = modem.page(None, lambda line: None, calls=60, most=2)
-    text = page.write(tmp_path)[2].read_text()
+    page.write(tmp_path)
+    text = page.details()
     assert "| instructions: free | – | – | – | – | – | – |" in text
     assert "| instructions: swap of a connected call, copy | – | – | – | – | – | – |" in text
     assert "| the paper: malloc, µs | 2.80 | 2.89 | 2.72 | 3.24 | – | – |" in text
@@ -214,7 +218,8 @@ def test_the_page_of_pools_has_all_five_experiments_and_real_packets(tmp_path: P
     for name, with_ip in (("campus", True), ("air", False)):
         network(len(name), with_ip).write(packets / f"{name}.parquet")
     page = pools.page(packets, silent, requests=10_000)
-    text = page.write(output)[2].read_text()
+    page.write(output)
+    text = page.details()
     for figure in ("load", "smallest", "largest", "partition", "overhead", "indexed", "real"):
         assert (output / f"pools-{figure}.png").is_file()
     found = {(one.statement.id, one.on): one.verdict.kind for one in page.findings}
@@ -231,7 +236,8 @@ def test_the_page_of_sensors_without_a_toolchain(tmp_path: Path, monkeypatch: py
     given = {"xml": sensor_runs.traces()["xml"], "random": [sensor_runs.synthetic(1, 128, calls=500)]}
     monkeypatch.setattr(sensor, "traces", lambda calls: given)
     page = sensor.page(None, lambda line: None)
-    text = page.write(tmp_path)[2].read_text()
+    page.write(tmp_path)
+    text = page.details()
     assert "| heapLib | – | – |" in text, "no time without tools"
     assert "| ST_COMPACT_MEMMGR, with handles |" in text
     assert (tmp_path / "sensor-memory.svg").is_file() and not (tmp_path / "sensor-code.svg").exists()

@@ -56,14 +56,19 @@ def test_a_page_is_a_heading_tables_and_what_it_answers(tmp_path: Path, paper: N
     page.verdict("p-first", "2", fails(Cause.TRAFFIC, "ours has 2"), on="real networks")
     page.verdict("p-first", "1", HOLDS, on="the paper's mix")
     page.verdict("p-second", "7.5", within_noise("5 seeds: 7 to 8"))
-    short, html, details, whole = page.write(tmp_path)
-    assert short.read_text().startswith("# Title & more\n\nIn *short*.\n\n[Tables and text in full](p-details.md); ")
+    short, html, whole = page.write(tmp_path)
+    assert short.read_text().startswith("# Title & more\n\nIn *short*.\n\n[Tables and text in full](p-details.html); ")
     assert "<title>Title &amp; more</title>" in html.read_text() and 'href="p-details.html"' in html.read_text()
-    assert f"`heapwright reproduce p`, Heapwright {heapwright.__version__}; " in details.read_text()
+    assert f"`heapwright reproduce p`, Heapwright {heapwright.__version__}; " in page.details()
     table = "| name | value |\n| --- | ---: |\n| a | 1 |\n| b | 2.5 |\n"
-    assert f"\n\n## Some *words* & more\n\nTable 3.\n\n{table}" in details.read_text()
+    assert f"\n\n## Some *words* & more\n\nTable 3.\n\n{table}" in page.details()
     assert '<h2 id="some-words--more">' in whole.read_text()
-    rows = write_summary(tmp_path, ("p",))[2].read_text().split("## A document\n\n")[1].split("\n\n")[0].splitlines()
+    rows = (
+        appendix({"p": json.loads((tmp_path / "p.json").read_text())})
+        .split("## A document\n\n")[1]
+        .split("\n\n")[0]
+        .splitlines()
+    )
     assert rows[0] == "| where | the paper says | the paper | here | verdict | because | page |"
     assert rows[3:7] == [
         "| 1 | it is one | 1 | real networks: 2 | does not hold | our traffic differs: ours has 2 | [p](p.md) |",
@@ -88,8 +93,8 @@ def test_the_first_page_lists_every_statement_in_order_and_counts_each_once(tmp_
     page.verdict("p-first", "1", HOLDS)
     page.verdict("p-second", "7.5", fails(Cause.UNEXPLAINED, "nothing found"))
     page.write(tmp_path)
-    first, _, appendix, html = write_summary(tmp_path, ("p", "q"))
-    text = appendix.read_text()
+    first, _, html = write_summary(tmp_path, ("p", "q"))
+    text = appendix({"p": json.loads((tmp_path / "p.json").read_text())})
     assert "<option>does not hold</option>" in html.read_text() and "<script>" in html.read_text()
     assert "| [p](p.md) | Title | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 |\n| all |  | 1 | 0 | 0 | 1 | 0 | 0 | 1 | 0 |" in (
         first.read_text()
@@ -118,8 +123,8 @@ def test_a_page_names_its_traffic_and_marks_what_was_laid_end_to_end(tmp_path: P
         page.traffic(name, table)
     page.verdict("p-first", "1", HOLDS)
     page.verdict("p-second", "8", HOLDS)
-    details = page.write(tmp_path)[2].read_text()
-    text = write_summary(tmp_path, ("p",))[2].read_text()
+    page.write(tmp_path)
+    details, text = page.details(), appendix({"p": json.loads((tmp_path / "p.json").read_text())})
     seconds = f"{table.ts_us[-1] / 1e6:,.0f}"
     assert f"| p | campus | {len(table):,} | {seconds} | `{digest(table)}` |" in text
     assert f"| p | zeek_mix† | {len(table):,} | {seconds} | `{digest(table)}` |" in text
@@ -162,7 +167,7 @@ def paper(monkeypatch: pytest.MonkeyPatch, no_tools: None) -> None:
 def test_what_comes_from_a_file_is_no_html_of_the_page(tmp_path: Path, no_tools: None) -> None:
     page = Page("p", "<b>Title", "Someone 2006")
     page.table(("network", "packets"), [("<script>alert(1)</script>", 1)])
-    _, html, _, details = page.write(tmp_path)
+    _, html, details = page.write(tmp_path)
     assert all("<b>" not in one.read_text() and "<script>" not in one.read_text() for one in (html, details))
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in details.read_text()
 
@@ -190,7 +195,7 @@ def test_the_first_page_leads_to_every_table_in_one_click() -> None:
         ("Table I", "sensor"),
     )
     for table, page in tables:
-        (anchor,) = re.findall(rf"\[{table}\]\({page}-details.md#([\w-]+)\)", index)
+        (anchor,) = re.findall(rf"\[{table}\]\({page}-details.html#([\w-]+)\)", index)
         found = (WRITTEN / f"{page}-details.html").read_text().split(f'id="{anchor}">')[1]
         assert table.split()[-1] in found.split("</h")[0]
     assert index.count("| [Table") + index.count("| [Figure") == len(documents())
@@ -283,20 +288,21 @@ def test_the_appendix_says_what_a_bound_on_the_other_side_refuses_and_which_page
 def test_links_and_figures_of_the_pages_in_docs_are_there_and_no_file_is_left_over() -> None:
     linked: set[str] = set()
     for page in (*PAGES, *(f"{name}-details" for name in PAGES), "README", "appendix"):
-        markdown = (WRITTEN / f"{page}.md").read_text()
-        links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", markdown)
-        assert all((WRITTEN / link).is_file() for link in links), page
         html = (WRITTEN / f"{page}.html").read_text()
         leads = re.findall(r'(?:src|href)="([^"]+)"', html)
         shown = {link.partition("#")[0] for link in leads} - {""}
+        assert all((WRITTEN / link).is_file() for link in shown), page
         for target, _, anchor in (link.partition("#") for link in leads if "#" in link and ".md" not in link):
             assert f'id="{anchor}"' in (WRITTEN / (target or f"{page}.html")).read_text(), (page, anchor)
-        assert shown == {re.sub(r"^([\w-]+)\.md$", r"\1.html", link) for link in links}, page
-        linked |= set(links) | {f"{page}.md", f"{page}.html", f"{page}.json"}
+        linked |= shown | {f"{page}.html"}
+    for page in (*PAGES, "README"):
+        links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (WRITTEN / f"{page}.md").read_text())
+        assert all((WRITTEN / link).is_file() for link in links), page
+        linked |= set(links) | {f"{page}.md", f"{page}.json"}
     figures = {name for name in linked if name.endswith(".png")}
     assert figures
     expected = {name for name in linked if "/" not in name} | {f"{Path(name).stem}.svg" for name in figures}
-    expected -= {f"{name}.json" for name in ("README", "appendix", *(f"{name}-details" for name in PAGES))}
+    expected -= {"README.json"}
     assert {file.name for file in WRITTEN.iterdir()} == expected
 
 
