@@ -1,4 +1,4 @@
-"""Are the arenas that `heapwright fit` gives enough? docs/robustness.md shows what this prints.
+"""Are the arenas that `heapwright fit` gives enough? bench/robustness.md shows what this prints.
 
 The safe arena: 1,000 larger ones, other than those that the search tried, up to twice as large. The reserve: what the
 second recording of each pair needs, in bench/pairs and in ../shared/data/pairs, which had no part in choosing the

@@ -1,4 +1,4 @@
-"""Do picks hold on another recording? docs/robustness.md shows what this prints.
+"""Do picks hold on another recording? docs/robustness.md says what came of it.
 
 Each pair's first trace is explored as a user would, its picks are replayed on the second, which had no part in it.
 What a pick needs there is compared with the best of all that the exploration tried on copies.

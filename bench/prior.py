@@ -1,4 +1,4 @@
-"""Do picks hold on another load of the same program, and do they beat heaps taken blind? docs/robustness.md shows it.
+"""Do picks hold on another load of the same program, and do they beat heaps taken blind? bench/robustness.md shows it.
 
 Each program's first recording is explored as a user would; picks and heaps taken blind are replayed on the second,
 which had no part in it, and set against the least that anything explored on the second itself needs.

@@ -1,4 +1,4 @@
-"""Which copies of a trace foretell a second recording of the same program? docs/robustness.md shows what this prints.
+"""Which copies of a trace foretell a second recording of the same program? bench/robustness.md shows what this prints.
 
 Of each pair, recipes are tuned on one trace, and tried on copies of it and on the other trace, which stands for
 another day. The pairs, and which of them the kinds and parameters were chosen on, were fixed before the first run.
