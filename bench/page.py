@@ -39,7 +39,7 @@ or smaller.
 ## Several threads
 
 `{threaded}` as generated, and the libraries: CPU time of a call over that of two threads with `threads = "lock"`,
-geometric mean, least and most over the traces. [Caches of threads](threads.md) tells what they are made of.
+geometric mean, least and most over the traces. [Caches of threads](#caches-of-threads) says what they are made of.
 
 {threads}
 

@@ -25,20 +25,14 @@ ACCEPTED = (
 )
 
 
-AFTER = {"docs/choosing.md": "docs/fronts.md"}
-"""A page that begins with the exploration of another runs in its folder, after it: there it goes on, and has nothing to
-try."""
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("forks")
-@pytest.mark.parametrize("name", [name for name in PAGES if name not in AFTER.values()])
+@pytest.mark.parametrize("name", list(PAGES))
 def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(brief.ASKED)  # as commands ship
     monkeypatch.setattr(doc_commands, "BINARIES", [Path(HEAPWRIGHT).parent, *doc_commands.BINARIES])
-    for page in (AFTER[name], name) if name in AFTER else (name,):
-        told = differences(PAGES[page], tmp_path)
-        assert not told, "\n".join([*told, f"python tests/doc_commands.py {page} writes what is printed now"])
+    told = differences(PAGES[name], tmp_path)
+    assert not told, "\n".join([*told, f"python tests/doc_commands.py {name} writes what is printed now"])
 
 
 def test_no_command_is_left_out_in_silence() -> None:

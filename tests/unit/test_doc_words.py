@@ -23,7 +23,6 @@ from heapwright.recipes.zoo import catalogue as zoo
 
 SOURCE = Path(heapwright.__file__).parent
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-FRONTS = (DOCS / "fronts.md").read_text(encoding="utf-8")
 TROUBLE = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
 
 
@@ -31,7 +30,8 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[a-z]{2,}", text.lower()))
 
 
-GLOSSARY = words(" ".join(re.findall(r"^\| ([^|]+) \|", FRONTS.partition("## Glossary")[2], re.MULTILINE)))
+_ROWS = re.findall(r"^\| ([^|]+) \|", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+GLOSSARY = words(" ".join(_ROWS))
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
