@@ -1,7 +1,7 @@
 """Specialised code does what its source does.
 
 The same source is compiled twice, with the policy as a run-time constant and rewritten for it, and both are driven with
-the same random inputs: a small machine with every construct of docs/core-grammar.md, and the core itself.
+the same random inputs: a small machine with every construct of the core's grammar, and the core itself.
 """
 
 from __future__ import annotations

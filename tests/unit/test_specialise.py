@@ -1,4 +1,4 @@
-"""The partial evaluator: golden cases for each rule of docs/core-grammar.md."""
+"""The partial evaluator: golden cases for each rule of the core's grammar (CONTRIBUTING.md)."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def parse(file: str, text: str, defines: frozenset[str]) -> c.Source:
     """Read one file.
 
     `file` is for messages; `defines` are the HW_ names taken as defined. Raises GrammarError for text outside the
-    grammar of docs/core-grammar.md as far as one file shows it.
+    grammar in CONTRIBUTING.md as far as one file shows it.
     """
     lines = text.split("\n")
     removed = _resolve(file, lines, defines)

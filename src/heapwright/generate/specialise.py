@@ -1,7 +1,7 @@
 """Rewrites the core for one policy, at source level.
 
 The core (csrc/) is one text for all policies. `specialise` evaluates everything in it that the policy decides and
-writes what is left: C that holds only what one recipe uses. docs/core-grammar.md says what the core may look like;
+writes what is left: C that holds only what one recipe uses. CONTRIBUTING.md has the grammar of the core;
 `check_grammar` tells where a source does not.
 """
 
@@ -82,7 +82,7 @@ def specialise(
     `sources`: (file name, text) in the order of inclusion; `values`: struct hw_policy as nested dicts and lists, arrays
     holding exactly the elements in use; `entries`: the public functions wanted, whose policy parameter goes;
     `prefix`: what hw_ becomes (HW_: in upper case); `defines`: HW_ names taken as defined. Raises GrammarError for a
-    source outside docs/core-grammar.md, HeapwrightError for an unknown entry or a policy without a value.
+    source outside the grammar in CONTRIBUTING.md, HeapwrightError for an unknown entry or a policy without a value.
     """
     return specialise_parts(sources, values, entries, prefix, defines).text
 
@@ -109,7 +109,7 @@ def specialise_parts(
 
 
 def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> list[GrammarError]:
-    """Everything in the sources that breaks docs/core-grammar.md, in order; empty where all is well."""
+    """Everything in the sources that breaks the grammar in CONTRIBUTING.md, in order; empty where all is well."""
     parsed = []
     found = []
     for file, text in written_out(sources):

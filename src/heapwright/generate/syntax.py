@@ -1,4 +1,4 @@
-"""The part of C that the core is written in, as a tree: docs/core-grammar.md says what it holds.
+"""The part of C that the core is written in, as a tree: CONTRIBUTING.md has its grammar.
 
 Source trees are never changed; the specialiser builds new ones, whose expressions also carry what is known about them.
 """
@@ -29,7 +29,7 @@ def replace(node: Node, **changes: object) -> Node:
 
 
 class GrammarError(HeapwrightError):
-    """Source that breaks docs/core-grammar.md: `file`, `line` (from 1) and `what` is wrong there."""
+    """Source that breaks the grammar in CONTRIBUTING.md: `file`, `line` (from 1) and `what` is wrong there."""
 
     def __init__(self, file: str, line: int, what: str) -> None:
         super().__init__(f"{file}:{line}: {what}")
