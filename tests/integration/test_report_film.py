@@ -296,9 +296,9 @@ def test_the_numbers_of_the_sentence_are_those_of_replays(heap: str) -> None:
     assert f": {needed:,} bytes," in sentence
     gain = (needed or 0) - whole
     if gain > 0:
-        assert f"it would gain {gain:,} bytes ({gain / (needed or 1):.1%})" in sentence
+        assert f"saves {gain:,} bytes ({gain / (needed or 1):.1%})" in sentence
     else:
-        assert "it would gain nothing" in sentence
+        assert "saves nothing" in sentence
 
 
 def test_a_small_gain_is_not_worth_it_and_a_refusal_says_nothing() -> None:
@@ -312,10 +312,10 @@ def test_a_small_gain_is_not_worth_it_and_a_refusal_says_nothing() -> None:
         return content._sentence(trace, frame, told, replace(found, **changes), 10_000, 0)
 
     assert sentence().endswith("Not worth it.")
-    assert "gain 92 bytes (0.9%)" in sentence()
-    assert "gain 992 bytes (9.9%)" in sentence(arena=9000) and "worth" not in sentence(arena=9000)
-    assert sentence(arena=9000, chance=1200, picked=8).endswith("one of 8 objects picked evenly would gain 1,200.")
-    assert "gain nothing" in sentence(arena=9999)
+    assert "saves 92 bytes (0.9%)" in sentence()
+    assert "saves 992 bytes (9.9%)" in sentence(arena=9000) and "worth" not in sentence(arena=9000)
+    assert sentence(arena=9000, chance=1200, picked=8).endswith("one of 8 objects picked evenly it saves 1,200.")
+    assert "saves nothing" in sentence(arena=9999)
     assert "3 requests are refused" in content._sentence(trace, frame, told, None, 10_000, 3)
 
 

@@ -13,7 +13,7 @@ from heapwright.decide.picks import MEMORY, RESERVE, RIVALS, Condition, Pick
 from heapwright.decide.results import ADMITTED, AS_MUCH, Candidate
 from heapwright.decide.study import Need, Study, load_served, reserve_for, reserve_for_more
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, words
 from heapwright.replay.reserve import MARGIN
 from heapwright.traces.copies import Load
 
@@ -204,7 +204,7 @@ class Decision:
             f"{_amount(key, other.heap.metrics[key])} ({change(self.pick.metrics[key], other.heap.metrics[key])})"
             for key in dict.fromkeys(("footprint_bytes", *self.objectives))
         )
-        what = "memory" if other.better in MEMORY else other.better.replace("_", " ")
+        what = "memory" if other.better in MEMORY else words(other.better)
         doubted = f"; such heaps were seen to need more elsewhere: {other.doubt}" if other.doubt else ""
         return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}{doubted}."
 
@@ -338,7 +338,10 @@ def change(base: Value, value: Value) -> str:
     if base is None or value is None or not float(base):
         return "-"
     ratio = float(value) / float(base)
-    return f"{ratio:,.1f} x" if ratio >= 2 else f"{100 * (ratio - 1):+.1f} %"
+    if ratio >= 2:
+        return f"{ratio:,.1f} x"
+    percent = f"{100 * (ratio - 1):+.1f} %"
+    return percent[1:] if percent[1:] == "0.0 %" else percent
 
 
 def _reserve(needs: Sequence[Need], asked: Sequence[Need]) -> int | None:

@@ -117,6 +117,17 @@ def metric(key: str) -> Metric:
     raise ParameterError(f"{key!r} is no metric; {did_you_mean(key, METRICS, 'known')}", parameter="objectives")
 
 
+def words(key: str) -> str:
+    """A key for people: without its unit, `instructions_pair_mean` as "instructions of a malloc and a free"."""
+    what, *of = key.split("_")
+    if what in ("accesses", "instructions") and len(of) == 2:
+        call, which = of
+        dearest = "the dearest " if which == "max" else "a "
+        many = ", 99.9 % of them" if which == "p999" else ""
+        return f"{what} of {'a malloc and a free' if call == 'pair' else dearest + call}{many}"
+    return key.removesuffix("_bytes").removesuffix("_nJ").replace("_", " ")
+
+
 def parse_objectives(text: str | Sequence[str]) -> tuple[str, ...]:
     """Metric keys from ``"a,b"`` or a sequence, checked.
 

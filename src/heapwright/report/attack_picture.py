@@ -9,11 +9,15 @@ from typing import Any
 import altair as alt
 
 from heapwright.report.drawing import write_drawing
-from heapwright.report.figure import CONFIG, Row, inline, words
+from heapwright.report.figure import CONFIG, Row, inline
 
 SHADES = {"at_once": "#0072B2", "later": "#b5d8ee", "harmless": "#f3f5f6", "silent": "#E69F00", "crashed": "#101820"}
 """Of each outcome, from the best to the worst; their lightness of 46, 84, 96, 70 and 8 tells them apart in grey."""
 WIDTH, STEP = 190, 17
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def write_picture(found: Sequence[Row], output: Path) -> None:
@@ -28,8 +32,8 @@ def _spec(found: Sequence[Row]) -> dict[str, Any]:
     rows = [
         {
             "panel": _panel(level),
-            "fault": words(fault),
-            "outcome": words(outcome),
+            "fault": _words(fault),
+            "outcome": _words(outcome),
             "order": place,
             "share": counts[outcome] / counts["runs"],
         }
@@ -38,7 +42,7 @@ def _spec(found: Sequence[Row]) -> dict[str, Any]:
         for place, outcome in enumerate(SHADES)
     ]
     panels = list(dict.fromkeys(map(_panel, found)))
-    outcomes = [words(outcome) for outcome in SHADES]
+    outcomes = [_words(outcome) for outcome in SHADES]
     colour = alt.Color("outcome:N", scale=alt.Scale(domain=outcomes, range=list(SHADES.values())), title=None)
     chart = (
         inline(rows)
@@ -70,10 +74,10 @@ def _description(found: Sequence[Row]) -> str:
     """The numbers in words, for those who do not see the picture."""
     panels = []
     for level in found:
-        faults = [f"{words(fault)} {_shares(counts)}" for fault, counts in level["faults"].items()]
+        faults = [f"{_words(fault)} {_shares(counts)}" for fault, counts in level["faults"].items()]
         panels.append(f"{_panel(level)}: {'; '.join(faults)}.")
     return " ".join([f"{_title(found)}.", *panels])
 
 
 def _shares(counts: Row) -> str:
-    return ", ".join(f"{counts[one] / counts['runs']:.1%} {words(one)}" for one in SHADES)
+    return ", ".join(f"{counts[one] / counts['runs']:.1%} {_words(one)}" for one in SHADES)

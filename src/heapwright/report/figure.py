@@ -177,11 +177,6 @@ def bytes_axis(field: str, title: str, scale: alt.Scale | None = None) -> alt.Y:
     return alt.Y(f"{field}:Q", axis=axis, scale=scale or alt.Scale(zero=True))
 
 
-def words(key: str) -> str:
-    """A metric's key as words: without its unit, with spaces."""
-    return key.removesuffix("_bytes").removesuffix("_nJ").replace("_", " ")
-
-
 def quantity(size: int) -> str:
     """Bytes for people: exact below 10 KB, else three digits with a decimal prefix, as on the axes."""
     for unit, scale in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):

@@ -133,20 +133,20 @@ def _sentence(
     )
     whole = f"without it the trace needs {found.arena:,} bytes, {found.arena + found.bytes:,} with its {found.bytes:,}"
     if found.gain <= 0:
-        others = f", nor would {found.tried - 1} others beside holes" if found.tried > 1 else ""
-        return f"{begin} {caps} Made static, or put in a pool of its own, it would gain nothing{others}: {whole}."
+        others = f", and neither does that for {found.tried - 1} others beside holes" if found.tried > 1 else ""
+        return f"{begin} {caps} To make it static, or give it a pool of its own, saves nothing{others}: {whole}."
     share = found.gain / arena
     verdict = ""
     if share < NOT_WORTH_IT:
         verdict = " Not worth it."
     elif found.gain <= found.chance:
         verdict = (
-            f" Not worth it: that much comes by chance, as one of {found.picked} objects picked evenly would gain "
-            f"{found.chance:,}."
+            f" Not worth it: that much comes by chance, as for one of {found.picked} objects picked evenly it "
+            f"saves {found.chance:,}."
         )
     most = f", the most of {found.tried} tried beside holes" if found.tried > 1 else ""
     return (
-        f"{begin} {caps} Made static, or put in a pool of its own, it would gain {found.gain:,} bytes ({share:.1%})"
+        f"{begin} {caps} To make it static, or give it a pool of its own, saves {found.gain:,} bytes ({share:.1%})"
         f"{most}: {whole}.{verdict}"
     )
 

@@ -8,8 +8,8 @@ from typing import Literal
 import altair as alt
 
 from heapwright.decide.changes import PER_CALL, Side
-from heapwright.replay.metrics import METRICS
-from heapwright.report.figure import BLUE, CLOUD, INK, SI, Figure, Row, inline, words
+from heapwright.replay.metrics import METRICS, words
+from heapwright.report.figure import BLUE, CLOUD, INK, SI, Figure, Row, inline
 
 WIDE, HEIGHT = 720, 300
 LOG_SPREAD = 4

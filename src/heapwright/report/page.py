@@ -15,8 +15,8 @@ from typing import Any
 from heapwright.decide.budgets import Budgets
 from heapwright.decide.changes import Changes
 from heapwright.decide.side_by_side import SideBySide
-from heapwright.replay.metrics import METRICS, Value
-from heapwright.report.figure import Figure, dark_style, words
+from heapwright.replay.metrics import METRICS, Value, words
+from heapwright.report.figure import Figure, dark_style
 from heapwright.report.film import Film
 from heapwright.traces.copies import Load
 

@@ -20,10 +20,10 @@ from heapwright.files.version import __version__
 from heapwright.heaps.heaps import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value
+from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, words
 from heapwright.report import trade_off
 from heapwright.report.answer import reserve_by_load, served_by_arena
-from heapwright.report.figure import Figure, words
+from heapwright.report.figure import Figure
 from heapwright.report.growth import growth
 from heapwright.report.page import Choice, Content, Fact, Table, TraceSection
 from heapwright.report.target_content import measured_ids, target_sections
@@ -436,7 +436,7 @@ def _origin(study: Study, admitted: int, drawn: int) -> list[str]:
             + ("the front." if not study.tolerance else f"a front within {100 * study.tolerance:g} % of the best.")
         )
     if drawn < admitted:
-        lines.append(f"{drawn:,} of {admitted:,} recipes are drawn: of those that would cover each other, one.")
+        lines.append(f"{drawn:,} of {admitted:,} recipes are drawn: where points would cover each other, only one is.")
     return lines
 
 

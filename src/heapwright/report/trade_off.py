@@ -11,8 +11,8 @@ import altair as alt
 import numpy as np
 
 from heapwright.decide import pareto
-from heapwright.replay.metrics import METRICS
-from heapwright.report.figure import BLUE, CLOUD, INK, SI, SOFT, VERMILLION, Figure, Row, inline, ticks, words
+from heapwright.replay.metrics import METRICS, words
+from heapwright.report.figure import BLUE, CLOUD, INK, SI, SOFT, VERMILLION, Figure, Row, inline, ticks
 from heapwright.report.labels import Box, Marker, box_of, place
 
 LOG_SPREAD = 4
@@ -121,7 +121,7 @@ def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, rivals
         _marks(marks, x, y, axes),
     ]
     layers += _named(labels)
-    note = "Each point is a recipe; of those that would cover each other one is drawn."
+    note = "Each point is a recipe. Where points would cover each other, only one is drawn."
     if inset:
         note = f"{note} In small: all recipes, and the part shown."
         small = _Inset.over(rows, x, y, inset)
