@@ -24,7 +24,7 @@ def test_the_site_is_built_without_a_warning() -> None:
         ["make", "-o", ".venv/.docs", "docs", f"BIN={binaries}"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (ROOT / "build/site/docs/fronts/index.html").is_file()
+    assert (ROOT / "build/site/docs/choosing/index.html").is_file()
 
 
 def test_every_page_is_listed() -> None:
