@@ -1,0 +1,68 @@
+"""The manual stays as short as it was made: its words, and its sentences that run long, are counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+MOST_WORDS = 95_000
+MOST_LONG = 26
+"""Sentences of more than `LONG` words, in all pages."""
+LONG = 38
+LONGEST_ENTRY = 20
+"""Words of an entry of the changelog."""
+
+
+def paragraphs(page: str) -> Iterator[str]:
+    """What is prose: no headings, tables, pictures, comments and code."""
+    lines: list[str] = []
+    for line in [*re.sub(r"```.*?```", "", page, flags=re.DOTALL).split("\n"), ""]:
+        item = re.match(r"\s*([-*]|\d+\.) ", line)
+        if item or not line.strip() or line.startswith(("#", "|", "!", "<!--")):
+            yield from [" ".join(lines)] * bool(lines)
+            lines = [line[item.end() :]] if item else []
+        elif lines or not line.startswith("    "):
+            lines.append(line.strip())
+
+
+def long_sentences(page: str) -> list[str]:
+    text = [re.sub(r"\]\([^)]*\)", "]", one) for one in paragraphs(page)]
+    ends = re.compile(r"(?<=[.!?:])\s+(?=[A-Z\"`*(\[0-9])")
+    return [one for paragraph in text for one in ends.split(paragraph) if len(one.split()) > LONG]
+
+
+def test_a_long_sentence_is_found_and_a_table_is_none() -> None:
+    words = " ".join(["Word"] * (LONG + 1))
+    assert long_sentences(f"# Title\n\nShort. {words}.\n\n| {words} |\n\n    {words}\n- {words}") == [
+        f"{words}.",
+        words,
+    ]
+    assert long_sentences(f"{words[5:]}. Then `more`: 1 of\nthem.") == []
+
+
+def test_the_pages_have_no_more_words_than_they_were_cut_to() -> None:
+    assert sum(len(path.read_text(encoding="utf-8").split()) for path in PAGES) <= MOST_WORDS
+
+
+def test_few_sentences_run_long() -> None:
+    found = [(path.name, one) for path in PAGES for one in long_sentences(path.read_text(encoding="utf-8"))]
+    assert len(found) <= MOST_LONG, "\n".join(f"{name}: {one}" for name, one in found)
+
+
+def long_entries(changelog: str) -> list[str]:
+    """Of what is not released yet."""
+    section = changelog.partition("## Unreleased")[2].partition("\n## ")[0]
+    entries = re.findall(r"^- (.*(?:\n  .*)*)", section, re.MULTILINE)
+    return [one for one in entries if len(one.split()) > LONGEST_ENTRY]
+
+
+def test_an_entry_of_the_changelog_is_read_in_one_glance() -> None:
+    words = " ".join(["word"] * LONGEST_ENTRY)
+    assert long_entries(f"## Unreleased\n\n- {words}\n- {words}\n  more\n\n## 0.1.0\n\n- {words} more") == [
+        f"{words}\n  more"
+    ]
+    assert long_entries((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")) == []
