@@ -61,7 +61,7 @@ class Study(_Study):
     ) -> Member:
         """One recipe that holds on copies and on traces held out: "balanced", "smallest" or "fastest".
 
-        docs/metrics.md has the rules. `where`: conditions such as "footprint_bytes <= 131072" that it has to meet.
+        docs/choosing.md has the rules. `where`: conditions such as "footprint_bytes <= 131072" that it has to meet.
         Raises HeapwrightError where no recipe does.
         """
         return self._member(super().pick(how, objectives, where))

@@ -1,4 +1,4 @@
-"""Picks: one recipe for a device, as an engineer would choose it on seeing the front; docs/metrics.md has the rules.
+"""Picks: one recipe for a device, as an engineer would choose it on seeing the front; docs/choosing.md has the rules.
 
 A pick has to hold elsewhere: on perturbed copies of the traces and on traces held out. docs/robustness.md has the
 evidence for the rules and their thresholds.
