@@ -27,7 +27,7 @@ from heapwright.report.figure import Figure
 from heapwright.report.growth import growth
 from heapwright.report.page import Choice, Content, Fact, Table, TraceSection
 from heapwright.report.target_content import measured_ids, target_sections
-from heapwright.report.trace_content import NamedHeap, section, slug
+from heapwright.report.trace_content import NamedHeap, section
 from heapwright.studies.originals import place
 from heapwright.studies.records import TraceInfo
 from heapwright.traces.profile import profile
@@ -260,7 +260,8 @@ def _trade_offs(
     pairs = list(combinations(keys, 2))[:PLOTTED_PAIRS]
     figures: list[Figure] = []
     for x, y in pairs:
-        stem = "trade-off" if len(figures) == 0 else f"trade-off-{slug(words(x))}-{slug(words(y))}"
+        short = (key.removesuffix("_bytes").removesuffix("_nJ").replace("_", "-") for key in (x, y))
+        stem = "trade-off" if len(figures) == 0 else "-".join(("trade-off", *short))
         title = f"{admitted:,} recipes: {words(x)} against {words(y)}"
         figures.append(trade_off.trade_off(stem, title, _points(recipes, (x, y)), x, y, rivals))
     target = ("footprint_bytes", "instructions_pair_mean")
