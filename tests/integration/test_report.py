@@ -558,6 +558,9 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
     browser.run("document.querySelector('#budget button').click()")
     browser.wait(f"document.documentElement.dataset.selected === '{unbound}'")
     assert text(browser, "answer-text").startswith("Ship ")
+    browser.run("location.hash = '#tlsf'")
+    browser.wait("document.documentElement.dataset.selected !== '" + unbound + "'")
+    assert text(browser, "answer-text").startswith("You chose tlsf: reserve "), "a click is no recommendation"
     for slider in ("memory", "worst"):
         browser.run(f"document.getElementById('budget-{slider}').focus()")
         browser.press("Home")

@@ -57,7 +57,7 @@ function fit(stills) {
 
 class Study {
   constructor(data) {
-    Object.assign(this, { data, recipes: rows(data), limits: { memory: null, worst: null } });
+    Object.assign(this, { data, recipes: rows(data), limits: { memory: null, worst: null }, pick: data.selected });
     const place = element("trade-off");
     place.setAttribute("role", "group");
     place.setAttribute("aria-label", "The trade-off; arrow keys go along the front");
@@ -93,7 +93,8 @@ class Study {
   answer(recipe) {
     const told = this.data.says[recipe.id];
     const alone = `${recipe.label} was tried on what was explored alone: it takes ${number(recipe.metrics.footprint_bytes, "bytes")} there.`;
-    element("answer-text").textContent = told ? this.within(recipe, told[0]) : alone;
+    const chosen = recipe.id === this.pick ? told?.[0] : told?.[0].replace(/^Ship (.+?): reserve /, "You chose $1: reserve ");
+    element("answer-text").textContent = told ? this.within(recipe, chosen) : alone;
     const points = (told ? told.slice(1) : []).map((text) => Object.assign(document.createElement("li"), { textContent: text }));
     element("beside").replaceChildren(...points);
     this.compare(recipe);
@@ -237,7 +238,7 @@ class Study {
     const follow = () => {
       read();
       const at = budgets.picks[Number(sliders.worst.value)][Number(sliders.memory.value)];
-      if (at !== null) return this.choose(this.recipes[at].id);
+      if (at !== null) return this.choose((this.pick = this.recipes[at].id));
       element("answer-text").textContent = `Nothing that may ship serves what was explored ${this.bounds()}.`;
       element("beside").replaceChildren();
       element("others").hidden = true;
