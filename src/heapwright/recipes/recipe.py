@@ -279,6 +279,9 @@ class Recipe(Table):
         """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
         return self._hash_of(self._canonical_pools())
 
+    def __hash__(self) -> int:
+        return hash(self.hash)  # which is kept; what is equal has the same
+
     def _hash_of(self, pools: tuple[Pool, ...]) -> str:
         heap = {key: getattr(self, key) for key in _UNTOLD}
         heap |= {"memory": self.memory} if self.memory else {}

@@ -34,8 +34,8 @@ def write_report(
     `heaps`: the heaps whose timeline and heap map are drawn, named as on the command line (for a study also by an id
     of it); by default a study's balanced pick and what the reader has today, else TLSF, and the zoo's victim-bins for a
     trace. `plots`: None for no files besides the page. `against`: the heap of a study that the reader has today, by its
-    id or its name in the zoo. `changes`: those since an older study, which the page then begins with. `repair`: drop the
-    invalid calls of a trace, which the page then says.
+    id or its name in the zoo. `changes`: those since an older study, which the page then begins with. `repair`: drop
+    the invalid calls of a trace, which the page then says.
 
     Returns the files written, the page first: all of them, or none where one fails. Raises HeapwrightError where
     `source` is neither, a heap has no such name, or a file cannot be written; OSError where `source` cannot be read.

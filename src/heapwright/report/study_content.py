@@ -59,8 +59,8 @@ def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Co
     """The page of a study.
 
     `heaps`: recipes to draw (ids of the study, zoo names, or as on the command line); by default the balanced pick
-    and `against`, the heap of the study that the reader has today, or else TLSF, or the zoo's best without it. Raises HeapwrightError where no
-    recipe of the study serves every request.
+    and `against`, the heap of the study that the reader has today, or else TLSF, or the zoo's best without it. Raises
+    HeapwrightError where no recipe of the study serves every request.
     """
     pick = study.pick("balanced")
     deciding = Deciding(study, study.objectives, against=against)
