@@ -74,3 +74,7 @@ def test_repair_says_what_it_dropped(tmp_path: Path) -> None:
     repaired = run("profile", broken, "--repair", "--json")
     assert repaired.stderr.count("\n") == 1
     assert json.loads(repaired.stdout)["events"] == 6
+    page = tmp_path / "page.html"
+    assert run("report", broken, "-o", page, "--no-plots").returncode == 1
+    assert run("report", broken, "-o", page, "--no-plots", "--repair").returncode == 0
+    assert "1 call dropped: double free" in page.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -21,7 +22,8 @@ def limited(folder: Path, *line: str, most: int) -> subprocess.CompletedProcess[
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
 
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=limit)
+    whole = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # Python keeps modules that it wrote in part
+    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False, preexec_fn=limit, env=whole)
 
 
 PACKETS = "time,length\n" + "".join(f"{at / 997:.6f},{60 + at * at % 1451}\n" for at in range(5000))

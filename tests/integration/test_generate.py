@@ -590,7 +590,8 @@ def command(folder: Path, *words: str, limit: int | None = None) -> subprocess.C
 
     if limit is None:
         return run_in(folder, HEAPWRIGHT, *words)
-    return run_in(folder, INSTALLED, *words, preexec_fn=set_limit)
+    whole = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # Python keeps modules that it wrote in part
+    return run_in(folder, INSTALLED, *words, preexec_fn=set_limit, env=whole)
 
 
 def run_in(folder: Path, program: str, *words: str, **how: Any) -> subprocess.CompletedProcess[str]:

@@ -42,7 +42,7 @@ try:
 except HeapwrightError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", script, str(target)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-B", "-c", script, str(target)], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(f"{target}: cannot be written")
     assert done.stdout.count("\n") == 1
     assert target.read_text() == "old"
@@ -125,7 +125,7 @@ except HeapwrightError as error:
 
 def test_a_full_disk_is_one_line_and_keeps_what_was_stored(path: Path) -> None:
     code = FILLER.format(tests=str(Path(__file__).parents[1]), path=str(path))
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.startswith(f"{path}: ")
     assert done.stdout.count("\n") == 1
     with Study.open(path) as study:

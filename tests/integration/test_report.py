@@ -568,6 +568,38 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
     assert text(browser, "answer-text").startswith("Nothing that may ship serves what was explored within ")
 
 
+def test_the_address_has_all_that_was_chosen(browser: Chromium, made: Made) -> None:
+    """Bounds, axes, order of a table and a recipe: a page opened by it shows the same, and bad keys do no harm."""
+    told = """[...document.querySelectorAll('#budget input, #axis-x, #axis-y, #whole')]
+        .map((one) => one.checked || one.value)
+        .concat(document.documentElement.dataset.selected)
+        .concat(document.getElementById('answer-text').textContent)
+        .concat([...document.querySelectorAll('#front tbody tr')].map((row) => row.dataset.id))"""
+    opened(browser, made.page)
+    before = browser.run(told)
+    browser.run("document.getElementById('budget-memory').focus()")
+    browser.press("ArrowLeft")
+    browser.run("document.getElementById('whole').click()")
+    y = browser.run(
+        "((axis) => { axis.value = [...axis.options].at(-1).value; axis.dispatchEvent(new Event('change'));"
+        "return axis.value })(document.getElementById('axis-y'))"
+    )
+    for _ in range(2):
+        browser.run("document.querySelectorAll('#front thead button')[2].click()")
+    browser.run("document.querySelector('#front tbody tr:last-child a').click()")
+    after, address = browser.run(told), browser.run("location.hash")
+    assert after != before
+    browser.run("document.querySelector('#selection a').click()")
+    assert browser.run("location.hash") == address
+    with Study.open(made.study) as study:
+        assert f"&memory={budgets(study).memory[-1]}&" in address
+    assert f"&y={y}" in address and "&whole=1" in address and "=2-descending" in address
+    opened(browser, made.page, address)
+    assert browser.run(told) == after
+    opened(browser, made.page, "#&memory=x&worst=-1&y=no&sort-0=length&sort-1=999&call-traffic=-5")
+    assert browser.console == []
+
+
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 

@@ -164,6 +164,39 @@ def test_a_click_on_the_strip_goes_to_that_moment(browser: Chromium, made: Made)
     assert shown.call() == calls[round(0.25 * (len(calls) - 1))]
 
 
+def test_films_of_a_trace_move_together_and_the_address_has_the_moment(browser: Chromium, made: Made) -> None:
+    shown = Shown(browser, made)
+    calls = made.film["frames"]["call"]
+    second = f"document.getElementById({[*made.films][1]!r})"
+    assert browser.run("location.hash") == ""
+    browser.run(f"{shown.part('.time')}.focus()")
+    browser.press("Home")
+    for _ in range(3):
+        browser.press("ArrowRight")
+    others = [*made.films.values()][1]["frames"]["call"]
+    assert shown.call() == calls[3]
+    assert int(browser.run(f"{second}.dataset.call")) == max(one for one in others if one <= calls[3])
+    assert browser.run("location.hash") == f"#&call-busy={calls[3]}"
+    browser.run("location.hash = '#'")
+    browser.open(made.page, f"#&call-busy={calls[5] + 1}", READY)
+    assert (browser.console, shown.call()) == ([], calls[5])
+
+
+def test_it_plays_to_the_end_and_from_the_begin_again(browser: Chromium, made: Made) -> None:
+    shown, last = Shown(browser, made), len(made.film["frames"]["call"]) - 1
+    play, moment = f"{shown.part('.play')}.click()", f"{shown.part('.time')}.value"
+    browser.run(f"{shown.part('.time')}.value = {last - 1}; {shown.part('.time')}.dispatchEvent(new Event('input'))")
+    browser.run(play)
+    assert shown.text(".play") == "Pause"
+    browser.wait(f"{shown.part('.play')}.textContent === 'Play'")
+    assert int(browser.run(moment)) == last
+    assert browser.run("location.hash") == f"#&call-busy={made.film['frames']['call'][last]}"
+    browser.run(play)
+    assert int(browser.run(moment)) < last
+    browser.run(play)
+    assert shown.text(".play") == "Play"
+
+
 @pytest.mark.parametrize(("width", "rows"), [(1440, 24), (390, 44)])
 def test_the_pointer_tells_the_block_its_size_age_and_site(
     browser: Chromium, made: Made, width: int, rows: int
@@ -213,10 +246,10 @@ def test_everything_is_reached_and_done_by_keyboard(browser: Chromium, made: Mad
     focused = "document.activeElement.className || document.activeElement.value"
     browser.run(f"{shown.part('.time')}.focus()")
     reached = []
-    for _ in range(3):
+    for _ in range(4):
         browser.press("Tab")
         reached.append(browser.run(focused))
-    assert reached == ["fullest", "life", "block"]
+    assert reached == ["play", "fullest", "life", "block"]
     browser.press("Home")
     first = shown.text(".told")
     assert f"at address {made.film['regions'][0]['start']:,}" in first

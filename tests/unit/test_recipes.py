@@ -506,6 +506,17 @@ def test_checks_of_before_there_were_levels_mean_what_they_meant() -> None:
     assert (untold.checks, untold.hash) == ("none", general().hash)
 
 
+def test_a_copy_has_a_hash_of_its_own() -> None:
+    """It is worked out once, and kept: by what has it, and by its canonical form."""
+    first = recipe({"kind": "quick", "sizes": [13, 1476]}, GENERAL)
+    canonical = first.canonical()
+    assert canonical != first
+    assert Recipe.from_dict(canonical.to_dict()).hash == canonical.hash == first.hash
+    for kept in (first, canonical):
+        other = kept.model_copy(update={"link_bytes": 2})
+        assert other.hash == Recipe.from_dict(other.to_dict()).hash != first.hash
+
+
 def test_the_hash_is_stable() -> None:
     # Studies store it: a change here makes every stored study unreadable.
     assert general().hash == "19703e89cf2b"

@@ -479,6 +479,7 @@ def report(
     plots: PathLike | None = None,
     baseline: _Study | PathLike | None = None,
     moved: Sequence[PathLike] = (),
+    repair: bool = False,
 ) -> list[Path]:
     """Write one HTML page that shows a study or a trace.
 
@@ -486,9 +487,10 @@ def report(
         source: the study or trace: a path, or the object (which must have come from a file).
         output: the page.
         heaps: names of the heaps that are drawn over time; for a study ids of it, too.
-        against: the heap of a study that the reader has today, by id or zoo name.
+        against: the heap of a study that the reader has today, by id or zoo name. It is drawn beside the pick.
         plots: a folder for every plot as PNG and SVG; None writes none.
         baseline: an older study, of which the page then tells what changed; `moved` as of `compare_studies`.
+        repair: drop the invalid calls of a trace, and say so on the page.
 
     Returns the files written, the page first. Raises HeapwrightError for input or output that cannot be used.
     """
@@ -502,7 +504,8 @@ def report(
         if kind_of(Path(path)) != "study":
             raise ParameterError(f"{path}: no study; only a study is compared with another", parameter="baseline")
         changes = compare_studies(baseline, path, moved=moved)
-    return write_report(path, output, listed(heaps) if isinstance(heaps, str) else heaps, plots, against, changes)
+    named = listed(heaps) if isinstance(heaps, str) else heaps
+    return write_report(path, output, named, plots, against, changes, repair)
 
 
 @one_line

@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from heapwright.cli.options import moved_option
+from heapwright.cli.options import moved_option, repair_option
 from heapwright.cli.output import json_option, note_partial, print_json
 
 
@@ -44,6 +44,7 @@ from heapwright.cli.output import json_option, note_partial, print_json
 )
 @click.option("--no-plots", is_flag=True, help="Write the page alone.")
 @moved_option
+@repair_option
 @json_option
 def command(
     sources: tuple[Path, ...],
@@ -55,6 +56,7 @@ def command(
     plots: Path | None,
     no_plots: bool,
     moved: tuple[Path, ...],
+    repair: bool,
     as_json: bool,
 ) -> None:
     """Show a study or a trace as one HTML page, or a study as Markdown for a pull request.
@@ -63,7 +65,7 @@ def command(
     OUTPUT_plots beside the page unless --plots names another.
 
     For each --heap the page draws memory over time and a map of the heap: a recipe's id in the study, a zoo NAME,
-    RECIPE.toml or STUDY:ID. Without it these are the study's balanced pick and the best allocator of the zoo.
+    RECIPE.toml or STUDY:ID. Without it these are the study's balanced pick and the heap of --against, else TLSF.
 
     Beside an older study, it is told what changed, and what of that is noise: what another recording moves, too.
     """
@@ -72,8 +74,10 @@ def command(
     *before, source = sources
     baseline = before[0] if before else baseline
     if format_name == "github":
-        if plots or no_plots or heaps or against:
-            raise click.UsageError("--heap, --against and plots are for pages; leave them out, or --format github")
+        if plots or no_plots or heaps or against or repair:
+            raise click.UsageError(
+                "--heap, --against, --repair and plots are for pages; leave them out, or --format github"
+            )
         _markdown(source, output, baseline, moved, as_json)
         return
     if plots and no_plots:
@@ -84,7 +88,7 @@ def command(
 
     folder = None if no_plots else plots or output.with_name(f"{output.stem}_plots")
     page, *drawn = api.report(
-        source, output, heaps=heaps, against=against, plots=folder, baseline=baseline, moved=moved
+        source, output, heaps=heaps, against=against, plots=folder, baseline=baseline, moved=moved, repair=repair
     )
     if study := api.study_in(source):
         note_partial(study)

@@ -191,12 +191,10 @@ def _candidates(space: AnySpace) -> dict[str, Candidate]:
     """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
     found = {}
     for recipe in space.recipes():
-        id = recipe.hash  # each time it is asked for it is made anew
-        named = space.zoo.get(id)
-        found[id] = Candidate(id, named or recipe, named.name if named else None)
+        named = space.zoo.get(recipe.hash)
+        found[recipe.hash] = Candidate(recipe.hash, named or recipe, named.name if named else None)
     for recipe in space.beside:
-        id = recipe.hash
-        found[id] = Candidate(id, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
+        found[recipe.hash] = Candidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
     return found
 
 

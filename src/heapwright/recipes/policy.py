@@ -43,8 +43,9 @@ class BeyondReachError(HeapwrightError):
     """Control data and regions of a recipe are larger than the arena that its links and headers address."""
 
 
+@lru_cache(maxsize=64)  # it is packed, and its steps are bounded
 def policy(recipe: Recipe) -> dict[str, Any]:
-    """The policy of a recipe as nested dicts and lists that mirror `struct hw_policy`.
+    """The policy of a recipe as nested dicts and lists that mirror `struct hw_policy`, not to be changed.
 
     The recipe is taken in its canonical form. Raises BeyondReachError where the control data and the regions with a
     size of their own are beyond what the recipe's links reach, HeapwrightError for a recipe in several memories.

@@ -10,9 +10,9 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import tomli_w
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
@@ -40,6 +40,9 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Alignment = Literal[1, 2, 4, 8, 16]
 ALIGNMENTS: tuple[Alignment, ...] = get_args(Alignment)
@@ -185,7 +188,14 @@ class Recipe(Table):
     @classmethod
     def unchecked(cls, pools: tuple[Pool, ...], align: int = 8, link_bytes: int = 4, checks: Checks = "none") -> Recipe:
         """Build from parts known to be valid together, several times faster; nothing is checked."""
-        return cls.model_construct(pools=pools, align=align, link_bytes=link_bytes, checks=checks)
+        parts = {"pools": pools, "align": align, "link_bytes": link_bytes, "checks": checks}
+        return _plain().model_copy(update=parts)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values for some keys, which are not checked."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied.__dict__.pop("hash", None)  # it is that of this one
+        return copied
 
     @property
     def counts(self) -> bool:
@@ -252,7 +262,11 @@ class Recipe(Table):
             changes["counters"] = self.counts
         if self.threads != "cached":
             changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
-        return self.model_copy(update=changes) if changes else self
+        if not changes:
+            return self
+        found = self.model_copy(update=changes)
+        found.__dict__["hash"] = self._hash_of(pools)
+        return found
 
     def _canonical_pools(self) -> tuple[Pool, ...]:
         if self.memory:
@@ -260,10 +274,15 @@ class Recipe(Table):
         geometry = self.geometry
         return tuple(pool.canonical(self.pools[index + 1 :], geometry) for index, pool in enumerate(self.pools))
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
-        pools = self._canonical_pools()
+        return self._hash_of(self._canonical_pools())
+
+    def __hash__(self) -> int:
+        return hash(self.hash)  # which is kept; what is equal has the same
+
+    def _hash_of(self, pools: tuple[Pool, ...]) -> str:
         heap = {key: getattr(self, key) for key in _UNTOLD}
         heap |= {"memory": self.memory} if self.memory else {}
         heap |= {"reserve": self.reserve, "counters": True} if self.reserve else {}
@@ -328,6 +347,12 @@ class Recipe(Table):
             sizes = dict(self.memory)
             return ", ".join(f"{name} {sizes[name]} B: {part._pools_summary()}" for name, part in self.parts().items())
         return " + ".join(pool.without_resolved(self.geometry).summary() for pool in self.pools)
+
+
+@lru_cache(maxsize=1)
+def _plain() -> Recipe:
+    """A heap with every default, and with no pools."""
+    return Recipe.model_construct(pools=())
 
 
 _UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "counters": False, "control_bytes": 0, "threads": "none"}

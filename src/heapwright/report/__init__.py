@@ -27,13 +27,15 @@ def write_report(
     plots: str | os.PathLike[str] | None = None,
     against: str | None = None,
     changes: Changes | None = None,
+    repair: bool = False,
 ) -> list[Path]:
     """Write the page of the study or trace `source` to the file `output`, and its plots into the folder `plots`.
 
     `heaps`: the heaps whose timeline and heap map are drawn, named as on the command line (for a study also by an id
-    of it); by default a study's balanced pick and the best of the zoo, and the zoo's victim-bins for a trace.
-    `plots`: None for no files besides the page. `against`: the heap of a study that the reader has today, by its id or
-    its name in the zoo. `changes`: those since an older study, which the page then begins with.
+    of it); by default a study's balanced pick and what the reader has today, else TLSF, and the zoo's victim-bins for a
+    trace. `plots`: None for no files besides the page. `against`: the heap of a study that the reader has today, by its
+    id or its name in the zoo. `changes`: those since an older study, which the page then begins with. `repair`: drop
+    the invalid calls of a trace, which the page then says.
 
     Returns the files written, the page first: all of them, or none where one fails. Raises HeapwrightError where
     `source` is neither, a heap has no such name, or a file cannot be written; OSError where `source` cannot be read.
@@ -44,7 +46,7 @@ def write_report(
     if not output.parent.is_dir():
         raise HeapwrightError(f"{output}: there is no folder {output.parent} to write the page to")
     check_writable(output)
-    content = _content(source, heaps, against)
+    content = _content(source, heaps, against, repair)
     if changes is not None:
         from heapwright.report.pull_request import fronts_of
 
@@ -58,12 +60,16 @@ def write_report(
     return [output, *written]
 
 
-def _content(source: Path, heaps: Sequence[str], against: str | None) -> Content:
+def _content(source: Path, heaps: Sequence[str], against: str | None, repair: bool) -> Content:
     kind = kind_of(source)
     if kind == "study":
         from heapwright.decide.study import Study
         from heapwright.report.study_content import study_content
 
+        if repair:
+            raise ParameterError(
+                "a study's traces were repaired when it was explored; give a trace", parameter="repair"
+            )
         with Study.open(source) as study:
             return study_content(study, heaps, against)
     if kind == "trace":
@@ -72,7 +78,7 @@ def _content(source: Path, heaps: Sequence[str], against: str | None) -> Content
 
         if against is not None:
             raise ParameterError("a trace alone ranks nothing; give a study", parameter="against")
-        return trace_content(Trace.read(source), heaps)
+        return trace_content(Trace.read(source, repair=repair), heaps)
     raise HeapwrightError(
         f"{source}: neither a study nor a trace; heapwright explore makes one, heapwright record the other"
     )

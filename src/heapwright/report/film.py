@@ -317,6 +317,7 @@ class _Reel:
             columns["site"] = site
         keys = ("call", "low", "high", "live", "objects", "free", "count", "largest", "holes")
         return {
+            "trace": self.trace.name,
             "calls": len(self.trace),
             "arena": self.arena,
             "peak": int(np.searchsorted(calls, peak)),

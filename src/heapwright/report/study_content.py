@@ -46,6 +46,9 @@ TABLE_METRICS = (
 SAME_SPOT, SAME_SMALL_SPOT = 5.0, 10.0
 """Pixels within which two recipes off the front are drawn as one point: where the choice is made, and elsewhere."""
 PLOTTED_PAIRS = 3
+USUAL = "tlsf"
+"""The heap that stands beside the pick where the reader named none."""
+
 UNCHOSEN = ("requested_peak_bytes", "lower_bound_bytes", "failed", "lasts")
 """What a trace or a refusal makes, not a recipe that served all, and yes or no: no axis of a plot."""
 WORTH_TELLING = 1.0005
@@ -56,15 +59,14 @@ def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Co
     """The page of a study.
 
     `heaps`: recipes to draw (ids of the study, zoo names, or as on the command line); by default the balanced pick
-    and the zoo's best. `against`: the heap of the study that the reader has today. Raises HeapwrightError where no
-    recipe of the study serves every request.
+    and `against`, the heap of the study that the reader has today, or else TLSF, or the zoo's best without it. Raises
+    HeapwrightError where no recipe of the study serves every request.
     """
     pick = study.pick("balanced")
     deciding = Deciding(study, study.objectives, against=against)
     decision = deciding.on(pick)
     front, balanced, standings = study.front(), decision.pick, study.zoo_standings()
-    rival = _best_of_zoo(standings, front, study.objectives)
-    drawn = heaps or [balanced.id, *([rival.id] if rival and rival.id != balanced.id else [])]
+    drawn = heaps or _drawn_over_time(study, deciding, balanced.id, _best_of_zoo(standings, front, study.objectives))
     named = [_named_heap(study, heap, balanced.id) for heap in drawn]
     choice = _choice(study, deciding, front, standings, balanced.id)
     infos = study.traces()
@@ -150,6 +152,13 @@ def overview(study: Study) -> Figure:
 def _admitted(study: Study) -> npt.NDArray[np.intp]:
     """Rows of the recipes that may be on a front; see `Results.front_rows`."""
     return np.flatnonzero(study.combined.eligible(study.objectives))
+
+
+def _drawn_over_time(study: Study, deciding: Deciding, pick: str, best: Candidate | None) -> list[str]:
+    """The pick, and beside it what the reader has today, else what many would take, else the best of the zoo."""
+    usual = [id for id in deciding.rivals if study.candidate(id).zoo_name == USUAL]
+    beside = [id for id in (deciding.yours, *usual, best.id if best else None) if id and id != pick]
+    return [pick, *beside[:1]]
 
 
 def _best_of_zoo(

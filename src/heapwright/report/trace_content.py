@@ -88,7 +88,9 @@ def section(
         figures += [held_plots.at_peak(described, f"peak-{stem}")]
     fullest, count = described["requested_peak_event"], traces * len(heaps)
     films = [film(trace, one.recipe, one.name, f"film-{stem}-{slug(one.name)}", fullest, count) for one in heaps]
-    return TraceSection(trace.name, figures, _heaps(trace, heaps, stem), films=films, caveats=trace.caveats)
+    return TraceSection(
+        trace.name, figures, _heaps(trace, heaps, stem), films=films, caveats=[*trace.repairs, *trace.caveats]
+    )
 
 
 def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:

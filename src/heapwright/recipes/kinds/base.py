@@ -7,7 +7,7 @@ one. Sizes are in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -430,15 +430,18 @@ def reach_of(pools: Sequence[BasePool], geometry: Geometry) -> int | None:
     return min((reach for reach in reaches if reach < MAX_REACH), default=None)
 
 
-def capacity_below(size: int, below: Sequence[BasePool], geometry: Geometry) -> int:
-    """Payload bytes of the block that the pool below gives a request of `size` bytes.
+def capacities_below(sizes: Iterable[int], below: Sequence[BasePool], geometry: Geometry) -> list[int]:
+    """Payload bytes of the block that the pool below gives a request of each size.
 
     A list holds blocks, so two requests that get the same block share it. Left as it is where no pool below would serve
     a request of the whole payload.
     """
-    owners = [pool for pool in below if pool.owns_blocks]
-    capacity = owners[0].capacity(size, geometry)
-    return capacity if any(can_serve(pool, capacity, geometry) for pool in owners) else size
+    owners = [(pool, pool.largest_served(geometry)) for pool in below if pool.owns_blocks]
+    found = [(size, owners[0][0].capacity(size, geometry)) for size in sizes]
+    return [
+        capacity if any(pool.takes(capacity) and capacity <= largest for pool, largest in owners) else size
+        for size, capacity in found
+    ]
 
 
 def can_serve(pool: BasePool, size: int, geometry: Geometry) -> bool:

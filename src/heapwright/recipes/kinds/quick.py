@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, power_above, round_up
 from heapwright.recipes.kinds import layout as lay
-from heapwright.recipes.kinds.base import BasePool, Size, can_serve, capacity_below, sizes_summary, sizes_title
+from heapwright.recipes.kinds.base import BasePool, Size, can_serve, capacities_below, sizes_summary, sizes_title
 from heapwright.recipes.kinds.bounds import UnboundedError, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
 
@@ -131,7 +131,7 @@ class Quick(BasePool):
                 f'"sizes": no pool below serves {size} bytes; valid: sizes that a general or fixed pool after it takes'
             )
             return
-        capacity = capacity_below(size, below, geometry)
+        [capacity] = capacities_below([size], below, geometry)
         if self.limit_bytes is not None and self.limit_bytes < capacity:
             yield f'"limit_bytes" {self.limit_bytes} keeps no block of {capacity} bytes; valid: {capacity} or more'
 
@@ -152,7 +152,7 @@ class Quick(BasePool):
     def moved(self, below: Sequence[BasePool], old: Geometry, geometry: Geometry) -> Quick:
         if self.sizes is None:
             return self.model_copy()
-        blocks = sorted({capacity_below(size, below, geometry) for size in self.sizes if self.takes(size)})
+        blocks = sorted(set(capacities_below(filter(self.takes, self.sizes), below, geometry)))
         limit = self.limit_bytes and max(self.limit_bytes, blocks[-1])
         return self.model_copy(update={"sizes": tuple(blocks), "min_size": 0, "max_size": None, "limit_bytes": limit})
 
@@ -162,7 +162,7 @@ class Quick(BasePool):
         covered = 0
         for index, pool in enumerate(pools):
             if isinstance(pool, cls) and pool.up_to is not None:
-                covered = capacity_below(pool.up_to, pools[index + 1 :], geometry)
+                [covered] = capacities_below([pool.up_to], pools[index + 1 :], geometry)
         taken: set[int] = set()
         kept: list[BasePool] = []
         for pool in pools:
@@ -326,10 +326,10 @@ def _account(values: Mapping[str, Any]) -> int:
 def _canonical(pool: Quick, below: tuple[BasePool, ...], geometry: Geometry) -> Quick:
     changes = pool.request_range()
     if pool.sizes is not None:
-        cached = {capacity_below(size, below, geometry) for size in pool.sizes if pool.takes(size)}
+        cached = set(capacities_below(filter(pool.takes, pool.sizes), below, geometry))
         changes |= {"sizes": tuple(sorted(cached)), "min_size": 0, "max_size": None}
     elif pool.up_to is not None:
-        changes["up_to"] = min(capacity_below(pool.up_to, below, geometry), MAX_UP_TO)
+        changes["up_to"] = min(*capacities_below([pool.up_to], below, geometry), MAX_UP_TO)
         if pool.max_size is not None and pool.max_size >= pool.up_to:
             changes["max_size"] = None
     for key in ("flush_share", "flush_growth"):

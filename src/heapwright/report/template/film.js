@@ -8,6 +8,7 @@ const drawFilms = (() => {
   const SITES = 8;
   const ROWS = { wide: 24, narrow: 44 };
   const [ROW, GAP, STRIP] = [13, 2, 72];
+  const PACE = 100; // milliseconds from one moment to the next
 
   const told = (value) => value.toLocaleString("en");
 
@@ -28,9 +29,9 @@ const drawFilms = (() => {
   }
 
   class Film {
-    constructor(figure, film) {
-      this.figure = figure;
-      this.film = film;
+    // `moved`: called with the call that is shown; `settled`: with the one at which the reader stays.
+    constructor(figure, film, moved, settled) {
+      Object.assign(this, { figure, film, moved, settled });
       this.blocks = unpacked(film);
       this.part = (name) => figure.querySelector(`.${name}`);
       this.part("stage").hidden = false;
@@ -42,13 +43,19 @@ const drawFilms = (() => {
       this.part("by").hidden = film.sites.length === 0;
       this.time.addEventListener("input", () => this.show(Number(this.time.value)));
       this.chooser.addEventListener("input", () => this.choose(Number(this.chooser.value)));
-      this.part("fullest").addEventListener("click", () => this.show(film.peak, film.cap));
+      this.time.addEventListener("change", () => this.settle());
+      this.part("play").addEventListener("click", () => (this.playing ? this.stop() : this.play()));
+      this.part("fullest").addEventListener("click", () => {
+        this.show(film.peak, film.cap);
+        this.settle();
+      });
       this.part("strip").addEventListener("pointerdown", (event) => this.seek(event));
       this.part("strip").addEventListener("pointermove", (event) => event.buttons && this.seek(event));
+      this.part("strip").addEventListener("pointerup", () => this.settle());
       for (const one of figure.querySelectorAll("input[type=radio]")) one.addEventListener("change", () => { this.by = one.value; this.draw(); });
       new ResizeObserver(() => this.draw()).observe(this.part("stage"));
       for (const medium of ["(prefers-color-scheme: dark)", "print"]) matchMedia(medium).addEventListener("change", () => this.draw());
-      this.show(film.peak, film.cap);
+      this.show(film.peak, film.cap, false);
     }
 
     addRegion(region) {
@@ -68,6 +75,31 @@ const drawFilms = (() => {
       const box = event.currentTarget.getBoundingClientRect();
       const share = (event.clientX - box.left) / box.width;
       this.show(Math.round(Math.min(Math.max(share, 0), 1) * Number(this.time.max)));
+    }
+
+    settle() {
+      if (!this.playing) this.settled(this.film.frames.call[this.at]);
+    }
+
+    // Go to the last moment that is not after a call.
+    goTo(call) {
+      const after = this.film.frames.call.findIndex((one) => one > call);
+      const at = after < 0 ? Number(this.time.max) : Math.max(after - 1, 0);
+      if (at !== this.at) this.show(at, undefined, false);
+    }
+
+    // From here to the end, or from the begin where this is the end.
+    play() {
+      if (this.at >= Number(this.time.max)) this.show(0);
+      this.part("play").textContent = "Pause";
+      this.playing = setInterval(() => (this.at < Number(this.time.max) ? this.show(this.at + 1) : this.stop()), PACE);
+    }
+
+    stop() {
+      clearInterval(this.playing);
+      this.playing = null;
+      this.part("play").textContent = "Play";
+      this.settle();
     }
 
     // The items of a frame in the order of addresses: blocks, holes, and what was never used.
@@ -97,7 +129,7 @@ const drawFilms = (() => {
     }
 
     // Shows a frame; the block chosen stays the one that was born at `birth`, else what lies at the same address.
-    show(at, birth) {
+    show(at, birth, tell = true) {
       const before = this.chosen;
       this.at = at;
       this.list = this.items(at);
@@ -112,6 +144,7 @@ const drawFilms = (() => {
       this.figure.dataset.call = this.film.frames.call[at];
       this.figure.dataset.items = this.list.length;
       this.choose(next);
+      if (tell) this.moved(this.film.frames.call[at]);
     }
 
     moment() {
@@ -321,7 +354,21 @@ const drawFilms = (() => {
     }
   }
 
-  return (films) => {
-    for (const [name, film] of Object.entries(films)) new Film(document.getElementById(name), film);
+  // Films of one trace show one moment, and the address has it.
+  return (films, address) => {
+    const [shown, key] = [[], (film) => `call-${film.trace}`];
+    const add = (name, film) => {
+      const moved = (call) => {
+        for (const other of shown) if (other.film !== film && other.film.trace === film.trace) other.goTo(call);
+      };
+      shown.push(new Film(document.getElementById(name), film, moved, (call) => address.put({ [key(film)]: call })));
+    };
+    for (const [name, film] of Object.entries(films)) add(name, film);
+    const goTo = () => {
+      const { chosen } = address.read();
+      for (const one of shown) if (chosen.has(key(one.film))) one.goTo(Number(chosen.get(key(one.film))));
+    };
+    addEventListener("hashchange", goTo);
+    goTo();
   };
 })();

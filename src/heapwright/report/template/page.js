@@ -20,6 +20,22 @@ function number(value, unit) {
   return unit === "ratio" || unit === "count" ? text : `${text} ${unit}`;
 }
 
+// What the reader chose stands in the address: a recipe, then keys with their values.
+const address = {
+  read() {
+    const [selected, ...chosen] = location.hash.slice(1).split("&");
+    return { selected: decodeURIComponent(selected), chosen: new URLSearchParams(chosen.join("&")) };
+  },
+
+  // Put changes in; a value of null takes its key out.
+  put({ selected, ...changes }) {
+    const now = this.read();
+    for (const [key, value] of Object.entries(changes)) value === null ? now.chosen.delete(key) : now.chosen.set(key, value);
+    const parts = [encodeURIComponent(selected ?? now.selected), now.chosen.toString()];
+    history.replaceState(null, "", `#${parts.join(parts[1] && "&")}`);
+  },
+};
+
 function find(recipes, wanted) {
   if (!wanted) return undefined;
   const exact = recipes.find((recipe) => recipe.id === wanted || recipe.name === wanted);
@@ -65,15 +81,48 @@ class Study {
     this.plot = new TradeOff(place, data, this.recipes, (id) => this.choose(id));
     this.offerAxes();
     this.offerBudget();
-    element("whole").addEventListener("change", () => this.plot.show({ whole: element("whole").checked }));
-    addEventListener("hashchange", () => this.select(decodeURIComponent(location.hash.slice(1))));
+    element("whole").addEventListener("change", () => this.turn());
+    addEventListener("hashchange", () => this.goTo());
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest?.('a[href^="#"]');
+      if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault(); // it would leave nothing else in the address
+      const wanted = decodeURIComponent(link.hash.slice(1));
+      const recipe = find(this.recipes, wanted);
+      recipe ? this.choose(recipe.id) : element(wanted)?.scrollIntoView();
+    });
     this.select(data.selected);
-    this.select(decodeURIComponent(location.hash.slice(1)));
+    this.goTo();
+  }
+
+  // Show what the address says.
+  goTo() {
+    const { selected, chosen } = address.read();
+    for (const [axis, usual] of [["x", this.data.axes[0]], ["y", this.data.axes[1]]]) {
+      const wanted = chosen.get(axis);
+      element(`axis-${axis}`).value = this.data.offered.includes(wanted) ? wanted : usual;
+    }
+    element("whole").checked = chosen.has("whole");
+    this.plot.show(this.axes());
+    this.budget?.(chosen);
+    this.select(selected);
+  }
+
+  axes() {
+    return { x: element("axis-x").value, y: element("axis-y").value, whole: element("whole").checked };
+  }
+
+  // Turn the plot as its controls say.
+  turn() {
+    const { x, y, whole } = this.axes();
+    const [usualX, usualY] = this.data.axes;
+    address.put({ x: x === usualX ? null : x, y: y === usualY ? null : y, whole: whole ? "1" : null });
+    this.plot.show({ x, y, whole });
   }
 
   // Select a recipe, and let the address say so.
   choose(id) {
-    history.replaceState(null, "", `#${id}`);
+    address.put({ selected: id });
     this.select(id);
   }
 
@@ -213,11 +262,11 @@ class Study {
     // The same metric twice shows nothing: the other axis takes the one that was there.
     first.addEventListener("change", () => {
       if (first.value === second.value) second.value = this.plot.x;
-      this.plot.show({ x: first.value, y: second.value });
+      this.turn();
     });
     second.addEventListener("change", () => {
       if (first.value === second.value) first.value = this.plot.y;
-      this.plot.show({ x: first.value, y: second.value });
+      this.turn();
     });
   }
 
@@ -237,6 +286,7 @@ class Study {
     };
     const follow = () => {
       read();
+      address.put(this.limits);
       const at = budgets.picks[Number(sliders.worst.value)][Number(sliders.memory.value)];
       if (at !== null) return this.choose((this.pick = this.recipes[at].id));
       element("answer-text").textContent = `Nothing that may ship serves what was explored ${this.bounds()}.`;
@@ -251,6 +301,18 @@ class Study {
       for (const slider of Object.values(sliders)) slider.value = slider.max;
       follow();
     }));
+    // The sliders as the address has them: at its bounds, or the next below.
+    this.budget = (chosen) => {
+      for (const [what, slider] of Object.entries(sliders)) {
+        const bound = Number(chosen.get(what) ?? Infinity);
+        const below = budgets[what].filter((one) => one <= bound).length - 1;
+        slider.value = bound > budgets[what].at(-1) ? slider.max : Math.max(0, below);
+      }
+      read();
+      const at = budgets.picks[Number(sliders.worst.value)][Number(sliders.memory.value)];
+      if (at === null) follow();
+      else this.pick = this.recipes[at].id;
+    };
     read();
     element("budget").hidden = false;
   }
@@ -271,10 +333,10 @@ async function copy(button) {
 async function begin() {
   const data = await unpack(element("data").textContent);
   for (const button of document.querySelectorAll("button[data-copies]")) button.addEventListener("click", () => copy(button));
-  for (const table of document.querySelectorAll(".scroll.sortable")) enliven(table);
+  for (const [at, table] of document.querySelectorAll(".scroll.sortable").entries()) enliven(table, `sort-${at}`);
   document.documentElement.classList.add("live");
   fit(data.stills);
-  drawFilms(data.films);
+  drawFilms(data.films, address);
   if (data.selected) new Study(data);
   document.documentElement.dataset.ready = "true";
 }

@@ -2,7 +2,8 @@
 
 const FILTERED_FROM = 9; // rows
 
-function enliven(scroll) {
+// `key`: what the address calls the table's order.
+function enliven(scroll, key) {
   const table = scroll.querySelector("table");
   const body = table.tBodies[0];
   for (const [column, heading] of [...table.tHead.rows[0].cells].entries()) {
@@ -11,8 +12,10 @@ function enliven(scroll) {
     button.append(...heading.childNodes);
     button.title = heading.title;
     heading.replaceChildren(button);
-    button.addEventListener("click", () => sort(table, column));
+    button.addEventListener("click", () => address.put({ [key]: sort(table, column) }));
   }
+  const [, wanted, descending] = /^(\d+)(-descending)?$/.exec(address.read().chosen.get(key)) ?? [];
+  if (Number(wanted) < table.tHead.rows[0].cells.length) for (const _ of descending ? [1, 2] : [1]) sort(table, Number(wanted));
   if (body.rows.length < FILTERED_FROM) return;
   const input = Object.assign(document.createElement("input"), { type: "search", placeholder: "Filter" });
   input.setAttribute("aria-label", `Filter: ${scroll.getAttribute("aria-label")}`);
@@ -23,6 +26,7 @@ function enliven(scroll) {
   scroll.before(input);
 }
 
+// Returns the order as the address has it.
 function sort(table, column) {
   const headings = table.tHead.rows[0].cells;
   const way = headings[column].getAttribute("aria-sort") === "ascending" ? -1 : 1;
@@ -35,6 +39,7 @@ function sort(table, column) {
     return way * (typeof one === "number" ? one - other : one.localeCompare(other));
   });
   table.tBodies[0].append(...rows.map(({ row }) => row));
+  return way > 0 ? `${column}` : `${column}-descending`;
 }
 
 function valueOf(cell) {

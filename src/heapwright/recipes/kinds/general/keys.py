@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -221,11 +222,17 @@ class GeneralKeys(BasePool):
         return smallest - self.header - self.trailer_bytes(geometry) if self.bin_by == "payload" else smallest
 
     def capacity(self, size: int, geometry: Geometry) -> int:
-        overhead = self.overhead(geometry)
-        return max(self.whole_block(size + overhead, geometry), self.smallest_cached_block(geometry)) - overhead
+        overhead, least = _cached_blocks(self, geometry)
+        return max(self.whole_block(size + overhead, geometry), least) - overhead
 
     def capacity_for(self, size: int, geometry: Geometry) -> int:
         """Payload bytes of the block that it cuts for a request of `size` bytes."""
         overhead = self.overhead(geometry)
         block = max(self.whole_block(size + overhead, geometry), self.smallest_block(geometry))
         return min(block - overhead, MAX_REQUEST)
+
+
+@lru_cache(maxsize=65536)
+def _cached_blocks(pool: GeneralKeys, geometry: Geometry) -> tuple[int, int]:
+    """Bytes of a block in lists above that are not its payload, and of the smallest; asked for each size of a list."""
+    return pool.overhead(geometry), pool.smallest_cached_block(geometry)
