@@ -35,8 +35,9 @@ class Standing(NamedTuple):
     """What a heap has come to.
 
     Attributes:
-        used_bytes: the arena that it has needed so far, control data counted; the footprint of a replay.
-        reserve_bytes: that with the margin of `heapwright.replay.reserve`: what to reserve if the load was seen.
+        used_bytes: its high-water mark: the bytes of the arena that it has used so far, control data counted.
+        reserve_bytes: that with the margin of `heapwright.replay.reserve`, what to reserve if this was the load; None
+            where it has refused something.
         largest_free_bytes: its largest free block now, header included: in the arena, or where none was asked for, in
             what it has used so far.
         free_bytes: all of its free blocks in the same place.
@@ -44,7 +45,7 @@ class Standing(NamedTuple):
     """
 
     used_bytes: int
-    reserve_bytes: int
+    reserve_bytes: int | None
     largest_free_bytes: int
     free_bytes: int
     refused: int
@@ -65,7 +66,7 @@ class RunningHeap:
         """
         if slots.max(initial=0) >= MOST_OBJECTS:
             raise HeapwrightError(f"more than {MOST_OBJECTS:,} objects live at once; follow a shorter log")
-        given = {
+        given: dict[str, NDArray[Any]] = {
             "op": np.ascontiguousarray(columns["op"], np.uint8),
             "slot": slots,
             "size": np.ascontiguousarray(columns["size"], np.uint32),
@@ -87,7 +88,7 @@ class RunningHeap:
         free = self._free()
         return Standing(
             used_bytes=used,
-            reserve_bytes=min(with_margin(used), self._reach),
+            reserve_bytes=None if counts.failed else min(with_margin(used), self._reach),
             largest_free_bytes=int(free.max(initial=0)),
             free_bytes=int(free.sum()),
             refused=int(counts.failed),
@@ -110,7 +111,8 @@ class RunningHeap:
             low, high = int(extent.low), int(extent.high)
             end = np.where(start < low, np.minimum(end, low), end)
             start = np.where(start < low, start, np.maximum(start, high))
-        return np.maximum(end - start, 0)
+        sizes: NDArray[np.int64] = np.maximum(end - start, 0)
+        return sizes
 
     def _show(self) -> int:
         pieces = ffi.cast("struct hw_piece *", ffi.from_buffer(self._pieces))

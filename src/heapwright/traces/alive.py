@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from heapwright.traces.validation import CALLOC, FREE, Columns
 
+_POINTS = 1 << 11
+"""Of the curve; of more, neighbours become one."""
+
 
 class Alive:
     """The objects that live, numbered densely: O(1) a call, O(sizes) where a peak is left.
@@ -28,6 +31,9 @@ class Alive:
         self._size: list[int] = []  # by slot
         self._sizes: Counter[int] = Counter()
         self._at_peak: Counter[int] | None = Counter()  # None: what lives now
+        self._curve: list[int] = []
+        self._each = 1  # calls that a point of it stands for
+        self._since = self._most = 0  # calls, and the most bytes, behind its last point
 
     def take(self, columns: Columns) -> NDArray[np.uint32]:
         """Take the calls that follow; returns the number of each one's object, as in `struct hw_calls`."""
@@ -41,6 +47,7 @@ class Alive:
             else:
                 slot = self._slot[id_]
             self._change(slot, size, dies=op == FREE, born=op <= CALLOC)
+            self._draw()
             slots.append(slot)
         self.calls += len(slots)
         return np.array(slots, np.uint32)
@@ -49,6 +56,20 @@ class Alive:
         """What lived when the bytes were most for the first time: sizes and numbers of objects, most bytes first."""
         counts = self._sizes if self._at_peak is None else self._at_peak
         return sorted(counts.items(), key=lambda one: (-one[0] * one[1], one[0]))
+
+    def curve(self) -> list[int]:
+        """Live bytes along the calls: the most in each of up to 2,048 equal stretches, and in a shorter last."""
+        return [*self._curve, self._most] if self._since else list(self._curve)
+
+    def _draw(self) -> None:
+        self._most = max(self._most, self.bytes)
+        self._since += 1
+        if self._since == self._each:
+            self._curve.append(self._most)
+            self._since = self._most = 0
+        if len(self._curve) == _POINTS:
+            self._curve = [max(pair) for pair in zip(self._curve[::2], self._curve[1::2], strict=True)]
+            self._each *= 2
 
     def _born(self, id_: int) -> int:
         if not self._free:

@@ -1,4 +1,4 @@
-"""Where bytes come from while they are written: a serial port, a pseudo-terminal, a file that grows, a pipe, a socket."""
+"""Where bytes come from while they are written: a serial port, a file that grows, a pipe, a socket."""
 
 from __future__ import annotations
 
