@@ -104,14 +104,17 @@ def _data(lived: Lived, output: Path) -> dict[str, object]:
 
 
 class _End:
-    """When it is over: after so many seconds, or once it was `asked` for."""
+    """When it is over: so many seconds after the first question, or once it was `asked` for."""
 
     def __init__(self, seconds: float | None) -> None:
         self.asked = False
-        self._until = None if seconds is None else time.monotonic() + seconds
+        self._seconds = seconds
+        self._began: float | None = None
 
     def is_far(self) -> bool:
-        return not self.asked and (self._until is None or time.monotonic() < self._until)
+        now = time.monotonic()
+        self._began = self._began or now
+        return not self.asked and (self._seconds is None or now < self._began + self._seconds)
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:

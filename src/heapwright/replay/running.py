@@ -40,14 +40,12 @@ class Standing(NamedTuple):
             where it has refused something.
         largest_free_bytes: its largest free block now, header included: in the arena, or where none was asked for, in
             what it has used so far.
-        free_bytes: all of its free blocks in the same place.
         refused: requests that the arena had no room for.
     """
 
     used_bytes: int
     reserve_bytes: int | None
     largest_free_bytes: int
-    free_bytes: int
     refused: int
 
 
@@ -85,12 +83,10 @@ class RunningHeap:
         counts = ffi.new("struct hw_metrics *")
         lib.hw_film_counts(self._handle, counts)
         used = high_water_mark(self._struct, counts)
-        free = self._free()
         return Standing(
             used_bytes=used,
             reserve_bytes=None if counts.failed else min(with_margin(used), self._reach),
-            largest_free_bytes=int(free.max(initial=0)),
-            free_bytes=int(free.sum()),
+            largest_free_bytes=int(self._free().max(initial=0)),
             refused=int(counts.failed),
         )
 
