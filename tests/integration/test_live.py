@@ -163,6 +163,21 @@ def test_a_file_that_grows_is_followed_until_somebody_ends_it(name: str, tmp_pat
     assert shown[0].calls < lived.last.calls == calls
 
 
+def test_a_file_that_is_begun_anew_is_read_on(tmp_path: Path) -> None:
+    grown = tmp_path / "app.log"
+    grown.write_text("hw+ 0x100 24\nhw+ 0x200 8\n")
+
+    shown: list[int] = []
+
+    def show(moment: Moment) -> None:
+        shown.append(moment.calls)
+        if shown == [2]:
+            grown.write_text("hw- 0x100\n")
+
+    lived = hw.live(grown, tmp_path / "live.parquet", every=0.01, show=show, going_on=lambda: 3 not in shown)
+    assert (lived.last.calls, lived.last.live_bytes) == (3, 8)
+
+
 # ---- the command ---------------------------------------------------------------------------------------------------
 
 

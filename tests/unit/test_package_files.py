@@ -28,7 +28,8 @@ def sources(folder: Path) -> list[str]:
     nothing, *added = json.loads((folder / "library.json").read_text())["build"]["srcFilter"]
     assert nothing == "-<*>"
     assert added == [f"+<{name}>" for name in listed.split()]
-    return listed.split()
+    names: list[str] = listed.split()
+    return names
 
 
 def test_a_heap_is_a_package_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def _showing(source: str, arena: int | None, as_json: bool) -> Iterator[Callable
 
 
 def _plain() -> Callable[[Moment], None]:
-    shown = -1
+    shown = 0
 
     def show(moment: Moment) -> None:
         nonlocal shown

@@ -54,7 +54,7 @@ class Page:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         moment = self._moment
-        if moment is None:
+        if moment is None or not moment.calls:
             yield Text(f"{printable(self._source)}: waiting for calls; Ctrl-C ends")
             return
         width = min(options.max_width, console.width)

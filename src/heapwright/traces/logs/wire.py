@@ -45,7 +45,7 @@ class Wire:
         self.path = Path(source)
         with contextlib.ExitStack() as opened:
             self._file = opened.enter_context(_opened(source, baud))
-            self._grows = stat.S_ISREG(os.fstat(self._file).st_mode)
+            self._grows = source != STDIN and stat.S_ISREG(os.fstat(self._file).st_mode)
             self._close = opened.pop_all().close
 
     def __enter__(self) -> Wire:
@@ -59,12 +59,14 @@ class Wire:
     def read(self, seconds: float) -> bytes | None:
         """What has come, 64 KiB at most; b"" where nothing comes in so many seconds, None where nothing more will.
 
-        A file has no end: it may grow.
+        A file has no end: it may grow. One that was cut to less than was read is read from its start.
         """
         if self._grows:
             piece = os.read(self._file, _PIECE)
             if not piece:
                 time.sleep(seconds)
+                if os.fstat(self._file).st_size < os.lseek(self._file, 0, os.SEEK_CUR):
+                    os.lseek(self._file, 0, os.SEEK_SET)
             return piece
         if not select.select([self._file], [], [], seconds)[0]:
             return b""
@@ -94,8 +96,7 @@ def _opened(source: str, baud: int) -> Iterator[int]:
             return
         if path.is_dir():
             raise HeapwrightError(f"{source}: a folder; name a serial port, a file, a pipe, or HOST:PORT")
-        waits = path.is_fifo() or path.is_file()  # a pipe is opened once somebody writes to it
-        file = os.open(path, os.O_RDONLY | os.O_NOCTTY | (0 if waits else os.O_NONBLOCK))
+        file = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
         closing.callback(os.close, file)
         if os.isatty(file):
             _make_raw(file, source, baud)
