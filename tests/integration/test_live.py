@@ -276,15 +276,19 @@ def test_an_interrupt_while_nothing_comes_ends_it(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("written", "told", "kept"),
-    [("", "nothing came", False), ("booting\n", "nothing but 8 bytes without a call came; they are in ", True)],
+    ("written", "named", "told"),
+    [
+        ("", None, "nothing came"),
+        ("booting\n", None, "no heap call is among the 8 bytes that came"),
+        ("hw+ 0x100 24\n", "board", r"no heap call is among the 13 bytes that came; they are in .*live\.parquet\.log"),
+    ],
 )
-def test_where_no_call_comes_it_says_so(written: str, told: str, kept: bool, tmp_path: Path) -> None:
+def test_where_no_call_comes_it_says_so(written: str, named: str | None, told: str, tmp_path: Path) -> None:
     (tmp_path / "board.log").write_text(written)
     ends = iter([True, True, False])
-    with pytest.raises(HeapwrightError, match=told):
-        hw.live(tmp_path / "board.log", tmp_path / "live.parquet", going_on=lambda: next(ends))
-    assert (tmp_path / "live.parquet.log").exists() is kept
+    with pytest.raises(HeapwrightError, match=f"{told}$"):
+        hw.live(tmp_path / "board.log", tmp_path / "live.parquet", format=named, going_on=lambda: next(ends))
+    assert (tmp_path / "live.parquet.log").exists() is (named is not None)
     assert not (tmp_path / "live.parquet").exists()
 
 

@@ -92,10 +92,10 @@ class Page:
         return [title, *(Text(row, style="green", no_wrap=True) for row in rows)]
 
     def _heaps(self, moment: Moment) -> Table:
-        place = f"of {self._arena:,} B" if self._arena else "in what it used"
+        place = f"heap, of {self._arena:,} B" if self._arena else "heap, in bytes"
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        table.add_column("heap, in bytes", overflow="ellipsis", no_wrap=True)
-        for heading in ("used so far", "to reserve", f"largest free, {place}", "refused"):
+        table.add_column(place, overflow="ellipsis", no_wrap=True)
+        for heading in ("used so far", "to reserve", "largest free", "refused"):
             table.add_column(heading, justify="right")
         for name, heap in moment.heaps.items():
             reserve = "-" if heap.reserve_bytes is None else f"{heap.reserve_bytes:,}"

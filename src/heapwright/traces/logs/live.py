@@ -58,7 +58,8 @@ def follow_log(wire: Wire, output: Path, follower: Follower, format_name: str | 
         follower: who follows.
         format_name: one of LIVE_FORMATS, None to find it by what comes.
 
-    Raises HeapwrightError where no call came, OUTPUT.log is there already, or `output` cannot be written.
+    Raises HeapwrightError where no call came (the bytes are kept where a format was named), OUTPUT.log is there
+    already, or `output` cannot be written.
     """
     formats = [FORMATS[name] for name in ([format_name] if format_name else LIVE_FORMATS)]
     kept = output.with_name(f"{output.name}.log")
@@ -67,7 +68,11 @@ def follow_log(wire: Wire, output: Path, follower: Follower, format_name: str | 
         found = source.find(formats)
         if found is None:
             came = file.tell()
-            told = f"nothing but {came:,} bytes without a call came; they are in {kept}" if came else "nothing came"
+            if format_name is None:
+                file.seek(0)
+                file.truncate()  # no line of it is a call, whichever way it is read
+            where = f"; they are in {kept}" if format_name else ""
+            told = f"no heap call is among the {came:,} bytes that came{where}" if came else "nothing came"
             raise HeapwrightError(f"{wire.path}: {told}")
         imported = Reading(source, found).write(output)
     kept.unlink()
