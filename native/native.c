@@ -173,6 +173,14 @@ void hw_film_leave_out(struct hw_film *film, uint64_t birth, uint64_t death)
     film->death = death;
 }
 
+void hw_film_follow(struct hw_film *film, const struct hw_calls *calls)
+{
+    film->replay.calls = calls;
+    film->replay.walked_at = 0;
+    film->next = 0;
+    film->birth = film->death = UINT64_MAX;
+}
+
 /* Whether a call is of the object that is left out. */
 static int is_left_out(const struct hw_film *film, uint64_t call)
 {
@@ -252,6 +260,12 @@ void hw_film_extent(struct hw_film *film, struct hw_extent *extent)
     extent->high = r->policy->grows_down ? load4(&r->heap, r->policy->shared_limit_at) : (uint32_t)r->bytes;
     extent->grown = film->grown;
     r->heap.reads = reads;
+}
+
+void hw_film_counts(struct hw_film *film, struct hw_metrics *metrics)
+{
+    *metrics = film->metrics;
+    replay_tell(&film->replay, metrics);
 }
 
 int hw_film_close(struct hw_film *film, struct hw_metrics *metrics)

@@ -50,6 +50,14 @@ struct hw_film *hw_film_open(const struct hw_policy *policy, const struct hw_cal
  * `death` is the number of calls where none frees it. */
 void hw_film_leave_out(struct hw_film *film, uint64_t birth, uint64_t death);
 
+/* Puts the calls that follow in the place of those that it had, once all of these were made: so a heap is told of calls
+ * as they come. The numbers of objects and threads stay below what was said when it was opened. The first of them is
+ * call 0, and what is told of the call that grew last means nothing any more. */
+void hw_film_follow(struct hw_film *film, const struct hw_calls *calls);
+
+/* What the replay has come to so far; costs of calls and means excepted. O(slots). */
+void hw_film_counts(struct hw_film *film, struct hw_metrics *metrics);
+
 /* Goes on until `call` has been made, unless it has been, and describes the whole arena in the order of addresses.
  * Writes at most `room` pieces; returns how many there are, or HW_NO_MEMORY. `room` 0: goes on alone. O(slots) and
  * O(blocks) beside the calls. */

@@ -479,10 +479,10 @@ static uint64_t shared_bytes(struct replay *r)
     return bytes;
 }
 
-/* Returns 0, or HW_NO_MEMORY where the numbers mean nothing for want of memory. */
-static int replay_end(struct replay *r)
+/* What the replay has come to, beside what is counted call by call. */
+static void replay_tell(struct replay *r, struct hw_metrics *m)
 {
-    struct hw_metrics *m = r->metrics;
+    m->live_blocks = 0;
     for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
         m->live_blocks += r->objects[slot].at != 0;
     }
@@ -493,6 +493,12 @@ static int replay_end(struct replay *r)
     m->covered = r->heap.covered_bytes;
     m->shared = shared_bytes(r);
     m->margins = r->heap.engine.margins;
+}
+
+/* Returns 0, or HW_NO_MEMORY where the numbers mean nothing for want of memory. */
+static int replay_end(struct replay *r)
+{
+    replay_tell(r, r->metrics);
     const int lost = r->shadow && r->shadow->lost;
     replay_free_memory(r);
     return lost ? HW_NO_MEMORY : 0;

@@ -66,6 +66,7 @@ __all__ = [
     "import_packets",
     "import_recording",
     "labels",
+    "live",
     "load_peaks",
     "machine",
     "measure",

@@ -83,6 +83,10 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "pareto s.duckdb --pick balanced": (True, ["id", "recipe", "metrics", "traces"]),
     "generate tlsf -o heap": (False, ["files"]),
     "hooks freertos -o trace": (False, ["files"]),
+    "live board.log -o live.parquet --for 0.2s": (
+        False,
+        ["path", "format", "calls", "requested_peak_bytes", "live_bytes", "at_peak", "heaps", "repairs"],
+    ),
     "platforms": (True, ["name", "title", "align", "lock", "writes"]),
     "study diff s.duckdb s.duckdb": (False, ["before", "after", "same_traces", "reserve", "picks", "causes"]),
     "study sql s.duckdb SELECT/**/42/**/AS/**/found": (True, ["found"]),
@@ -103,6 +107,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("json")
     Trace.from_columns(op=[0, 0, 3, 0], id=[1, 2, 1, 3], size=[40, 100, 0, 24]).write(folder / "a.parquet")
     Trace.from_columns(op=[0], id=[1], size=[40], ts_us=[7]).write(folder / "timed.parquet")
+    (folder / "board.log").write_text("hw+ 0x100 24 0\nhw- 0x100 10\n")
     (folder / "network.pcap").write_bytes(pcap([bytes(60)] * 9))
     table = PacketTable(
         ts_us=np.arange(9) * 1000,

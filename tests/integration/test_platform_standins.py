@@ -28,6 +28,9 @@ STAND_INS = {
             ("app_multi_heap.c", "app_largest_free(heap->heap, 32)", "0"),
             ("app_multi_heap.c", "heap->lock = lock;", "(void)heap, (void)lock;"),
             ("app_multi_heap.c", "app_aligned_alloc(heap->heap, alignment, size)", "app_malloc(heap->heap, size)"),
+            ("app_multi_heap.c", "app_free(heap->heap, origin(p));\n    leave", "app_free(heap->heap, p);\n    leave"),
+            ("app_multi_heap.c", "counted < heap->least_free ? counted : heap->least_free", "counted"),
+            ("app_multi_heap.c", "offset - block->offset < block->size", "offset == block->offset"),
         ),
     ),
     "nuttx": StandIn(
@@ -46,14 +49,26 @@ STAND_INS = {
             ("app_threadx.c", "pool->waiting--;", ""),
             ("app_threadx.c", "app_free(pool->heap, memory);", ""),
             ("app_threadx.c", "*least_available = told.least_free;", "*least_available = told.free;"),
+            ("app_tx_byte.c", "!app_owns(pool->pool.heap, memory)", "0"),
+            ("app_tx_byte.c", "*at = pool->next;", ""),
         ),
     ),
     "zephyr": StandIn(
-        ("-fno-builtin", "-DCONFIG_HEAPWRIGHT_MALLOC=1", "-DCONFIG_HEAPWRIGHT_MALLOC_BYTES=131072"),
+        (
+            "-fno-builtin",
+            "-DCONFIG_HEAPWRIGHT_MALLOC=1",
+            "-DCONFIG_HEAPWRIGHT_MALLOC_BYTES=131072",
+            "-DCONFIG_HEAPWRIGHT_SYS_HEAP=1",
+            "-DCONFIG_SYS_HEAP_RUNTIME_STATS=1",
+            "-DCONFIG_SYS_HEAP_VALIDATE=1",
+            "-DCONFIG_SYS_HEAP_INFO=1",
+        ),
         (
             ("app_zephyr.c", "k_sem_give(&pool->freed);", "(void)pool;"),
             ("app_zephyr.c", "pool->waiting--;", ""),
             ("app_zephyr.c", "app_free(pool.heap, memory);", ""),
+            ("app_sys_heap.c", "app_free(heap->heap->heap, origin(mem))", "app_free(heap->heap->heap, mem)"),
+            ("app_sys_heap.c", "usable < bytes ? usable : bytes", "usable / 64"),
             ("app_zephyr.c", "pool->bytes - told.least_free", "pool->bytes - told.free"),
             (
                 "app_zephyr.c",

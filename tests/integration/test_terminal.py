@@ -57,6 +57,7 @@ COMMANDS = (
     ["measure", "tlsf", str(TRACE)],
     ["import", "board.log", "-o", "board.parquet"],
     ["hooks", "freertos", "-o", "hooks"],
+    ["live", "board.log", "-o", "live.parquet", "--for", "0.2s"],
     ["trace", "info", str(TRACE), str(BROKER)],
     ["trace", "copies", str(TRACE), "-o", "copies", "--count", "2"],
     ["trace", "worst", str(BROKER), "freertos-heap4", "-o", "worst.parquet", "--tries", "3"],

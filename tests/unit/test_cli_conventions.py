@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from heapwright.cli import COMMANDS, attack, explore, import_, measure, pareto, reproduce, trace
+from heapwright.cli import COMMANDS, attack, explore, import_, live, measure, pareto, reproduce, trace
 from heapwright.cli import heapwright as command_line
 from heapwright.decide.picks import PICKS
 from heapwright.explore.options import Strategy
@@ -23,6 +23,7 @@ from heapwright.replay.worst_found import OBJECTIVES
 from heapwright.traces.copies import KINDS
 from heapwright.traces.export import FORMATS as EXPORTS
 from heapwright.traces.logs import FORMATS as LOGS
+from heapwright.traces.logs.live import LIVE_FORMATS
 from heapwright.traffic import FORMATS
 from heapwright_papers import PAGES
 
@@ -108,6 +109,7 @@ def test_a_seed_is_0_unless_it_is_given_and_never_negative() -> None:
 def test_choices_are_those_of_the_library() -> None:
     assert choices(import_.command, "format_name") == (*LOGS, *FORMATS)
     assert sorted(choices(measure.command, "cpu")) == sorted(CPUS)
+    assert choices(live.command, "format_name") == LIVE_FORMATS
     assert choices(measure.command, "backend") == BACKENDS
     assert choices(measure.command, "level") == LEVELS
     assert choices(attack.command, "checks") == CHECKS

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 MOST_WORDS = 95_000
-MOST_LONG = 26
+MOST_LONG = 30
 """Sentences of more than `LONG` words, in all pages."""
 LONG = 38
 LONGEST_ENTRY = 20

@@ -23,6 +23,7 @@ from heapwright.api.explorations import (
     study_in,
     suggest,
 )
+from heapwright.api.following import Lived, Moment, live
 from heapwright.api.gate import check, described, write_checked
 from heapwright.api.given import AnyHeap, AnyTrace, Member, PathLike, recipe_of
 from heapwright.api.heaps import (
@@ -121,7 +122,9 @@ __all__ = [
     "AnyTrace",
     "Fit",
     "ForeignHeap",
+    "Lived",
     "Member",
+    "Moment",
     "Options",
     "PacketTable",
     "PathLike",
@@ -169,6 +172,7 @@ __all__ = [
     "is_heap",
     "is_log",
     "labels",
+    "live",
     "load_peaks",
     "machine",
     "measure",

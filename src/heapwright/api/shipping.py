@@ -83,6 +83,7 @@ def generate(
     prefix: str = "app",
     platform: str | None = None,
     watched: bool = False,
+    package: bool = False,
     behind: str | None = None,
     evidence: AnyTrace | Sequence[AnyTrace] = (),
     held_out: AnyTrace | Sequence[AnyTrace] = (),
@@ -104,6 +105,8 @@ def generate(
         platform: None for the heap alone.
         watched: also write PREFIX_heap_watched.c, to be compiled in place of PREFIX_heap.c where AddressSanitizer or
             Valgrind are to see what is handed out.
+        package: also write what makes the folder a library of CMake and PlatformIO, a component of ESP-IDF and a module
+            of Zephyr: CMakeLists.txt, library.json, idf_component.yml, zephyr/module.yml.
         behind: the malloc of another allocator, as "malloc" or "mi_malloc", which by PREFIX_behind.c gets what the
             recipe's pools, all with bounds, do not take or have no room for. Neither for a platform nor with evidence.
         evidence: traces that the heap has to serve. PREFIX_heap_evidence.md then says what is known of it: the arena to
@@ -140,12 +143,12 @@ def generate(
             require_one_memory(recipe)
         if platform is None:
             about = About(*found.shipped(recipe), cost_of_checks(recipe))
-            files = write(recipe, Path(output), prefix, about, watched, behind)
+            files = write(recipe, Path(output), prefix, about, watched, behind, package)
         else:
             into = find_platform(platform)
             given = recipe_for(into, recipe)
             about = About(*found.shipped(given), cost_of_checks(given))
-            files = generate_for(into, recipe, Path(output), prefix, about, watched)
+            files = generate_for(into, recipe, Path(output), prefix, about, watched, package)
             if notice := raised(into, recipe):
                 notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
             recipe = into.aligned(recipe)

@@ -21,6 +21,7 @@ COMMANDS = {
     "record": "Record the heap calls of an unmodified program.",
     "import": "Turn a log of heap calls, or a packet capture, into a Parquet file.",
     "hooks": "Write C that makes a board tell its heap calls.",
+    "live": "Show a running board's heap calls on the terminal, and leave a trace.",
     "trace": "Look at a trace, cut it, or make perturbed copies of it.",
     "profile": "Characterise what a trace or a packet table asks of memory.",
     "workload": "Make a trace of what a network application asks of its heap.",

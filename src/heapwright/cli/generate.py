@@ -21,6 +21,11 @@ from heapwright.cli.output import json_option, note, print_json
     "--watched", is_flag=True, help="Also write NAME_heap_watched.c, for AddressSanitizer and Valgrind to see objects."
 )
 @click.option(
+    "--package",
+    is_flag=True,
+    help="Also write what makes DIR a library of CMake and PlatformIO, a component of ESP-IDF, a module of Zephyr.",
+)
+@click.option(
     "--behind",
     metavar="MALLOC",
     help="Stand in front of another allocator, named by its malloc, which gets what the pools do not serve.",
@@ -45,6 +50,7 @@ def command(
     prefix: str,
     output: Path,
     watched: bool,
+    package: bool,
     behind: str | None,
     evidence: tuple[Path, ...],
     held_out: tuple[Path, ...],
@@ -72,6 +78,7 @@ def command(
         prefix=prefix,
         platform=platform,
         watched=watched,
+        package=package,
         behind=behind,
         evidence=read_traces(evidence, repair),
         held_out=read_traces(held_out, repair),

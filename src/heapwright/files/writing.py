@@ -61,6 +61,7 @@ def making(folder: Path) -> Iterator[None]:
 def filling(folder: Path) -> Iterator[Callable[[str, str | bytes], Path]]:
     """Give a function that writes a file of a name into `folder`, made where it is missing, and returns its path.
 
+    The name may be that of a file in a folder below, as "zephyr/module.yml".
     The files take their places together if all goes well; if not, the folder is as it was. Raises HeapwrightError as
     `making`, or where a file cannot be written.
     """
@@ -72,6 +73,7 @@ def filling(folder: Path) -> Iterator[Callable[[str, str | bytes], Path]]:
             if place.is_dir():
                 raise HeapwrightError(f"{place}: cannot be written: is a folder; name another one around it")
             with _naming(place):
+                Path(aside, name).parent.mkdir(parents=True, exist_ok=True)
                 Path(aside, name).write_bytes(content.encode() if isinstance(content, str) else content)
             written.add(name)
             return place
@@ -79,6 +81,7 @@ def filling(folder: Path) -> Iterator[Callable[[str, str | bytes], Path]]:
         yield put
         for name in sorted(written):
             with _naming(folder / name):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 os.replace(Path(aside, name), folder / name)
 
 

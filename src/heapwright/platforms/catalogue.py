@@ -42,7 +42,8 @@ class Platform:
     else is defined. `entropy` is where it has random words, a header and an expression, for the keys of hardened
     heaps; without one the program is asked for them. `like` is the platform whose files it begins with, `hooks_of`
     that whose hooks record the calls of the heap that it has now. `sources` are what its signatures and rules of
-    locking were taken from, with versions; `run_on` says where its glue was run.
+    locking were taken from, with versions; `run_on` says where its glue was run. `builds` says what builds a
+    heap there, where that is not the program: then it is no package.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Platform:
     counters: bool = False
     traps: bool = False
     entropy: tuple[str, ...] = ()
+    builds: str | None = None
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -7,7 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.generate.emit import NOTHING, Surroundings, check_prefix, generated_files, recipe_file, write_files
+from heapwright.files.errors import HeapwrightError
+from heapwright.generate.emit import (
+    NOTHING,
+    Surroundings,
+    check_prefix,
+    described,
+    generated_files,
+    recipe_file,
+    write_files,
+)
+from heapwright.generate.package import package_files
 from heapwright.platforms.catalogue import hooks
 
 if TYPE_CHECKING:
@@ -32,13 +42,23 @@ def write_hooks(name: str, directory: Path, prefix: str = "app") -> list[Path]:
 
 
 def generate_for(
-    platform: Platform, recipe: Recipe, directory: Path, prefix: str, about: About, watched: bool = False
+    platform: Platform,
+    recipe: Recipe,
+    directory: Path,
+    prefix: str,
+    about: About,
+    watched: bool = False,
+    package: bool = False,
 ) -> list[Path]:
     """Write heap and platform into `directory`, as `heapwright.generate.emit.generate` writes a heap alone.
 
     `about.notice` may say what checks cost; what the platform raises comes ahead of it. Raises HeapwrightError also
-    where the platform cannot do with the recipe.
+    where the platform cannot do with the recipe, or builds a heap in a way of its own, and it is to be a `package`.
     """
+    if package and platform.builds:
+        raise HeapwrightError(
+            f"{platform.name}: {platform.builds}, and its page says how; leave the package out", parameter="package"
+        )
     about = replace(about, notice=" ".join(filter(None, (raised(platform, recipe), about.notice))))
     recipe = recipe_for(platform, recipe)
     heap = _heap_files(platform, recipe, prefix, about, watched) | recipe_file(recipe, prefix, about)
@@ -47,7 +67,9 @@ def generate_for(
         page = f"{prefix}_README.md"
         title, rest = pages[page].split("\n", 1)
         pages[page] = f"{title}\n\n{about.reserve}\n{rest}"
-    return write_files({**heap, **pages}, directory)
+    files = {**heap, **pages}
+    packed = package_files(files, prefix, described(recipe), replaces=True) if package else {}
+    return write_files(files | packed, directory)
 
 
 def firmware_files(platform: Platform, recipe: Recipe, prefix: str) -> dict[str, str]:

@@ -14,7 +14,8 @@
 struct multi_heap_info {
     struct app_heap *heap;
     void *lock;
-    size_t bytes; /* free at first */
+    size_t bytes;      /* free at first */
+    size_t least_free; /* the least ever before the heap's own counter was reset */
 };
 
 static void enter(multi_heap_handle_t heap)
@@ -47,6 +48,7 @@ multi_heap_handle_t multi_heap_register(void *start, size_t size)
         return NULL;
     }
     heap->bytes = app_counters(heap->heap).free;
+    heap->least_free = SIZE_MAX;
     return heap;
 }
 
@@ -67,6 +69,33 @@ void *multi_heap_aligned_alloc(multi_heap_handle_t heap, size_t size, size_t ali
     return memory;
 }
 
+/* An object whose byte `offset` is to be aligned may have to begin where no object of the heap does. Then it lies in a
+ * larger one, and the word before it says how far behind that one's begin. */
+static void *origin(void *p)
+{
+    return (uintptr_t)p % APP_ALIGNMENT == 0 ? p : (unsigned char *)p - ((const uint32_t *)p)[-1];
+}
+
+/* NULL also where the offset asks for a begin that an object of the heap might have had, or for one that is not a
+ * word's. */
+void *multi_heap_aligned_alloc_offs(multi_heap_handle_t heap, size_t size, size_t alignment, size_t offset)
+{
+    const size_t shift = (size_t)-offset & (alignment - 1);
+    if (shift == 0) {
+        return multi_heap_aligned_alloc(heap, size, alignment);
+    }
+    if (size == 0 || size > SIZE_MAX - shift || shift % APP_ALIGNMENT == 0 || shift % sizeof(uint32_t) != 0) {
+        return NULL;
+    }
+    unsigned char *whole = multi_heap_aligned_alloc(heap, size + shift, alignment);
+    if (whole == NULL) {
+        return NULL;
+    }
+    uint32_t *p = (uint32_t *)(whole + shift);
+    p[-1] = (uint32_t)shift;
+    return p;
+}
+
 void *multi_heap_malloc(multi_heap_handle_t heap, size_t size)
 {
     return multi_heap_aligned_alloc(heap, size, 1);
@@ -78,13 +107,18 @@ void multi_heap_free(multi_heap_handle_t heap, void *p)
         return;
     }
     enter(heap);
-    app_free(heap->heap, p);
+    app_free(heap->heap, origin(p));
     leave(heap);
 }
 
 void multi_heap_aligned_free(multi_heap_handle_t heap, void *p)
 {
     multi_heap_free(heap, p);
+}
+
+static size_t payload(multi_heap_handle_t heap, void *p)
+{
+    return app_usable_size(heap->heap, origin(p)) - (size_t)((unsigned char *)p - (unsigned char *)origin(p));
 }
 
 void *multi_heap_realloc(multi_heap_handle_t heap, void *p, size_t size)
@@ -100,7 +134,14 @@ void *multi_heap_realloc(multi_heap_handle_t heap, void *p, size_t size)
         return NULL;
     }
     enter(heap);
-    void *memory = app_realloc(heap->heap, p, size);
+    void *memory;
+    if (origin(p) == p) {
+        memory = app_realloc(heap->heap, p, size);
+    } else if ((memory = app_malloc(heap->heap, size)) != NULL) {
+        const size_t bytes = payload(heap, p);
+        memcpy(memory, p, bytes < size ? bytes : size);
+        app_free(heap->heap, origin(p));
+    }
     leave(heap);
     return memory;
 }
@@ -108,7 +149,7 @@ void *multi_heap_realloc(multi_heap_handle_t heap, void *p, size_t size)
 size_t multi_heap_get_allocated_size(multi_heap_handle_t heap, void *p)
 {
     enter(heap);
-    const size_t bytes = app_usable_size(heap->heap, p);
+    const size_t bytes = payload(heap, p);
     leave(heap);
     return bytes;
 }
@@ -118,9 +159,34 @@ size_t multi_heap_free_size(multi_heap_handle_t heap)
     return heap ? app_counters(heap->heap).free : 0;
 }
 
+static size_t least_free(multi_heap_handle_t heap)
+{
+    const size_t counted = app_counters(heap->heap).least_free;
+    return counted < heap->least_free ? counted : heap->least_free;
+}
+
 size_t multi_heap_minimum_free_size(multi_heap_handle_t heap)
 {
-    return heap ? app_counters(heap->heap).least_free : 0;
+    return heap ? least_free(heap) : 0;
+}
+
+size_t multi_heap_reset_minimum_free_bytes(multi_heap_handle_t heap)
+{
+    enter(heap);
+    const size_t before = least_free(heap);
+    app_reset_least_free(heap->heap);
+    heap->least_free = SIZE_MAX;
+    leave(heap);
+    return before;
+}
+
+void multi_heap_restore_minimum_free_bytes(multi_heap_handle_t heap, const size_t new_minimum_free_bytes_value)
+{
+    enter(heap);
+    if (new_minimum_free_bytes_value < heap->least_free) {
+        heap->least_free = new_minimum_free_bytes_value;
+    }
+    leave(heap);
 }
 
 /* Under the lock, at a bounded cost. Only a walk over all blocks can number the free ones, and add up payloads: define
@@ -135,7 +201,7 @@ void multi_heap_get_info(multi_heap_handle_t heap, multi_heap_info_t *info)
     enter(heap);
     const struct app_counters told = app_counters(heap->heap);
     info->total_free_bytes = told.free;
-    info->minimum_free_bytes = told.least_free;
+    info->minimum_free_bytes = least_free(heap);
     info->allocated_blocks = told.mallocs - told.frees;
 #ifdef APP_MULTI_HEAP_WALKS
     struct app_block block = {0, 0, 0, 0, 0};
@@ -162,6 +228,65 @@ bool multi_heap_check(multi_heap_handle_t heap, bool print_errors)
         fprintf(stderr, "CORRUPT HEAP: %p: %d\n", (void *)heap, broken);
     }
     return broken == 0;
+}
+
+static void *payload_of(multi_heap_handle_t heap, const struct app_block *block)
+{
+    return (unsigned char *)heap->heap + block->offset + block->header;
+}
+
+/* Under the lock: the walker must not allocate from this heap. */
+void multi_heap_walk(multi_heap_handle_t heap, multi_heap_walker_cb_t walker_func, void *user_data)
+{
+    struct app_block block = {0, 0, 0, 0, 0};
+    enter(heap);
+    while (app_next_block(heap->heap, &block) &&
+           walker_func(payload_of(heap, &block), block.size - block.header, block.state == APP_BLOCK_USED, user_data)) {
+    }
+    leave(heap);
+}
+
+/* The block in use that holds an address, or NULL. A walk. */
+static bool find_block(multi_heap_handle_t heap, const void *address, struct app_block *block)
+{
+    const size_t offset = (size_t)((const unsigned char *)address - (const unsigned char *)heap->heap);
+    memset(block, 0, sizeof *block);
+    while (app_next_block(heap->heap, block)) {
+        if (block->state == APP_BLOCK_USED && offset - block->offset < block->size) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void *multi_heap_find_containing_block(multi_heap_handle_t heap, void *ptr)
+{
+    struct app_block block;
+    enter(heap);
+    const bool found = find_block(heap, ptr, &block);
+    leave(heap);
+    return found ? payload_of(heap, &block) : NULL;
+}
+
+/* With the header: a walk. */
+size_t multi_heap_get_full_block_size(multi_heap_handle_t heap, void *p)
+{
+    struct app_block block;
+    enter(heap);
+    const bool found = find_block(heap, origin(p), &block);
+    leave(heap);
+    return found ? block.size : 0;
+}
+
+/* ESP-IDF's own files hold the lock while they look. */
+void multi_heap_internal_lock(multi_heap_handle_t heap)
+{
+    enter(heap);
+}
+
+void multi_heap_internal_unlock(multi_heap_handle_t heap)
+{
+    leave(heap);
 }
 
 /* Not under the lock: to print may allocate. */

@@ -57,6 +57,71 @@ static void test_calls(multi_heap_handle_t heap, size_t all)
     expect(multi_heap_minimum_free_size(heap) + 1000 <= all, "least ever free is kept");
 }
 
+/* Objects that begin 4 bytes before an aligned address, as ESP-IDF asks for where each tells its owner first. */
+static void test_offsets(multi_heap_handle_t heap, size_t all)
+{
+    unsigned char *plain = multi_heap_aligned_alloc_offs(heap, 100, 64, 0);
+    unsigned char *owned = multi_heap_aligned_alloc_offs(heap, 104, 64, 4);
+    expect(plain && (uintptr_t)plain % 64 == 0, "without an offset the object is aligned");
+    expect(owned && ((uintptr_t)owned + 4) % 64 == 0, "with one its byte there is");
+    expect(multi_heap_get_allocated_size(heap, owned) >= 104, "an object's size, from there");
+    expect(multi_heap_get_full_block_size(heap, owned) > 104, "and that of its block");
+    memset(plain, 6, 100);
+    memset(owned, 7, multi_heap_get_allocated_size(heap, owned));
+    check_counts(heap, all);
+    owned = multi_heap_realloc(heap, owned, 300);
+    expect(owned && owned[0] == 7 && owned[103] == 7 && plain[99] == 6, "realloc keeps an object's bytes");
+    multi_heap_free(heap, owned);
+    owned = multi_heap_aligned_alloc_offs(heap, 40, 128, 4);
+    multi_heap_free(heap, owned);
+    expect(multi_heap_aligned_alloc_offs(heap, 40, 128, 3) == NULL, "an offset that is no word's is refused");
+    expect(multi_heap_aligned_alloc_offs(heap, SIZE_MAX, 64, 4) == NULL, "what there is not is refused");
+    multi_heap_free(heap, plain);
+    expect(multi_heap_free_size(heap) == all, "all is given back");
+}
+
+struct walked {
+    void *wanted;
+    size_t found, blocks, free;
+};
+
+static bool walk(void *block_ptr, size_t block_size, int block_used, void *user_data)
+{
+    struct walked *walked = user_data;
+    walked->blocks++;
+    walked->free += block_used ? 0 : block_size;
+    walked->found += block_ptr == walked->wanted && block_size >= 200 && block_used;
+    return walked->blocks < 1000;
+}
+
+static bool stop(void *block_ptr, size_t block_size, int block_used, void *user_data)
+{
+    (void)block_ptr, (void)block_size, (void)block_used;
+    ++*(size_t *)user_data;
+    return false;
+}
+
+static void test_walks(multi_heap_handle_t heap)
+{
+    size_t calls = 0;
+    unsigned char *first = multi_heap_malloc(heap, 100), *second = multi_heap_malloc(heap, 200);
+    struct walked walked = {second, 0, 0, 0};
+    multi_heap_walk(heap, walk, &walked);
+    expect(walked.found == 1 && walked.blocks >= 2, "a walk finds an object, once");
+    expect(walked.free > ARENA / 2 && walked.free <= multi_heap_free_size(heap), "and what is free");
+    multi_heap_walk(heap, stop, &calls);
+    expect(calls == 1, "a walk ends where it is told to");
+    expect(multi_heap_find_containing_block(heap, second + 150) == second, "whose an address is");
+    multi_heap_free(heap, second);
+    const size_t before = multi_heap_minimum_free_size(heap);
+    expect(multi_heap_reset_minimum_free_bytes(heap) == before, "the least that was free");
+    expect(multi_heap_minimum_free_size(heap) == multi_heap_free_size(heap), "it begins anew");
+    multi_heap_restore_minimum_free_bytes(heap, before + 1);
+    multi_heap_restore_minimum_free_bytes(heap, SIZE_MAX);
+    expect(multi_heap_minimum_free_size(heap) == before + 1, "and is as it was told, where that is less");
+    multi_heap_free(heap, first);
+}
+
 static void test_random_calls(multi_heap_handle_t heap, size_t all)
 {
     static unsigned char *objects[OBJECTS];
@@ -94,6 +159,8 @@ int app_multi_heap_test(void)
     multi_heap_set_lock(heap, &lock);
     const size_t all = multi_heap_free_size(heap);
     test_calls(heap, all);
+    test_offsets(heap, all);
+    test_walks(heap);
     test_random_calls(heap, all);
     printf("app_esp_idf: %s\n", failures ? "FAILED" : "ok");
     return failures != 0;

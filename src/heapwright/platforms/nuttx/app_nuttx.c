@@ -167,6 +167,17 @@ struct mallinfo mm_mallinfo(struct mm_heap_s *heap)
     return info;
 }
 
+size_t mm_heapfree(struct mm_heap_s *heap)
+{
+    return app_counters(heap->heap).free;
+}
+
+/* At a bounded cost, as mm_mallinfo() tells it. */
+size_t mm_heapfree_largest(struct mm_heap_s *heap)
+{
+    return (size_t)mm_mallinfo(heap).mxordblk;
+}
+
 /* Blocks do not know their tasks. */
 struct mallinfo_task mm_mallinfo_task(struct mm_heap_s *heap, const struct malltask *task)
 {

@@ -32,6 +32,8 @@ static void check_counts(struct mm_heap_s *heap)
     expect(info.usmblks >= info.uordblks, "the most that was used");
     expect((info.aordblks == 0) == (info.uordblks == 0), "blocks and bytes");
     expect(info.mxordblk <= info.fordblks, "the largest free block is free");
+    expect(mm_heapfree(heap) == (size_t)info.fordblks && mm_heapfree(heap) != 0, "free bytes, both ways");
+    expect(mm_heapfree_largest(heap) == (size_t)info.mxordblk, "the largest free block, both ways");
 }
 
 static void test_calls(struct mm_heap_s *heap)

@@ -4,6 +4,7 @@
  * app_threadx_say(), which the board has.
  */
 #include "app_threadx.h"
+#include "app_tx_byte.h"
 
 #include <string.h>
 
@@ -94,9 +95,36 @@ static void test_random_calls(void)
     expect(app_check(pool.heap) == 0 && app_statistics(pool.heap).used_blocks == 0, "all is given back");
 }
 
+/* ThreadX's own names. */
+static void test_byte_pools(void)
+{
+    static TX_BYTE_POOL one, two;
+    static _Alignas(APP_ARENA_ALIGNMENT) UCHAR first[ARENA / 2], second[ARENA / 2];
+    ULONG available = 0, all = 0, fragments = 0, waiting = 1;
+    CHAR *name = NULL;
+    TX_BYTE_POOL *next = NULL;
+    VOID *memory = NULL, *other = NULL;
+    expect(tx_byte_pool_create(&one, "one", first, sizeof first) == TX_SUCCESS, "a byte pool is made");
+    expect(tx_byte_pool_create(&two, "two", second, sizeof second) == TX_SUCCESS, "and another");
+    expect(tx_byte_allocate(&one, &memory, 1000, TX_NO_WAIT) == TX_SUCCESS, "memory of the first");
+    expect(tx_byte_allocate(&two, &other, 1000, TX_NO_WAIT) == TX_SUCCESS, "and of the second");
+    expect((UCHAR *)memory > first && (UCHAR *)memory < first + sizeof first, "lies in the first");
+    tx_byte_pool_info_get(&two, &name, &available, &fragments, NULL, &waiting, &next);
+    expect(name[0] == 't' && available < ARENA / 2 - 1000 && fragments == 1 && waiting == 0, "a pool tells of itself");
+    expect(tx_byte_release(memory) == TX_SUCCESS && tx_byte_release(other) == TX_SUCCESS, "each finds its pool");
+    expect(tx_byte_release(&failures) == TX_PTR_ERROR && tx_byte_release(NULL) == TX_PTR_ERROR, "or none");
+    tx_byte_pool_info_get(&two, NULL, &all, NULL, NULL, NULL, NULL);
+    expect(all >= available + 1000 && app_statistics(one.pool.heap).used_blocks == 0, "all is given back");
+    expect(tx_byte_pool_prioritize(&two) == TX_SUCCESS, "whose turn it is");
+    expect(tx_byte_pool_delete(&two) == TX_SUCCESS && tx_byte_pool_delete(&two) == TX_POOL_ERROR, "it is deleted");
+    expect(tx_byte_release(other) == TX_PTR_ERROR, "and its memory nobody's");
+    tx_byte_pool_delete(&one);
+}
+
 static void run(ULONG unused)
 {
     (void)unused;
+    test_byte_pools();
     test_waiting();
     test_info();
     test_random_calls();

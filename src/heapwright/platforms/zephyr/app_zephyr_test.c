@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zephyr/sys/printk.h>
+#include <zephyr/sys/sys_heap.h>
 
 enum { ARENA = 8192, OBJECTS = 32, ROUNDS = 20000, STACK = 1024 };
 
@@ -116,10 +117,57 @@ static void test_random_calls(void)
     expect(app_statistics(app_malloc_pool()->heap).used_blocks == before, "free gives back");
 }
 
+#ifdef CONFIG_HEAPWRIGHT_SYS_HEAP
+/* As the kernel calls a heap, with a word before what it aligns. */
+static void test_sys_heap(void)
+{
+    static struct sys_heap heap;
+    struct sys_memory_stats stats;
+    const size_t word = sizeof(void *);
+    sys_heap_init(&heap, arena, 8);
+    expect(sys_heap_alloc(&heap, 8) == NULL, "too small a memory serves nothing");
+    sys_heap_init(&heap, arena + 1, sizeof arena - 1);
+    unsigned char *plain = sys_heap_alloc(&heap, 100);
+    unsigned char *aligned = sys_heap_aligned_alloc(&heap, 64, 100);
+    unsigned char *behind = sys_heap_aligned_alloc(&heap, 2 * word | word, 100);
+    expect(behind && (uintptr_t)(behind + word) % (2 * word) == 0, "a word before an alignment of two");
+    sys_heap_free(&heap, behind);
+    behind = sys_heap_aligned_alloc(&heap, 64 | word, 100);
+    expect(plain && (uintptr_t)plain % APP_ALIGNMENT == 0, "an object is aligned");
+    expect(aligned && (uintptr_t)aligned % 64 == 0, "and where it is asked for, to more");
+    expect(behind && (uintptr_t)(behind + word) % 64 == 0, "or from its second word on");
+    expect(sys_heap_usable_size(&heap, plain) >= 100 && sys_heap_usable_size(&heap, behind) >= 100, "their sizes");
+    memset(plain, 5, 100);
+    memset(aligned, 6, 100);
+    memset(behind, 7, sys_heap_usable_size(&heap, behind));
+    behind = sys_heap_aligned_realloc(&heap, behind, 128 | word, 900);
+    expect(behind && behind[99] == 7 && (uintptr_t)(behind + word) % 128 == 0, "realloc keeps bytes, and aligns");
+    aligned = sys_heap_realloc(&heap, aligned, 300);
+    expect(aligned && aligned[99] == 6 && plain[99] == 5, "an object keeps its bytes");
+    sys_heap_runtime_stats_get(&heap, &stats);
+    expect(stats.allocated_bytes > 1300 && stats.allocated_bytes + stats.free_bytes < ARENA, "bytes are counted");
+    sys_heap_free(&heap, behind);
+    sys_heap_free(&heap, aligned);
+    sys_heap_free(&heap, NULL);
+    expect(sys_heap_realloc(&heap, plain, 0) == NULL, "realloc to 0 frees");
+    expect(sys_heap_alloc(&heap, 0) == NULL && sys_heap_noalign_alloc(&heap, 64, ARENA) == NULL, "what is refused");
+    expect(sys_heap_aligned_alloc(&heap, 64 | word, SIZE_MAX) == NULL, "and a size that overflows");
+    sys_heap_runtime_stats_get(&heap, &stats);
+    expect(stats.allocated_bytes == 0 && stats.max_allocated_bytes > 1300, "all is given back");
+    sys_heap_runtime_stats_reset_max(&heap);
+    sys_heap_runtime_stats_get(&heap, &stats);
+    expect(stats.max_allocated_bytes == 0, "the most begins anew");
+    expect(sys_heap_validate(&heap), "the heap is whole");
+}
+#endif
+
 int main(void)
 {
     test_waiting();
     test_malloc();
+#ifdef CONFIG_HEAPWRIGHT_SYS_HEAP
+    test_sys_heap();
+#endif
     test_random_calls();
     printk("app_zephyr: %s\n", failures ? "FAILED" : "ok");
     return failures != 0;

@@ -118,7 +118,7 @@ def import_log(path: str | os.PathLike[str], format_name: str | None = None) -> 
     Raises:
         HeapwrightError: the format is not known, single calls are gone from it, or it has none.
     """
-    read = _Reading(Path(path), format_name, None)
+    read = Reading(Source(Path(path)), format_of(Path(path), format_name))
     trace = read.history.trace(read.name, read.metadata)
     return replace(trace, repairs=(*read.repairs, *trace.repairs))
 
@@ -132,37 +132,39 @@ def convert_log(
     `import_log`; also HeapwrightError where `output` cannot be written.
     """
     output = Path(output)
-    format_of(Path(path), format_name)
+    format_ = format_of(Path(path), format_name)
     with room_beside(output) as folder:
-        read = _Reading(Path(path), format_name, folder)
-        read.history.write(output, {"format_version": FORMAT_VERSION} | read.metadata)
-    history = read.history
-    return Imported(
-        path=output,
-        format=read.format.name,
-        calls=len(history),
-        requested_peak_bytes=history.peak_bytes,
-        live_objects_peak=history.peak_objects,
-        caveats=read.caveats,
-        repairs=read.repairs,
-    )
+        return Reading(Source(Path(path), folder), format_).write(output)
 
 
-class _Reading:
+class Reading:
     """A log that was read: its history, and what is to be said of it."""
 
-    def __init__(self, path: Path, format_name: str | None, folder: Path | None) -> None:
-        self.format = format_of(path, format_name)
-        source = Source(path, folder)
-        self.history: History = self.format.read(source)
+    def __init__(self, source: Source, format_: Format) -> None:
+        """Read it. Raises HeapwrightError where it has no call."""
+        self.format = format_
+        self.history: History = format_.read(source)
         if not len(self.history):
-            raise HeapwrightError(f"{path}: no call that its format has")
-        self.name = path.name.partition(".")[0] or path.name
+            raise HeapwrightError(f"{source.path}: no call that its format has")
+        self.name = source.path.name.partition(".")[0] or source.path.name
         self.caveats = (*self.format.loses, *self.history.caveats)
         told = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
         self.metadata = {"recorder": self.format.name} | told
         cut = [f"the log is cut, and what is sound was read: {source.cut}"] if source.cut else []
         self.repairs = (*cut, *self.history.notes)
+
+    def write(self, output: Path) -> Imported:
+        """Write the trace as Parquet. Raises HeapwrightError where it cannot be written."""
+        self.history.write(output, {"format_version": FORMAT_VERSION} | self.metadata)
+        return Imported(
+            path=output,
+            format=self.format.name,
+            calls=len(self.history),
+            requested_peak_bytes=self.history.peak_bytes,
+            live_objects_peak=self.history.peak_objects,
+            caveats=self.caveats,
+            repairs=self.repairs,
+        )
 
 
 def format_of(path: Path, format_name: str | None) -> Format:

@@ -77,7 +77,7 @@ class _Records:
 
 
 def _read(source: Source) -> History:
-    records = _Records(History(source.folder))
+    records = _Records(source.history())
     if (order := _order(source.start(4))) is None:
         _of_lines(source, records)
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,10 @@ class History:
         skipped: lines or records that should have been a call and were none.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
+        follower: is handed the calls, a window at a time and whenever `flush` is called; None where nobody follows.
     """
+
+    follower: Callable[[Columns], None] | None = None
 
     def __init__(self, folder: Path | None = None) -> None:
         """Keep long traces in parts in `folder`; None keeps all in memory."""
@@ -146,7 +150,7 @@ class History:
 
     def trace(self, name: str, metadata: dict[str, str]) -> Trace:
         """The trace, of a history in memory; raises HeapwrightError where there was no call."""
-        self._flush()
+        self.flush()
         columns: dict[str, Any] = self._rows.columns()
         if "site" in columns:
             columns["sites"] = tuple(self._site_names)
@@ -154,7 +158,7 @@ class History:
 
     def write(self, path: Path, metadata: dict[str, str]) -> None:
         """Write the trace as Parquet; raises HeapwrightError where there was no call."""
-        self._flush()
+        self.flush()
         self._rows.write(path, metadata)
 
     def _give_up(self, pointer: int) -> None:
@@ -176,10 +180,10 @@ class History:
         self._sizes.append(size)
         self._times.append(self.now_ns if self.now_ns < _LATEST_NS else _LATEST_NS)
         if len(self._ops) == _WINDOW:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
-        """Hand the calls of a window on."""
+    def flush(self) -> None:
+        """Hand on the calls that have come since the last time."""
         rows = len(self._ops)
         columns: Columns = {
             "ts_us": self._microseconds(),
@@ -195,6 +199,8 @@ class History:
         del self._ops[:], self._ids[:], self._sizes[:], self._times[:]
         self._rows_before += rows
         self._rows.add(columns)
+        if self.follower is not None and rows:
+            self.follower(columns)
 
     def _microseconds(self) -> NDArray[np.int64]:
         """Times since the first that is known, -1 before it; they never decrease."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.traces.logs.history import History
 
 _LONGEST_LINE = 1 << 12
 """Bytes; what is longer is no call, and patterns take time that grows with the square of it."""
@@ -29,6 +30,10 @@ class Source:
     def __init__(self, path: Path, folder: Path | None = None) -> None:
         self.path, self.folder = path, folder
         self.cut: str | None = None
+
+    def history(self) -> History:
+        """An empty history for its calls, which keeps a long trace in `folder`."""
+        return History(self.folder)
 
     def start(self, most: int) -> bytes:
         """The first bytes."""

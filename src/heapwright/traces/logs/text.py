@@ -33,7 +33,7 @@ _START = re.compile(rb"hw[-+=]" + _ADDRESS)
 
 
 def _read(source: Source) -> History:
-    history = History(source.folder)
+    history = source.history()
     for line in source.lines():
         found = _CALL.search(line)
         if found is None:

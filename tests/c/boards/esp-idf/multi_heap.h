@@ -1,4 +1,4 @@
-/* ESP-IDF's multi_heap.h (bd9b921713d8): its declarations. */
+/* ESP-IDF's multi_heap.h (bd9b921713d8), with what 5.4 has besides: its declarations. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,3 +30,13 @@ typedef struct {
 } multi_heap_info_t;
 
 void multi_heap_get_info(multi_heap_handle_t heap, multi_heap_info_t *info);
+
+void *multi_heap_aligned_alloc_offs(multi_heap_handle_t heap, size_t size, size_t alignment, size_t offset);
+size_t multi_heap_reset_minimum_free_bytes(multi_heap_handle_t heap);
+void multi_heap_restore_minimum_free_bytes(multi_heap_handle_t heap, const size_t new_minimum_free_bytes_value);
+typedef bool (*multi_heap_walker_cb_t)(void *block_ptr, size_t block_size, int block_used, void *user_data);
+void multi_heap_walk(multi_heap_handle_t heap, multi_heap_walker_cb_t walker_func, void *user_data);
+size_t multi_heap_get_full_block_size(multi_heap_handle_t heap, void *p);
+void *multi_heap_find_containing_block(multi_heap_handle_t heap, void *ptr);
+void multi_heap_internal_lock(multi_heap_handle_t heap);
+void multi_heap_internal_unlock(multi_heap_handle_t heap);

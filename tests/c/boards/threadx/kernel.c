@@ -21,6 +21,18 @@ ULONG tx_time_get(VOID)
     return (ULONG)time.tv_sec * 100u + (ULONG)time.tv_nsec / 10000000u;
 }
 
+/* It aborts where interrupts are masked twice, or let in twice. */
+UINT tx_interrupt_control(UINT new_posture)
+{
+    static _Thread_local UINT posture;
+    const UINT before = posture;
+    if (new_posture == before || held) {
+        abort();
+    }
+    posture = new_posture;
+    return before;
+}
+
 UINT tx_mutex_create(TX_MUTEX *mutex_ptr, CHAR *name_ptr, UINT inherit)
 {
     (void)name_ptr;

@@ -14,6 +14,7 @@ typedef unsigned long ULONG;
 
 #define TX_SUCCESS ((UINT)0x00)
 #define TX_DELETED ((UINT)0x01)
+#define TX_POOL_ERROR ((UINT)0x02)
 #define TX_PTR_ERROR ((UINT)0x03)
 #define TX_SIZE_ERROR ((UINT)0x05)
 #define TX_NO_INSTANCE ((UINT)0x0D)
@@ -21,6 +22,8 @@ typedef unsigned long ULONG;
 #define TX_NO_WAIT ((ULONG)0)
 #define TX_WAIT_FOREVER ((ULONG)0xFFFFFFFFUL)
 #define TX_INHERIT ((UINT)1)
+#define TX_INT_DISABLE ((UINT)1)
+#define TX_INT_ENABLE ((UINT)0)
 #define TX_AUTO_START ((UINT)1)
 #define TX_DONT_START ((UINT)0)
 #define TX_NO_TIME_SLICE ((ULONG)0)
@@ -50,6 +53,14 @@ UINT tx_thread_create(TX_THREAD *thread_ptr, CHAR *name_ptr, VOID (*entry_functi
 UINT tx_thread_resume(TX_THREAD *thread_ptr);
 UINT tx_thread_sleep(ULONG timer_ticks);
 ULONG tx_time_get(VOID);
+UINT tx_interrupt_control(UINT new_posture);
+
+/* ThreadX's own byte pools, which must not be called where app_tx_byte.h is included. */
+typedef struct TX_BYTE_POOL_STRUCT {
+    ULONG id;
+} THREADX_BYTE_POOL;
+#define tx_byte_allocate _txe_byte_allocate
+#define tx_byte_release _txe_byte_release
 void tx_application_define(void *first_unused_memory);
 
 #endif

@@ -22,6 +22,8 @@ void *mm_memalign(struct mm_heap_s *heap, size_t alignment, size_t size);
 bool mm_heapmember(struct mm_heap_s *heap, void *mem);
 void *mm_brkaddr(struct mm_heap_s *heap, int region);
 void mm_extend(struct mm_heap_s *heap, void *mem, size_t size, int region);
+size_t mm_heapfree(struct mm_heap_s *heap);
+size_t mm_heapfree_largest(struct mm_heap_s *heap);
 struct mallinfo mm_mallinfo(struct mm_heap_s *heap);
 struct mallinfo_task mm_mallinfo_task(struct mm_heap_s *heap, const struct malltask *task);
 void mm_memdump(struct mm_heap_s *heap, const struct mm_memdump_s *dump);
