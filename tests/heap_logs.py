@@ -93,14 +93,14 @@ name=skbuff bytes_req=232 bytes_alloc=256 gfp_flags=GFP_ATOMIC
 """
 
 LTTNG = """[10:00:00.000001000] (+?.?????????) host lttng_ust_libc:malloc: { cpu_id = 0 }, { vtid = 7 }, { size = 24, \
-ptr = 0xA0 }
+ptr = 0xA00 }
 [10:00:00.000002000] (+0.000001000) host lttng_ust_libc:calloc: { cpu_id = 0 }, { vtid = 8 }, { nmemb = 3, size = 5, \
-ptr = 0xB0 }
-[10:00:00.000003000] (+0.000001000) host lttng_ust_libc:realloc: { cpu_id = 0 }, { vtid = 7 }, { in_ptr = 0xA0, \
-size = 48, ptr = 0xC0 }
+ptr = 0xB00 }
+[10:00:00.000003000] (+0.000001000) host lttng_ust_libc:realloc: { cpu_id = 0 }, { vtid = 7 }, { in_ptr = 0xA00, \
+size = 48, ptr = 0xC00 }
 [10:00:00.000004000] (+0.000001000) host lttng_ust_libc:posix_memalign: { cpu_id = 0 }, { vtid = 7 }, { \
-out_ptr = 0xD0, alignment = 64, size = 128, result = 0 }
-[10:00:00.000005000] (+0.000001000) host lttng_ust_libc:free: { cpu_id = 0 }, { vtid = 7 }, { ptr = 0xC0 }
+out_ptr = 0xD00, alignment = 64, size = 128, result = 0 }
+[10:00:00.000005000] (+0.000001000) host lttng_ust_libc:free: { cpu_id = 0 }, { vtid = 7 }, { ptr = 0xC00 }
 """
 
 ESP_IDF = """====== Heap Trace: 3 records (3 capacity) ======
@@ -271,7 +271,7 @@ BOARD_RECORDS = [
     board_record(0x20001000, BOARD_OTHER, BOARD_THREAD),
     board_record(0x20000100, BOARD_MALLOC, 24, 5),
     board_record(7 << 10 | 2, BOARD_WIDE, 0),  # 7 * 1024 ticks, 2 MiB
-    board_record(0x20000200, BOARD_CALLOC, 15, 3),
+    board_record(0x20400000, BOARD_CALLOC, 15, 3),
     board_record(0x20000100, BOARD_OTHER, BOARD_RESIZING, 1),
     board_record(0x20002000, BOARD_OTHER, BOARD_THREAD),
     board_record(0x20000100, BOARD_MALLOC, 40, 1),  # in the midst of the realloc, which has freed it

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright.traces.logs.blocks import LEFT_OUT, Blocks, size_of
 from heapwright.traces.tables import TableWriter
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC, Columns
 
 _WINDOW = 1 << 17
 _LATEST_NS = 1 << 62
-_LEFT_OUT = -1
-"""Who has an address whose object is too large for a trace."""
 
 
 class History:
-    """What a log tells, call by call; O(1) each.
+    """What a log tells, call by call; O(log n) each, of n objects that are alive.
 
-    An object that is alive takes some 150 bytes.
+    An object that is alive takes some 150 bytes. No two may overlap: an allocation where others still lie ends these,
+    whose frees the log lacks.
 
     Attributes:
         now_ns: time of the calls that follow in nanoseconds, from any origin; -1 where the log has none.
@@ -32,8 +32,11 @@ class History:
         peak_objects: largest number of live objects.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """Keep long traces in parts in `folder`; None keeps all in memory."""
+    def __init__(self, folder: Path | None = None, *, overlap: bool = False) -> None:
+        """Keep long traces in parts in `folder`; None keeps all in memory.
+
+        `overlap` says that objects may: what the log calls an address is a number or a hash, or is of several memories.
+        """
         self.now_ns = -1
         self.caveats: list[str] = []
         self.skipped = 0
@@ -43,7 +46,9 @@ class History:
         self._rows_before = 0
         self._ops, self._ids, self._sizes, self._times = array("B"), array("I"), array("I"), array("q")
         self._threads, self._sites, self._aligns = _Changes(), _Changes(), _Changes()
-        self._live: dict[int, int] = {}  # address: number of the object << 32 | size
+        self._live = Blocks(overlap)
+        self._ended: dict[int, int] = {}  # address: size, of what other objects' addresses ended and nothing since
+        self._ended_bytes = self._peak_without_ending = 0
         self._bytes = self._objects = self._born = 0
         self._first_ns: int | None = None
         self._latest_ns = 0
@@ -52,6 +57,7 @@ class History:
         self._thread_numbers: dict[object, int] = {}
         self._site_numbers = {"": 0}
         self._unknown_frees = self._adopted = self._unseen_frees = self._huge = 0
+        self._overlapped = self._freed_later = 0
 
     def __len__(self) -> int:
         return self._rows_before + len(self._ops)
@@ -79,17 +85,13 @@ class History:
         """
         if not pointer:
             return
-        live = self._live
-        if pointer in live:
-            self._give_up(pointer)
-        if size > MAX_SIZE:
-            self._huge += 1
-            live[pointer] = _LEFT_OUT
+        if not self._make_room(pointer, size):
+            self._live.put(pointer, LEFT_OUT)
             return
         if 0 < align <= MAX_SIZE:
             self._aligns.put(len(self._ops), 1 << (align - 1).bit_length())
             self._aligns.put(len(self._ops) + 1, 0)
-        live[pointer] = self._born << 32 | size
+        self._live.put(pointer, self._born << 32 | size)
         self._objects += 1
         if self._objects > self.peak_objects:
             self.peak_objects = self._objects
@@ -98,9 +100,11 @@ class History:
 
     def release(self, pointer: int) -> None:
         """Note a free; nothing where `pointer` is 0."""
-        known = self._live.pop(pointer, None)
-        if known is not None:
+        if (known := self._live.take(pointer)) is not None:
             self._free(known)
+        elif pointer in self._ended:
+            self._freed_later += 1
+            self._ended_bytes -= self._ended.pop(pointer)
         elif pointer:
             self._unknown_frees += 1
 
@@ -110,27 +114,24 @@ class History:
 
     def begin_resize(self, old: int) -> int | None:
         """Take the address from its object while a realloc runs; returns what `end_resize` needs."""
-        return self._live.pop(old, None)
+        return self._live.take(old)
 
     def end_resize(self, old: int, known: int | None, pointer: int, size: int) -> None:
         """Give the object of `begin_resize` its new address; 0 where the realloc failed, or freed it."""
         if not pointer:
             if known is not None and size:
-                self._live.setdefault(old, known)
+                if old not in self._live:
+                    self._live.put(old, known)
             elif known is not None:
                 self._free(known)
-        elif known is None or known == _LEFT_OUT:
+        elif known is None or known == LEFT_OUT:
             self._adopted += bool(old) and known is None
             self.allocate(pointer, size)
-        else:
-            if pointer in self._live:
-                self._give_up(pointer)
-            if size > MAX_SIZE:
-                self._huge += 1
-                self._live[pointer] = known
-                return
-            self._live[pointer] = known >> 32 << 32 | size
+        elif self._make_room(pointer, size):
+            self._live.put(pointer, known >> 32 << 32 | size)
             self._add(REALLOC, known >> 32, size, size - (known & 0xFFFFFFFF))
+        else:
+            self._live.put(pointer, known)
 
     @property
     def notes(self) -> list[str]:
@@ -142,7 +143,17 @@ class History:
             "calls for more than 2^31 bytes, left out": self._huge,
             "lines or records that make no sense, left out": self.skipped,
         }
-        return [f"{words}: {count}" for words, count in counts.items() if count]
+        told = [f"{words}: {count}" for words, count in counts.items() if count]
+        return told + ([self._overlaps] if self._overlapped else [])
+
+    @property
+    def _overlaps(self) -> str:
+        lower = max(self._peak_without_ending - self.peak_bytes, 0)
+        later = f", {self._freed_later} of which the log frees later" if self._freed_later else ""
+        return (
+            f"frees missing in the log, put where other objects got a part of the memory: {self._overlapped}{later}; "
+            f"the peak is {lower:,} B lower for it"
+        )
 
     def trace(self, name: str, metadata: dict[str, str]) -> Trace:
         """The trace, of a history in memory; raises HeapwrightError where there was no call."""
@@ -157,13 +168,26 @@ class History:
         self._flush()
         self._rows.write(path, metadata)
 
-    def _give_up(self, pointer: int) -> None:
-        """An address is given out that an object still has: the log lacks that one's free."""
-        self._unseen_frees += 1
-        self._free(self._live.pop(pointer))
+    def _make_room(self, pointer: int, size: int) -> bool:
+        """So many bytes are given out there: the log lacks the frees of what still has them.
+
+        Returns whether they are an object of the trace, or too many for one.
+        """
+        self._ended_bytes -= self._ended.pop(pointer, 0)
+        fits = size <= MAX_SIZE
+        self._huge += not fits
+        for address, known in self._live.make_room(pointer, max(size, 1) if fits else 0):
+            if address == pointer:
+                self._unseen_frees += 1
+            else:
+                self._overlapped += 1
+                self._ended[address] = size_of(known)
+                self._ended_bytes += size_of(known)
+            self._free(known)
+        return fits
 
     def _free(self, known: int) -> None:
-        if known != _LEFT_OUT:
+        if known != LEFT_OUT:
             self._objects -= 1
             self._add(FREE, known >> 32, 0, -(known & 0xFFFFFFFF))
 
@@ -171,6 +195,8 @@ class History:
         self._bytes += more
         if self._bytes > self.peak_bytes:
             self.peak_bytes = self._bytes
+        if self._ended_bytes and self._bytes + self._ended_bytes > self._peak_without_ending:
+            self._peak_without_ending = self._bytes + self._ended_bytes
         self._ops.append(op)
         self._ids.append(number)
         self._sizes.append(size)
