@@ -21,14 +21,16 @@ _Static_assert((APP_TRACE_RECORDS & (APP_TRACE_RECORDS - 1)) == 0 && APP_TRACE_R
 
 /* A record is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). */
 enum { TRACE_MALLOC, TRACE_CALLOC, TRACE_OTHER, TRACE_WIDE };
-/* The "size" of a record of TRACE_OTHER. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now. */
-enum { TRACE_FREED, TRACE_RESIZING, TRACE_RESIZED, TRACE_THREAD };
+/* The "size" of a record of TRACE_OTHER. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now,
+ * TRACE_LOST stands where as many calls are missing as its word says. */
+enum { TRACE_FREED, TRACE_RESIZING, TRACE_RESIZED, TRACE_THREAD, TRACE_LOST };
 
 enum {
     TRACE_TICK_BITS = 10,
     TRACE_SIZE_BITS = 20,
-    TRACE_MOST = 5 /* records of one call of a function here */
+    TRACE_MOST = 6 /* records of one call of a function here, and of what is lost after it */
 };
+#define TRACE_NOBODY 0xffffffffu /* the thread of the last record where that tells of lost calls */
 
 struct app_trace_ring app_trace_ring = {0x48577472u, APP_TRACE_RECORDS, APP_TRACE_TICKS_PER_SECOND, 0, 0, 0, 0, 0,
                                         {{0}}};
@@ -53,16 +55,29 @@ static void trace_note(uint32_t word, uint32_t kind, uint32_t size)
     trace_put(word, kind | (ticks & ((1u << TRACE_TICK_BITS) - 1u)) << 2 | size << (32 - TRACE_SIZE_BITS));
 }
 
+/* There is no room for a call: the last record says how many were lost there, or with APP_TRACE_NEWEST the oldest go.
+ */
+static int trace_lose(void)
+{
+    app_trace_ring.lost++;
+#if APP_TRACE_NEWEST
+    app_trace_ring.begin = app_trace_ring.end + TRACE_MOST - APP_TRACE_RECORDS;
+    return 1;
+#else
+    const uint32_t last = app_trace_ring.thread == TRACE_NOBODY ? app_trace_ring.end - 1u : app_trace_ring.end++;
+    uint32_t *mark = app_trace_ring.record[last % APP_TRACE_RECORDS];
+    mark[0] = app_trace_ring.thread == TRACE_NOBODY ? mark[0] + 1u : 1u;
+    mark[1] = TRACE_OTHER | (uint32_t)TRACE_LOST << (32 - TRACE_SIZE_BITS);
+    app_trace_ring.thread = TRACE_NOBODY;
+    return 0;
+#endif
+}
+
 /* Whether there is room for one call, and a record of its thread where that is another than before. */
 static int trace_begin(void)
 {
-    if (APP_TRACE_RECORDS - (app_trace_ring.end - app_trace_ring.begin) < TRACE_MOST) {
-        app_trace_ring.lost++;
-#if APP_TRACE_NEWEST
-        app_trace_ring.begin = app_trace_ring.end + TRACE_MOST - APP_TRACE_RECORDS;
-#else
+    if (APP_TRACE_RECORDS - (app_trace_ring.end - app_trace_ring.begin) < TRACE_MOST && !trace_lose()) {
         return 0;
-#endif
     }
     const uint32_t thread = APP_TRACE_THREAD();
     if (thread != app_trace_ring.thread) {
@@ -123,38 +138,66 @@ void app_trace_resized(const void *from, const void *pointer, size_t size)
     APP_TRACE_LEAVE();
 }
 
-static void trace_line(void (*line)(const char *text), char mark, uint32_t first, uint32_t second)
-{
-    char text[] = "hw#0123456789abcdef\n";
-    text[2] = mark;
-    for (unsigned k = 0; k < 16; k++) {
-        const uint32_t word = k < 8 ? first : second;
-        text[3 + k] = "0123456789abcdef"[word >> (28u - 4u * (k % 8u)) & 15u];
-    }
-    line(text);
-}
+#include "app_trace_lines.h"
 
-/* Takes the oldest record out; 0 where there is none. */
-static int trace_take(uint32_t record[2])
+#if APP_TRACE_NEWEST
+static uint32_t trace_marked; /* of the calls that were lost, how many were handed out as such */
+#endif
+
+/* Takes the oldest call out, with all its records; 0 where there is none. */
+static int trace_take(struct trace_call *call)
 {
     int found = 0;
+    *call = (struct trace_call){0};
     APP_TRACE_ENTER();
-    if (app_trace_ring.begin != app_trace_ring.end) {
-        const uint32_t *oldest = app_trace_ring.record[app_trace_ring.begin++ % APP_TRACE_RECORDS];
-        record[0] = oldest[0];
-        record[1] = oldest[1];
+#if APP_TRACE_NEWEST
+    if (trace_marked != app_trace_ring.lost) { /* before the oldest */
+        call->kind = TRACE_OTHER;
+        call->other = TRACE_LOST;
+        call->word = app_trace_ring.lost - trace_marked;
+        trace_marked = app_trace_ring.lost;
         found = 1;
+    }
+#endif
+    uint32_t more = 0;
+    while (!found && app_trace_ring.begin != app_trace_ring.end) {
+        const uint32_t *oldest = app_trace_ring.record[app_trace_ring.begin++ % APP_TRACE_RECORDS];
+        const uint32_t low = (1u << TRACE_TICK_BITS) - 1u;
+        call->kind = oldest[1] & 3u;
+        if (call->kind == TRACE_WIDE) {
+            call->ticks += oldest[0] & ~low;
+            more = (oldest[0] & low) << TRACE_SIZE_BITS;
+            continue;
+        }
+        call->word = oldest[0];
+        call->ticks += oldest[1] >> 2 & low;
+        call->other = call->size = oldest[1] >> (32 - TRACE_SIZE_BITS) | more;
+        more = 0;
+        found = call->kind != TRACE_OTHER || call->other != TRACE_RESIZED;
+        call->from = found ? call->from : call->word;
     }
     APP_TRACE_LEAVE();
     return found;
 }
 
+uint32_t app_trace_drain_some(void (*line)(const char *text), uint32_t calls)
+{
+    struct trace_call call;
+    if (trace_told.lines % LINE_HEADER_EVERY == 0 && app_trace_ring.begin != app_trace_ring.end) {
+        line_header(line);
+    }
+    while (calls-- > 0 && trace_take(&call)) {
+        line_code(&call, line);
+    }
+    line_end(line);
+    return app_trace_ring.end - app_trace_ring.begin;
+}
+
 void app_trace_drain(void (*line)(const char *text))
 {
-    uint32_t record[2];
-    trace_line(line, ':', app_trace_ring.ticks_per_second, app_trace_ring.lost);
-    while (trace_take(record)) {
-        trace_line(line, '#', record[0], record[1]);
+    while (app_trace_drain_some(line, LINE_CODES) != 0) {
     }
-    trace_line(line, ':', app_trace_ring.ticks_per_second, app_trace_ring.lost);
+    if (trace_told.lost != app_trace_ring.lost) {
+        line_header(line);
+    }
 }

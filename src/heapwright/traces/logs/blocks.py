@@ -54,6 +54,12 @@ class Blocks:
             self._begins.insert(at + 1, addresses[half])
             del addresses[half:]
 
+    def take_all(self) -> list[int]:
+        """Remove all blocks and return them."""
+        known = list(self._known.values())
+        self._known, self._lists, self._begins = {}, [[]], [-1]
+        return known
+
     def make_room(self, address: int, size: int) -> list[tuple[int, int]]:
         """Remove the blocks that overlap `size` bytes from there on, and return them with their addresses.
 
@@ -69,11 +75,9 @@ class Blocks:
         at = bisect_right(self._begins, begin) - 1
         addresses = self._lists[at]
         place = bisect_left(addresses, begin)
-        if place:
-            before = addresses[place - 1]
-        else:
-            before = self._lists[at - 1][-1] if at else -1
-        found = [before] if before >= 0 and before + (size_of(self._known[before]) or 1) > begin else []
+        first = at if place else at - 1
+        before = self._lists[first][place - 1] if first >= 0 else begin
+        found = [before] if before < begin < before + size_of(self._known[before]) else []
         while True:
             if place == len(addresses):
                 at, place = at + 1, 0

@@ -27,6 +27,7 @@ class History:
     Attributes:
         now_ns: time of the calls that follow in nanoseconds, from any origin; -1 where the log has none.
         caveats: what the log cannot tell, in words; readers add to it.
+        lost: calls of which the log says where they are missing.
         skipped: lines or records that should have been a call and were none.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
@@ -39,7 +40,7 @@ class History:
         """
         self.now_ns = -1
         self.caveats: list[str] = []
-        self.skipped = 0
+        self.skipped = self.lost = 0
         self.peak_bytes = self.peak_objects = 0
         self._site_names = [""]
         self._rows = TableWriter(folder, {"site": self._site_names})
@@ -107,6 +108,17 @@ class History:
             self._ended_bytes -= self._ended.pop(pointer)
         elif pointer:
             self._unknown_frees += 1
+
+    def release_all(self) -> None:
+        """Note that all that lives is freed."""
+        for known in self._live.take_all():
+            self._free(known)
+        self._ended.clear()
+        self._ended_bytes = 0
+
+    def lose(self, calls: int) -> None:
+        """Note that the log lacks so many calls here."""
+        self.lost += calls
 
     def resize(self, old: int, pointer: int, size: int) -> None:
         """Note a realloc of `old` that returned `pointer`."""
