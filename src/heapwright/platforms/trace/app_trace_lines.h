@@ -6,14 +6,14 @@
  * Characters are digits to the base of 91, from '$' to '~'. CALLS are bits, 13 in two digits, the highest first. A line
  * can be read without those before it: what is lost on the way costs a line. They are
  *
- *     how many calls were told before (12 bits), the time in units (number), an address (32), a thread, and the codes:
+ *     how many calls were told before (12 bits), how many mallocs more than frees, those missing included (12),
+ *     the time in units (number), an address (32), a thread, and the codes:
  *
  *     code    0 freed, 10 malloc, 110 calloc, 1110 resized, 11110 resizing,
- *             111110 a change of thread, 111111 a number of calls that are missing here
- *     time    in the first five: 0 as before, 10 a unit later, 11 and how many later (number)
- *     place   0 and how many places of this line ago it was named (5),
- *             or how far it is from the one before: 10, sign and number in units of 8 bytes, 11, the same in bytes
- *     size    0 and how many new sizes of this line ago it was named (3), or 1 and the number
+ *             111110 a change of thread, 111111 what is missing here: four numbers, of calls, mallocs, their bytes,
+ * frees time    in the first five: 0 as before, 10 a unit later, 11 and how many later (number) place   0 and how many
+ * places of this line ago it was named (5), or how far it is from the one before: 10, sign and number in units of 8
+ * bytes, 11, the same in bytes size    0 and how many new sizes of this line ago it was named (3), or 1 and the number
  *     thread  one of the first 14 (4); 14 before any was told; 15 and what tells another apart (32)
  *     number  how many bits it has (4), or 15 and how many more than that (5); and all of them but the highest
  *
@@ -34,16 +34,16 @@ enum {
 };
 
 struct trace_call {
-    uint32_t kind; /* of its last record; `other` is the size of one of TRACE_OTHER */
-    uint32_t other;
-    uint32_t from; /* of a realloc, 0 of all others */
+    uint32_t kind; /* of its last record */
     uint32_t word, size, ticks;
+    uint32_t from;    /* of a realloc, 0 of all others */
+    uint32_t lost[4]; /* of what is missing: calls, mallocs, their bytes, frees */
 };
 
 /* What was handed out so far, and the line that is being made. For one thread at a time, as app_trace_drain(). */
 static struct {
-    uint32_t lines, calls, lost;
-    uint32_t time, ticks; /* units, and ticks beyond them */
+    uint32_t lines, calls, objects, lost; /* objects that were told and live, by what was told */
+    uint32_t time, ticks;                 /* units, and ticks beyond them */
     uint32_t thread, threads, known[LINE_THREADS];
 } trace_told;
 
@@ -162,6 +162,7 @@ static void line_begin(uint32_t address)
     trace_line.length = 4;
     trace_line.codes = trace_line.bits = trace_line.count = trace_line.sizes = 0;
     line_bits(trace_told.calls, 12);
+    line_bits(trace_told.objects, 12);
     line_number(trace_told.time);
     line_bits(address, 32);
     trace_line.places = 1;
@@ -205,7 +206,7 @@ static void line_call(const struct trace_call *call)
     } else if (call->kind != TRACE_OTHER) {
         line_bits(call->kind == TRACE_MALLOC ? 2 : 6, call->kind == TRACE_MALLOC ? 2 : 3);
     } else {
-        line_bits(call->other == TRACE_FREED ? 0 : 30, call->other == TRACE_FREED ? 1 : 5);
+        line_bits(call->size == TRACE_FREED ? 0 : 30, call->size == TRACE_FREED ? 1 : 5);
     }
     line_bits(units != 0, 1);
     if (units != 0) {
@@ -225,6 +226,11 @@ static void line_call(const struct trace_call *call)
         line_place(call->word);
     }
     trace_told.calls++;
+    if (call->kind != TRACE_OTHER) {
+        trace_told.objects += call->from == 0;
+    } else {
+        trace_told.objects -= call->size == TRACE_FREED;
+    }
 }
 
 /* Puts a call, a change of thread or a mark of what was lost into the line, which ends before where it is full. */
@@ -237,13 +243,16 @@ static void line_code(const struct trace_call *call, void (*line)(const char *te
         line_begin(call->from != 0 ? call->from : call->word);
     }
     trace_line.codes++;
-    if (call->kind == TRACE_OTHER && call->other == TRACE_THREAD) {
+    if (call->kind == TRACE_OTHER && call->size == TRACE_THREAD) {
         trace_told.thread = call->word;
         line_bits(62, 6);
         line_thread(call->word);
-    } else if (call->kind == TRACE_OTHER && call->other == TRACE_LOST) {
+    } else if (call->kind == TRACE_OTHER && call->size >= TRACE_LOST) {
         line_bits(63, 6);
-        line_number(call->word);
+        for (uint32_t k = 0; k < 4; k++) {
+            line_number(call->lost[k]);
+        }
+        trace_told.objects += call->lost[1] - call->lost[3];
     } else {
         line_call(call);
     }

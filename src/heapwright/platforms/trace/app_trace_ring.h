@@ -16,19 +16,20 @@
 #endif
 
 _Static_assert(sizeof(void *) <= 4, "records have room for addresses of 32 bits");
-_Static_assert((APP_TRACE_RECORDS & (APP_TRACE_RECORDS - 1)) == 0 && APP_TRACE_RECORDS >= 8,
-               "APP_TRACE_RECORDS must be a power of two, 8 or more");
+_Static_assert((APP_TRACE_RECORDS & (APP_TRACE_RECORDS - 1)) == 0 && APP_TRACE_RECORDS >= 16,
+               "APP_TRACE_RECORDS must be a power of two, 16 or more");
 
 /* A record is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). */
 enum { TRACE_MALLOC, TRACE_CALLOC, TRACE_OTHER, TRACE_WIDE };
-/* The "size" of a record of TRACE_OTHER. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now,
- * TRACE_LOST stands where as many calls are missing as its word says. */
-enum { TRACE_FREED, TRACE_RESIZING, TRACE_RESIZED, TRACE_THREAD, TRACE_LOST };
+/* The "size" of a record of TRACE_OTHER. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now. Where
+ * calls are missing, four records say how many, how many of them were mallocs or callocs, of how many bytes, how many
+ * frees. */
+enum { TRACE_FREED, TRACE_RESIZING, TRACE_RESIZED, TRACE_THREAD, TRACE_LOST, TRACE_LOST_END = TRACE_LOST + 4 };
 
 enum {
     TRACE_TICK_BITS = 10,
     TRACE_SIZE_BITS = 20,
-    TRACE_MOST = 6 /* records of one call of a function here, and of what is lost after it */
+    TRACE_MOST = 9 /* records of one call of a function here, and of what is lost after it */
 };
 #define TRACE_NOBODY 0xffffffffu /* the thread of the last record where that tells of lost calls */
 
@@ -55,28 +56,34 @@ static void trace_note(uint32_t word, uint32_t kind, uint32_t size)
     trace_put(word, kind | (ticks & ((1u << TRACE_TICK_BITS) - 1u)) << 2 | size << (32 - TRACE_SIZE_BITS));
 }
 
-/* There is no room for a call: the last record says how many were lost there, or with APP_TRACE_NEWEST the oldest go.
- */
-static int trace_lose(void)
+/* There is no room for a call: it is counted in the last records, or with APP_TRACE_NEWEST the oldest go. */
+static int trace_lose(uint32_t kind, uint32_t size)
 {
     app_trace_ring.lost++;
 #if APP_TRACE_NEWEST
+    (void)kind;
+    (void)size;
     app_trace_ring.begin = app_trace_ring.end + TRACE_MOST - APP_TRACE_RECORDS;
     return 1;
 #else
-    const uint32_t last = app_trace_ring.thread == TRACE_NOBODY ? app_trace_ring.end - 1u : app_trace_ring.end++;
-    uint32_t *mark = app_trace_ring.record[last % APP_TRACE_RECORDS];
-    mark[0] = app_trace_ring.thread == TRACE_NOBODY ? mark[0] + 1u : 1u;
-    mark[1] = TRACE_OTHER | (uint32_t)TRACE_LOST << (32 - TRACE_SIZE_BITS);
+    const uint32_t freed = kind == TRACE_OTHER && size == TRACE_FREED;
+    const uint32_t more[4] = {1, kind != TRACE_OTHER, kind != TRACE_OTHER ? size : 0, freed};
+    const uint32_t fresh = app_trace_ring.thread != TRACE_NOBODY;
+    app_trace_ring.end += fresh ? 4u : 0u;
+    for (uint32_t k = 0; k < 4; k++) {
+        uint32_t *mark = app_trace_ring.record[(app_trace_ring.end - 4u + k) % APP_TRACE_RECORDS];
+        mark[0] = more[k] + (fresh ? 0u : mark[0]);
+        mark[1] = TRACE_OTHER | (TRACE_LOST + k) << (32 - TRACE_SIZE_BITS);
+    }
     app_trace_ring.thread = TRACE_NOBODY;
     return 0;
 #endif
 }
 
 /* Whether there is room for one call, and a record of its thread where that is another than before. */
-static int trace_begin(void)
+static int trace_begin(uint32_t kind, uint32_t size)
 {
-    if (APP_TRACE_RECORDS - (app_trace_ring.end - app_trace_ring.begin) < TRACE_MOST && !trace_lose()) {
+    if (APP_TRACE_RECORDS - (app_trace_ring.end - app_trace_ring.begin) < TRACE_MOST && !trace_lose(kind, size)) {
         return 0;
     }
     const uint32_t thread = APP_TRACE_THREAD();
@@ -90,7 +97,7 @@ static int trace_begin(void)
 static void trace_call(const void *pointer, uint32_t kind, uint32_t size)
 {
     APP_TRACE_ENTER();
-    if (trace_begin()) {
+    if (trace_begin(kind, size)) {
         trace_note((uint32_t)(uintptr_t)pointer, kind, size);
     }
     APP_TRACE_LEAVE();
@@ -131,7 +138,7 @@ void app_trace_resized(const void *from, const void *pointer, size_t size)
         return;
     }
     APP_TRACE_ENTER();
-    if (trace_begin()) {
+    if (trace_begin(TRACE_OTHER, TRACE_RESIZED)) {
         trace_note((uint32_t)(uintptr_t)from, TRACE_OTHER, TRACE_RESIZED);
         trace_note((uint32_t)(uintptr_t)pointer, TRACE_MALLOC, (uint32_t)size);
     }
@@ -148,18 +155,18 @@ static uint32_t trace_marked; /* of the calls that were lost, how many were hand
 static int trace_take(struct trace_call *call)
 {
     int found = 0;
+    uint32_t more = 0;
     *call = (struct trace_call){0};
     APP_TRACE_ENTER();
 #if APP_TRACE_NEWEST
     if (trace_marked != app_trace_ring.lost) { /* before the oldest */
         call->kind = TRACE_OTHER;
-        call->other = TRACE_LOST;
-        call->word = app_trace_ring.lost - trace_marked;
+        call->size = TRACE_LOST;
+        call->lost[0] = app_trace_ring.lost - trace_marked;
         trace_marked = app_trace_ring.lost;
         found = 1;
     }
 #endif
-    uint32_t more = 0;
     while (!found && app_trace_ring.begin != app_trace_ring.end) {
         const uint32_t *oldest = app_trace_ring.record[app_trace_ring.begin++ % APP_TRACE_RECORDS];
         const uint32_t low = (1u << TRACE_TICK_BITS) - 1u;
@@ -170,11 +177,17 @@ static int trace_take(struct trace_call *call)
             continue;
         }
         call->word = oldest[0];
+        call->size = oldest[1] >> (32 - TRACE_SIZE_BITS) | more;
         call->ticks += oldest[1] >> 2 & low;
-        call->other = call->size = oldest[1] >> (32 - TRACE_SIZE_BITS) | more;
         more = 0;
-        found = call->kind != TRACE_OTHER || call->other != TRACE_RESIZED;
-        call->from = found ? call->from : call->word;
+        found = 1;
+        if (call->kind == TRACE_OTHER && call->size == TRACE_RESIZED) {
+            call->from = call->word;
+            found = 0;
+        } else if (call->kind == TRACE_OTHER && call->size >= TRACE_LOST) {
+            call->lost[call->size - TRACE_LOST] = call->word;
+            found = call->size + 1u == TRACE_LOST_END;
+        }
     }
     APP_TRACE_LEAVE();
     return found;

@@ -11,7 +11,7 @@ import struct
 from collections import defaultdict
 
 from heapwright.traces.logs import board_lines
-from heapwright.traces.logs.board_lines import Code, DamagedError
+from heapwright.traces.logs.board_lines import COUNTS, Code, DamagedError, Lost
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.history import History
 from heapwright.traces.logs.source import Source
@@ -25,10 +25,8 @@ _LINE = re.compile(rb"hw([:#])([0-9a-f]{8})([0-9a-f]{8})\s*$")
 _START = re.compile(rb"hw(?:[:#][0-9a-f]{16}|![$-~]{12})")
 
 _MALLOC, _CALLOC, _OTHER, _WIDE = range(4)
-_FREED, _RESIZING, _RESIZED, _THREAD, _LOST = range(5)
+_FREED, _RESIZING, _RESIZED, _THREAD, *_LOST = range(8)
 _TICK_BITS, _SIZE_BITS = 10, 20
-_CALLS_TOLD = 1 << 12
-"""What a line's number of calls before it begins anew at."""
 _TIMES = 1 << 32
 
 
@@ -43,7 +41,8 @@ class _Records:
         self._from: int | None = None
         self._resizing: dict[int, list[int | None]] = defaultdict(list)
         self._time = 0  # in a line's units
-        self._calls_told: int | None = None
+        self._told: tuple[int, int] | None = None  # calls, and mallocs more than frees, modulo COUNTS
+        self._lost_numbers: list[int] = []
 
     def head(self, ticks_per_second: int, lost: int) -> None:
         """Take in what a board tells of itself: its clock, and how many calls it has lost since it was started."""
@@ -70,8 +69,10 @@ class _Records:
             self._from = word
         elif size == _THREAD:
             self.history.set_thread(word)
-        elif size == _LOST:
-            self._lose(word)
+        elif size in _LOST:
+            self._lost_numbers = [*self._lost_numbers, word] if size > _LOST[0] else [word]
+            if size == _LOST[-1] and len(self._lost_numbers) == len(_LOST):
+                self._lose(Lost(*self._lost_numbers))
         else:
             self.history.skipped += 1
 
@@ -82,15 +83,17 @@ class _Records:
         except DamagedError:
             self.history.skipped += 1
             return
-        missing = 0 if self._calls_told is None else (line.calls - self._calls_told) % _CALLS_TOLD
         if (line.time - self._time) % _TIMES >= _TIMES // 2:  # its clock began anew
             self._restarts += 1
             self._time = line.time
             self.history.release_all()
-        elif missing:
+        elif self._told and self._told != (line.calls, line.objects):
+            missing = (line.calls - self._told[0]) % COUNTS
+            more = (line.objects - self._told[1] + COUNTS // 2) % COUNTS - COUNTS // 2
             self._on_the_way += missing
-            self.history.lose(missing)
-        self._calls_told = line.calls_after % _CALLS_TOLD
+            self._forget_reallocs()
+            self.history.lose(missing, more)
+        self._told = line.after()
         if line.thread is not None:
             self.history.set_thread(line.thread)
         for code in line.codes:
@@ -101,7 +104,7 @@ class _Records:
             self.history.set_thread(code.word)
             return
         if code.kind == board_lines.LOST:
-            self._lose(code.word)
+            self._lose(code.lost)
             return
         units = (code.time - self._time) % _TIMES
         self._time = code.time
@@ -119,14 +122,17 @@ class _Records:
         if self._ticks_per_second:
             self.history.now_ns = self._ticks * 1_000_000_000 // self._ticks_per_second
 
-    def _lose(self, calls: int) -> None:
-        """So many calls are missing here; a realloc that they may have ended lies where it did, as far as is known."""
-        self._marked += calls
+    def _lose(self, lost: Lost) -> None:
+        self._marked += lost.calls
+        self._forget_reallocs()
+        self.history.lose(lost.calls, lost.mallocs - lost.frees, lost.bytes // max(lost.mallocs, 1))
+
+    def _forget_reallocs(self) -> None:
+        """What ends them may be missing: their objects lie where they did, as far as is known."""
         for address, numbers in self._resizing.items():
             for number in numbers:
                 self.history.end_resize(address, number, 0, 1)
         self._resizing.clear()
-        self.history.lose(calls)
 
     def _give(self, moved: int | None, word: int, size: int, *, cleared: bool) -> None:
         if moved is None:

@@ -12,7 +12,9 @@ _FIRST = ord("$")
 _BASE, _PAIR_BITS = 91, 13
 _HASH_BEGIN, _HASH_FACTOR, _HASH_SHIFT = 2166136261, 16777619, 19
 _UNITS = 2000
-_LONG, _WORD_BITS = 15, 32
+_LONG, _COUNT_BITS, _WORD_BITS = 15, 12, 32
+COUNTS = 1 << _COUNT_BITS
+"""What counts of a line begin anew at."""
 _NOBODY, _UNNAMED = 14, 15
 
 FREED, MALLOC, CALLOC, RESIZED, RESIZING, THREAD, LOST = range(7)
@@ -22,10 +24,19 @@ class DamagedError(Exception):
     """A line is not as it was written."""
 
 
-class Code(NamedTuple):
-    """What a line tells: a call with the unit of time that it was made in, a change of thread, a number of lost calls.
+class Lost(NamedTuple):
+    """Calls that are missing at a place, how many of them allocated, how many bytes, and how many freed."""
 
-    `word` is an address, or what tells a thread apart (below 0 for one of the first), or the number.
+    calls: int
+    mallocs: int
+    bytes: int
+    frees: int
+
+
+class Code(NamedTuple):
+    """What a line tells: a call with the unit of time that it was made in, a change of thread, or what is missing.
+
+    `word` is an address, or what tells a thread apart, below 0 for one of the first.
     """
 
     kind: int
@@ -33,21 +44,28 @@ class Code(NamedTuple):
     size: int = 0
     moved_from: int = 0
     time: int = 0
+    lost: Lost = Lost(0, 0, 0, 0)
 
 
 class Line(NamedTuple):
-    """`calls` were told before it, modulo 4,096; it begins at `time`; `thread` is whose its first calls are, None
-    where no thread was told yet."""
+    """Before it `calls` were told, and `objects` more mallocs than frees, both modulo `COUNTS`.
+
+    It begins at `time`; `thread` is whose its first calls are, None where no thread was told yet.
+    """
 
     calls: int
+    objects: int
     time: int
     thread: int | None
     codes: list[Code]
 
-    @property
-    def calls_after(self) -> int:
-        """How many calls were told after it, modulo 4,096."""
-        return (self.calls + sum(code.kind <= RESIZING for code in self.codes)) % 4096
+    def after(self) -> tuple[int, int]:
+        """`calls` and `objects` of the next line."""
+        calls, objects = self.calls, self.objects
+        for code in self.codes:
+            calls += code.kind <= RESIZING
+            objects += (code.kind in (MALLOC, CALLOC)) - (code.kind == FREED) + code.lost.mallocs - code.lost.frees
+        return calls % COUNTS, objects % COUNTS
 
 
 def unit_bits(ticks_per_second: int) -> int:
@@ -79,14 +97,14 @@ class _Reader:
         self._time = 0
 
     def line(self, count: int) -> Line:
-        calls, begun = self._take(12), self._number()
+        calls, objects, begun = self._take(_COUNT_BITS), self._take(_COUNT_BITS), self._number()
         self._time = begun
         self._places.append(self._take(_WORD_BITS))
         thread = self._thread()
         codes = [self._code() for _ in range(count)]
         if self._left >= _PAIR_BITS or self._take(self._left):
             raise DamagedError
-        return Line(calls, begun, thread, codes)
+        return Line(calls, objects, begun, thread, codes)
 
     def _take(self, bits: int) -> int:
         if bits > self._left:
@@ -112,7 +130,7 @@ class _Reader:
             kind += 1
         if kind == THREAD:
             if self._take(1):
-                return Code(LOST, self._number())
+                return Code(LOST, 0, lost=Lost(*(self._number() for _ in range(4))))
             if (thread := self._thread()) is None:
                 raise DamagedError
             return Code(THREAD, thread)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ class History:
     Attributes:
         now_ns: time of the calls that follow in nanoseconds, from any origin; -1 where the log has none.
         caveats: what the log cannot tell, in words; readers add to it.
-        lost: calls of which the log says where they are missing.
         skipped: lines or records that should have been a call and were none.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
@@ -40,7 +40,7 @@ class History:
         """
         self.now_ns = -1
         self.caveats: list[str] = []
-        self.skipped = self.lost = 0
+        self.skipped = 0
         self.peak_bytes = self.peak_objects = 0
         self._site_names = [""]
         self._rows = TableWriter(folder, {"site": self._site_names})
@@ -59,6 +59,10 @@ class History:
         self._site_numbers = {"": 0}
         self._unknown_frees = self._adopted = self._unseen_frees = self._huge = 0
         self._overlapped = self._freed_later = 0
+        self._losses: list[tuple[int, int]] = []  # calls, and after how many
+        self._stand_ins: deque[int] = deque()  # as in _live
+        self._unseen = 0  # objects that live and are not in _live, less those that are and do not live
+        self._asked = self._stand_in_bytes = self._peak_without_stand_ins = self._stood_in = 0
 
     def __len__(self) -> int:
         return self._rows_before + len(self._ops)
@@ -92,33 +96,47 @@ class History:
         if 0 < align <= MAX_SIZE:
             self._aligns.put(len(self._ops), 1 << (align - 1).bit_length())
             self._aligns.put(len(self._ops) + 1, 0)
-        self._live.put(pointer, self._born << 32 | size)
-        self._objects += 1
-        if self._objects > self.peak_objects:
-            self.peak_objects = self._objects
-        self._add(CALLOC if cleared else MALLOC, self._born, size, size)
-        self._born += 1
+        self._live.put(pointer, self._begin(CALLOC if cleared else MALLOC, size))
+        self._asked += size
 
     def release(self, pointer: int) -> None:
         """Note a free; nothing where `pointer` is 0."""
         if (known := self._live.take(pointer)) is not None:
             self._free(known)
-        elif pointer in self._ended:
-            self._freed_later += 1
-            self._ended_bytes -= self._ended.pop(pointer)
         elif pointer:
-            self._unknown_frees += 1
+            if pointer in self._ended:
+                self._freed_later += 1
+                self._ended_bytes -= self._ended.pop(pointer)
+            elif not self._losses:
+                self._unknown_frees += 1
+            if self._losses:
+                self._stand_down()
 
     def release_all(self) -> None:
         """Note that all that lives is freed."""
         for known in self._live.take_all():
             self._free(known)
         self._ended.clear()
-        self._ended_bytes = 0
+        self._ended_bytes = self._unseen = 0
+        while self._stand_ins:
+            self._free_stand_in()
 
-    def lose(self, calls: int) -> None:
-        """Note that the log lacks so many calls here."""
-        self.lost += calls
+    def lose(self, calls: int, more_objects: int, bytes_each: int | None = None) -> None:
+        """Note that the log lacks so many calls here, after which `more_objects` more, or fewer, live than before.
+
+        From now on the number of objects that live is known, but not all of their addresses. Stand-ins of `bytes_each`,
+        by default the mean of all before, take the place of those that the log does not tell; the oldest is freed where
+        an address is that nobody has.
+        """
+        if not self._losses:
+            self._peak_without_stand_ins = self.peak_bytes
+        self._losses.append((calls, len(self)))
+        mean = self._asked // max(self._born, 1) if bytes_each is None else min(bytes_each, MAX_SIZE)
+        for _ in range(min(abs(more_objects), calls)):
+            if more_objects > 0:
+                self._stand_in(mean)
+            else:
+                self._stand_down()
 
     def resize(self, old: int, pointer: int, size: int) -> None:
         """Note a realloc of `old` that returned `pointer`."""
@@ -137,7 +155,10 @@ class History:
             elif known is not None:
                 self._free(known)
         elif known is None or known == LEFT_OUT:
-            self._adopted += bool(old) and known is None
+            if old and known is None:
+                self._adopted += 1
+                if self._losses:
+                    self._stand_down()
             self.allocate(pointer, size)
         elif self._make_room(pointer, size):
             self._live.put(pointer, known >> 32 << 32 | size)
@@ -156,7 +177,17 @@ class History:
             "lines or records that make no sense, left out": self.skipped,
         }
         told = [f"{words}: {count}" for words, count in counts.items() if count]
-        return told + ([self._overlaps] if self._overlapped else [])
+        return told + ([self._overlaps] if self._overlapped else []) + ([self._missing] if self._losses else [])
+
+    @property
+    def _missing(self) -> str:
+        most, after = max(self._losses)
+        higher = max(self.peak_bytes - self._peak_without_stand_ins, 0)
+        return (
+            f"calls missing in the log: {sum(calls for calls, _ in self._losses)} in {len(self._losses)} places, the "
+            f"most, {most}, after call {after:,}; {self._stood_in} objects stand for those they left: the peak is "
+            f"{higher:,} B higher for it"
+        )
 
     @property
     def _overlaps(self) -> str:
@@ -196,7 +227,38 @@ class History:
                 self._ended[address] = size_of(known)
                 self._ended_bytes += size_of(known)
             self._free(known)
+            if self._losses:
+                self._stand_in(size_of(known))
         return fits
+
+    def _stand_in(self, size: int) -> None:
+        """An object more lives than before, nobody knows where."""
+        self._unseen += 1
+        if self._unseen > 0:
+            self._stand_in_bytes += size
+            self._stood_in += 1
+            self._stand_ins.append(self._begin(MALLOC, size))
+
+    def _stand_down(self) -> None:
+        """An object fewer lives than before, nobody knows which."""
+        self._unseen -= 1
+        if self._stand_ins:
+            self._free_stand_in()
+
+    def _free_stand_in(self) -> None:
+        known = self._stand_ins.popleft()
+        self._stand_in_bytes -= size_of(known)
+        self._free(known)
+
+    def _begin(self, op: int, size: int) -> int:
+        """Note a new object; returns its number << 32 | size."""
+        number = self._born
+        self._born += 1
+        self._objects += 1
+        if self._objects > self.peak_objects:
+            self.peak_objects = self._objects
+        self._add(op, number, size, size)
+        return number << 32 | size
 
     def _free(self, known: int) -> None:
         if known != LEFT_OUT:
@@ -207,6 +269,8 @@ class History:
         self._bytes += more
         if self._bytes > self.peak_bytes:
             self.peak_bytes = self._bytes
+        if self._losses and self._bytes - self._stand_in_bytes > self._peak_without_stand_ins:
+            self._peak_without_stand_ins = self._bytes - self._stand_in_bytes
         if self._ended_bytes and self._bytes + self._ended_bytes > self._peak_without_ending:
             self._peak_without_ending = self._bytes + self._ended_bytes
         self._ops.append(op)
