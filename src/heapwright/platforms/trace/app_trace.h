@@ -45,7 +45,7 @@ void app_trace_freed(const void *pointer);
 void app_trace_resizing(const void *from);
 void app_trace_resized(const void *from, const void *pointer, size_t size);
 
-/* Hands all calls out as lines of text, each with its end and of at most 165 characters, and makes room for more.
+/* Hands all calls out as lines of text, each with its end and of at most 228 characters, and makes room for more.
  *
  * For one thread at a time, that holds no lock that a heap call takes. Where others keep making calls it goes on until
  * it has caught up. `line` may not keep the text. */

@@ -23,7 +23,7 @@
  */
 enum {
     LINE_BITS = 13,  /* of two characters */
-    LINE_LONG = 128, /* characters after which a line ends */
+    LINE_LONG = 192, /* characters after which a line ends */
     LINE_CODES = 90, /* at most, of a line */
     LINE_MOST = 32,  /* characters of a code, at most */
     LINE_PLACES = 32,

@@ -11,6 +11,11 @@
 #define APP_TRACE_TICKS() 0u
 #define APP_TRACE_TICKS_PER_SECOND 0u
 #endif
+#ifdef __GNUC__
+#define TRACE_SELDOM __attribute__((noinline, cold)) /* keeps its registers out of what is called often */
+#else
+#define TRACE_SELDOM
+#endif
 #ifndef APP_TRACE_THREAD
 #define APP_TRACE_THREAD() 0u
 #endif
@@ -56,35 +61,75 @@ static void trace_note(uint32_t word, uint32_t kind, uint32_t size)
     trace_put(word, kind | (ticks & ((1u << TRACE_TICK_BITS) - 1u)) << 2 | size << (32 - TRACE_SIZE_BITS));
 }
 
-/* There is no room for a call: it is counted in the last records, or with APP_TRACE_NEWEST the oldest go. */
-static int trace_lose(uint32_t kind, uint32_t size)
+#if !APP_TRACE_NEWEST
+
+static uint32_t trace_largest[4][2]; /* of the mallocs that the last records count: where they lie, their bytes */
+
+static uint32_t *trace_mark(uint32_t number)
 {
-    app_trace_ring.lost++;
-#if APP_TRACE_NEWEST
-    (void)kind;
-    (void)size;
-    app_trace_ring.begin = app_trace_ring.end + TRACE_MOST - APP_TRACE_RECORDS;
-    return 1;
-#else
-    const uint32_t freed = kind == TRACE_OTHER && size == TRACE_FREED;
-    const uint32_t more[4] = {1, kind != TRACE_OTHER, kind != TRACE_OTHER ? size : 0, freed};
-    const uint32_t fresh = app_trace_ring.thread != TRACE_NOBODY;
-    app_trace_ring.end += fresh ? 4u : 0u;
-    for (uint32_t k = 0; k < 4; k++) {
-        uint32_t *mark = app_trace_ring.record[(app_trace_ring.end - 4u + k) % APP_TRACE_RECORDS];
-        mark[0] = more[k] + (fresh ? 0u : mark[0]);
-        mark[1] = TRACE_OTHER | (TRACE_LOST + k) << (32 - TRACE_SIZE_BITS);
-    }
-    app_trace_ring.thread = TRACE_NOBODY;
-    return 0;
-#endif
+    return app_trace_ring.record[(app_trace_ring.end - 4u + number) % APP_TRACE_RECORDS];
 }
 
-/* Whether there is room for one call, and a record of its thread where that is another than before. */
-static int trace_begin(uint32_t kind, uint32_t size)
+/* Of those that are missing a large object is freed: takes it back; 0 where it is not known. */
+static int trace_take_back(uint32_t word)
 {
-    if (APP_TRACE_RECORDS - (app_trace_ring.end - app_trace_ring.begin) < TRACE_MOST && !trace_lose(kind, size)) {
-        return 0;
+    for (uint32_t k = 0; k < 4; k++) {
+        if (trace_largest[k][0] == word) {
+            trace_mark(1)[0]--;
+            trace_mark(2)[0] -= trace_largest[k][1];
+            trace_largest[k][0] = trace_largest[k][1] = 0;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* There is no room for a call: the last four records count it. Returns 0. */
+TRACE_SELDOM static int trace_lose(uint32_t word, uint32_t kind, uint32_t size)
+{
+    app_trace_ring.lost++;
+    if (app_trace_ring.thread != TRACE_NOBODY) {
+        app_trace_ring.thread = TRACE_NOBODY;
+        app_trace_ring.end += 4;
+        for (uint32_t k = 0; k < 4; k++) {
+            trace_mark(k)[0] = 0;
+            trace_mark(k)[1] = TRACE_OTHER | (TRACE_LOST + k) << (32 - TRACE_SIZE_BITS);
+            trace_largest[k][0] = trace_largest[k][1] = 0;
+        }
+    }
+    trace_mark(0)[0]++;
+    if (kind != TRACE_OTHER) {
+        uint32_t least = 0;
+        for (uint32_t k = 1; k < 4; k++) {
+            least = trace_largest[k][1] < trace_largest[least][1] ? k : least;
+        }
+        if (size > trace_largest[least][1]) {
+            trace_largest[least][0] = word;
+            trace_largest[least][1] = size;
+        }
+        trace_mark(1)[0]++;
+        trace_mark(2)[0] += size;
+    } else if (size == TRACE_FREED && !trace_take_back(word)) {
+        trace_mark(3)[0]++;
+    }
+    return 0;
+}
+
+#endif
+
+/* Whether there is room for one call, and a record of its thread where that is another than before. */
+static int trace_begin(uint32_t word, uint32_t kind, uint32_t size)
+{
+    if (APP_TRACE_RECORDS - (app_trace_ring.end - app_trace_ring.begin) < TRACE_MOST) {
+#if APP_TRACE_NEWEST
+        (void)word;
+        (void)kind;
+        (void)size;
+        app_trace_ring.lost++;
+        app_trace_ring.begin = app_trace_ring.end + TRACE_MOST - APP_TRACE_RECORDS;
+#else
+        return trace_lose(word, kind, size);
+#endif
     }
     const uint32_t thread = APP_TRACE_THREAD();
     if (thread != app_trace_ring.thread) {
@@ -96,9 +141,10 @@ static int trace_begin(uint32_t kind, uint32_t size)
 
 static void trace_call(const void *pointer, uint32_t kind, uint32_t size)
 {
+    const uint32_t word = (uint32_t)(uintptr_t)pointer;
     APP_TRACE_ENTER();
-    if (trace_begin(kind, size)) {
-        trace_note((uint32_t)(uintptr_t)pointer, kind, size);
+    if (trace_begin(word, kind, size)) {
+        trace_note(word, kind, size);
     }
     APP_TRACE_LEAVE();
 }
@@ -138,7 +184,7 @@ void app_trace_resized(const void *from, const void *pointer, size_t size)
         return;
     }
     APP_TRACE_ENTER();
-    if (trace_begin(TRACE_OTHER, TRACE_RESIZED)) {
+    if (trace_begin(0, TRACE_OTHER, TRACE_RESIZED)) {
         trace_note((uint32_t)(uintptr_t)from, TRACE_OTHER, TRACE_RESIZED);
         trace_note((uint32_t)(uintptr_t)pointer, TRACE_MALLOC, (uint32_t)size);
     }
@@ -156,7 +202,8 @@ static int trace_take(struct trace_call *call)
 {
     int found = 0;
     uint32_t more = 0;
-    *call = (struct trace_call){0};
+    call->kind = call->word = call->size = call->ticks = call->from = 0;
+    call->lost[0] = call->lost[1] = call->lost[2] = call->lost[3] = 0;
     APP_TRACE_ENTER();
 #if APP_TRACE_NEWEST
     if (trace_marked != app_trace_ring.lost) { /* before the oldest */

@@ -224,8 +224,8 @@ class History:
                 self._unseen_frees += 1
             else:
                 self._overlapped += 1
-                self._ended[address] = size_of(known)
-                self._ended_bytes += size_of(known)
+                self._ended[address] = 0 if self._losses else size_of(known)  # else a stand-in takes its place
+                self._ended_bytes += self._ended[address]
             self._free(known)
             if self._losses:
                 self._stand_in(size_of(known))
