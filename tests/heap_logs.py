@@ -290,12 +290,29 @@ def board_lines(lost: int = 0, ticks_per_second: int = 1_000_000) -> str:
     return f"booting\n{header}" + "".join(f"[net] hw#{a:08x}{b:08x}\n" for a, b in BOARD_RECORDS) + header
 
 
-def board_dump(order: str = "<", before: int = 0, room: int = 16, lost: int = 0) -> bytes:
-    """A ring as a debugger dumps it, in which `before` records were written earlier and are gone."""
+BOARD_COMPACT = r"""hw:000003e800000000
+hw!'$$$$&n$4$AxS72Gga&ckK5$]wk=WyTlL$'gSFe
+[net] hw!'$($/KK)]$d$'sLWRGg`qcs51|$Bz+U
+"""
+"""What tests/c/boards/traced/replay.c prints for six calls."""
+
+BOARD_LOSSY = r"""hw:000003e800000007
+hw!-$$$$+[a6b7$:<DMCI@`e@MGmSZ5m8aca'zA]3n{sp>Q%@1
+hw!-$4$XxH$$$+O\^9pvX`7-.*80L<tUk+/.iYH8Dv
+hw:000003e80000000e
+"""
+"""The same of a ring of 16 records: 14 mallocs and a free of the last, of which 7 find no room; 13 frees and a malloc."""
+
+
+def board_dump(
+    order: str = "<", before: int = 0, room: int = 16, lost: int = 0, more: Sequence[tuple[int, int]] = ()
+) -> bytes:
+    """A ring as a debugger dumps it, in which `before` records were written earlier and are gone; `more` come last."""
     ring = [(0, 0)] * room
-    for number, record in enumerate(BOARD_RECORDS, before):
+    records = [*BOARD_RECORDS, *more]
+    for number, record in enumerate(records, before):
         ring[number % room] = record
-    header = (0x48577472, room, 1_000_000, lost, before, before + len(BOARD_RECORDS), 0, 0)
+    header = (0x48577472, room, 1_000_000, lost, before, before + len(records), 0, 0)
     words = (*header, *(word for record in ring for word in record))
     return struct.pack(f"{order}{len(words)}I", *words)
 
@@ -321,7 +338,7 @@ LOGS: dict[str, str | bytes] = {
 }
 
 MORE_LOGS: dict[str, list[str | bytes]] = {
-    "board": [board_dump(), board_dump(">", 12, lost=3)],
+    "board": [board_dump(), board_dump(">", 12, lost=3), BOARD_COMPACT, BOARD_LOSSY],
     "heaptrack": [INTERPRETED],
     "sysview": [SYSVIEW_OF_ESP, SYSVIEW[len(SYSVIEW_HEADER) :]],
     "tracealyzer": [

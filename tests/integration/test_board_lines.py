@@ -1,4 +1,4 @@
-"""What a board's ring hands out, compiled for this machine: every call, in few characters, and what is lost in place."""
+"""What a board's ring hands out, compiled for this machine: every call, and where calls are missing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from needed import tool
+from numpy.typing import NDArray
 from platform_builds import BOARDS, run
 
 import heapwright as hw
