@@ -301,7 +301,7 @@ hw!-$$$$+[a6b7$:<DMCI@`e@MGmSZ5m8aca'zA]3n{sp>Q%@1
 hw!-$4$XxH$$$+O\^9pvX`7-.*80L<tUk+/.iYH8Dv
 hw:000003e80000000e
 """
-"""The same of a ring of 16 records: 14 mallocs and a free of the last, of which 7 find no room; 13 frees and a malloc."""
+"""The same, of a ring of 16 records: 14 mallocs and a free of the last, 7 of which are lost; 13 frees and a malloc."""
 
 
 def board_dump(

@@ -93,7 +93,7 @@ KNOWN = [
 def test_lines_tell_what_was_called(replay: Path, tmp_path: Path) -> None:
     text = printed(replay, np.array(KNOWN, np.uint32))
     lines = text.splitlines()
-    assert lines[0] == "hw:000003e800000000" and len(lines) == 3  # drained in the midst, and in the end
+    assert lines[0] == "hw:000003e80000000040000000" and len(lines) == 3  # drained in the midst, and in the end
     trace = imported(tmp_path, text)
     assert calls_of(trace) == [(MALLOC, 0, 24), (CALLOC, 1, 15 + (2 << 20)), (REALLOC, 0, 48), (FREE, 0, 0)]
     assert trace.ts_us is not None and trace.ts_us.tolist() == [0, 7_171_000, 7_173_000, 19_995_000]

@@ -9,6 +9,7 @@ import pytest
 from heap_logs import BOARD_COMPACT, BOARD_LOSSY, BOARD_OTHER, board_dump, board_record
 
 import heapwright as hw
+from heapwright.files.errors import HeapwrightError
 from heapwright.traces.logs import blocks, board_lines
 from heapwright.traces.logs.history import History
 from heapwright.traces.trace import Trace
@@ -116,3 +117,39 @@ def test_stand_ins_make_as_many_objects_live_as_do() -> None:
     history.lose(1, 1, 1000)  # one of three that are thought to live and do not
     columns = history.trace("app", {}).live_bytes.tolist()
     assert columns == [24, 64, 104, 64, 40, 64, 72, 32, 8]
+
+
+LEAKY = "".join(
+    f"hw+ {at:#x} 100\nhw+ {at + 128:#x} 24\nhw- {at:#x}\n"
+    if at % 2048
+    else f"hw+ {at:#x} 100\nhw= {at:#x} {at:#x} 90\n"
+    for at in range(1024, 16384, 1024)
+)
+"""What is allocated with 24 bytes is never freed, what is with 100 in eight of 15 times."""
+
+
+def test_a_peak_above_the_arena_is_refused_or_repaired(tmp_path: Path) -> None:
+    trace = imported(tmp_path, LEAKY)
+    log = tmp_path / "app.log"
+    assert trace.peak_live_bytes == 7 * 90 + 8 * 24 + 100
+    with pytest.raises(HeapwrightError, match=r"app.log: 922 bytes live at once, and its arena has 600: frees are mis"):
+        hw.import_log(log, arena=600)
+    repaired = hw.import_log(log, arena=600, repair=True)
+    assert repaired.peak_live_bytes <= 600
+    assert repaired.repairs[-1].startswith("frees put in where more lived than the arena holds: ")
+    ended = set(repaired.id[repaired.op == FREE].tolist()) - set(trace.id[trace.op == FREE].tolist())
+    assert ended and {int(trace.size[trace.id == number][0]) for number in ended} == {100}  # as most of them are freed
+    with pytest.raises(HeapwrightError, match="124 bytes live at once of what the log frees"):
+        hw.import_log(log, arena=110, repair=True)
+    written = hw.convert_log(log, tmp_path / "app.parquet", arena=600, repair=True)
+    assert (written.calls, written.requested_peak_bytes) == (len(repaired), repaired.peak_live_bytes)
+    assert hw.read_trace(tmp_path / "app.parquet").peak_live_bytes == written.requested_peak_bytes
+    with pytest.raises(HeapwrightError, match="repair"):
+        hw.convert_log(log, tmp_path / "app.parquet", arena=600)
+
+
+def test_a_board_tells_the_size_of_its_arena(tmp_path: Path) -> None:
+    told = BOARD_LOSSY.replace("hw:000003e800000007", "hw:000003e80000000700000258")
+    assert imported(tmp_path, told).peak_live_bytes == 598 <= 0x258
+    with pytest.raises(HeapwrightError, match="598 bytes live at once, and its arena has 512"):
+        imported(tmp_path, told.replace("00000258", "00000200"))

@@ -1,7 +1,7 @@
 /* app_trace_lines.h: the calls of app_trace_ring.h as lines of text, 2 to 4 characters a call; included there, once.
  *
- *     hw:RRRRRRRRLLLLLLLL   ticks a second, calls lost so far, hexadecimal; at first, and now and then
- *     hw!NCALLS...CC        N codes, and a checksum
+ *     hw:RRRRRRRRLLLLLLLLAAAAAAAA   ticks a second, calls lost so far, bytes of the arena; at first, and now and then
+ *     hw!NCALLS...CC                N codes, and a checksum
  *
  * Characters are digits to the base of 91, from '$' to '~'. CALLS are bits, 13 in two digits, the highest first. A line
  * can be read without those before it: what is lost on the way costs a line. They are
@@ -260,16 +260,16 @@ static void line_code(const struct trace_call *call, void (*line)(const char *te
 
 static void line_header(void (*line)(const char *text))
 {
-    const uint32_t words[2] = {app_trace_ring.ticks_per_second, app_trace_ring.lost};
+    const uint32_t words[3] = {app_trace_ring.ticks_per_second, app_trace_ring.lost, APP_TRACE_ARENA};
     char *text = trace_line.text;
     text[0] = 'h';
     text[1] = 'w';
     text[2] = ':';
-    for (unsigned k = 0; k < 16; k++) {
+    for (unsigned k = 0; k < 24; k++) {
         text[3 + k] = "0123456789abcdef"[words[k / 8u] >> (28u - 4u * (k % 8u)) & 15u];
     }
-    text[19] = '\n';
-    text[20] = '\0';
+    text[27] = '\n';
+    text[28] = '\0';
     trace_told.lost = words[1];
     line(text);
 }

@@ -3,6 +3,7 @@
  * APP_TRACE_ENTER(), APP_TRACE_LEAVE()   around each access: what keeps other threads and interrupts out
  * APP_TRACE_TICKS()                      a counter of 32 bits, where there is one,
  * APP_TRACE_TICKS_PER_SECOND             and its frequency
+ * APP_TRACE_ARENA                        bytes of the heap, where they are known
  * APP_TRACE_THREAD()                     32 bits that tell threads apart, where there are several
  */
 #include "app_trace.h"
@@ -10,6 +11,9 @@
 #ifndef APP_TRACE_TICKS
 #define APP_TRACE_TICKS() 0u
 #define APP_TRACE_TICKS_PER_SECOND 0u
+#endif
+#ifndef APP_TRACE_ARENA
+#define APP_TRACE_ARENA 0u
 #endif
 #ifdef __GNUC__
 #define TRACE_SELDOM __attribute__((noinline, cold)) /* keeps its registers out of what is called often */

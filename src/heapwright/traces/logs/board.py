@@ -21,7 +21,7 @@ _HEADER = 8
 """Words before the records: magic, room, ticks a second, lost, begin, end, time, thread."""
 _MOST_RECORDS = 1 << 26
 _MARKS = {"<": struct.pack("<I", _MAGIC), ">": struct.pack(">I", _MAGIC)}
-_LINE = re.compile(rb"hw([:#])([0-9a-f]{8})([0-9a-f]{8})\s*$")
+_LINE = re.compile(rb"hw([:#])([0-9a-f]{8})([0-9a-f]{8})((?<=hw:.{16})[0-9a-f]{8})?\s*$")
 _START = re.compile(rb"hw(?:[:#][0-9a-f]{16}|![$-~]{12})")
 
 _MALLOC, _CALLOC, _OTHER, _WIDE = range(4)
@@ -174,6 +174,8 @@ def _of_lines(source: Source, records: _Records) -> None:
             records.put(int(found[2], 16), int(found[3], 16))
         else:
             records.head(int(found[2], 16), int(found[3], 16))
+            if found[4]:
+                records.history.arena = int(found[4], 16)
 
 
 def _of_dump(source: Source, order: str, records: _Records) -> None:

@@ -28,6 +28,7 @@ class History:
     Attributes:
         now_ns: time of the calls that follow in nanoseconds, from any origin; -1 where the log has none.
         caveats: what the log cannot tell, in words; readers add to it.
+        arena: bytes that the heap has, where the log tells; 0 where it does not.
         skipped: lines or records that should have been a call and were none.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
@@ -40,7 +41,7 @@ class History:
         """
         self.now_ns = -1
         self.caveats: list[str] = []
-        self.skipped = 0
+        self.skipped = self.arena = 0
         self.peak_bytes = self.peak_objects = 0
         self._site_names = [""]
         self._rows = TableWriter(folder, {"site": self._site_names})

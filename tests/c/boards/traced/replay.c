@@ -11,6 +11,7 @@ static uint32_t ticks, current;
 #define APP_TRACE_TICKS() ticks
 #define APP_TRACE_TICKS_PER_SECOND 1000u
 #define APP_TRACE_THREAD() current
+#define APP_TRACE_ARENA 0x40000000u
 
 #include "app_trace_ring.h"
 
