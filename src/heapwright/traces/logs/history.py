@@ -17,6 +17,8 @@ from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC
 
 _WINDOW = 1 << 17
 _LATEST_NS = 1 << 62
+_MOST_STAND_INS = 1 << 16
+"""At a place where calls are missing; what claims to need more is damaged."""
 
 
 class History:
@@ -63,7 +65,7 @@ class History:
         self._losses: list[tuple[int, int]] = []  # calls, and after how many
         self._stand_ins: deque[int] = deque()  # as in _live
         self._unseen = 0  # objects that live and are not in _live, less those that are and do not live
-        self._asked = self._stand_in_bytes = self._peak_without_stand_ins = self._stood_in = 0
+        self._asked = self._asked_bytes = self._stand_in_bytes = self._peak_without_stand_ins = self._stood_in = 0
 
     def __len__(self) -> int:
         return self._rows_before + len(self._ops)
@@ -98,7 +100,8 @@ class History:
             self._aligns.put(len(self._ops), 1 << (align - 1).bit_length())
             self._aligns.put(len(self._ops) + 1, 0)
         self._live.put(pointer, self._begin(CALLOC if cleared else MALLOC, size))
-        self._asked += size
+        self._asked += 1
+        self._asked_bytes += size
 
     def release(self, pointer: int) -> None:
         """Note a free; nothing where `pointer` is 0."""
@@ -132,8 +135,8 @@ class History:
         if not self._losses:
             self._peak_without_stand_ins = self.peak_bytes
         self._losses.append((calls, len(self)))
-        mean = self._asked // max(self._born, 1) if bytes_each is None else min(bytes_each, MAX_SIZE)
-        for _ in range(min(abs(more_objects), calls)):
+        mean = self._mean_size if bytes_each is None else min(bytes_each, MAX_SIZE)
+        for _ in range(min(abs(more_objects), calls, _MOST_STAND_INS)):
             if more_objects > 0:
                 self._stand_in(mean)
             else:
@@ -229,8 +232,12 @@ class History:
                 self._ended_bytes += self._ended[address]
             self._free(known)
             if self._losses:
-                self._stand_in(size_of(known))
+                self._stand_in(min(size_of(known), self._mean_size))
         return fits
+
+    @property
+    def _mean_size(self) -> int:
+        return self._asked_bytes // max(self._asked, 1)
 
     def _stand_in(self, size: int) -> None:
         """An object more lives than before, nobody knows where."""
