@@ -42,8 +42,10 @@ def test_neighbours_do_not_overlap_and_what_grows_in_place_ends_what_it_grows_ov
     assert imported(tmp_path, beside).repairs == ()
     grown = imported(tmp_path, beside + "hw= 0x100 0x100 65\n")
     assert calls(grown)[-2:] == [(FREE, 1), (REALLOC, 0)]
-    huge = imported(tmp_path, beside + "hw+ 0x120 99999999999\n")  # no object: it ends none
+    huge = imported(tmp_path, beside + "hw+ 0x120 99999999999\n")  # no object: it ends none but what begins there
     assert huge.repairs == ("calls for more than 2^31 bytes, left out: 1",)
+    huge = imported(tmp_path, beside + "hw+ 0x140 99999999999\nhw- 0x140\n")
+    assert calls(huge)[-1] == (FREE, 1)
 
 
 def test_numbers_that_are_no_addresses_do_not_overlap(tmp_path: Path) -> None:
@@ -62,7 +64,7 @@ def test_blocks_are_those_that_a_list_of_all_would_find(monkeypatch: pytest.Monk
                 continue
             end = address + max(size, 1)
             within = [at for at, known in model.items() if at < end and at + max(known & 0xFFFF, 1) > address]
-            assert live.make_room(address, end - address) == [(at, model.pop(at)) for at in sorted(within)]
+            assert live.place(address, end - address) == [(at, model.pop(at)) for at in sorted(within)]
             live.put(address, number << 32 | size)
             model[address] = number << 32 | size
 

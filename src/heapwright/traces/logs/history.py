@@ -155,6 +155,7 @@ class History:
         if not pointer:
             if known is not None and size:
                 if old not in self._live:
+                    self._live.place(old, 0)
                     self._live.put(old, known)
             elif known is not None:
                 self._free(known)
@@ -223,7 +224,7 @@ class History:
         self._ended_bytes -= self._ended.pop(pointer, 0)
         fits = size <= MAX_SIZE
         self._huge += not fits
-        for address, known in self._live.make_room(pointer, max(size, 1) if fits else 0):
+        for address, known in self._live.place(pointer, max(size, 1) if fits else 0):
             if address == pointer:
                 self._unseen_frees += 1
             else:
