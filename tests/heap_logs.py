@@ -93,14 +93,14 @@ name=skbuff bytes_req=232 bytes_alloc=256 gfp_flags=GFP_ATOMIC
 """
 
 LTTNG = """[10:00:00.000001000] (+?.?????????) host lttng_ust_libc:malloc: { cpu_id = 0 }, { vtid = 7 }, { size = 24, \
-ptr = 0xA0 }
+ptr = 0xA00 }
 [10:00:00.000002000] (+0.000001000) host lttng_ust_libc:calloc: { cpu_id = 0 }, { vtid = 8 }, { nmemb = 3, size = 5, \
-ptr = 0xB0 }
-[10:00:00.000003000] (+0.000001000) host lttng_ust_libc:realloc: { cpu_id = 0 }, { vtid = 7 }, { in_ptr = 0xA0, \
-size = 48, ptr = 0xC0 }
+ptr = 0xB00 }
+[10:00:00.000003000] (+0.000001000) host lttng_ust_libc:realloc: { cpu_id = 0 }, { vtid = 7 }, { in_ptr = 0xA00, \
+size = 48, ptr = 0xC00 }
 [10:00:00.000004000] (+0.000001000) host lttng_ust_libc:posix_memalign: { cpu_id = 0 }, { vtid = 7 }, { \
-out_ptr = 0xD0, alignment = 64, size = 128, result = 0 }
-[10:00:00.000005000] (+0.000001000) host lttng_ust_libc:free: { cpu_id = 0 }, { vtid = 7 }, { ptr = 0xC0 }
+out_ptr = 0xD00, alignment = 64, size = 128, result = 0 }
+[10:00:00.000005000] (+0.000001000) host lttng_ust_libc:free: { cpu_id = 0 }, { vtid = 7 }, { ptr = 0xC00 }
 """
 
 ESP_IDF = """====== Heap Trace: 3 records (3 capacity) ======
@@ -271,7 +271,7 @@ BOARD_RECORDS = [
     board_record(0x20001000, BOARD_OTHER, BOARD_THREAD),
     board_record(0x20000100, BOARD_MALLOC, 24, 5),
     board_record(7 << 10 | 2, BOARD_WIDE, 0),  # 7 * 1024 ticks, 2 MiB
-    board_record(0x20000200, BOARD_CALLOC, 15, 3),
+    board_record(0x20400000, BOARD_CALLOC, 15, 3),
     board_record(0x20000100, BOARD_OTHER, BOARD_RESIZING, 1),
     board_record(0x20002000, BOARD_OTHER, BOARD_THREAD),
     board_record(0x20000100, BOARD_MALLOC, 40, 1),  # in the midst of the realloc, which has freed it
@@ -290,12 +290,29 @@ def board_lines(lost: int = 0, ticks_per_second: int = 1_000_000) -> str:
     return f"booting\n{header}" + "".join(f"[net] hw#{a:08x}{b:08x}\n" for a, b in BOARD_RECORDS) + header
 
 
-def board_dump(order: str = "<", before: int = 0, room: int = 16, lost: int = 0) -> bytes:
-    """A ring as a debugger dumps it, in which `before` records were written earlier and are gone."""
+BOARD_COMPACT = r"""hw:000003e800000000
+hw!'$$$$&n$4$AxS72Gga&ckK5$]wk=WyTlL$'gSFe
+[net] hw!'$($/KK)]$d$'sLWRGg`qcs51|$Bz+U
+"""
+"""What tests/c/boards/traced/replay.c prints for six calls."""
+
+BOARD_LOSSY = r"""hw:000003e800000007
+hw!-$$$$+[a6b7$:<DMCI@`e@MGmSZ5m8aca'zA]3n{sp>Q%@1
+hw!-$4$XxH$$$+O\^9pvX`7-.*80L<tUk+/.iYH8Dv
+hw:000003e80000000e
+"""
+"""The same, of a ring of 16 records: 14 mallocs and a free of the last, 7 of which are lost; 13 frees and a malloc."""
+
+
+def board_dump(
+    order: str = "<", before: int = 0, room: int = 16, lost: int = 0, more: Sequence[tuple[int, int]] = ()
+) -> bytes:
+    """A ring as a debugger dumps it, in which `before` records were written earlier and are gone; `more` come last."""
     ring = [(0, 0)] * room
-    for number, record in enumerate(BOARD_RECORDS, before):
+    records = [*BOARD_RECORDS, *more]
+    for number, record in enumerate(records, before):
         ring[number % room] = record
-    header = (0x48577472, room, 1_000_000, lost, before, before + len(BOARD_RECORDS), 0, 0)
+    header = (0x48577472, room, 1_000_000, lost, before, before + len(records), 0, 0)
     words = (*header, *(word for record in ring for word in record))
     return struct.pack(f"{order}{len(words)}I", *words)
 
@@ -321,7 +338,7 @@ LOGS: dict[str, str | bytes] = {
 }
 
 MORE_LOGS: dict[str, list[str | bytes]] = {
-    "board": [board_dump(), board_dump(">", 12, lost=3)],
+    "board": [board_dump(), board_dump(">", 12, lost=3), BOARD_COMPACT, BOARD_LOSSY],
     "heaptrack": [INTERPRETED],
     "sysview": [SYSVIEW_OF_ESP, SYSVIEW[len(SYSVIEW_HEADER) :]],
     "tracealyzer": [

@@ -35,9 +35,9 @@ class Library(NamedTuple):
 
 
 LIBRARIES = {
-    "newlib": Library((*CORTEX_M3, *NEWLIB), 86),
-    "newlib-nano": Library((*CORTEX_M3, "--specs=nano.specs", *NEWLIB), 86),
-    "picolibc": Library((*CORTEX_M3, *PICOLIBC, picolibc_memory(0, 0x20000000)), 84),
+    "newlib": Library((*CORTEX_M3, *NEWLIB), 90),
+    "newlib-nano": Library((*CORTEX_M3, "--specs=nano.specs", *NEWLIB), 90),
+    "picolibc": Library((*CORTEX_M3, *PICOLIBC, picolibc_memory(0, 0x20000000)), 88),
 }
 LIBC_CALLS = [
     (MALLOC, 0, 24),

@@ -284,7 +284,7 @@ def test_lines_of_other_programs_between_those_of_a_log_are_passed_over(name: st
     "compress", [gzip.compress, lzma.compress, zstandard.ZstdCompressor().compress], ids=["gzip", "xz", "zstd"]
 )
 def test_compressed_logs_are_read_and_of_damaged_ones_what_is_sound(compress: type, tmp_path: Path) -> None:
-    lines = "".join(f"hw+ {number * 64} {number * number % 977}\n" for number in range(1, 30_000))
+    lines = "".join(f"hw+ {number * 1024} {number * number % 977}\n" for number in range(1, 30_000))
     packed = compress(lines.encode())
     assert len(imported(tmp_path, packed)) == 29_999
     part = imported(tmp_path, packed[: len(packed) * 2 // 3])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heapwright.cli.options import seed_option
+from heapwright.cli.options import Bytes, seed_option
 from heapwright.cli.output import json_option, note, print_json, print_sentences
 
 if TYPE_CHECKING:
+    from heapwright.traces.logs import Imported
     from heapwright.traces.recorded import Follow
 
 PACKETS = ("capture", "tsh", "csv", "profile")
@@ -53,6 +54,10 @@ LOGS = (
     default="each",
     help="Of a folder: a trace of each process, the default, or one of them all.",
 )
+@click.option(
+    "--arena", type=Bytes(), metavar="BYTES", help="Of a log: what its heap had, as 131072 or 128K; as it says itself."
+)
+@click.option("--repair", is_flag=True, help="Of a log: put in the frees without which its arena could not hold it.")
 @seed_option
 @click.option(
     "-o",
@@ -68,6 +73,8 @@ def command(
     format_name: str | None,
     count: int | None,
     follow: Follow,
+    arena: int | None,
+    repair: bool,
     seed: int,
     output: Path,
     as_json: bool,
@@ -85,10 +92,14 @@ def command(
     """
     from heapwright import api
 
+    is_log = not file.is_dir() and (format_name in LOGS or (format_name is None and api.is_log(file)))
+    if not is_log and (arena or repair):
+        raise click.UsageError("--arena and --repair are for logs of heap calls; leave them out")
     if file.is_dir():
         _import_recording(file, output, follow, as_json)
-    elif format_name in LOGS or (format_name is None and api.is_log(file)):
-        _import_log(file, format_name, output, as_json)
+    elif is_log:
+        imported = api.convert_log(file, output, format=format_name, arena=arena, repair=repair)
+        _tell_log(file, imported, output, as_json)
     else:
         _import_packets(file, format_name, count, seed, output, as_json)
 
@@ -104,10 +115,7 @@ def _import_recording(folder: Path, output: Path, follow: Follow, as_json: bool)
         print_json({"files": [dataclasses.asdict(file) for file in files]})
 
 
-def _import_log(file: Path, format_name: str | None, output: Path, as_json: bool) -> None:
-    from heapwright import api
-
-    imported = api.convert_log(file, output, format=format_name)
+def _tell_log(file: Path, imported: Imported, output: Path, as_json: bool) -> None:
     for told in (*imported.repairs, *imported.caveats):
         note(f"{file}: {told}")
     if as_json:

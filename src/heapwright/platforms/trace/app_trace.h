@@ -45,8 +45,14 @@ void app_trace_freed(const void *pointer);
 void app_trace_resizing(const void *from);
 void app_trace_resized(const void *from, const void *pointer, size_t size);
 
-/* Hands all records out as lines of text, each with its end, and makes room for more. For one thread at a time, that
- * holds no lock that a heap call takes. */
+/* Hands all calls out as lines of text, each with its end and of at most 228 characters, and makes room for more.
+ *
+ * For one thread at a time, that holds no lock that a heap call takes. Where others keep making calls it goes on until
+ * it has caught up. `line` may not keep the text. */
 void app_trace_drain(void (*line)(const char *text));
+/* As app_trace_drain(), of at most so many calls and changes of thread; returns how many records are left.
+ *
+ * For an idle hook, that may not take long. 32 calls fill a line, fewer take more characters a call. */
+uint32_t app_trace_drain_some(void (*line)(const char *text), uint32_t calls);
 
 #endif

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.traces.logs import (
     board,
@@ -27,11 +29,13 @@ from heapwright.traces.logs import (
     tracealyzer,
     valgrind,
 )
+from heapwright.traces.logs.arena import within_arena
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.history import History
 from heapwright.traces.logs.source import Source
 from heapwright.traces.tables import room_beside
 from heapwright.traces.trace import FORMAT_VERSION, Trace
+from heapwright.traces.validation import FREE, REALLOC
 
 _ALL = (
     text,
@@ -105,7 +109,9 @@ class Imported:
     repairs: tuple[str, ...]
 
 
-def import_log(path: str | os.PathLike[str], format_name: str | None = None) -> Trace:
+def import_log(
+    path: str | os.PathLike[str], format_name: str | None = None, arena: int | None = None, repair: bool = False
+) -> Trace:
     """Read a log of heap calls into memory.
 
     The trace's `repairs` say what was left out or put in, its metadata in "caveats" what the log cannot tell, one a
@@ -114,27 +120,45 @@ def import_log(path: str | os.PathLike[str], format_name: str | None = None) -> 
     Args:
         path: the log; it may be compressed by gzip, xz or zstd.
         format_name: one of FORMATS, None to find it by the file's first bytes.
+        arena: bytes that the heap had when the log was written; None for what the log says, if it does.
+        repair: where more than that lives at once, put frees in rather than refuse the log.
 
     Raises:
-        HeapwrightError: the format is not known, single calls are gone from it, or it has none.
+        HeapwrightError: the format is not known, single calls are gone from it, or it has none; or more bytes live at
+            once than its arena holds.
     """
     read = Reading(Source(Path(path)), format_of(Path(path), format_name))
     trace = read.history.trace(read.name, read.metadata)
-    return replace(trace, repairs=(*read.repairs, *trace.repairs))
+    return read.within_arena(replace(trace, repairs=(*read.repairs, *trace.repairs)), arena, repair)
 
 
 def convert_log(
-    path: str | os.PathLike[str], output: str | os.PathLike[str], format_name: str | None = None
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    format_name: str | None = None,
+    arena: int | None = None,
+    repair: bool = False,
 ) -> Imported:
     """Write the trace of a log of heap calls as Parquet, in memory that does not grow with its calls.
 
-    Beside what is alive at once, some 150 bytes an object, that takes about 150 MB. Arguments and errors are those of
-    `import_log`; also HeapwrightError where `output` cannot be written.
+    Beside what is alive at once, some 150 bytes an object, that takes about 150 MB; a log that is repaired is held
+    whole. Arguments and errors are those of `import_log`; also HeapwrightError where `output` cannot be written.
     """
     output = Path(output)
     format_ = format_of(Path(path), format_name)
     with room_beside(output) as folder:
-        return Reading(Source(Path(path), folder), format_).write(output)
+        read = Reading(Source(Path(path), folder), format_)
+        return _repaired(path, output, read, arena, repair) if read.outgrows(arena) else read.write(output)
+
+
+def _repaired(path: str | os.PathLike[str], output: Path, read: Reading, arena: int | None, repair: bool) -> Imported:
+    if not repair:
+        raise read.too_much(arena)
+    trace = import_log(path, read.format.name, arena, repair)
+    trace.write(output)
+    live = np.where(trace.op == FREE, -1, trace.op != REALLOC).cumsum()
+    peaks = trace.peak_live_bytes, int(live.max())
+    return Imported(output, read.format.name, len(trace), *peaks, read.caveats, trace.repairs)
 
 
 class Reading:
@@ -142,6 +166,7 @@ class Reading:
 
     def __init__(self, source: Source, format_: Format) -> None:
         """Read it. Raises HeapwrightError where it has no call."""
+        self._path = source.path
         self.format = format_
         self.history: History = format_.read(source)
         if not len(self.history):
@@ -165,6 +190,35 @@ class Reading:
             caveats=self.caveats,
             repairs=self.repairs,
         )
+
+    def outgrows(self, arena: int | None) -> bool:
+        """Whether more lives at once than an arena holds; that of the log where None is given."""
+        arena = arena or self.history.arena
+        return arena > 0 and self.history.peak_bytes > arena
+
+    def too_much(self, arena: int | None) -> HeapwrightError:
+        return HeapwrightError(
+            f"{self._path}: {self.history.peak_bytes:,} bytes live at once, and its arena has "
+            f"{arena or self.history.arena:,}: frees are missing in the log; record again with less lost, or repair it",
+            parameter="repair",
+        )
+
+    def within_arena(self, trace: Trace, arena: int | None, repair: bool) -> Trace:
+        """The trace, with frees put in where it needs them to be held by the arena; raises HeapwrightError."""
+        if not self.outgrows(arena):
+            return trace
+        repaired, frees = within_arena(trace, arena or self.history.arena) if repair else (trace, 0)
+        if not repair:
+            raise self.too_much(arena)
+        if repaired.peak_live_bytes > (arena or self.history.arena):
+            raise HeapwrightError(
+                f"{self._path}: {repaired.peak_live_bytes:,} bytes live at once of what the log frees, and its arena "
+                f"has {arena or self.history.arena:,}; give the size that its heap has",
+                parameter="arena",
+            )
+        lower = trace.peak_live_bytes - repaired.peak_live_bytes
+        told = f"frees put in where more lived than the arena holds: {frees}; the peak is {lower:,} B lower for it"
+        return replace(repaired, repairs=(*trace.repairs, told))
 
 
 def format_of(path: Path, format_name: str | None) -> Format:

@@ -1,6 +1,7 @@
 """What the hooks of a platform recorded (src/heapwright/platforms/trace): a dump of their ring, or its lines.
 
-A record is a word, and one of kind (2 bits), ticks since the record before (10) and size (20).
+A record of the ring is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). Lines are
+those of board_lines.py; earlier hooks printed each record as hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import re
 import struct
 from collections import defaultdict
 
+from heapwright.traces.logs import board_lines
+from heapwright.traces.logs.board_lines import COUNTS, Code, DamagedError, Lost
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.history import History
 from heapwright.traces.logs.source import Source
@@ -18,34 +21,43 @@ _HEADER = 8
 """Words before the records: magic, room, ticks a second, lost, begin, end, time, thread."""
 _MOST_RECORDS = 1 << 26
 _MARKS = {"<": struct.pack("<I", _MAGIC), ">": struct.pack(">I", _MAGIC)}
-_LINE = re.compile(rb"hw([:#])([0-9a-f]{8})([0-9a-f]{8})\s*$")
-_START = re.compile(rb"hw[:#][0-9a-f]{16}")
+_LINE = re.compile(rb"hw([:#])([0-9a-f]{8})([0-9a-f]{8})((?<=hw:.{16})[0-9a-f]{8})?\s*$")
+_START = re.compile(rb"hw(?:[:#][0-9a-f]{16}|![$-~]{12})")
 
 _MALLOC, _CALLOC, _OTHER, _WIDE = range(4)
-_FREED, _RESIZING, _RESIZED, _THREAD = range(4)
+_FREED, _RESIZING, _RESIZED, _THREAD, *_LOST = range(8)
 _TICK_BITS, _SIZE_BITS = 10, 20
+_TIMES = 1 << 32
 
 
 class _Records:
-    """Records become calls, one by one."""
+    """Records and codes become calls, one by one."""
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self.ticks_per_second = self.lost = 0
+        self._ticks_per_second = self._lost = self._lost_before = 0
+        self._marked = self._on_the_way = self._restarts = 0
         self._ticks = self._more_ticks = self._more_size = 0
         self._from: int | None = None
         self._resizing: dict[int, list[int | None]] = defaultdict(list)
+        self._time = 0  # in a line's units
+        self._told: tuple[int, int] | None = None  # calls, and mallocs more than frees, modulo COUNTS
+        self._lost_numbers: list[int] = []
+
+    def head(self, ticks_per_second: int, lost: int) -> None:
+        """Take in what a board tells of itself: its clock, and how many calls it has lost since it was started."""
+        self._lost_before += self._lost if lost < self._lost else 0
+        self._ticks_per_second, self._lost = ticks_per_second, lost
 
     def put(self, word: int, rest: int) -> None:
+        """Take a record in."""
         kind = rest & 3
         if kind == _WIDE:
             self._more_ticks, self._more_size = word >> _TICK_BITS, word & ((1 << _TICK_BITS) - 1)
             return
-        self._ticks += (rest >> 2) & ((1 << _TICK_BITS) - 1) | self._more_ticks << _TICK_BITS
+        self._later((rest >> 2) & ((1 << _TICK_BITS) - 1) | self._more_ticks << _TICK_BITS)
         size = rest >> (32 - _SIZE_BITS) | self._more_size << _SIZE_BITS
         self._more_ticks = self._more_size = 0
-        if self.ticks_per_second:
-            self.history.now_ns = self._ticks * 1_000_000_000 // self.ticks_per_second
         moved, self._from = self._from, None
         if kind != _OTHER:
             self._give(moved, word, size, cleared=kind == _CALLOC)
@@ -57,8 +69,70 @@ class _Records:
             self._from = word
         elif size == _THREAD:
             self.history.set_thread(word)
+        elif size in _LOST:
+            self._lost_numbers = [*self._lost_numbers, word] if size > _LOST[0] else [word]
+            if size == _LOST[-1] and len(self._lost_numbers) == len(_LOST):
+                self._lose(Lost(*self._lost_numbers))
         else:
             self.history.skipped += 1
+
+    def put_line(self, text: bytes) -> None:
+        """Take a line in, the characters behind its mark."""
+        try:
+            line = board_lines.line_of(text)
+        except DamagedError:
+            self.history.skipped += 1
+            return
+        if (line.time - self._time) % _TIMES >= _TIMES // 2:  # its clock began anew
+            self._restarts += 1
+            self._time = line.time
+            self.history.release_all()
+        elif self._told and self._told != (line.calls, line.objects):
+            missing = (line.calls - self._told[0]) % COUNTS
+            more = (line.objects - self._told[1] + COUNTS // 2) % COUNTS - COUNTS // 2
+            self._on_the_way += missing
+            self._forget_reallocs()
+            self.history.lose(missing, more)
+        self._told = line.after()
+        if line.thread is not None:
+            self.history.set_thread(line.thread)
+        for code in line.codes:
+            self._put_code(code)
+
+    def _put_code(self, code: Code) -> None:
+        if code.kind == board_lines.THREAD:
+            self.history.set_thread(code.word)
+            return
+        if code.kind == board_lines.LOST:
+            self._lose(code.lost)
+            return
+        units = (code.time - self._time) % _TIMES
+        self._time = code.time
+        self._later(units << board_lines.unit_bits(self._ticks_per_second))
+        if code.kind == board_lines.FREED:
+            self.history.release(code.word)
+        elif code.kind == board_lines.RESIZING:
+            self._resizing[code.word].append(self.history.begin_resize(code.word))
+        else:
+            moved = code.moved_from if code.kind == board_lines.RESIZED else None
+            self._give(moved, code.word, code.size, cleared=code.kind == board_lines.CALLOC)
+
+    def _later(self, ticks: int) -> None:
+        self._ticks += ticks
+        if self._ticks_per_second:
+            self.history.now_ns = self._ticks * 1_000_000_000 // self._ticks_per_second
+
+    def _lose(self, lost: Lost) -> None:
+        self._marked += lost.calls
+        self._forget_reallocs()
+        self.history.lose(lost.calls, lost.mallocs - lost.frees, lost.bytes // max(lost.mallocs, 1))
+
+    def _forget_reallocs(self) -> None:
+        """What ends them may be missing: their objects lie where they did, as far as is known."""
+        for address, numbers in self._resizing.items():
+            for number in numbers:
+                self.history.end_resize(address, number, 0, 1)
+        self._resizing.clear()
 
     def _give(self, moved: int | None, word: int, size: int, *, cleared: bool) -> None:
         if moved is None:
@@ -71,8 +145,13 @@ class _Records:
         self.history.end_resize(moved, number, word, size)
 
     def done(self) -> History:
-        if self.lost:
-            self.history.caveats.append(f"{self.lost} calls were lost on the board, whose ring was full")
+        caveats = self.history.caveats
+        if lost := max(self._lost_before + self._lost, self._marked):
+            caveats.append(f"{lost} calls were lost on the board, whose ring was full")
+        if self._on_the_way:
+            caveats.append(f"{self._on_the_way} calls were lost on the way from the board")
+        if self._restarts:
+            caveats.append(f"the board was started again, {self._restarts} times; what lived then is freed there")
         return self.history
 
 
@@ -87,13 +166,16 @@ def _read(source: Source) -> History:
 
 def _of_lines(source: Source, records: _Records) -> None:
     for line in source.lines():
-        found = _LINE.search(line)
-        if found is None:
+        if found := board_lines.LINE.search(line):
+            records.put_line(found[1])
+        elif (found := _LINE.search(line)) is None:
             records.history.skipped += _START.search(line) is not None
         elif found[1] == b"#":
             records.put(int(found[2], 16), int(found[3], 16))
         else:
-            records.ticks_per_second, records.lost = int(found[2], 16), int(found[3], 16)
+            records.head(int(found[2], 16), int(found[3], 16))
+            if found[4]:
+                records.history.arena = int(found[4], 16)
 
 
 def _of_dump(source: Source, order: str, records: _Records) -> None:
@@ -102,7 +184,8 @@ def _of_dump(source: Source, order: str, records: _Records) -> None:
     if len(words) < _HEADER:
         source.cut = "the ring is not whole"
         return
-    _, room, records.ticks_per_second, records.lost, begin, end, *_ = words
+    _, room, ticks_per_second, lost, begin, end, *_ = words
+    records.head(ticks_per_second, lost)
     count = (end - begin) & 0xFFFFFFFF
     if not 0 < room <= _MOST_RECORDS or count > room:
         records.history.skipped += 1

@@ -18,7 +18,7 @@ def _matches(start: bytes) -> bool:
 
 
 def _read(source: Source) -> History:
-    history = History(source.folder)
+    history = History(source.folder, overlap=True)
     for block in source.blocks(32 * _BLOCK):
         words = np.frombuffer(block[: len(block) // 32 * 32], np.uint64).reshape(-1, 4)
         for kind, slot, microseconds, size in words.tolist():

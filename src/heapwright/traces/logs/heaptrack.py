@@ -23,7 +23,7 @@ def _read(source: Source) -> History:
         sign, fields = line[:1], line[2:].split()
         try:
             if sign == b"a" and not len(history):
-                return _interpreted(History(source.folder), line, lines)
+                return _interpreted(History(source.folder, overlap=True), line, lines)
             if sign == b"+":
                 size, _, pointer = map(_number, fields)
                 history.allocate(pointer, size)

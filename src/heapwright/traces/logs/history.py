@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,24 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright.traces.logs.blocks import LEFT_OUT, Blocks, size_of
 from heapwright.traces.tables import TableWriter
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC, Columns
 
 _WINDOW = 1 << 17
 _LATEST_NS = 1 << 62
-_LEFT_OUT = -1
-"""Who has an address whose object is too large for a trace."""
+_MOST_STAND_INS = 1 << 16
+"""At a place where calls are missing; what claims to need more is damaged."""
 
 
 class History:
-    """What a log tells, call by call; O(1) each.
+    """What a log tells, call by call; O(log n) each, of n objects that are alive.
 
-    An object that is alive takes some 150 bytes.
+    An object that is alive takes some 150 bytes. No two may overlap: an allocation where others still lie ends these,
+    whose frees the log lacks.
 
     Attributes:
         now_ns: time of the calls that follow in nanoseconds, from any origin; -1 where the log has none.
         caveats: what the log cannot tell, in words; readers add to it.
+        arena: bytes that the heap has, where the log tells; 0 where it does not.
         skipped: lines or records that should have been a call and were none.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
@@ -36,18 +40,23 @@ class History:
 
     follower: Callable[[Columns], None] | None = None
 
-    def __init__(self, folder: Path | None = None) -> None:
-        """Keep long traces in parts in `folder`; None keeps all in memory."""
+    def __init__(self, folder: Path | None = None, *, overlap: bool = False) -> None:
+        """Keep long traces in parts in `folder`; None keeps all in memory.
+
+        `overlap` says that objects may: what the log calls an address is a number or a hash, or is of several memories.
+        """
         self.now_ns = -1
         self.caveats: list[str] = []
-        self.skipped = 0
+        self.skipped = self.arena = 0
         self.peak_bytes = self.peak_objects = 0
         self._site_names = [""]
         self._rows = TableWriter(folder, {"site": self._site_names})
         self._rows_before = 0
         self._ops, self._ids, self._sizes, self._times = array("B"), array("I"), array("I"), array("q")
         self._threads, self._sites, self._aligns = _Changes(), _Changes(), _Changes()
-        self._live: dict[int, int] = {}  # address: number of the object << 32 | size
+        self._live = Blocks(overlap)
+        self._ended: dict[int, int] = {}  # address: size, of what other objects' addresses ended and nothing since
+        self._ended_bytes = self._peak_without_ending = 0
         self._bytes = self._objects = self._born = 0
         self._first_ns: int | None = None
         self._latest_ns = 0
@@ -56,6 +65,11 @@ class History:
         self._thread_numbers: dict[object, int] = {}
         self._site_numbers = {"": 0}
         self._unknown_frees = self._adopted = self._unseen_frees = self._huge = 0
+        self._overlapped = self._freed_later = 0
+        self._losses: list[tuple[int, int]] = []  # calls, and after how many
+        self._stand_ins: deque[int] = deque()  # as in _live
+        self._unseen = 0  # objects that live and are not in _live, less those that are and do not live
+        self._asked = self._asked_bytes = self._stand_in_bytes = self._peak_without_stand_ins = self._stood_in = 0
 
     def __len__(self) -> int:
         return self._rows_before + len(self._ops)
@@ -83,30 +97,54 @@ class History:
         """
         if not pointer:
             return
-        live = self._live
-        if pointer in live:
-            self._give_up(pointer)
-        if size > MAX_SIZE:
-            self._huge += 1
-            live[pointer] = _LEFT_OUT
+        if not self._make_room(pointer, size):
+            self._live.put(pointer, LEFT_OUT)
             return
         if 0 < align <= MAX_SIZE:
             self._aligns.put(len(self._ops), 1 << (align - 1).bit_length())
             self._aligns.put(len(self._ops) + 1, 0)
-        live[pointer] = self._born << 32 | size
-        self._objects += 1
-        if self._objects > self.peak_objects:
-            self.peak_objects = self._objects
-        self._add(CALLOC if cleared else MALLOC, self._born, size, size)
-        self._born += 1
+        self._live.put(pointer, self._begin(CALLOC if cleared else MALLOC, size))
+        self._asked += 1
+        self._asked_bytes += size
 
     def release(self, pointer: int) -> None:
         """Note a free; nothing where `pointer` is 0."""
-        known = self._live.pop(pointer, None)
-        if known is not None:
+        if (known := self._live.take(pointer)) is not None:
             self._free(known)
         elif pointer:
-            self._unknown_frees += 1
+            if pointer in self._ended:
+                self._freed_later += 1
+                self._ended_bytes -= self._ended.pop(pointer)
+            elif not self._losses:
+                self._unknown_frees += 1
+            if self._losses:
+                self._stand_down()
+
+    def release_all(self) -> None:
+        """Note that all that lives is freed."""
+        for known in self._live.take_all():
+            self._free(known)
+        self._ended.clear()
+        self._ended_bytes = self._unseen = 0
+        while self._stand_ins:
+            self._free_stand_in()
+
+    def lose(self, calls: int, more_objects: int, bytes_each: int | None = None) -> None:
+        """Note that the log lacks so many calls here, after which `more_objects` more, or fewer, live than before.
+
+        From now on the number of objects that live is known, but not all of their addresses. Stand-ins of `bytes_each`,
+        by default the mean of all before, take the place of those that the log does not tell; the oldest is freed where
+        an address is that nobody has.
+        """
+        if not self._losses:
+            self._peak_without_stand_ins = self.peak_bytes
+        self._losses.append((calls, len(self)))
+        mean = self._mean_size if bytes_each is None else min(bytes_each, MAX_SIZE)
+        for _ in range(min(abs(more_objects), calls, _MOST_STAND_INS)):
+            if more_objects > 0:
+                self._stand_in(mean)
+            else:
+                self._stand_down()
 
     def resize(self, old: int, pointer: int, size: int) -> None:
         """Note a realloc of `old` that returned `pointer`."""
@@ -114,27 +152,28 @@ class History:
 
     def begin_resize(self, old: int) -> int | None:
         """Take the address from its object while a realloc runs; returns what `end_resize` needs."""
-        return self._live.pop(old, None)
+        return self._live.take(old)
 
     def end_resize(self, old: int, known: int | None, pointer: int, size: int) -> None:
         """Give the object of `begin_resize` its new address; 0 where the realloc failed, or freed it."""
         if not pointer:
             if known is not None and size:
-                self._live.setdefault(old, known)
+                if old not in self._live:
+                    self._live.place(old, 0)
+                    self._live.put(old, known)
             elif known is not None:
                 self._free(known)
-        elif known is None or known == _LEFT_OUT:
-            self._adopted += bool(old) and known is None
+        elif known is None or known == LEFT_OUT:
+            if old and known is None:
+                self._adopted += 1
+                if self._losses:
+                    self._stand_down()
             self.allocate(pointer, size)
-        else:
-            if pointer in self._live:
-                self._give_up(pointer)
-            if size > MAX_SIZE:
-                self._huge += 1
-                self._live[pointer] = known
-                return
-            self._live[pointer] = known >> 32 << 32 | size
+        elif self._make_room(pointer, size):
+            self._live.put(pointer, known >> 32 << 32 | size)
             self._add(REALLOC, known >> 32, size, size - (known & 0xFFFFFFFF))
+        else:
+            self._live.put(pointer, known)
 
     @property
     def notes(self) -> list[str]:
@@ -146,7 +185,27 @@ class History:
             "calls for more than 2^31 bytes, left out": self._huge,
             "lines or records that make no sense, left out": self.skipped,
         }
-        return [f"{words}: {count}" for words, count in counts.items() if count]
+        told = [f"{words}: {count}" for words, count in counts.items() if count]
+        return told + ([self._overlaps] if self._overlapped else []) + ([self._missing] if self._losses else [])
+
+    @property
+    def _missing(self) -> str:
+        most, after = max(self._losses)
+        higher = max(self.peak_bytes - self._peak_without_stand_ins, 0)
+        return (
+            f"calls missing in the log: {sum(calls for calls, _ in self._losses)} in {len(self._losses)} places, the "
+            f"most, {most}, after call {after:,}; {self._stood_in} objects stand for those they left: the peak is "
+            f"{higher:,} B higher for it"
+        )
+
+    @property
+    def _overlaps(self) -> str:
+        lower = max(self._peak_without_ending - self.peak_bytes, 0)
+        later = f", {self._freed_later} of which the log frees later" if self._freed_later else ""
+        return (
+            f"frees missing in the log, put where other objects got a part of the memory: {self._overlapped}{later}; "
+            f"the peak is {lower:,} B lower for it"
+        )
 
     def trace(self, name: str, metadata: dict[str, str]) -> Trace:
         """The trace, of a history in memory; raises HeapwrightError where there was no call."""
@@ -161,13 +220,61 @@ class History:
         self.flush()
         self._rows.write(path, metadata)
 
-    def _give_up(self, pointer: int) -> None:
-        """An address is given out that an object still has: the log lacks that one's free."""
-        self._unseen_frees += 1
-        self._free(self._live.pop(pointer))
+    def _make_room(self, pointer: int, size: int) -> bool:
+        """So many bytes are given out there: the log lacks the frees of what still has them.
+
+        Returns whether they are an object of the trace, or too many for one.
+        """
+        self._ended_bytes -= self._ended.pop(pointer, 0)
+        fits = size <= MAX_SIZE
+        self._huge += not fits
+        for address, known in self._live.place(pointer, max(size, 1) if fits else 0):
+            if address == pointer:
+                self._unseen_frees += 1
+            else:
+                self._overlapped += 1
+                self._ended[address] = 0 if self._losses else size_of(known)  # else a stand-in takes its place
+                self._ended_bytes += self._ended[address]
+            self._free(known)
+            if self._losses:
+                self._stand_in(min(size_of(known), self._mean_size))
+        return fits
+
+    @property
+    def _mean_size(self) -> int:
+        return self._asked_bytes // max(self._asked, 1)
+
+    def _stand_in(self, size: int) -> None:
+        """An object more lives than before, nobody knows where."""
+        self._unseen += 1
+        if self._unseen > 0:
+            self._stand_in_bytes += size
+            self._stood_in += 1
+            self._stand_ins.append(self._begin(MALLOC, size))
+
+    def _stand_down(self) -> None:
+        """An object fewer lives than before, nobody knows which."""
+        self._unseen -= 1
+        if self._stand_ins:
+            self._free_stand_in()
+
+    def _free_stand_in(self) -> None:
+        known = self._stand_ins.popleft()
+        self._stand_in_bytes -= size_of(known)
+        self._free(known)
+
+    def _begin(self, op: int, size: int) -> int:
+        """Note a new object; returns its number << 32 | size."""
+        number = self._born
+        self._born += 1
+        self._objects += 1
+        if self._objects > self.peak_objects:
+            self.peak_objects = self._objects
+        self._add(op, number, size, size)
+        return number << 32 | size
 
     def _free(self, known: int) -> None:
-        if known != _LEFT_OUT:
+        if known != LEFT_OUT:
             self._objects -= 1
             self._add(FREE, known >> 32, 0, -(known & 0xFFFFFFFF))
 
@@ -175,6 +282,10 @@ class History:
         self._bytes += more
         if self._bytes > self.peak_bytes:
             self.peak_bytes = self._bytes
+        if self._losses and self._bytes - self._stand_in_bytes > self._peak_without_stand_ins:
+            self._peak_without_stand_ins = self._bytes - self._stand_in_bytes
+        if self._ended_bytes and self._bytes + self._ended_bytes > self._peak_without_ending:
+            self._peak_without_ending = self._bytes + self._ended_bytes
         self._ops.append(op)
         self._ids.append(number)
         self._sizes.append(size)

@@ -17,7 +17,7 @@ _FIELD = re.compile(rb"(call_site|ptr|bytes_req)=\(?(\S{1,200}?)\)?(?: |$)")
 
 
 def _read(source: Source) -> History:
-    history = History(source.folder)
+    history = History(source.folder, overlap=True)  # the kernel prints hashes of addresses, unless told not to
     for line in source.lines():
         found, of_thread = _EVENT.search(line), _THREAD.match(line)
         if found is None or of_thread is None:

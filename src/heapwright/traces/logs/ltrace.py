@@ -21,7 +21,7 @@ _START = re.compile(
 
 
 def _read(source: Source) -> History:
-    history, clock = History(source.folder), _Clock()
+    history, clock = History(source.folder, overlap=True), _Clock()
     begun: dict[bytes, tuple[str, list[int], int | None]] = {}
     for line in source.lines():
         if found := _CALL.fullmatch(line):

@@ -13,7 +13,7 @@ _CALL = re.compile(rb"([ar]) (\d{1,19}) (\d{1,19})|f (-?\d{1,19})")
 
 
 def _read(source: Source) -> History:
-    history = History(source.folder)
+    history = History(source.folder, overlap=True)
     for row, line in enumerate(source.lines()):
         found = _CALL.fullmatch(line.strip())
         if found is None:

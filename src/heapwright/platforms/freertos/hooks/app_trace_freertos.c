@@ -15,6 +15,11 @@
 #define APP_TRACE_TICKS_PER_SECOND configTICK_RATE_HZ
 #endif
 
+/* Of heap_3.c and heap_5.c, which do not look at it, give the size, or 0. */
+#if !defined(APP_TRACE_ARENA) && defined(configTOTAL_HEAP_SIZE)
+#define APP_TRACE_ARENA ((uint32_t)(configTOTAL_HEAP_SIZE))
+#endif
+
 #if INCLUDE_xTaskGetCurrentTaskHandle == 1 || configUSE_MUTEXES == 1
 #define APP_TRACE_THREAD() ((uint32_t)(uintptr_t)xTaskGetCurrentTaskHandle())
 #endif

@@ -25,7 +25,7 @@ void exit_critical(portMUX_TYPE *lock)
 
 int64_t esp_timer_get_time(void)
 {
-    return now += 3;
+    return now += 3000; /* lines tell times in units of 512 us */
 }
 
 TaskHandle_t xTaskGetCurrentTaskHandle(void)

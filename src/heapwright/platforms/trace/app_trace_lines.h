@@ -1,0 +1,275 @@
+/* app_trace_lines.h: the calls of app_trace_ring.h as lines of text, 2 to 4 characters a call; included there, once.
+ *
+ *     hw:RRRRRRRRLLLLLLLLAAAAAAAA   ticks a second, calls lost so far, bytes of the arena; at first, and now and then
+ *     hw!NCALLS...CC                N codes, and a checksum
+ *
+ * Characters are digits to the base of 91, from '$' to '~'. CALLS are bits, 13 in two digits, the highest first. A line
+ * can be read without those before it: what is lost on the way costs a line. They are
+ *
+ *     how many calls were told before (12 bits), how many mallocs more than frees, those missing included (12),
+ *     the time in units (number), an address (32), a thread, and the codes:
+ *
+ *     code    0 freed, 10 malloc, 110 calloc, 1110 resized, 11110 resizing,
+ *             111110 a change of thread, 111111 what is missing here: four numbers, of calls, mallocs, their bytes,
+ * frees time    in the first five: 0 as before, 10 a unit later, 11 and how many later (number) place   0 and how many
+ * places of this line ago it was named (5), or how far it is from the one before: 10, sign and number in units of 8
+ * bytes, 11, the same in bytes size    0 and how many new sizes of this line ago it was named (3), or 1 and the number
+ *     thread  one of the first 14 (4); 14 before any was told; 15 and what tells another apart (32)
+ *     number  how many bits it has (4), or 15 and how many more than that (5); and all of them but the highest
+ *
+ * A unit of time is the least power of two of ticks of which at most 2,000 make a second. freed and resizing have a
+ * place, malloc and calloc a place and a size, resized the place that was, a size, and 0 where it has no place now, or
+ * 1 and that. The checksum is the upper 13 bits of FNV-1a, 32 bits, of N and CALLS.
+ */
+enum {
+    LINE_BITS = 13,  /* of two characters */
+    LINE_LONG = 192, /* characters after which a line ends */
+    LINE_CODES = 90, /* at most, of a line */
+    LINE_MOST = 32,  /* characters of a code, at most */
+    LINE_PLACES = 32,
+    LINE_SIZES = 8,
+    LINE_THREADS = 14, /* that have numbers */
+    LINE_UNITS = 2000,
+    LINE_HEADER_EVERY = 64
+};
+
+struct trace_call {
+    uint32_t kind; /* of its last record */
+    uint32_t word, size, ticks;
+    uint32_t from;    /* of a realloc, 0 of all others */
+    uint32_t lost[4]; /* of what is missing: calls, mallocs, their bytes, frees */
+};
+
+/* What was handed out so far, and the line that is being made. For one thread at a time, as app_trace_drain(). */
+static struct {
+    uint32_t lines, calls, objects, lost; /* objects that were told and live, by what was told */
+    uint32_t time, ticks;                 /* units, and ticks beyond them */
+    uint32_t thread, threads, known[LINE_THREADS];
+} trace_told;
+
+static struct {
+    uint32_t length, codes, bits, count; /* bits that make no character yet */
+    uint32_t places, place[LINE_PLACES], sizes, size[LINE_SIZES];
+    char text[LINE_LONG + LINE_MOST + 5];
+} trace_line;
+
+/* Appends bits, the highest first: each 13 are two characters. */
+static void line_bits(uint32_t value, unsigned count)
+{
+    while (count-- > 0) {
+        trace_line.bits = trace_line.bits << 1 | (value >> count & 1u);
+        if (++trace_line.count == LINE_BITS) {
+            const uint32_t high = trace_line.bits * 2881u >> 18; /* divided by 91, exactly for 13 bits */
+            trace_line.text[trace_line.length++] = (char)('$' + high);
+            trace_line.text[trace_line.length++] = (char)('$' + trace_line.bits - high * 91u);
+            trace_line.bits = trace_line.count = 0;
+        }
+    }
+}
+
+static void line_number(uint32_t value)
+{
+    unsigned bits = 0;
+    while (bits < 32 && value >> bits != 0) {
+        bits++;
+    }
+    if (bits < 15) {
+        line_bits(bits, 4);
+    } else {
+        line_bits(15, 4);
+        line_bits(bits - 15, 5);
+    }
+    line_bits(value, bits == 0 ? 0 : bits - 1);
+}
+
+/* How many of the last `room` values ago this one was named; `room` where it was not. */
+static uint32_t line_again(const uint32_t *values, uint32_t count, uint32_t room, uint32_t value)
+{
+    uint32_t ago = 0;
+    const uint32_t known = count < room ? count : room;
+    while (ago < known && values[(count - 1 - ago) % room] != value) {
+        ago++;
+    }
+    return ago < known ? ago : room;
+}
+
+static void line_place(uint32_t address)
+{
+    const uint32_t ago = line_again(trace_line.place, trace_line.places, LINE_PLACES, address);
+    if (ago < LINE_PLACES) {
+        line_bits(ago, 6);
+    } else {
+        const uint32_t before = trace_line.place[(trace_line.places - 1) % LINE_PLACES];
+        const uint32_t far = address < before ? before - address : address - before;
+        const uint32_t fine = far % 8u != 0;
+        line_bits(4u | fine << 1 | (address < before), 3);
+        line_number(fine ? far : far / 8u);
+    }
+    trace_line.place[trace_line.places++ % LINE_PLACES] = address;
+}
+
+static void line_size(uint32_t size)
+{
+    const uint32_t ago = line_again(trace_line.size, trace_line.sizes, LINE_SIZES, size);
+    if (ago < LINE_SIZES) {
+        line_bits(ago, 4);
+    } else {
+        line_bits(1, 1);
+        line_number(size);
+        trace_line.size[trace_line.sizes++ % LINE_SIZES] = size;
+    }
+}
+
+static void line_thread(uint32_t thread)
+{
+    uint32_t number = 0;
+    while (number < trace_told.threads && trace_told.known[number] != thread) {
+        number++;
+    }
+    if (number == LINE_THREADS) {
+        line_bits(LINE_THREADS + 1u, 4);
+        line_bits(thread, 32);
+        return;
+    }
+    if (number == trace_told.threads) {
+        trace_told.known[trace_told.threads++] = thread;
+    }
+    line_bits(number, 4);
+}
+
+static uint32_t line_unit_bits(void)
+{
+    uint32_t bits = 0;
+    while (app_trace_ring.ticks_per_second >> bits > LINE_UNITS) {
+        bits++;
+    }
+    return bits;
+}
+
+/* How many units have passed when so many ticks more have. */
+static uint32_t line_units(uint32_t ticks)
+{
+    const uint32_t bits = line_unit_bits();
+    const uint32_t beyond = trace_told.ticks + (ticks & ((1u << bits) - 1u));
+    const uint32_t units = (ticks >> bits) + (beyond >> bits);
+    trace_told.ticks = beyond & ((1u << bits) - 1u);
+    trace_told.time += units;
+    return units;
+}
+
+static void line_begin(uint32_t address)
+{
+    trace_line.length = 4;
+    trace_line.codes = trace_line.bits = trace_line.count = trace_line.sizes = 0;
+    line_bits(trace_told.calls, 12);
+    line_bits(trace_told.objects, 12);
+    line_number(trace_told.time);
+    line_bits(address, 32);
+    trace_line.places = 1;
+    trace_line.place[0] = address;
+    if (trace_told.threads == 0) {
+        line_bits(LINE_THREADS, 4);
+    } else {
+        line_thread(trace_told.thread);
+    }
+}
+
+static void line_end(void (*line)(const char *text))
+{
+    uint32_t hash = 2166136261u;
+    if (trace_line.codes == 0) {
+        return;
+    }
+    if (trace_line.count != 0) {
+        line_bits(0, LINE_BITS - trace_line.count);
+    }
+    trace_line.text[0] = 'h';
+    trace_line.text[1] = 'w';
+    trace_line.text[2] = '!';
+    trace_line.text[3] = (char)('$' + trace_line.codes);
+    for (uint32_t k = 3; k < trace_line.length; k++) {
+        hash = (hash ^ (uint8_t)trace_line.text[k]) * 16777619u;
+    }
+    line_bits(hash >> 19, LINE_BITS);
+    trace_line.text[trace_line.length] = '\n';
+    trace_line.text[trace_line.length + 1] = '\0';
+    trace_line.codes = 0;
+    trace_told.lines++;
+    line(trace_line.text);
+}
+
+static void line_call(const struct trace_call *call)
+{
+    const uint32_t units = line_units(call->ticks);
+    if (call->from != 0) {
+        line_bits(14, 4);
+    } else if (call->kind != TRACE_OTHER) {
+        line_bits(call->kind == TRACE_MALLOC ? 2 : 6, call->kind == TRACE_MALLOC ? 2 : 3);
+    } else {
+        line_bits(call->size == TRACE_FREED ? 0 : 30, call->size == TRACE_FREED ? 1 : 5);
+    }
+    line_bits(units != 0, 1);
+    if (units != 0) {
+        line_bits(units != 1, 1);
+        if (units != 1) {
+            line_number(units);
+        }
+    }
+    line_place(call->from != 0 ? call->from : call->word);
+    if (call->kind != TRACE_OTHER) {
+        line_size(call->size);
+    }
+    if (call->from != 0) {
+        line_bits(call->word != 0, 1);
+    }
+    if (call->from != 0 && call->word != 0) {
+        line_place(call->word);
+    }
+    trace_told.calls++;
+    if (call->kind != TRACE_OTHER) {
+        trace_told.objects += call->from == 0;
+    } else {
+        trace_told.objects -= call->size == TRACE_FREED;
+    }
+}
+
+/* Puts a call, a change of thread or a mark of what was lost into the line, which ends before where it is full. */
+static void line_code(const struct trace_call *call, void (*line)(const char *text))
+{
+    if (trace_line.codes == LINE_CODES || trace_line.length >= LINE_LONG) {
+        line_end(line);
+    }
+    if (trace_line.codes == 0) {
+        line_begin(call->from != 0 ? call->from : call->word);
+    }
+    trace_line.codes++;
+    if (call->kind == TRACE_OTHER && call->size == TRACE_THREAD) {
+        trace_told.thread = call->word;
+        line_bits(62, 6);
+        line_thread(call->word);
+    } else if (call->kind == TRACE_OTHER && call->size >= TRACE_LOST) {
+        line_bits(63, 6);
+        for (uint32_t k = 0; k < 4; k++) {
+            line_number(call->lost[k]);
+        }
+        trace_told.objects += call->lost[1] - call->lost[3];
+    } else {
+        line_call(call);
+    }
+}
+
+static void line_header(void (*line)(const char *text))
+{
+    const uint32_t words[3] = {app_trace_ring.ticks_per_second, app_trace_ring.lost, APP_TRACE_ARENA};
+    char *text = trace_line.text;
+    text[0] = 'h';
+    text[1] = 'w';
+    text[2] = ':';
+    for (unsigned k = 0; k < 24; k++) {
+        text[3 + k] = "0123456789abcdef"[words[k / 8u] >> (28u - 4u * (k % 8u)) & 15u];
+    }
+    text[27] = '\n';
+    text[28] = '\0';
+    trace_told.lost = words[1];
+    line(text);
+}

@@ -1,0 +1,103 @@
+"""Which blocks live at which addresses of a memory, where no two may overlap."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+LEFT_OUT = -1
+"""Who has an address whose object is too large for a trace."""
+
+_LONGEST = 512
+"""Addresses in a list before it is halved."""
+
+
+class Blocks:
+    """The blocks that live, by address: each has a number and a size, `number << 32 | size`, or is `LEFT_OUT`.
+
+    Addresses are kept in short sorted lists. A call takes O(log n), and some 1.5 us with 25,000 blocks.
+    """
+
+    def __init__(self, overlap: bool) -> None:
+        """`overlap` says that blocks may: their addresses are numbers, hashes, or of several memories."""
+        self._known: dict[int, int] = {}
+        self._lists: list[list[int]] = [[]]  # only the first may be empty, when it is the only one
+        self._begins = [-1]  # no address in a list is below its begin, none from the next one's on
+        self._overlap = overlap
+
+    def __contains__(self, address: int) -> bool:
+        return address in self._known
+
+    def take(self, address: int) -> int | None:
+        """Remove the block that begins there and return it; None where there is none."""
+        known = self._known.pop(address, None)
+        if known is None or self._overlap:
+            return known
+        at = bisect_right(self._begins, address) - 1
+        addresses = self._lists[at]
+        del addresses[bisect_left(addresses, address)]
+        if not addresses and len(self._lists) > 1:
+            del self._lists[at], self._begins[at]
+            self._begins[0] = -1
+        return known
+
+    def place(self, address: int, size: int) -> list[tuple[int, int]]:
+        """A block of `size` bytes, 0 where they do not matter, is to begin there; `put` says at once which.
+
+        Removes the blocks that overlap it and returns them with their addresses. One of no bytes lies where it begins.
+        """
+        if self._overlap:
+            return [(address, self._known.pop(address))] if address in self._known else []
+        at = bisect_right(self._begins, address) - 1
+        addresses = self._lists[at]
+        place = bisect_left(addresses, address)
+        found: list[tuple[int, int]] = []
+        if not 0 < place < len(addresses) or not (
+            addresses[place] >= address + (size or 1)
+            and addresses[place - 1] + (self._known[addresses[place - 1]] & 0xFFFFFFFF) <= address
+        ):
+            inside = self._within(address, address + (size or 1))
+            found = [(one, self.take(one) or 0) for one in inside if size or one == address]
+            at = bisect_right(self._begins, address) - 1
+            addresses = self._lists[at]
+            place = bisect_left(addresses, address)
+        addresses.insert(place, address)
+        if len(addresses) > _LONGEST:
+            half = len(addresses) // 2
+            self._lists.insert(at + 1, addresses[half:])
+            self._begins.insert(at + 1, addresses[half])
+            del addresses[half:]
+        return found
+
+    def put(self, address: int, known: int) -> None:
+        """The block that `place` has made room for."""
+        self._known[address] = known
+
+    def take_all(self) -> list[int]:
+        """Remove all blocks and return them."""
+        known = list(self._known.values())
+        self._known, self._lists, self._begins = {}, [[]], [-1]
+        return known
+
+    def _within(self, begin: int, end: int) -> list[int]:
+        at = bisect_right(self._begins, begin) - 1
+        addresses = self._lists[at]
+        place = bisect_left(addresses, begin)
+        first = at if place else at - 1
+        before = self._lists[first][place - 1] if first >= 0 else begin
+        found = [before] if before < begin < before + size_of(self._known[before]) else []
+        while True:
+            if place == len(addresses):
+                at, place = at + 1, 0
+                if at == len(self._lists):
+                    return found
+                addresses = self._lists[at]
+            elif addresses[place] < end:
+                found.append(addresses[place])
+                place += 1
+            else:
+                return found
+
+
+def size_of(known: int) -> int:
+    """The size of a block, 0 where it is left out."""
+    return 0 if known == LEFT_OUT else known & 0xFFFFFFFF

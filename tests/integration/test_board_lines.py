@@ -1,0 +1,151 @@
+"""What a board's ring hands out, compiled for this machine: every call, and where calls are missing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from needed import tool
+from numpy.typing import NDArray
+from platform_builds import BOARDS, run
+
+import heapwright as hw
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+
+ROOT = Path(__file__).parents[2]
+RING = ROOT / "src/heapwright/platforms/trace"
+MOSQUITTO = ROOT / "examples/mosquitto_broker.parquet"
+DRAIN, DRAIN_SOME, THREAD = 4, 5, 6
+CALLS_A_SECOND = 2800
+"""What 115,200 baud have to carry: 4 characters a call, and a little more."""
+MOST_CALLS = 12_000
+BURSTS = 12
+TRACES = ["rec_coapserver", "rec_lighttpd", "rec_openssl_srv", "kmem_loopback_net", "wee_ffmpeg", "mosquitto"]
+
+
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, with a ring of 256 records."""
+    program = tmp_path_factory.mktemp("ring") / "replay"
+    flags = ["-m32", "-std=c11", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-DAPP_TRACE_RECORDS=256"]
+    run(["gcc", *flags, f"-I{RING}", BOARDS / "traced/replay.c", "-o", program], program.parent)
+    return program
+
+
+def printed(replay: Path, calls: NDArray[np.uint32]) -> str:
+    """What the program prints for calls of four words each."""
+    return subprocess.run([replay], input=calls.tobytes(), capture_output=True, check=True).stdout.decode()
+
+
+def script(trace: Trace) -> NDArray[np.uint32]:
+    """The first calls of a trace, as frequent as CALLS_A_SECOND."""
+    count = min(len(trace), MOST_CALLS)
+    ticks = np.arange(count) * 1000 // CALLS_A_SECOND
+    return np.stack([trace.op[:count], trace.objects()[0][:count], trace.size[:count], ticks], 1).astype(np.uint32)
+
+
+def with_drains(calls: NDArray[np.uint32], before: NDArray[np.intp]) -> NDArray[np.uint32]:
+    """The calls, with a drain before each of those."""
+    return np.insert(calls, before, np.array([DRAIN, 0, 0, 0], np.uint32), axis=0)
+
+
+def trace_of(name: str, shared_data: Path) -> Trace:
+    return hw.read_trace(MOSQUITTO if name == "mosquitto" else shared_data / f"heap/{name}.parquet")
+
+
+def peak(calls: NDArray[np.uint32]) -> int:
+    """The most bytes that are live at once."""
+    live: dict[int, int] = {}
+    total = most = 0
+    for op, number, size, _ in calls.tolist():
+        total += (0 if op == FREE else size) - live.pop(number, 0)
+        most = max(most, total)
+        if op != FREE:
+            live[number] = size
+    return most
+
+
+def imported(folder: Path, text: str) -> Trace:
+    (folder / "console.log").write_text(text)
+    return hw.import_log(folder / "console.log")
+
+
+def calls_of(trace: Trace) -> list[tuple[int, int, int]]:
+    columns = zip(trace.op, trace.objects()[0], trace.size, strict=True)
+    return [(int(op), int(number), 0 if op == FREE else int(size)) for op, number, size in columns]
+
+
+KNOWN = [
+    (THREAD, 0x20001000, 0, 0),
+    (MALLOC, 0, 24, 5),
+    (CALLOC, 1, 15 + (2 << 20), 7176),
+    (THREAD, 0x20002000, 0, 7176),
+    (REALLOC, 0, 48, 7178),
+    (DRAIN_SOME, 3, 0, 7178),
+    (FREE, 0, 0, 20_000),
+]
+
+
+def test_lines_tell_what_was_called(replay: Path, tmp_path: Path) -> None:
+    text = printed(replay, np.array(KNOWN, np.uint32))
+    lines = text.splitlines()
+    assert lines[0] == "hw:000003e80000000040000000" and len(lines) == 3  # drained in the midst, and in the end
+    trace = imported(tmp_path, text)
+    assert calls_of(trace) == [(MALLOC, 0, 24), (CALLOC, 1, 15 + (2 << 20)), (REALLOC, 0, 48), (FREE, 0, 0)]
+    assert trace.ts_us is not None and trace.ts_us.tolist() == [0, 7_171_000, 7_173_000, 19_995_000]
+    assert trace.tid is not None and trace.tid.tolist() == [0, 0, 1, 1]
+    assert trace.repairs == () and "caveats" not in trace.metadata
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_a_call_takes_four_characters_at_most(name: str, replay: Path, shared_data: Path) -> None:
+    calls = script(trace_of(name, shared_data))
+    text = printed(replay, with_drains(calls, np.arange(100, len(calls), 100)))
+    assert "hw:000003e800000001" not in text  # nothing was lost
+    assert len(text) <= 4 * len(calls)
+
+
+def test_no_call_of_a_real_trace_is_told_otherwise(replay: Path, tmp_path: Path) -> None:
+    calls = script(hw.read_trace(MOSQUITTO))[:6000]
+    lines = printed(replay, with_drains(calls, np.arange(100, len(calls), 100))).splitlines(keepends=True)
+    told = imported(tmp_path, "".join(lines))
+    assert calls_of(told) == [(op, number, 0 if op == FREE else size) for op, number, size, _ in calls.tolist()]
+
+    without = imported(tmp_path, "".join(lines[:40] + lines[41:60] + [lines[60][:50] + lines[60][51:]] + lines[61:]))
+    lost = re.fullmatch(r"(\d+) calls were lost on the way from the board", without.metadata["caveats"])
+    assert lost and len(told) - 100 <= len(without) + int(lost[1]) <= len(told) + 100  # frees of what is missing
+    assert "lines or records that make no sense, left out: 1" in without.repairs
+
+
+@pytest.mark.parametrize("name", ["rec_coapserver", "kmem_loopback_net", "mosquitto"])
+def test_where_a_seventh_of_all_calls_is_lost_in_bursts_the_peak_is_within_a_tenth(
+    name: str, replay: Path, shared_data: Path, tmp_path: Path
+) -> None:
+    calls = script(trace_of(name, shared_data))
+    true_peak = peak(calls)
+    for seed in range(3):
+        draw = np.random.default_rng(seed)
+        drains = np.arange(20, len(calls), 20)
+        lengths = draw.exponential(size=BURSTS)
+        for begin, length in zip(draw.integers(0, len(calls), BURSTS), lengths / lengths.sum(), strict=True):
+            drains = drains[(drains < begin) | (drains > begin + 230 + 0.15 * len(calls) * length)]
+        trace = imported(tmp_path, printed(replay, with_drains(calls, drains)))
+        lost = re.match(r"(\d+) calls were lost on the board", trace.metadata["caveats"])
+        assert lost and 0.12 < int(lost[1]) / len(calls) < 0.18
+        assert any(f"calls missing in the log: {lost[1]} in " in repair for repair in trace.repairs)
+        assert trace.peak_live_bytes == pytest.approx(true_peak, rel=0.1)
+
+
+@pytest.mark.parametrize(("cpu", "newest"), [("cortex-m0", 0), ("cortex-m4", 1)])
+def test_the_ring_needs_no_function_and_warns_of_nothing(cpu: str, newest: int, tmp_path: Path) -> None:
+    (tmp_path / "ring.c").write_text(
+        "#define APP_TRACE_ENTER() ((void)0)\n#define APP_TRACE_LEAVE() ((void)0)\n#include <app_trace_ring.h>\n"
+    )
+    flags = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-std=c11", "-ffreestanding", "-O2", "-c"]
+    flags += [f"-mcpu={cpu}", "-mthumb", f"-DAPP_TRACE_NEWEST={newest}", f"-I{RING}"]
+    run([tool("arm-none-eabi-gcc"), *flags, "ring.c", "-o", "ring.o"], tmp_path)
+    assert run(["arm-none-eabi-nm", "-u", "ring.o"], tmp_path) == ""
