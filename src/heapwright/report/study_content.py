@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from heapwright.decide import pareto
 from heapwright.decide.budgets import budgets
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.decision import Deciding
-from heapwright.decide.results import Candidate, Standing
+from heapwright.decide.results import Standing
 from heapwright.decide.robustness import AMONG, Worst
 from heapwright.decide.side_by_side import side_by_side
 from heapwright.decide.study import Study
