@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from heapwright.generate import generated_files
     from heapwright.heaps.foreign.adapter import WordSize as WordSize
     from heapwright.heaps.foreign.heap import ForeignHeap
-    from heapwright.heaps.heaps import picked_up
+    from heapwright.heaps.names import picked_up
     from heapwright.measure.boards.measure import Session
     from heapwright.measure.host import timing
     from heapwright.measure.host.machine import machine
@@ -284,7 +284,7 @@ _NAMES = {
     "explore.space": ("Space", "WideSpace"),
     "generate": ("generated_files",),
     "heaps.foreign.heap": ("ForeignHeap",),
-    "heaps.heaps": ("picked_up",),
+    "heaps.names": ("picked_up",),
     "measure.boards.measure": ("Session",),
     "measure.host.machine": ("machine",),
     "recipes.recipe": ("CHECKS", "Recipe"),

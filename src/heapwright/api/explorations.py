@@ -15,9 +15,7 @@ from heapwright.decide.study import Study as _Study
 from heapwright.explore.options import COPIES
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
-from heapwright.heaps.heaps import (
-    parse,
-)
+from heapwright.heaps.names import parse
 from heapwright.replay.metrics import DEFAULT_OBJECTIVES
 
 if TYPE_CHECKING:

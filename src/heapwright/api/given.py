@@ -89,14 +89,18 @@ def heap_of(heap: AnyHeap, word_size: WordSize | None) -> Heap:
 
 def recipe_of(heap: AnyHeap) -> Recipe:
     """The recipe of a heap. Raises HeapwrightError for a foreign one."""
-    from heapwright.heaps.heaps import RecipeHeap, resolve_recipe
+    from heapwright.heaps.names import resolve_recipe
     from heapwright.recipes.recipe import Recipe
 
     if isinstance(heap, str | os.PathLike):
         return resolve_recipe(os.fspath(heap))
     if isinstance(heap, Recipe):
         return heap
-    if isinstance(heap, Member | RecipeHeap):
+    if isinstance(heap, Member):
+        return heap.recipe
+    from heapwright.heaps.heaps import RecipeHeap
+
+    if isinstance(heap, RecipeHeap):
         return heap.recipe
     raise HeapwrightError(f"{label_of(heap)}: no recipe but a foreign heap; replay and fit take those, this does not")
 

@@ -75,7 +75,7 @@ def find_heap(name: str, word_size: WordSize | None = None) -> RecipeHeap | Fore
 
 def is_heap(name: str) -> bool:
     """Whether a name is that of a heap, which may be looked for where another thing was expected."""
-    from heapwright.heaps.heaps import is_heap as names_a_heap
+    from heapwright.heaps.names import is_heap as names_a_heap
 
     return names_a_heap(name)
 
@@ -355,13 +355,13 @@ def admit(
     counts cannot be told apart among it, and for a picture of other traces.
     """
     from heapwright.replay.admit import admit as find_least
-    from heapwright.report.admission_picture import write_picture
-    from heapwright.report.drawing import check_suffix
     from heapwright.traffic.workloads.loads import SWEPT
 
     read = [trace_of(one, repair) for one in listed(traces)]
     options = {trace.metadata.get(SWEPT, "") for trace in read}
     if output is not None:
+        from heapwright.report.drawing import check_suffix
+
         check_suffix(Path(output))
         if len(options) != 1 or "" in options:
             raise ParameterError("a picture is drawn of the traces of one sweep", parameter="output")
@@ -371,6 +371,8 @@ def admit(
         for heap in listed(heaps):
             found.append(replace(find_least(trace, recipe_of(heap), share), heap=label_of(heap), swept=at))
     if output is not None:
+        from heapwright.report.admission_picture import write_picture
+
         write_picture(found, options.pop(), Path(output))
     return found
 
@@ -400,11 +402,11 @@ def endure(
     from heapwright.assure.endurance import effort_of
     from heapwright.assure.endurance import endure as try_one
     from heapwright.heaps.heaps import RecipeHeap
-    from heapwright.report.drawing import check_suffix
-    from heapwright.report.endurance_picture import write_picture
 
     effort = effort_of(calls)
     if output is not None:
+        from heapwright.report.drawing import check_suffix
+
         check_suffix(Path(output))
     asked = asked_for(heaps)
     recipes: dict[str, Recipe] = {}
@@ -418,6 +420,8 @@ def endure(
         tried = {key: try_one(trace, key, recipe, effort, seed) for key, recipe in recipes.items()}
         found += [replace(tried[key], heap=label) for label, key in asked.each]
     if output is not None:
+        from heapwright.report.endurance_picture import write_picture
+
         write_picture(found, Path(output))
     return found
 

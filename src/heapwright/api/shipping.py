@@ -154,20 +154,23 @@ def generate(
 def _to_ship(heap: AnyHeap) -> Iterator[ToShip]:
     """The heap, its name resolved once, with the study that it comes from open."""
     from heapwright.decide.shipping import Shipped, ToShip
-    from heapwright.decide.study import Study as _Study
-    from heapwright.heaps.heaps import parse
+    from heapwright.heaps.names import parse
 
     name = parse(os.fspath(heap)) if isinstance(heap, str | os.PathLike) else None
     if name is not None and name.kind == "study":
-        with _Study.open(name.first) as study:
-            yield ToShip.of(study, name.second)
+        path, id = Path(name.first), name.second
     elif not isinstance(heap, Member):
         yield ToShip(recipe_of(heap))
+        return
     elif heap.study is not None and heap.study.is_file():
-        with _Study.open(heap.study) as study:
-            yield ToShip.of(study, heap.id)
+        path, id = heap.study, heap.id
     else:
         yield ToShip(heap.recipe, known=Shipped(heap.tuned_for, heap.metrics))
+        return
+    from heapwright.decide.study import Study as _Study
+
+    with _Study.open(path) as study:
+        yield ToShip.of(study, id)
 
 
 def _evidence(
@@ -291,12 +294,12 @@ def attack(
     from heapwright.assure.attack.faults import RUNS
     from heapwright.heaps.foreign.attack import attack as commit_on_foreign
     from heapwright.heaps.heaps import RecipeHeap, resolve
-    from heapwright.report.attack_picture import write_picture
-    from heapwright.report.drawing import check_suffix
 
     if exploits:
         return _exploit(heap, checks, runs, seed, word_size, (trace, *beside, output, cpu, compiler))
     if output is not None:
+        from heapwright.report.drawing import check_suffix
+
         check_suffix(Path(output))
     read = None if trace is None else trace_of(trace, repair)
     others = [resolve(name, word_size) for name in beside]
@@ -310,6 +313,8 @@ def attack(
         else:
             found.append(commit_on_foreign(one, read, runs=runs or RUNS, seed=seed))
     if output is not None:
+        from heapwright.report.attack_picture import write_picture
+
         write_picture(found, Path(output))
     return found
 
