@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from heapwright.decide.study import Study
@@ -63,20 +63,25 @@ class StoredSpace:
         self.align = study.align
         self.digest: str = study.meta["space"]
         self._size: int = study.meta["recipes"]
-        self._recipes: list[Recipe] = []
+        self._recipes: dict[str, Recipe] = {}
         self.zoo: dict[str, Recipe] = {}
         self.beside: list[Recipe] = []
         for recipe, zoo_name, ranked in study.recipes():
             if not ranked:
                 self.beside.append(recipe)
                 continue
-            self._recipes.append(recipe.canonical())
+            id, canonical = recipe.identified()
+            self._recipes[id] = canonical
             if zoo_name:
-                self.zoo[recipe.hash] = recipe
+                self.zoo[id] = recipe
 
     def recipes(self) -> Iterator[Recipe]:
         """Yield every recipe once."""
-        return iter(self._recipes)
+        return iter(self._recipes.values())
+
+    def by_id(self) -> Iterable[tuple[str, Recipe]]:
+        """Each of them with its hash."""
+        return self._recipes.items()
 
     def __len__(self) -> int:
         return self._size

@@ -190,8 +190,7 @@ def _check_names(traces: Sequence[Trace]) -> None:
 def _candidates(space: AnySpace) -> dict[str, Candidate]:
     """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
     found = {}
-    for recipe in space.recipes():
-        id = recipe.hash  # each time it is asked for it is made anew
+    for id, recipe in space.by_id():
         named = space.zoo.get(id)
         found[id] = Candidate(id, named or recipe, named.name if named else None)
     for recipe in space.beside:

@@ -49,6 +49,9 @@ class AnySpace(Protocol):
     def recipes(self) -> Iterator[Recipe]:
         """Yield every recipe once: canonical, distinct by hash, always in the same order."""
 
+    def by_id(self) -> Iterable[tuple[str, Recipe]]:
+        """Each of `recipes` with its hash, which takes long to find anew."""
+
     def __len__(self) -> int: ...
 
 
@@ -84,6 +87,10 @@ class WideSpace:
     def recipes(self) -> Iterator[Recipe]:
         """Yield the zoo's: what is tried of the rest, a search tells."""
         return (recipe.canonical() for recipe in self.zoo.values())
+
+    def by_id(self) -> Iterable[tuple[str, Recipe]]:
+        """See `AnySpace.by_id`."""
+        return zip(self.zoo, self.recipes(), strict=True)
 
     def __len__(self) -> int:
         return self.axes.count + len(self.zoo)
@@ -194,8 +201,7 @@ class Space:
                         f"{recipe.name or recipe.hash}: has align {recipe.align}, and the space {align}; a study is of "
                         "one alignment, and Recipe.at_alignment moves a recipe"
                     )
-                canonical = recipe.canonical()
-                self._recipes.setdefault(canonical.hash, canonical)
+                self._recipes.setdefault(*recipe.identified())
 
     def _add_zoo(self, move: bool) -> None:
         """Take the zoo in; of recipes that are equal once moved, one that was not has the name.
@@ -256,6 +262,10 @@ class Space:
     def recipes(self) -> Iterator[Recipe]:
         """Yield every recipe once: canonical, distinct by hash, always in the same order."""
         return iter(self._recipes.values())
+
+    def by_id(self) -> Iterable[tuple[str, Recipe]]:
+        """See `AnySpace.by_id`."""
+        return self._recipes.items()
 
     def __repr__(self) -> str:
         return f"<Space: {len(self):,} recipes>"

@@ -91,14 +91,17 @@ def taught() -> Taught:
 
 def tailored(told: Sequence[Told], traces: Sequence[Trace], align: int = DEFAULT_ALIGN) -> list[Recipe]:
     """Recipes of the list as traces make them, in its order: canonical, each once, without those they cannot have."""
+    return list(_by_id(told, traces, align).values())
+
+
+def _by_id(told: Sequence[Told], traces: Sequence[Trace], align: int) -> dict[str, Recipe]:
     levels = Levels(Demand.of(traces), align)
-    made = (recipe.canonical() for one in told if (recipe := tailored_to(one, levels)) is not None)
-    return list({recipe.hash: recipe for recipe in made}.values())
+    return dict(recipe.identified() for one in told if (recipe := tailored_to(one, levels)) is not None)
 
 
 def first_of(traces: Sequence[Trace], align: int) -> list[str]:
     """Ids of what is worth being tried first, the best first."""
-    return [recipe.hash for recipe in tailored(taught().recipes, traces, align)]
+    return list(_by_id(taught().recipes, traces, align))
 
 
 def taught_space(traces: Sequence[Trace], align: int = DEFAULT_ALIGN, told: Sequence[Told] | None = None) -> Space:

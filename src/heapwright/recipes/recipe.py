@@ -10,7 +10,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -185,7 +185,8 @@ class Recipe(Table):
     @classmethod
     def unchecked(cls, pools: tuple[Pool, ...], align: int = 8, link_bytes: int = 4, checks: Checks = "none") -> Recipe:
         """Build from parts known to be valid together, several times faster; nothing is checked."""
-        return cls.model_construct(pools=pools, align=align, link_bytes=link_bytes, checks=checks)
+        parts = {"pools": pools, "align": align, "link_bytes": link_bytes, "checks": checks}
+        return _blank().model_copy(update=parts)
 
     @property
     def counts(self) -> bool:
@@ -246,7 +247,14 @@ class Recipe(Table):
         Defaults that depend on other keys are filled in (`min_block`, `unit`, `linear_up_to`, `bins_per_octave`),
         keys without effect are reset, sizes are those of the blocks handed out, in ascending order. Idempotent.
         """
+        return self._with_canonical(self._canonical_pools())
+
+    def identified(self) -> tuple[str, Recipe]:
+        """Return the hash and the canonical form, in half the time that it takes to find each."""
         pools = self._canonical_pools()
+        return self._hash_of(pools), self._with_canonical(pools)
+
+    def _with_canonical(self, pools: tuple[Pool, ...]) -> Recipe:
         changes: dict[str, Any] = {} if pools == self.pools else {"pools": pools}
         if self.counts != self.counters:
             changes["counters"] = self.counts
@@ -263,7 +271,9 @@ class Recipe(Table):
     @property
     def hash(self) -> str:
         """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
-        pools = self._canonical_pools()
+        return self._hash_of(self._canonical_pools())
+
+    def _hash_of(self, pools: tuple[Pool, ...]) -> str:
         heap = {key: getattr(self, key) for key in _UNTOLD}
         heap |= {"memory": self.memory} if self.memory else {}
         heap |= {"reserve": self.reserve, "counters": True} if self.reserve else {}
@@ -328,6 +338,12 @@ class Recipe(Table):
             sizes = dict(self.memory)
             return ", ".join(f"{name} {sizes[name]} B: {part._pools_summary()}" for name, part in self.parts().items())
         return " + ".join(pool.without_resolved(self.geometry).summary() for pool in self.pools)
+
+
+@cache
+def _blank() -> Recipe:
+    """What is copied for a recipe of known parts: that takes a third of the time of a new one."""
+    return Recipe.model_construct(pools=(), align=8, link_bytes=4, checks="none")
 
 
 _UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "counters": False, "control_bytes": 0, "threads": "none"}

@@ -113,6 +113,10 @@ class BasePool(Table):
         """Payload bytes of the block that it gives for a request of `size` bytes, if lists above it keep it."""
         return round_up(max(size, geometry.link_bytes), geometry.align)
 
+    def capacities(self, sizes: Sequence[int], geometry: Geometry) -> list[int]:
+        """`capacity` of each size."""
+        return [self.capacity(size, geometry) for size in sizes]
+
     # ---- rules
 
     @classmethod
@@ -436,9 +440,17 @@ def capacity_below(size: int, below: Sequence[BasePool], geometry: Geometry) -> 
     A list holds blocks, so two requests that get the same block share it. Left as it is where no pool below would serve
     a request of the whole payload.
     """
+    return capacities_below((size,), below, geometry)[0]
+
+
+def capacities_below(sizes: Sequence[int], below: Sequence[BasePool], geometry: Geometry) -> list[int]:
+    """`capacity_below` of each size."""
     owners = [pool for pool in below if pool.owns_blocks]
-    capacity = owners[0].capacity(size, geometry)
-    return capacity if any(can_serve(pool, capacity, geometry) for pool in owners) else size
+    capacities = owners[0].capacities(sizes, geometry) if sizes else []
+    return [
+        capacity if any(can_serve(pool, capacity, geometry) for pool in owners) else size
+        for size, capacity in zip(sizes, capacities, strict=True)
+    ]
 
 
 def can_serve(pool: BasePool, size: int, geometry: Geometry) -> bool:

@@ -11,7 +11,15 @@ from pydantic import BeforeValidator, Field
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, power_above, round_up
 from heapwright.recipes.kinds import layout as lay
-from heapwright.recipes.kinds.base import BasePool, Size, can_serve, capacity_below, sizes_summary, sizes_title
+from heapwright.recipes.kinds.base import (
+    BasePool,
+    Size,
+    can_serve,
+    capacities_below,
+    capacity_below,
+    sizes_summary,
+    sizes_title,
+)
 from heapwright.recipes.kinds.bounds import UnboundedError, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
 
@@ -152,7 +160,8 @@ class Quick(BasePool):
     def moved(self, below: Sequence[BasePool], old: Geometry, geometry: Geometry) -> Quick:
         if self.sizes is None:
             return self.model_copy()
-        blocks = sorted({capacity_below(size, below, geometry) for size in self.sizes if self.takes(size)})
+        taken = [size for size in self.sizes if self.takes(size)]
+        blocks = sorted({*capacities_below(taken, below, geometry)})
         limit = self.limit_bytes and max(self.limit_bytes, blocks[-1])
         return self.model_copy(update={"sizes": tuple(blocks), "min_size": 0, "max_size": None, "limit_bytes": limit})
 
@@ -326,7 +335,8 @@ def _account(values: Mapping[str, Any]) -> int:
 def _canonical(pool: Quick, below: tuple[BasePool, ...], geometry: Geometry) -> Quick:
     changes = pool.request_range()
     if pool.sizes is not None:
-        cached = {capacity_below(size, below, geometry) for size in pool.sizes if pool.takes(size)}
+        taken = [size for size in pool.sizes if pool.takes(size)]
+        cached = {*capacities_below(taken, below, geometry)}
         changes |= {"sizes": tuple(sorted(cached)), "min_size": 0, "max_size": None}
     elif pool.up_to is not None:
         changes["up_to"] = min(capacity_below(pool.up_to, below, geometry), MAX_UP_TO)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -221,8 +222,11 @@ class GeneralKeys(BasePool):
         return smallest - self.header - self.trailer_bytes(geometry) if self.bin_by == "payload" else smallest
 
     def capacity(self, size: int, geometry: Geometry) -> int:
-        overhead = self.overhead(geometry)
-        return max(self.whole_block(size + overhead, geometry), self.smallest_cached_block(geometry)) - overhead
+        return self.capacities((size,), geometry)[0]
+
+    def capacities(self, sizes: Sequence[int], geometry: Geometry) -> list[int]:
+        overhead, smallest = self.overhead(geometry), self.smallest_cached_block(geometry)
+        return [max(self.whole_block(size + overhead, geometry), smallest) - overhead for size in sizes]
 
     def capacity_for(self, size: int, geometry: Geometry) -> int:
         """Payload bytes of the block that it cuts for a request of `size` bytes."""
