@@ -3,6 +3,7 @@
 #define HW_LANES_H
 
 #include <stdint.h>
+#include <string.h>
 
 enum { CHUNK = 64 };
 

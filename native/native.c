@@ -1,7 +1,8 @@
-/* native.c: the entry points of the replay engine. */
+/* native.c: the entry points of the replay engine. Whatever calls the core is in here: it takes long to compile. */
 #define _GNU_SOURCE
 #include "native.h"
 
+#include "endurance.h"
 #include "ordinary.h"
 #include "pictures.h"
 #include "route.h"

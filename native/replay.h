@@ -1,8 +1,8 @@
 /* replay.h: one replay of a trace on the core. It keeps the accounts that the heap itself does not: what is live, what
  * each call cost.
  *
- * native.c and endurance.c include this with the policy read at run time. The build makes a second copy of it and of
- * the core, in which the switches that nearly all recipes have in common are constants (build_copies.py).
+ * native.c includes this with the policy read at run time. The build makes more copies of it and of the core, in which
+ * the switches that nearly all recipes have in common are constants (build_copies.py).
  */
 #ifndef HW_REPLAY_H
 #define HW_REPLAY_H

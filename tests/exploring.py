@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.explore import search
-from heapwright.explore.options import DEFAULT_OBJECTIVES, Options
+from heapwright.explore.options import Options
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import AnySpace
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES
 from heapwright.traces.trace import Trace
 
 

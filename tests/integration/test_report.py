@@ -30,8 +30,8 @@ from PIL import Image, ImageChops, ImageColor
 
 from heapwright.decide import pareto
 from heapwright.decide.budgets import budgets
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.decision import decide
-from heapwright.decide.results import Candidate
 from heapwright.decide.side_by_side import side_by_side
 from heapwright.decide.study import Study, reserve_for
 from heapwright.explore.space import Space

@@ -18,7 +18,7 @@ from chromium import Chromium, chromium
 from known import known
 from PIL import Image, ImageColor
 
-from heapwright.heaps.heaps import resolve_recipe
+from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.film import frames, holes, regions
 from heapwright.replay.replay import replay

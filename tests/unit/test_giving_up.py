@@ -21,7 +21,6 @@ from heapwright.decide.results import Results
 from heapwright.decide.study import Study
 from heapwright.explore import options, runner, schedule, search, trial
 from heapwright.explore.giving_up import Bar, on_device
-from heapwright.explore.options import DEFAULT_OBJECTIVES
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import by_promise
 from heapwright.explore.search import Exploration
@@ -31,7 +30,7 @@ from heapwright.explore.workers import Interrupt, Threads
 from heapwright.measure.metrics import replay_for
 from heapwright.replay import engine
 from heapwright.replay.energy import default_energy_table
-from heapwright.replay.metrics import METRICS
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES, METRICS
 from heapwright.studies.records import Identity
 from heapwright.traces.trace import Trace
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
-from heapwright.heaps.heaps import Name, find, is_heap, parse, resolve, resolve_recipe
+from heapwright.heaps.heaps import find, resolve
+from heapwright.heaps.names import Name, is_heap, parse, resolve_recipe
 
 FILES = {
     "recipe.toml": '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [4]\n',

@@ -256,6 +256,21 @@ def test_every_module_imports_by_its_name_as_a_module() -> None:
     assert wrong == []
 
 
+def test_names_of_the_api_are_loaded_from_where_type_checkers_find_them() -> None:
+    tree = ast.parse(Path(api.__file__).read_text(encoding="utf-8"))
+    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    found = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(checked)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    loaded = {name: f"heapwright.{module}.{name}" for module, names in api._NAMES.items() for name in names}
+    loaded |= {name: f"heapwright.{module}" for name, module in api._MODULES.items()}
+    assert loaded == {name: found[name] for name in api.__all__}
+    assert dir(api) == sorted(api.__all__)
+
+
 @pytest.mark.parametrize("name", sorted(FLOOR.keys() & {*heapwright.__all__}))
 def test_a_room_that_bears_the_name_of_a_function_is_called_as_the_function(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from heapwright.files.errors import HeapwrightError
-from heapwright.heaps.heaps import resolve_recipe
+from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import KINDS, MAX_REQUEST, General, Pool, Quick

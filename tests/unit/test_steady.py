@@ -16,9 +16,9 @@ from traces_random import churning, plain_trace
 
 from heapwright.cli import heapwright as command_line
 from heapwright.decide.budgets import budgets
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.picks import PICKS, NoPickError, Pick
 from heapwright.decide.prior import doubt
-from heapwright.decide.results import Candidate
 from heapwright.decide.study import Study
 from heapwright.explore.space import Space
 from heapwright.recipes.pools import General

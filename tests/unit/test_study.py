@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made_studies import IDS, OBJECTIVES, RECIPES, TRACES, identity, metrics, recipe, result, trace, write_five
 
-from heapwright.decide.results import Candidate
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.shipping import shipped
 from heapwright.decide.study import Study
 from heapwright.files.errors import HeapwrightError

@@ -12,7 +12,7 @@ import pytest
 
 from heapwright.cli import main
 from heapwright.files.errors import HeapwrightError
-from heapwright.heaps.heaps import resolve_recipe
+from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.geometry import Geometry
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import Compact, Fixed, General, Quick

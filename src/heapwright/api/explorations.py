@@ -11,32 +11,30 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from heapwright.api.given import AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
-from heapwright.decide.by_load import AtLoad
-from heapwright.decide.by_load import picks_by_load as _picks_by_load
-from heapwright.decide.changes import Changes, compare
-from heapwright.decide.decision import Decision
-from heapwright.decide.picks import Pick
-from heapwright.decide.results import Candidate
 from heapwright.decide.study import Study as _Study
-from heapwright.explore.options import COPIES, DEFAULT_OBJECTIVES, Options, Strategy
-from heapwright.explore.runner import Progress
-from heapwright.explore.search import Exploration
-from heapwright.explore.search import explore as _explore
-from heapwright.explore.taught import KeptOut, Told
+from heapwright.explore.options import COPIES
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
-from heapwright.heaps.heaps import (
-    parse,
-)
-from heapwright.replay.energy import EnergyTable
-from heapwright.traces.trace import Trace
+from heapwright.heaps.names import parse
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES
 
 if TYPE_CHECKING:
     import altair
     import pyarrow
 
+    from heapwright.decide.by_load import AtLoad
+    from heapwright.decide.candidate import Candidate
+    from heapwright.decide.changes import Changes
+    from heapwright.decide.decision import Decision
+    from heapwright.decide.picks import Pick
+    from heapwright.explore.options import Options, Strategy
+    from heapwright.explore.runner import Progress
+    from heapwright.explore.search import Exploration
     from heapwright.explore.space import Space, WideSpace
+    from heapwright.explore.taught import KeptOut, Told
+    from heapwright.replay.energy import EnergyTable
     from heapwright.studies.verify import Again
+    from heapwright.traces.trace import Trace
 
 
 class Study(_Study):
@@ -164,6 +162,8 @@ def compare_studies(old: _Study | PathLike, new: _Study | PathLike, *, moved: Se
 
     Raises HeapwrightError for what is no study, and where a front is empty.
     """
+    from heapwright.decide.changes import compare
+
     before, after = (one.path if isinstance(one, _Study) else Path(one) for one in (old, new))
     with _Study.open(before) as had, _Study.open(after) as has:
         return compare(had, has, moved=[Path(path) for path in moved])
@@ -230,6 +230,8 @@ def explore(
 
     Raises HeapwrightError as `heapwright.explore.search.explore` does.
     """
+    from heapwright.explore.options import Options
+
     options = Options(
         objectives=objectives,
         copies=copies,
@@ -341,10 +343,11 @@ def explore_with(
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
     """Explore as `explore` does, with its options in one object, and tell what was done instead of the study."""
+    from heapwright.explore.search import explore as run
     from heapwright.explore.wide_search import fronts
 
     earlier = fronts([Path(path) for path in warm])
-    return _explore(traces, space, Path(output), options, held_out=held_out, earlier=earlier, progress=progress)
+    return run(traces, space, Path(output), options, held_out=held_out, earlier=earlier, progress=progress)
 
 
 @one_line
@@ -354,7 +357,9 @@ def picks_by_load(study: Study, traces: AnyTrace | Sequence[AnyTrace], *, repair
     `traces` are those that the study was explored on; those without a load are passed over, and there have to be two
     loads. See `heapwright.decide.by_load.picks_by_load`.
     """
-    return _picks_by_load(study, [trace_of(trace, repair) for trace in listed(traces)])
+    from heapwright.decide.by_load import picks_by_load as find
+
+    return find(study, [trace_of(trace, repair) for trace in listed(traces)])
 
 
 def study_in(source: PathLike) -> Study | None:

@@ -10,22 +10,16 @@ from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
-from heapwright.decide.results import Candidate
-from heapwright.explore.options import DEFAULT_OBJECTIVES
+from heapwright.decide.candidate import Candidate
 from heapwright.files.errors import HeapwrightError
-from heapwright.heaps.heaps import (
-    Heap,
-    RecipeHeap,
-    find,
-    resolve_recipe,
-)
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.energy import EnergyTable
-from heapwright.replay.metrics import Value
-from heapwright.traces.trace import Trace
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
 
 if TYPE_CHECKING:
     from heapwright.heaps.foreign.adapter import WordSize
+    from heapwright.heaps.heaps import Heap
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.energy import EnergyTable
+    from heapwright.traces.trace import Trace
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 AnyTrace: TypeAlias = "Trace | PathLike"
@@ -51,6 +45,8 @@ def one_line(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def trace_of(trace: AnyTrace, repair: bool = False) -> Trace:
     """The trace, read where it is a path."""
+    from heapwright.traces.trace import Trace
+
     return trace if isinstance(trace, Trace) else Trace.read(trace, repair=repair)
 
 
@@ -81,6 +77,9 @@ class Member(Candidate):
 
 def heap_of(heap: AnyHeap, word_size: WordSize | None) -> Heap:
     """The heap, found where it is a name; a foreign one that cannot be used says so when it is used."""
+    from heapwright.heaps.heaps import RecipeHeap, find
+    from heapwright.recipes.recipe import Recipe
+
     if isinstance(heap, str | os.PathLike):
         return find(os.fspath(heap), word_size)
     if isinstance(heap, Recipe):
@@ -90,17 +89,26 @@ def heap_of(heap: AnyHeap, word_size: WordSize | None) -> Heap:
 
 def recipe_of(heap: AnyHeap) -> Recipe:
     """The recipe of a heap. Raises HeapwrightError for a foreign one."""
+    from heapwright.heaps.names import resolve_recipe
+    from heapwright.recipes.recipe import Recipe
+
     if isinstance(heap, str | os.PathLike):
         return resolve_recipe(os.fspath(heap))
     if isinstance(heap, Recipe):
         return heap
-    if isinstance(heap, Member | RecipeHeap):
+    if isinstance(heap, Member):
+        return heap.recipe
+    from heapwright.heaps.heaps import RecipeHeap
+
+    if isinstance(heap, RecipeHeap):
         return heap.recipe
     raise HeapwrightError(f"{label_of(heap)}: no recipe but a foreign heap; replay and fit take those, this does not")
 
 
 def label_of(heap: AnyHeap) -> str:
     """What answers call a heap: the name it was given by, or its own."""
+    from heapwright.recipes.recipe import Recipe
+
     if isinstance(heap, str | os.PathLike):
         return os.fspath(heap)
     return heap.name or heap.hash if isinstance(heap, Recipe) else heap.label
@@ -130,6 +138,8 @@ def asked_for(heaps: AnyHeap | Sequence[AnyHeap], word_size: WordSize | None = N
 
 def energies_of(table: EnergyTable | PathLike | None) -> EnergyTable | None:
     """The energy table, read where it is a path."""
+    from heapwright.replay.energy import EnergyTable
+
     return table if table is None or isinstance(table, EnergyTable) else EnergyTable.read(Path(table))
 
 

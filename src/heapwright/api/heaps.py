@@ -21,36 +21,18 @@ from heapwright.api.given import (
     recipe_of,
     trace_of,
 )
-from heapwright.explore.options import DEFAULT_OBJECTIVES
 from heapwright.files.errors import HeapwrightError, ParameterError
-from heapwright.heaps.heaps import (
-    Arenas,
-    RecipeHeap,
-    fit_each,
-    replay_each,
-    resolve,
-)
-from heapwright.heaps.heaps import (
-    is_heap as names_a_heap,
-)
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.worst_steps import worst_steps
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay.admit import Admission
-from heapwright.replay.admit import admit as _admit
-from heapwright.replay.energy import EnergyTable
-from heapwright.replay.metrics import Value
-from heapwright.replay.worst_case import worst_case
-from heapwright.replay.worst_found import find_worst as _find_worst
-from heapwright.traces.copies import AT_LOAD
-from heapwright.traces.copies import copies as _copies
-from heapwright.traces.load import load_of
-from heapwright.traces.trace import Trace
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
 
 if TYPE_CHECKING:
     from heapwright.assure.endurance import Endured
     from heapwright.heaps.foreign.adapter import WordSize
     from heapwright.heaps.foreign.heap import ForeignHeap
+    from heapwright.heaps.heaps import Arenas, RecipeHeap
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.replay.admit import Admission
+    from heapwright.replay.energy import EnergyTable
+    from heapwright.traces.trace import Trace
 
 
 @overload
@@ -59,17 +41,23 @@ def zoo(name: str) -> Recipe: ...
 def zoo(name: None = None) -> list[Recipe]: ...
 def zoo(name: str | None = None) -> Recipe | list[Recipe]:
     """Return the named allocator, or all of them by name. Raises HeapwrightError where none has the name."""
+    from heapwright.recipes.zoo import catalogue
+
     return catalogue.recipes() if name is None else catalogue.load(name)
 
 
 def zoo_text(name: str) -> str:
     """Return the zoo's TOML file of that name, with its prose and comments. Raises as `zoo` does."""
+    from heapwright.recipes.zoo import catalogue
+
     return catalogue.text(name)
 
 
 @one_line
 def read_recipe(path: PathLike) -> Recipe:
     """Read and validate a RECIPE.toml. Raises HeapwrightError naming file, pool and key, and what would be valid."""
+    from heapwright.recipes.recipe import Recipe
+
     return Recipe.load(Path(path))
 
 
@@ -80,11 +68,15 @@ def find_heap(name: str, word_size: WordSize | None = None) -> RecipeHeap | Fore
     `word_size` is the bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says. Raises
     HeapwrightError where nothing has that name, or what has it cannot be used.
     """
+    from heapwright.heaps.heaps import resolve
+
     return resolve(name, word_size)
 
 
 def is_heap(name: str) -> bool:
     """Whether a name is that of a heap, which may be looked for where another thing was expected."""
+    from heapwright.heaps.names import is_heap as names_a_heap
+
     return names_a_heap(name)
 
 
@@ -168,6 +160,8 @@ def replay(
 
     Raises HeapwrightError for input that cannot be used, or an arena that cannot hold a heap's control data.
     """
+    from heapwright.heaps.heaps import replay_each
+
     asked, table, found = asked_for(heaps, word_size), energies_of(energy_table), []
     for trace in (trace_of(one, repair) for one in listed(traces)):
         outcomes = replay_each(trace, asked.heaps, arena=arena, time=time, fit=fit, energy=table)
@@ -229,6 +223,8 @@ class Fit:
     @classmethod
     def of(cls, trace: Trace, heap: str, found: Arenas, copies: int, growth: float) -> Fit:
         """Name what `heapwright.heaps.heaps.fit_each` found."""
+        from heapwright.traces.load import load_of
+
         size, tried, proved = found.safe or (None, None, None)
         worst, theorem = found.worst or (None, None)
         load = load_of(trace)
@@ -319,6 +315,10 @@ def fit(
     Returns one `Fit`, or a list of them, trace by trace, where a list was given. In a list a foreign heap that fails
     has its reason in `error`; alone it raises. Raises HeapwrightError for input that cannot be used.
     """
+    from heapwright.heaps.heaps import fit_each
+    from heapwright.traces.copies import AT_LOAD
+    from heapwright.traces.copies import copies as make_copies
+
     if copies is not None and copies < 0:
         raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
     if not 0 < share <= 1:
@@ -327,7 +327,7 @@ def fit(
         raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
     asked, others, found = asked_for(heaps, word_size), [trace_of(one, repair) for one in listed(held_out)], []
     for trace in (trace_of(one, repair) for one in listed(traces)):
-        made = _copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
+        made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share, growth=growth)
         found += [Fit.of(trace, label, fitted[key], len(made), growth) for label, key in asked.each]
     return _alone(found, traces, heaps)
@@ -354,13 +354,14 @@ def admit(
     Returns an `Admission` for each, trace by trace. Raises HeapwrightError for input that cannot be used, pools whose
     counts cannot be told apart among it, and for a picture of other traces.
     """
-    from heapwright.report.admission_picture import write_picture
-    from heapwright.report.drawing import check_suffix
+    from heapwright.replay.admit import admit as find_least
     from heapwright.traffic.workloads.loads import SWEPT
 
     read = [trace_of(one, repair) for one in listed(traces)]
     options = {trace.metadata.get(SWEPT, "") for trace in read}
     if output is not None:
+        from heapwright.report.drawing import check_suffix
+
         check_suffix(Path(output))
         if len(options) != 1 or "" in options:
             raise ParameterError("a picture is drawn of the traces of one sweep", parameter="output")
@@ -368,8 +369,10 @@ def admit(
     for trace in read:
         at = float(trace.metadata[trace.metadata[SWEPT]]) if SWEPT in trace.metadata else None
         for heap in listed(heaps):
-            found.append(replace(_admit(trace, recipe_of(heap), share), heap=label_of(heap), swept=at))
+            found.append(replace(find_least(trace, recipe_of(heap), share), heap=label_of(heap), swept=at))
     if output is not None:
+        from heapwright.report.admission_picture import write_picture
+
         write_picture(found, options.pop(), Path(output))
     return found
 
@@ -398,11 +401,12 @@ def endure(
     """
     from heapwright.assure.endurance import effort_of
     from heapwright.assure.endurance import endure as try_one
-    from heapwright.report.drawing import check_suffix
-    from heapwright.report.endurance_picture import write_picture
+    from heapwright.heaps.heaps import RecipeHeap
 
     effort = effort_of(calls)
     if output is not None:
+        from heapwright.report.drawing import check_suffix
+
         check_suffix(Path(output))
     asked = asked_for(heaps)
     recipes: dict[str, Recipe] = {}
@@ -416,6 +420,8 @@ def endure(
         tried = {key: try_one(trace, key, recipe, effort, seed) for key, recipe in recipes.items()}
         found += [replace(tried[key], heap=label) for label, key in asked.each]
     if output is not None:
+        from heapwright.report.endurance_picture import write_picture
+
         write_picture(found, Path(output))
     return found
 
@@ -471,8 +477,12 @@ def find_worst(
 
     See `heapwright.replay.worst_found.find_worst`. Raises HeapwrightError for a foreign heap.
     """
+    from heapwright.recipes.worst_steps import worst_steps
+    from heapwright.replay.worst_case import worst_case
+    from heapwright.replay.worst_found import find_worst as search
+
     original, recipe = trace_of(trace, repair), recipe_of(heap)
-    found = _find_worst(original, recipe, objective, tries=tries, seed=seed)
+    found = search(original, recipe, objective, tries=tries, seed=seed)
     bound, steps = worst_case(original, recipe), worst_steps(recipe)
     return Worst(
         found.trace,

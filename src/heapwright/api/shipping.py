@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from heapwright.api.explorations import Study, compare_studies
 from heapwright.api.given import (
     AnyHeap,
     AnyTrace,
@@ -20,26 +19,19 @@ from heapwright.api.given import (
     recipe_of,
     trace_of,
 )
-from heapwright.api.heaps import fit, replay
-from heapwright.api.traces import read_trace
-from heapwright.decide.study import Study as _Study
 from heapwright.files.errors import HeapwrightError, ParameterError
-from heapwright.files.kinds import kind_of
-from heapwright.heaps.heaps import (
-    RecipeHeap,
-    parse,
-    resolve_on_target,
-)
-from heapwright.measure.boards.image import Heap as TargetHeap
-from heapwright.recipes.recipe import Recipe
-from heapwright.traces.trace import Trace
 
 if TYPE_CHECKING:
+    from heapwright.api.explorations import Study
     from heapwright.assure.proof.prove import Proof
     from heapwright.decide.shipping import ToShip
+    from heapwright.decide.study import Study as _Study
     from heapwright.heaps.foreign.adapter import WordSize
+    from heapwright.measure.boards.image import Heap as TargetHeap
     from heapwright.measure.boards.kernel import Kernel
     from heapwright.platforms.catalogue import Platform
+    from heapwright.recipes.recipe import Recipe
+    from heapwright.traces.trace import Trace
 
 _Found = TypeVar("_Found")
 
@@ -165,18 +157,23 @@ def generate(
 def _to_ship(heap: AnyHeap) -> Iterator[ToShip]:
     """The heap, its name resolved once, with the study that it comes from open."""
     from heapwright.decide.shipping import Shipped, ToShip
+    from heapwright.heaps.names import parse
 
     name = parse(os.fspath(heap)) if isinstance(heap, str | os.PathLike) else None
     if name is not None and name.kind == "study":
-        with _Study.open(name.first) as study:
-            yield ToShip.of(study, name.second)
+        path, id = Path(name.first), name.second
     elif not isinstance(heap, Member):
         yield ToShip(recipe_of(heap))
+        return
     elif heap.study is not None and heap.study.is_file():
-        with _Study.open(heap.study) as study:
-            yield ToShip.of(study, heap.id)
+        path, id = heap.study, heap.id
     else:
         yield ToShip(heap.recipe, known=Shipped(heap.tuned_for, heap.metrics))
+        return
+    from heapwright.decide.study import Study as _Study
+
+    with _Study.open(path) as study:
+        yield ToShip.of(study, id)
 
 
 def _evidence(
@@ -189,6 +186,7 @@ def _evidence(
     progress: Callable[[str], None],
 ) -> str:
     """The page of evidence."""
+    from heapwright.api.heaps import fit, replay
     from heapwright.report.evidence import Evidence
 
     progress("the arena to reserve")
@@ -298,15 +296,15 @@ def attack(
     from heapwright.assure.attack.attack import attack as commit
     from heapwright.assure.attack.faults import RUNS
     from heapwright.heaps.foreign.attack import attack as commit_on_foreign
-    from heapwright.heaps.heaps import resolve
-    from heapwright.report.attack_picture import write_picture
-    from heapwright.report.drawing import check_suffix
+    from heapwright.heaps.heaps import RecipeHeap, resolve
 
     if exploits:
         return _exploit(heap, checks, runs, seed, word_size, (trace, *beside, output, cpu, compiler))
     if output is not None:
+        from heapwright.report.drawing import check_suffix
+
         check_suffix(Path(output))
-    read = trace if trace is None or isinstance(trace, Trace) else read_trace(trace, repair=repair)
+    read = None if trace is None else trace_of(trace, repair)
     others = [resolve(name, word_size) for name in beside]
     foreign = [other.label for other in others if not isinstance(other, RecipeHeap)]
     if cpu is not None and foreign:
@@ -318,6 +316,8 @@ def attack(
         else:
             found.append(commit_on_foreign(one, read, runs=runs or RUNS, seed=seed))
     if output is not None:
+        from heapwright.report.attack_picture import write_picture
+
         write_picture(found, Path(output))
     return found
 
@@ -398,7 +398,9 @@ def measure_each(
     **session: Any,
 ) -> list[dict[str, Any]]:
     """What `measure` tells of a heap on each of the traces; it is built once."""
+    from heapwright.heaps.heaps import resolve_on_target
     from heapwright.measure.boards.compilers import LEVELS
+    from heapwright.measure.boards.image import Heap as TargetHeap
     from heapwright.measure.boards.kernel import Kernel
     from heapwright.measure.boards.measure import Session
 
@@ -417,6 +419,8 @@ def measure_each(
 
 def _in_kernel(heap: AnyHeap | TargetHeap, kernel: Kernel) -> TargetHeap:
     """The kernel's own heap of that name, or a recipe with the platform's glue."""
+    from heapwright.heaps.heaps import resolve_on_target
+    from heapwright.measure.boards.image import Heap as TargetHeap
     from heapwright.measure.boards.kernel import PLATFORM
     from heapwright.platforms.catalogue import platform
     from heapwright.platforms.files import firmware_files, recipe_for
@@ -455,6 +459,8 @@ def measure_front(
     `measure`. Returns what `measure` does, for each heap and trace. Raises HeapwrightError as `measure` does.
     """
     from heapwright.decide.measured_front import measure_front as run
+    from heapwright.decide.study import Study as _Study
+    from heapwright.heaps.heaps import resolve_on_target
 
     path = study.path if isinstance(study, _Study) else Path(study)
     return run(
@@ -497,13 +503,18 @@ def report(
 
     Returns the files written, the page first. Raises HeapwrightError for input or output that cannot be used.
     """
+    from heapwright.decide.study import Study as _Study
+    from heapwright.files.kinds import kind_of
     from heapwright.report import write_report
+    from heapwright.traces.trace import Trace
 
     path = source.path if isinstance(source, _Study | Trace) else source
     if path is None:
         raise HeapwrightError("report: the trace came from no file; write it first")
     changes = None
     if baseline is not None:
+        from heapwright.api.explorations import compare_studies
+
         if kind_of(Path(path)) != "study":
             raise ParameterError(f"{path}: no study; only a study is compared with another", parameter="baseline")
         changes = compare_studies(baseline, path, moved=moved)
@@ -528,6 +539,7 @@ def pull_request(
 
     Returns the text and the files written. Raises HeapwrightError for input or output that cannot be used.
     """
+    from heapwright.decide.study import Study as _Study
     from heapwright.report.pull_request import pull_request as write
 
     paths = [one.path if isinstance(one, _Study) else Path(one) for one in (study, baseline) if one is not None]

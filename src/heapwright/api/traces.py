@@ -11,22 +11,17 @@ from typing import TYPE_CHECKING, Any, overload
 
 from heapwright.api.given import AnyTrace, PathLike, listed, one_line, trace_of
 from heapwright.files.errors import HeapwrightError, did_you_mean
-from heapwright.traces.copies import Kind as CopyKind
-from heapwright.traces.copies import copies as _copies
-from heapwright.traces.cut import cut as _cut
-from heapwright.traces.merge import merge as _merge
-from heapwright.traces.record import Recording
-from heapwright.traces.record import record as _record
-from heapwright.traces.recorded import Follow, Recorded
-from heapwright.traces.scale import POINTER_SHARE, fitted_share
-from heapwright.traces.scale import scale as _scale
-from heapwright.traces.streams import Stream, Written
+from heapwright.traces.streams import Stream
 from heapwright.traces.trace import Trace
-from heapwright.traffic.packets import PacketTable
 
 if TYPE_CHECKING:
+    from heapwright.traces.copies import Kind as CopyKind
     from heapwright.traces.export import Exported
     from heapwright.traces.logs import Imported
+    from heapwright.traces.record import Recording
+    from heapwright.traces.recorded import Follow, Recorded
+    from heapwright.traces.streams import Written
+    from heapwright.traffic.packets import PacketTable
 
 
 @one_line
@@ -58,7 +53,9 @@ def record(
 
     Raises HeapwrightError where there is no such program, nothing was recorded, or the output cannot be written.
     """
-    return _record(command, output, limit=limit, follow=follow, sites=sites)
+    from heapwright.traces.record import record as run
+
+    return run(command, output, limit=limit, follow=follow, sites=sites)
 
 
 @one_line
@@ -69,6 +66,7 @@ def profile(source: AnyTrace | PacketTable, *, repair: bool = False) -> dict[str
     and shapes. Raises HeapwrightError where the file is neither.
     """
     from heapwright.traces.profile import profile as of_trace
+    from heapwright.traffic.packets import PacketTable
     from heapwright.traffic.profile import profile_file, profile_packets
 
     if isinstance(source, Trace):
@@ -208,6 +206,7 @@ def _workload(
     name: str, packets: PacketTable | PathLike | None, options: Mapping[str, Any], *more: str
 ) -> Callable[..., Trace]:
     """The function of that name with its packets and options, which takes `more`."""
+    from heapwright.traffic.packets import PacketTable
     from heapwright.traffic.workloads import NAMES, function
 
     if name not in NAMES:
@@ -250,7 +249,9 @@ def copies(
 
     See `heapwright.traces.copies.copies` for their names and metadata, docs/robustness.md for what they are worth.
     """
-    return _copies(trace_of(trace, repair), count, kinds=kinds, seed=seed)
+    from heapwright.traces.copies import copies as make
+
+    return make(trace_of(trace, repair), count, kinds=kinds, seed=seed)
 
 
 @overload
@@ -306,7 +307,9 @@ def cut(
     See `heapwright.traces.cut.cut`. With `output` the part is written there in bounded memory, whatever its length, and
     `Written` tells of it.
     """
-    part = _cut(
+    from heapwright.traces.cut import cut as of_stream
+
+    part = of_stream(
         Stream.of(trace, repair),
         first=first,
         last=last,
@@ -331,7 +334,9 @@ def merge(traces: Sequence[AnyTrace], output: PathLike | None = None, *, repair:
 
     `output` as in `cut`.
     """
-    merged = _merge([Stream.of(trace, repair) for trace in traces])
+    from heapwright.traces.merge import merge as of_streams
+
+    merged = of_streams([Stream.of(trace, repair) for trace in traces])
     return merged.trace() if output is None else merged.write(output)
 
 
@@ -377,6 +382,9 @@ def scale(
     bytes with the new width, as requested (`heapwright.traces.scale.fitted_share`). `buffers` as there; None: where
     no peak is known.
     """
+    from heapwright.traces.scale import POINTER_SHARE, fitted_share
+    from heapwright.traces.scale import scale as of_stream
+
     if peak_bytes is not None and pointer_share is not None:
         raise HeapwrightError("peak_bytes: the share of pointers is fitted to it; give one of them")
     read, width = Stream.of(trace, repair), recorded_pointer_bytes
@@ -384,7 +392,7 @@ def scale(
     buffers = peak_bytes is None if buffers is None else buffers
     if peak_bytes is not None:
         share = fitted_share(read, peak_bytes, pointer_bytes, recorded_pointer_bytes=width, buffers=buffers)
-    estimate = _scale(read, pointer_bytes, recorded_pointer_bytes=width, pointer_share=share, buffers=buffers)
+    estimate = of_stream(read, pointer_bytes, recorded_pointer_bytes=width, pointer_share=share, buffers=buffers)
     return estimate.trace() if output is None else estimate.write(output)
 
 

@@ -14,8 +14,9 @@ from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.decide.by_load import AtLoad
+    from heapwright.decide.candidate import Candidate
     from heapwright.decide.decision import Decision
-    from heapwright.decide.results import Candidate, Standing
+    from heapwright.decide.results import Standing
     from heapwright.decide.side_by_side import SideBySide
     from heapwright.decide.study import Study
     from heapwright.replay.metrics import Value

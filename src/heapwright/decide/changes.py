@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.decision import Deciding, Decision, change
 from heapwright.decide.gate import MOST_CAUSES, Cause, caused
 from heapwright.decide.picks import ALIKE, PICKS, NoPickError, Pick
-from heapwright.decide.results import Candidate
 from heapwright.decide.side_by_side import SideBySide, before_and_after
 from heapwright.decide.study import Study, reserve_for
 from heapwright.files.errors import HeapwrightError

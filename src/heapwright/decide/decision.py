@@ -9,8 +9,9 @@ from typing import Literal
 import numpy as np
 
 from heapwright.decide import pareto
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.picks import MEMORY, RESERVE, RIVALS, Condition, Pick
-from heapwright.decide.results import ADMITTED, AS_MUCH, Candidate
+from heapwright.decide.results import ADMITTED, AS_MUCH
 from heapwright.decide.study import Need, Study, load_served, reserve_for, reserve_for_more
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, words

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.decide import pareto
-from heapwright.replay.metrics import METRICS, Direction, Value, combine_columns
+from heapwright.decide.candidate import Candidate
+from heapwright.replay.metrics import METRICS, Direction, combine_columns
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -20,20 +21,6 @@ ADMITTED = "admitted_fraction"
 
 AS_MUCH = 0.999
 """So large a share of the most that any recipe admits counts as that."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A recipe with its metrics over all traces: id, and the zoo's name where it is one of the zoo's."""
-
-    id: str
-    zoo_name: str | None
-    metrics: dict[str, Value]
-
-    @property
-    def label(self) -> str:
-        """The zoo's name, or the id."""
-        return self.zoo_name or self.id
 
 
 @dataclass(frozen=True)

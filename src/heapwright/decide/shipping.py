@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from heapwright.decide.study import Study, reserve_for
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import Value, combine
-from heapwright.replay.replay import replay
-from heapwright.studies.originals import original
+
+if TYPE_CHECKING:
+    from heapwright.decide.study import Study
 
 
 class Shipped(NamedTuple):
@@ -75,6 +75,9 @@ def shipped(study: Study, id: str, recipe: Recipe) -> Shipped:
 
 
 def _metrics(study: Study, id: str, explored: Recipe, recipe: Recipe) -> Mapping[str, Value] | None:
+    from heapwright.replay.replay import replay
+    from heapwright.studies.originals import original
+
     try:
         traces = [original(study, info, (), repair=True) for info in study.traces()]
     except HeapwrightError:
@@ -83,6 +86,8 @@ def _metrics(study: Study, id: str, explored: Recipe, recipe: Recipe) -> Mapping
 
 
 def _reserve(study: Study, id: str, explored: Recipe, recipe: Recipe) -> str:
+    from heapwright.decide.study import reserve_for
+
     most = reserve_for(study.needs(id))
     if most is None:
         return ""

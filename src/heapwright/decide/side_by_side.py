@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.decision import Decision, Other, change, most_needed
-from heapwright.decide.results import Candidate
 from heapwright.decide.study import Need
 from heapwright.recipes.worst_steps import WorstSteps
 from heapwright.replay.metrics import WORST_CALLS, Value

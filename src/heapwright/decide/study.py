@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.picks import PICKS, RESERVE, Condition, NoPickError, Pick
-from heapwright.decide.results import ADMITTED, Bools, Candidate, Floats, Results, Standing
+from heapwright.decide.results import ADMITTED, Bools, Floats, Results, Standing
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.worst_steps import worst_steps

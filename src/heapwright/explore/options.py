@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from heapwright.explore.schedule import COMPLETE, Effort
-from heapwright.explore.space import WideSpace
 from heapwright.files.errors import ParameterError
 from heapwright.replay.energy import EnergyTable, default_energy_table
 from heapwright.replay.engine import GROWING
-from heapwright.replay.metrics import SHIPPING_METRICS, parse_objectives
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES, SHIPPING_METRICS, parse_objectives
 
 if TYPE_CHECKING:
+    from heapwright.explore.schedule import Effort
     from heapwright.explore.space import AnySpace
-
-DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
 
 COPIES = 6
 """Copies of a trace that the best recipes are tried on: three of each standard kind, as in docs/robustness.md."""
@@ -129,6 +126,8 @@ class Options:
 
     def strategy_for(self, space: AnySpace) -> Strategy:
         """How a space is explored, by its size where nothing was asked for."""
+        from heapwright.explore.space import WideSpace
+
         wide = isinstance(space, WideSpace)
         valid = _OF_WIDE if wide else _OF_ALL
         if self.strategy is not None and self.strategy not in valid:
@@ -138,6 +137,9 @@ class Options:
 
     def effort_for(self, space: AnySpace) -> Effort:
         """Which recipes are finished; the time of a budget began when this object was made."""
+        from heapwright.explore.schedule import COMPLETE, Effort
+        from heapwright.explore.space import WideSpace
+
         if self.complete or (self._falling and self.budget is None):
             return COMPLETE
         if isinstance(space, WideSpace):

@@ -106,6 +106,9 @@ TIME = "ns_per_event"
 PER_CALL = (TIME, "instructions_malloc_mean", "instructions_free_mean", "instructions_pair_mean")
 """Means of a call. Over all calls of the loads of one device they are weighted by each load's calls."""
 
+DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
+"""What recipes are ranked by where nobody says otherwise."""
+
 SHIPPING_METRICS = ("growth_ratio", "lasts", "endured_calls")
 """Those known of what may ship alone, by `heapwright.explore.endurance`."""
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.decision import Decision
 from heapwright.decide.picks import RIVALS
-from heapwright.decide.results import Candidate
 from heapwright.decide.study import Need, Study, reserve_for_more
 from heapwright.report.figure import BLUE, CLOUD, GREEN, LEGEND_COLUMNS, SI, SOFT, VERMILLION, Figure, inline
 from heapwright.traces.copies import Load

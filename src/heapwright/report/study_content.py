@@ -11,13 +11,14 @@ import numpy.typing as npt
 
 from heapwright.decide import pareto
 from heapwright.decide.budgets import budgets
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.decision import Deciding
-from heapwright.decide.results import Candidate, Standing
+from heapwright.decide.results import Standing
 from heapwright.decide.robustness import AMONG, Worst
 from heapwright.decide.side_by_side import side_by_side
 from heapwright.decide.study import Study
 from heapwright.files.version import __version__
-from heapwright.heaps.heaps import parse, resolve_recipe
+from heapwright.heaps.names import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, words

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from heapwright.decide.results import Candidate
+from heapwright.decide.candidate import Candidate
 from heapwright.decide.study import Study
 from heapwright.report import plots
 from heapwright.report.figure import BLUE, CLOUD, INK, VERMILLION, Figure

@@ -9,7 +9,7 @@ from typing import Any
 
 from heapwright.files.names import LONGEST, shortened
 from heapwright.files.version import __version__
-from heapwright.heaps.heaps import resolve_recipe
+from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.report import held_plots, plots, raster
 from heapwright.report.figure import quantity

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from heapwright.files.errors import HeapwrightError, ParameterError
-from heapwright.files.kinds import first_bytes
-from heapwright.traffic.capture import import_capture, is_capture
-from heapwright.traffic.packets import PacketTable
-from heapwright.traffic.synthetic import import_profile, is_profile
-from heapwright.traffic.text import import_csv, is_text_table
-from heapwright.traffic.tsh import import_tsh, is_tsh
+
+if TYPE_CHECKING:
+    from heapwright.traffic.packets import PacketTable
 
 FORMATS = ("capture", "tsh", "csv", "profile")
 """capture: pcap and pcapng; tsh: time-sequenced headers; csv: text with a time and a length column; profile: what
@@ -33,6 +31,8 @@ def import_packets(
     Raises:
         HeapwrightError: the format is not known, or the file holds nothing of it that could be used.
     """
+    from heapwright.traffic import capture, synthetic, text, tsh
+
     if format_name is None:
         format_name = find_format(path)
     elif format_name not in FORMATS:
@@ -40,12 +40,12 @@ def import_packets(
             f"{format_name!r} is no format of packets; valid: {', '.join(FORMATS)}", parameter="format"
         )
     if format_name == "capture":
-        return import_capture(path)
+        return capture.import_capture(path)
     if format_name == "tsh":
-        return import_tsh(path)
+        return tsh.import_tsh(path)
     if format_name == "csv":
-        return import_csv(path)
-    return import_profile(path, count, seed)
+        return text.import_csv(path)
+    return synthetic.import_profile(path, count, seed)
 
 
 def find_format(path: str | os.PathLike[str]) -> str:
@@ -54,11 +54,16 @@ def find_format(path: str | os.PathLike[str]) -> str:
     Raises:
         HeapwrightError: the file is empty, or of no format of FORMATS.
     """
+    from heapwright.files.kinds import first_bytes
+    from heapwright.traffic import capture, synthetic, text, tsh
+
     start = first_bytes(Path(path), _START)
     name = os.fspath(path)
     if not start:
         raise HeapwrightError(f"{name}: the file is empty; pcap, pcapng, TSH or CSV is needed")
-    for format_name, matches in zip(FORMATS, (is_capture, is_tsh, is_text_table, is_profile), strict=True):
+    for format_name, matches in zip(
+        FORMATS, (capture.is_capture, tsh.is_tsh, text.is_text_table, synthetic.is_profile), strict=True
+    ):
         if matches(start):
             return format_name
     raise HeapwrightError(

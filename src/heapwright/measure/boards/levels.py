@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from heapwright.files.errors import HeapwrightError
 
 if TYPE_CHECKING:
@@ -45,6 +43,8 @@ def cost_of_checks(recipe: Recipe) -> str:
 
 def _program() -> Trace:
     """Random calls: each slot is taken and freed in turn, and all are free in the end."""
+    import numpy as np
+
     from heapwright.traces.trace import Trace
     from heapwright.traces.validation import FREE, MALLOC
 

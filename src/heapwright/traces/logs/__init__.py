@@ -197,6 +197,7 @@ class Reading:
         return arena > 0 and self.history.peak_bytes > arena
 
     def too_much(self, arena: int | None) -> HeapwrightError:
+        """What is wrong with it then, and what to do."""
         return HeapwrightError(
             f"{self._path}: {self.history.peak_bytes:,} bytes live at once, and its arena has "
             f"{arena or self.history.arena:,}: frees are missing in the log; record again with less lost, or repair it",

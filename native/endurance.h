@@ -1,10 +1,13 @@
-/* endurance.c: loops at constant live bytes, for heapwright.replay.endurance. Host only.
+/* endurance.h: loops at constant live bytes, for heapwright.replay.endurance. Host only.
  *
  * A program that runs for years asks again and again for what it asked for before. Each loop here does so in a way of
  * its own, with sizes drawn from a trace, and never has more than so many bytes live; what a heap covers beyond that is
  * its own doing. The calls are made one by one by the engine that replays traces, and are the same for every heap as
  * long as nothing is refused.
  */
+#ifndef HW_ENDURANCE_H
+#define HW_ENDURANCE_H
+
 #include <stdlib.h>
 
 #include "replay.h"
@@ -63,7 +66,7 @@ static uint32_t room_of(const struct loop *l)
 }
 
 /* The place in the ring of the object that is the nth oldest. */
-static uint32_t place(const struct loop *l, uint32_t n)
+static uint32_t ring_place(const struct loop *l, uint32_t n)
 {
     return (l->first + n) % room_of(l);
 }
@@ -89,12 +92,12 @@ static void call(struct loop *l, uint8_t op, uint32_t slot, uint32_t size, uint3
 /* Frees the nth oldest object; the youngest takes its place, or it was the oldest. */
 static void let_go(struct loop *l, uint32_t n)
 {
-    const uint32_t slot = l->live[place(l, n)];
+    const uint32_t slot = l->live[ring_place(l, n)];
     call(l, HW_OP_FREE, slot, 0, 0);
     if (n == 0) {
-        l->first = place(l, 1);
+        l->first = ring_place(l, 1);
     } else {
-        l->live[place(l, n)] = l->live[place(l, l->objects - 1u)];
+        l->live[ring_place(l, n)] = l->live[ring_place(l, l->objects - 1u)];
     }
     l->objects--;
     l->unused[room_of(l) - l->objects - 1u] = slot;
@@ -128,14 +131,14 @@ static int obtain(struct loop *l, uint32_t size, uint32_t align, int oldest)
     if (l->replay.objects[slot].at == 0) {
         return 0;
     }
-    l->live[place(l, l->objects)] = slot;
+    l->live[ring_place(l, l->objects)] = slot;
     l->objects++;
     return 1;
 }
 
 static uint32_t youngest(const struct loop *l)
 {
-    return l->live[place(l, l->objects - 1u)];
+    return l->live[ring_place(l, l->objects - 1u)];
 }
 
 static uint32_t any_size(struct loop *l)
@@ -188,7 +191,7 @@ static void resize_any(struct loop *l)
         (void)obtain(l, any_size(l), 0, 0);
         return;
     }
-    resize(l, l->live[place(l, draw(l, l->objects))], any_size(l));
+    resize(l, l->live[ring_place(l, draw(l, l->objects))], any_size(l));
     if (weight(l) > l->told->live / 8u * 7u) {
         let_any_go(l);
     }
@@ -301,3 +304,5 @@ int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *
     free(l.unused);
     return failed;
 }
+
+#endif

@@ -1,0 +1,100 @@
+"""What a command imports is what it needs: most of a short command's time is its imports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+TRACE = str(Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet")
+
+RUN_EACH = """
+import json, os, sys
+for words in json.loads(sys.argv[1]):
+    if os.fork() == 0:
+        told = os.dup(1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        sys.argv = ["heapwright", *words]
+        from heapwright.cli import main
+        try:
+            main()
+        except SystemExit as ended:
+            os.write(told, (json.dumps([ended.code, sorted(sys.modules)]) + chr(10)).encode())
+        os._exit(0)
+    os.wait()
+"""
+"""In a process of its own, each command in a fork that has imported nothing yet."""
+
+LIBRARIES = {
+    *("PIL", "altair", "cffi", "click", "duckdb", "dpkt", "elftools", "jinja2", "markdown_it", "multiprocessing"),
+    *("numpy", "pydantic", "pymoo", "rich", "tomli_w", "tree_sitter", "unicorn", "vl_convert"),
+}
+RECIPES = {"pydantic", "tomli_w"}
+TABLES = {"duckdb", "numpy"}
+ALL_READ = {"_native", "api", "cli", "decide", "files", "recipes", "replay"}
+
+
+class Needed(NamedTuple):
+    """What a command may load: libraries, rooms of the house, and how many of its modules; and how it ends."""
+
+    words: tuple[str, ...]
+    libraries: set[str]
+    rooms: set[str]
+    most: int
+    ends: int = 0
+
+
+NEEDED = (
+    Needed(("--help",), set(), {"cli", "files"}, 10),
+    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 15),
+    Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 45),
+    Needed(("zoo",), RECIPES | {"rich"}, ALL_READ, 50),
+    Needed(("platforms",), {"pydantic", "rich"}, {*ALL_READ, "platforms"}, 40),
+    Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 55),
+    Needed(
+        ("generate", "tlsf", "--prefix", "1", "-o", "."),
+        RECIPES | {"tree_sitter"},
+        {*ALL_READ, "generate", "heaps", "measure", "platforms"},
+        85,
+        2,
+    ),
+    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 35),
+    Needed(
+        ("profile", TRACE),
+        TABLES | {"rich"},
+        {"_native", "api", "cli", "decide", "files", "replay", "traces", "traffic"},
+        40,
+    ),
+    Needed(
+        ("replay", TRACE, "--heap", "tlsf"),
+        RECIPES | TABLES | {"rich"},
+        {*ALL_READ, "assure", "generate", "heaps", "measure", "traces"},
+        95,
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], tuple[int, set[str]]]:
+    """How each command ended, and the names of the modules that it had loaded."""
+    words = json.dumps([one.words for one in NEEDED])
+    folder = tmp_path_factory.mktemp("commands")
+    code = [sys.executable, "-c", RUN_EACH, words]
+    lines = subprocess.run(code, capture_output=True, text=True, check=True, cwd=folder).stdout.splitlines()
+    told = [json.loads(line) for line in lines]
+    return {one.words: (code, set(modules)) for one, (code, modules) in zip(NEEDED, told, strict=True)}
+
+
+@pytest.mark.parametrize("needed", NEEDED, ids=lambda needed: " ".join(needed.words[:2]))
+def test_a_command_imports_what_it_needs(needed: Needed, loaded: dict[tuple[str, ...], tuple[int, set[str]]]) -> None:
+    ended, modules = loaded[needed.words]
+    ours = {name for name in modules if name.startswith("heapwright.")}
+    assert ended == needed.ends
+    assert LIBRARIES & modules - {"click"} <= needed.libraries
+    assert {name.split(".")[1] for name in ours} <= needed.rooms
+    assert len(ours) <= needed.most
