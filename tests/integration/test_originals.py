@@ -2,8 +2,8 @@
 
 The row's generated C and the original's sources are built for 32 bits and replay the same calls, in arenas that leave
 both the same memory for blocks. `apart` is what the row's addresses are higher by, because its variables lie in the
-arena; `more` is what its smallest arena has more than the original's. Where no package carries the original, what it did
-was recorded: original_addresses.py.
+arena; `more` is what its smallest arena has more than the original's. Where no package carries the original, what
+it did was recorded: original_addresses.py.
 """
 
 from __future__ import annotations
