@@ -76,7 +76,7 @@ def tlsf() -> Path:
 
 
 def lea() -> Path:
-    """The folder of Doug Lea's malloc 2.7.2, as uClibc-ng 1.0.35 has it; its header gets a guard, as all is one file here."""
+    """The folder of malloc 2.7.2, as uClibc-ng 1.0.35 has it; its header gets a guard, as here all is one file."""
     guarded = CACHE / "lea-2.7.2"
     released = debian("uclibc", "bookworm", "libc/stdlib/malloc-standard")
     with alone():
