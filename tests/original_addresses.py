@@ -4,8 +4,8 @@
 
 runs the original that lies at PATH, in arenas of LESS bytes less than the row has, and writes HEAP's lines of the table
 anew: trace, arena of the row and of the original, and a digest of the address of each call's object, counted from the
-first one's; where the row differs on purpose, its lines have the smallest arenas instead. `verified.csv` of the zoo
-names each original with its commit.
+first one's; where the row differs on purpose, its lines have the smallest arenas instead. docs/zoo/README.md says what
+was run, with its commits.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _show(recipes: list[Recipe]) -> None:
         "\nworst steps are unbounded); with !, it does not last."
     )
     click.echo(
-        "Verified: on traces, every object lies where the original puts it (address), or the smallest\narenas are the"
-        " original's (footprint); made after a text; or our own."
+        "Verified: every object lies where the original puts it (address), or the\nsmallest arenas are the original's"
+        " (footprint); made after a text; our own."
     )
     click.echo(f"\nFor a program of which there is no trace: {RECOMMENDED}")

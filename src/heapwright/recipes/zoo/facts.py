@@ -29,7 +29,7 @@ class Facts(NamedTuple):
     """Whether it grows by no more than best fit does and 5 %, and refused nothing that fits twice."""
     verified: str | None
     """"address": every object of some traces lies where the original puts it. "footprint": its smallest arenas are the
-    original's. "text": made after its source, with nothing to run beside it. "own": it is the original. None where it
+    original's. "text": made after its source, no original was run beside it. "own": it is the original. None where it
     is no recipe of the zoo."""
     verified_against: str | None
     """The original that it was compared with, and its version; None where there was none."""
@@ -40,7 +40,7 @@ class Facts(NamedTuple):
         words = {
             "address": f"by address, against {self.verified_against}",
             "footprint": f"by footprint, against {self.verified_against}",
-            "text": "after the text of its source, with nothing to run beside it",
+            "text": "after the text of its source; no original was run beside it",
             "own": "it is the original",
         }
         return words[self.verified] if self.verified else ""
