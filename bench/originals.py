@@ -75,9 +75,29 @@ def tlsf() -> Path:
     return debian("zynaddsubfx", "bookworm", "tlsf")
 
 
+def lea() -> Path:
+    """The folder of malloc 2.7.2, as uClibc-ng 1.0.35 has it; its header gets a guard, as here all is one file."""
+    guarded = CACHE / "lea-2.7.2"
+    released = debian("uclibc", "bookworm", "libc/stdlib/malloc-standard")
+    with alone():
+        if not guarded.is_dir():
+            fresh = guarded.with_suffix(".new")
+            shutil.rmtree(fresh, ignore_errors=True)
+            shutil.copytree(released, fresh)
+            header = fresh / "malloc.h"
+            header.write_text("#pragma once\n" + header.read_text())
+            fresh.rename(guarded)
+    return guarded
+
+
 def lwip(suite: str = "trixie") -> Path:
     """The folder of lwIP: 2.2.1 in trixie, 2.1.3 in bookworm."""
     return debian("lwip", suite, "src")
+
+
+def umm_malloc() -> Path:
+    """The folder of Ralph Hempel's umm_malloc 1.1.2."""
+    return crate("umm-malloc-sys", "0.3.2", "umm_malloc/src")
 
 
 def mbedtls() -> Path:

@@ -157,7 +157,7 @@ HW_HOT int is_fill_whole(const struct hw_policy *p, struct hw_heap *h, uint32_t 
 static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, const void *pointer)
 {
     const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)arena_base(h);
-    if (p->checks && UINTPTR_MAX > UINT32_MAX && offset > p->reach) {
+    if (p->checks && UINTPTR_MAX > UINT32_MAX && exceeds(offset, p->reach)) {
         return 0; /* no payload's; where addresses have 32 bits, the arena's end tells */
     }
     return (uint32_t)offset;
@@ -294,7 +294,7 @@ static inline uint32_t malloc_aligned_guarded(const struct hw_policy *p, struct 
         at = heap_malloc_aligned(p, h, alignment, n);
     } while (at ? !is_sound_still(p, h, at) : end_all_waits(p, h));
     if (at) {
-        mark_end(p, h, at, n);
+        mark_end(p, h, at, (size_t)n);
     }
     return at;
 }

@@ -225,7 +225,7 @@ HW_HOT void release_block(const struct hw_general *g, struct hw_heap *h, uint32_
         release_merged(g, h, b, size, word);
         return;
     }
-    if (g->coalesce == HW_SWEEP && g->top == HW_TOP_LAST && b + size == load4(h, g->top_at)) {
+    if (returns_to_top(g, h, b + size)) {
         lower_top(g, h, b);
         return;
     }

@@ -33,6 +33,11 @@ HW_HOT uint32_t split_from_head(const struct hw_general *g, struct hw_heap *h, s
         }
     }
     write_used(g, h, found.b, size, found.word & HW_PREV_USED);
+    if (g->refile && returns_to_top(g, h, remainder + rest)) {
+        note_block_made(h, g->overhead);
+        lower_top(g, h, remainder);
+        return found.b;
+    }
     clear_tag(g, h, remainder);
     write_free(g, h, remainder, rest, HW_PREV_USED);
     remember_remainder(g, h, remainder, size);

@@ -62,6 +62,12 @@ static inline int has_walk_rover(const struct hw_general *g)
     return g->free_list == HW_IMPLICIT && (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE);
 }
 
+/* Whether a block that ends there goes back to the top as it is freed, though blocks merge ahead of a search alone. */
+static inline int returns_to_top(const struct hw_general *g, struct hw_heap *h, uint32_t end)
+{
+    return g->coalesce == HW_SWEEP && g->top == HW_TOP_LAST && end == load4(h, g->top_at);
+}
+
 /* Gives the end of the blocks back to the top. */
 HW_HOT void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {

@@ -45,6 +45,13 @@ def test_compiles_without_a_warning(recipe: Recipe, tmp_path: Path) -> None:
     compile_for_avr(*STRICT, "-Wshadow", UNCHECKED, "-c", tmp_path / "app_heap.c", "-o", tmp_path / "heap.o")
 
 
+@pytest.mark.parametrize("checks", ["frees", "full"])
+def test_nor_do_checks_bring_one(checks: str, tmp_path: Path) -> None:
+    generate(Recipe.from_dict(zoo.load("st-memmgr").to_dict() | {"checks": checks, "counters": True}), tmp_path)
+    secret = "-DAPP_SECRET_OF_ADDRESS"
+    compile_for_avr(*STRICT, "-Wshadow", UNCHECKED, secret, "-c", tmp_path / "app_heap.c", "-o", tmp_path / "heap.o")
+
+
 @pytest.mark.parametrize("name", EVERY_KIND)
 def test_the_generated_test_passes(name: str, tmp_path: Path) -> None:
     generate(zoo.load(name), tmp_path)

@@ -41,6 +41,7 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
     elif of_study:
         click.echo(recipes[0].to_toml(), nl=False)
     elif name:
+        click.echo(f"# Verified as it stands here: {api.facts(recipes[0]).verification}")
         click.echo(api.zoo_text(name), nl=False)
     else:
         _show(recipes)
@@ -71,7 +72,7 @@ def _show(recipes: list[Recipe]) -> None:
     from heapwright.api import RECOMMENDED, facts, worst_steps
     from heapwright.cli.tables import growth, print_table
 
-    headings = ("name", "year", "overhead", "smallest", "align", "bounded", "worst steps", "code", "grows", "source")
+    headings = ("name", "year", "overhead", "smallest", "align", "bounded", "worst steps", "code", "grows")
     rows = []
     for recipe in recipes:
         cost = facts(recipe)
@@ -87,15 +88,20 @@ def _show(recipes: list[Recipe]) -> None:
                 worst_steps(recipe).short(),
                 "-" if cost.code_bytes is None else f"{cost.code_bytes:,}",
                 growth(cost.growth_ratio, cost.lasts),
+                cost.verified or "-",
                 recipe.source,
             )
         )
-    print_table("", headings, [rows], left=("name", "source"))
+    print_table("", (*headings, "verified", "source"), [rows], left=("name", "verified", "source"))
     click.echo(
         "Worst steps: most metadata accesses of any malloc or free; the reason where\nthere is no bound: --json."
     )
     click.echo(
         "Grows: at constant live bytes, from 100,000 to 10,000,000 calls (1,000,000 where"
         "\nworst steps are unbounded); with !, it does not last."
+    )
+    click.echo(
+        "Verified: every object lies where the original puts it (address), or the\nsmallest arenas are the original's"
+        " (footprint); made after a text; our own."
     )
     click.echo(f"\nFor a program of which there is no trace: {RECOMMENDED}")

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Writing files whole or not at all, also where power is lost: what takes a name is on the disk before it does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         with _naming(path):
+            _flush(temporary)
             os.replace(temporary, path)
+        _flush_names(path.parent)
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -81,8 +83,27 @@ def filling(folder: Path) -> Iterator[Callable[[str, str | bytes], Path]]:
         yield put
         for name in sorted(written):
             with _naming(folder / name):
+                _flush(Path(aside, name))
+        for name in sorted(written):
+            with _naming(folder / name):
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 os.replace(Path(aside, name), folder / name)
+        _flush_names(folder)
+
+
+def _flush(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's names, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _flush_names(folder: Path) -> None:
+    """As `_flush`, of a folder whose files are written: where its file system cannot, they are there all the same."""
+    with contextlib.suppress(OSError):
+        _flush(folder)
 
 
 def _aside(folder: Path) -> tempfile.TemporaryDirectory[str]:

@@ -1,4 +1,4 @@
-"""What a list of allocators says of each: overhead, smallest block, bounded or not, bytes of code, growth."""
+"""What a list of allocators says of each: overhead, smallest block, bounds, code, growth, and how it was verified."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo.catalogue import load
 
 
 class Facts(NamedTuple):
@@ -26,6 +27,23 @@ class Facts(NamedTuple):
     None where not measured."""
     lasts: bool | None
     """Whether it grows by no more than best fit does and 5 %, and refused nothing that fits twice."""
+    verified: str | None
+    """"address": every object of some traces lies where the original puts it. "footprint": its smallest arenas are the
+    original's. "text": made after its source, no original was run beside it. "own": it is the original. None where it
+    is no recipe of the zoo."""
+    verified_against: str | None
+    """The original that it was compared with, and its version; None where there was none."""
+
+    @property
+    def verification(self) -> str:
+        """The two above in words, empty for None."""
+        words = {
+            "address": f"by address, against {self.verified_against}",
+            "footprint": f"by footprint, against {self.verified_against}",
+            "text": "after the text of its source; no original was run beside it",
+            "own": "it is the original",
+        }
+        return words[self.verified] if self.verified else ""
 
 
 def facts(recipe: Recipe) -> Facts:
@@ -41,7 +59,8 @@ def facts(recipe: Recipe) -> Facts:
     bounded = all(pool.is_bounded for pool in canonical.pools)
     smallest = min(size for _, size in blocks)
     growth, lasts = _endurance().get(recipe.hash, (None, None))
-    return Facts(overheads, smallest, bounded, _code_bytes().get(recipe.hash), growth, lasts)
+    verified, against = _verified().get(recipe.hash, (None, None))
+    return Facts(overheads, smallest, bounded, _code_bytes().get(recipe.hash), growth, lasts, verified, against)
 
 
 @cache
@@ -54,6 +73,12 @@ def _code_bytes() -> dict[str, int]:
 def _endurance() -> dict[str, tuple[float, bool]]:
     """Hash -> growth, and whether that lasts, as bench/zoo_endurance.py found them."""
     return {hash: (float(growth), lasts == "1") for _, hash, growth, lasts, _ in _rows("endurance.csv")}
+
+
+@cache
+def _verified() -> dict[str, tuple[str, str | None]]:
+    """Hash -> how the recipe of that name was verified, and against what."""
+    return {load(name).hash: (how, against or None) for name, how, against in _rows("verified.csv")}
 
 
 def _rows(file: str) -> list[list[str]]:

@@ -1,0 +1,111 @@
+"""Where originals that no package carries put the objects of the examples, recorded once: what their rows are held to.
+
+    python tests/original_addresses.py HEAP ADAPTER=PATH LESS
+
+runs the original that lies at PATH, in arenas of LESS bytes less than the row has, and writes HEAP's lines of the table
+anew: trace, arena of the row and of the original, and a digest of the address of each call's object, counted from the
+first one's; where the row differs on purpose, its lines have the smallest arenas instead. docs/zoo/README.md says what
+was run, with its commits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright.heaps import heaps
+from heapwright.heaps.foreign.heap import ForeignHeap, addresses
+from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.replay.smallest import fit
+from heapwright.traces.trace import Trace
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = Path(__file__).with_suffix(".csv")
+HEADINGS = "heap,trace,arena,original_arena,digest"
+BY_FOOTPRINT = ("contiki-mmem", "kingsley")
+"""Heaps whose smallest arenas are recorded alone."""
+LARGEST_OF_KINGSLEY = 2044
+"""FreeBSD takes a page more for each block above."""
+AMPLE = {"zephyr-sys-heap": 250_000}
+"""The arena of a heap whose lists, and with them the bytes that are left for blocks, are more in a larger arena."""
+
+
+class Recorded(NamedTuple):
+    """A line of the table; `digest` is empty where the original's smallest arena is all that is recorded."""
+
+    heap: str
+    trace: str
+    arena: int
+    original_arena: int
+    digest: str
+
+
+def examples() -> dict[str, Trace]:
+    """The recordings that ship, in a length for arenas above 64,000 bytes and in one for those below."""
+    broker = Trace.read(ROOT / "examples" / "mosquitto_broker.parquet")
+    server = Trace.read(ROOT / "examples" / "lighttpd_server.parquet")
+    found = [broker, first_calls(server, 2000), first_calls(broker, 1000), first_calls(server, 550)]
+    return {trace.name: trace for trace in found}
+
+
+def first_calls(whole: Trace, count: int) -> Trace:
+    columns = {key: getattr(whole, key)[:count] for key in ("op", "id", "size")}
+    return Trace.from_columns(**columns, name=f"{whole.name} of {count} calls")
+
+
+def without_large(trace: Trace, largest: int) -> Trace:
+    """The calls of the objects that are never larger."""
+    kept = ~np.isin(trace.id, trace.id[trace.size > largest])
+    columns = {key: getattr(trace, key)[kept] for key in ("op", "id", "size")}
+    return Trace.from_columns(**columns, name=trace.name)
+
+
+def traces_for(heap: str) -> dict[str, Trace]:
+    found = examples()
+    return {n: without_large(one, LARGEST_OF_KINGSLEY) for n, one in found.items()} if heap == "kingsley" else found
+
+
+def digest(found: NDArray[np.int64]) -> str:
+    """Of where each call's object lies, counted from the first one; -1 where there is none."""
+    placed = found >= 0
+    counted = np.where(placed, found - found[placed][0], -1)
+    return hashlib.sha256(counted.astype("<i8").tobytes()).hexdigest()[:32]
+
+
+def recorded() -> list[Recorded]:
+    lines = [line.split(",") for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]]
+    return [Recorded(heap, trace, int(arena), int(its), text) for heap, trace, arena, its, text in lines]
+
+
+def record(heap: str, original: ForeignHeap, less: int) -> list[Recorded]:
+    """What the original does on every example that its row serves."""
+    lines = []
+    for name, trace in traces_for(heap).items():
+        smallest = fit(trace, zoo.load(heap))
+        if smallest is None or smallest > AMPLE.get(heap, smallest):
+            continue
+        if heap in BY_FOOTPRINT:
+            lines.append(Recorded(heap, name, smallest, original.fit(trace) or 0, ""))
+            continue
+        for arena in [AMPLE[heap]] if heap in AMPLE else [smallest - 32, smallest, 2 * smallest]:
+            found = addresses(trace, original, arena - less)
+            lines.append(Recorded(heap, name, arena, arena - less, digest(found)))
+    return lines
+
+
+def main(heap: str, name: str, less: str) -> None:
+    """Write the lines of a heap anew."""
+    original = heaps.resolve(name, 32)
+    assert isinstance(original, ForeignHeap)
+    kept = [line for line in recorded() if line.heap != heap] if TABLE.exists() else []
+    lines = sorted(kept + record(heap, original, int(less)))
+    TABLE.write_text("\n".join([HEADINGS, *(",".join(map(str, line)) for line in lines)]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
