@@ -139,7 +139,8 @@ def command(
         note_partial(study)
         by_load, question = picks_by_load(study, read), study.question
         if not as_json:
-            from heapwright.cli.tables import print_by_load, print_front
+            from heapwright.cli.front import print_front
+            from heapwright.cli.tables import print_by_load
             from heapwright.decide.decision import decide
 
             print_front(study, study.objectives)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import shutil
 import sys
 import textwrap
@@ -35,6 +36,18 @@ SHUT = 3
 LONGEST_LINE = 4000
 
 
+PIPED_COLUMNS = 100
+"""How long a line may be where stdout is no terminal; the variable COLUMNS says otherwise."""
+
+
+def stdout_columns() -> int:
+    """How long a line on stdout may be: as the terminal is wide, else as `PIPED_COLUMNS` says."""
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else PIPED_COLUMNS
+
+
 def print_json(value: Any) -> None:
     """Write one JSON document to stdout; numpy numbers become plain ones."""
     json.dump(value, sys.stdout, default=_plain)
@@ -52,13 +65,11 @@ def print_rows(found: Sequence[DataclassInstance]) -> None:
 
 
 def print_sentences(sentences: Sequence[str]) -> None:
-    """Print a line for each sentence; on a terminal words that would run over its edge go to the next line."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    """Print each sentence on lines no longer than `stdout_columns`, the later ones indented."""
+    width = stdout_columns()
     for sentence in map(printable, sentences):
         indent = " " * (len(sentence) - len(sentence.lstrip()) + 2)
-        lines = textwrap.wrap(
-            sentence, width or sys.maxsize, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-        )
+        lines = textwrap.wrap(sentence, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
         click.echo("\n".join(lines))
 
 

@@ -72,7 +72,7 @@ def command(
             click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:
-            from heapwright.cli.tables import print_front
+            from heapwright.cli.front import print_front
             from heapwright.decide.decision import decide
             from heapwright.decide.picks import NoPickError
 
