@@ -141,16 +141,18 @@ def extend_study(
     moved: Sequence[PathLike] = (),
     jobs: int | None = None,
     repair: bool = False,
+    command: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Study:
     """Try the recipes of a study on more traces, and rank by them, too; what it holds is not repeated.
 
-    See `heapwright.explore.extend.extend`. `moved`: where traces of the study lie now. Raises HeapwrightError.
+    See `heapwright.explore.extend.extend`. `moved`: where traces of the study lie now; `command`: what the study is
+    to keep as the command line that asked for it. Raises HeapwrightError.
     """
     from heapwright.explore.extend import extend
 
     read = [trace_of(one, repair) for one in listed(traces)]
-    extend(Path(study), read, given=[Path(path) for path in moved], jobs=jobs, progress=progress)
+    extend(Path(study), read, given=[Path(path) for path in moved], jobs=jobs, command=command, progress=progress)
     return open_study(study)
 
 

@@ -317,7 +317,7 @@ def _how_sure(fit: Fit) -> str:
 
 def _tell_tried(found: Sequence[Fit]) -> list[str]:
     """What "tried" stands for, and how far heaps reach that reach less than twice their reserve."""
-    most = max((fit.safe_tried for fit in found if fit.safe_arena_bytes is not None and not fit.safe_proved), default=0)
+    most = max((fit.safe_tried or 0 for fit in found if not fit.safe_proved), default=0)
     told = [f"Tried: it served the trace, and so did {most:,} larger ones."] if most else []
     for fit in found:
         if fit.reach_bytes is not None and fit.reserve_bytes is not None and fit.reach_bytes < 2 * fit.reserve_bytes:

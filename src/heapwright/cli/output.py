@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shlex
 import shutil
 import sys
 import textwrap
@@ -46,6 +47,15 @@ def stdout_columns() -> int:
         return shutil.get_terminal_size().columns
     asked = os.environ.get("COLUMNS", "")
     return int(asked) if asked.isdecimal() and int(asked) else PIPED_COLUMNS
+
+
+WORDS = "heapwright.words"
+"""Where the words of the command line are kept, in a context's `meta`."""
+
+
+def command_line() -> str:
+    """The command line that runs, as a shell takes it."""
+    return shlex.join(click.get_current_context().meta[WORDS])
 
 
 def print_json(value: Any) -> None:
