@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from heapwright.cli.completion import platforms
 from heapwright.cli.output import json_option, print_json
 
 
 @click.command()
-@click.argument("platform", metavar="PLATFORM")
+@click.argument("platform", metavar="PLATFORM", shell_complete=platforms)
 @click.option(
     "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The folder to write to."
 )

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from heapwright.cli.pipes import called
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.names import printable
 
@@ -103,13 +104,13 @@ def written(trace: Trace, path: Path) -> dict[str, Any]:
 def print_written(trace: Trace, path: Path) -> None:
     """Tell people the same, in a line."""
     peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
-    print_sentences([f"{path}: {len(trace):,} calls, {peak}"])
+    print_sentences([f"{called(path)}: {len(trace):,} calls, {peak}"])
 
 
 def note(text: str) -> None:
     """Tell something beside the result, or how far it is: a line on stderr, cut where it quotes a huge name."""
     shown = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}..."
-    click.echo(f"heapwright: {printable(shown)}", err=True)
+    click.echo(f"heapwright: {called(printable(shown))}", err=True)
 
 
 def note_partial(study: Study) -> None:

@@ -11,6 +11,7 @@ import click
 from heapwright.cli.group import Group
 from heapwright.cli.options import moved_option, read_traces, repair_option
 from heapwright.cli.output import command_line, json_option, note_partial, print_json, print_sentences
+from heapwright.cli.pipes import from_stdin
 from heapwright.cli.progress import showing
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.names import printable
@@ -47,7 +48,9 @@ def merge(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
 
 @command.command()
 @_study_argument
-@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
+)
 @moved_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @repair_option

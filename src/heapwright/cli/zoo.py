@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from heapwright.cli.completion import heaps
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=heaps)
 @click.option(
     "--from-profile",
     metavar="TRACE",

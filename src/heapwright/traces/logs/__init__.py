@@ -156,7 +156,11 @@ class _Reading:
         source = Source(path, folder)
         self.history: History = self.format.read(source)
         if not len(self.history):
-            raise HeapwrightError(f"{path}: no call that its format has")
+            raise HeapwrightError(
+                f"{path}: no call that its format has ({self.format.name}); docs/logs.md tells what writes one, and "
+                "what lines any program can print",
+                parameter="format",
+            )
         self.name = path.name.partition(".")[0] or path.name
         self.caveats = (*self.format.loses, *self.history.caveats)
         told = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
