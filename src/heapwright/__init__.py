@@ -87,6 +87,7 @@ __all__ = [
     "reproduce",
     "sample_events",
     "scale",
+    "schema",
     "size_table",
     "special_pools",
     "suggest",

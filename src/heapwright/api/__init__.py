@@ -37,6 +37,7 @@ from heapwright.api.heaps import (
     is_heap,
     read_recipe,
     replay,
+    schema,
     zoo,
     zoo_text,
 )
@@ -194,6 +195,7 @@ __all__ = [
     "reproduce",
     "sample_events",
     "scale",
+    "schema",
     "size_table",
     "space_for",
     "special_pools",

@@ -5,24 +5,27 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from heapwright.api.given import AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
+from heapwright.api.given import SHOWN, AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
 from heapwright.decide.by_load import AtLoad
 from heapwright.decide.by_load import picks_by_load as _picks_by_load
 from heapwright.decide.changes import Changes, compare
 from heapwright.decide.decision import Decision
-from heapwright.decide.picks import Pick
+from heapwright.decide.picks import PICKS, Pick
 from heapwright.decide.results import Candidate
 from heapwright.decide.study import Study as _Study
+from heapwright.decide.study import reserve_for
 from heapwright.explore.options import COPIES, DEFAULT_OBJECTIVES, Options, Strategy
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.search import explore as _explore
 from heapwright.explore.taught import KeptOut, Told
+from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
 from heapwright.heaps.heaps import (
@@ -45,6 +48,25 @@ class Study(_Study):
     def __repr__(self) -> str:
         traces = ", ".join(trace.name for trace in self.traces())
         return f"<Study {self.path}: {self.tried} recipes on {traces}, {len(self.front())} on the front>"
+
+    def _repr_html_(self) -> str:
+        picks: dict[str, list[str]] = {}
+        for how in PICKS:
+            with suppress(HeapwrightError):
+                picks.setdefault(self.pick(how).id, []).append(how)
+        front = self.front()
+        shown = [*front, *(self[id] for id in picks if id not in {one.id for one in front})]
+        keys = [key for key in (*self.objectives, *SHOWN) if any(one.metrics[key] is not None for one in shown)]
+        rows = [
+            [
+                one.label,
+                notebook.number(reserve_for(self.needs(one.id))),
+                *(notebook.number(one.metrics[key]) for key in dict.fromkeys(keys)),
+                ", ".join(picks.get(one.id, ["front"])),
+            ]
+            for one in shown
+        ]
+        return notebook.table(repr(self)[1:-1], ["heap", "reserve", *dict.fromkeys(keys), "role"], rows)
 
     def __getitem__(self, id: str) -> Member:
         """The recipe of this id, of a prefix that only one has, or of a zoo name. Raises HeapwrightError."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from heapwright.api.given import (
     AnyHeap,
@@ -22,6 +22,7 @@ from heapwright.api.given import (
     trace_of,
 )
 from heapwright.explore.options import DEFAULT_OBJECTIVES
+from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.heaps.heaps import (
     Arenas,
@@ -60,6 +61,14 @@ def zoo(name: None = None) -> list[Recipe]: ...
 def zoo(name: str | None = None) -> Recipe | list[Recipe]:
     """Return the named allocator, or all of them by name. Raises HeapwrightError where none has the name."""
     return catalogue.recipes() if name is None else catalogue.load(name)
+
+
+def schema(of: Literal["recipe", "space"] = "recipe") -> dict[str, Any]:
+    """Return the JSON Schema of a recipe file, or of a SPACE.toml, for editors and checks."""
+    from heapwright.explore import space_file
+    from heapwright.recipes import recipe
+
+    return recipe.json_schema() if of == "recipe" else space_file.json_schema()
 
 
 def zoo_text(name: str) -> str:
@@ -225,6 +234,12 @@ class Fit:
     reach_request_bytes: int | None
     reach_objects: int | None
     error: str | None = None
+
+    def _repr_html_(self) -> str:
+        keys = ("smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes", "worst_case_bytes", "reach_bytes")
+        told = {key.replace("_", " "): notebook.number(getattr(self, key)) for key in keys}
+        told |= {"refused": ", ".join(self.refused) or "-"} | ({"error": self.error} if self.error else {})
+        return notebook.pairs(f"{self.heap} on {self.trace}", told)
 
     @classmethod
     def of(cls, trace: Trace, heap: str, found: Arenas, copies: int, growth: float) -> Fit:

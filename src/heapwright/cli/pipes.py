@@ -46,7 +46,7 @@ def _read(ctx: click.Context, value: Path | str | None, name: str) -> Path | str
 
 def called(text: Path | str) -> str:
     """A path, or a text with paths, as people know them: stdin and stdout are no files."""
-    return re.sub(r"[^\s:]*/heapwright-std(?:in|out)-\w+/(stdin|stdout)(\.toml)?", r"\1", str(text))
+    return re.sub(r"[^\s:'\"(]*/heapwright-std(?:in|out)-\w+/(stdin|stdout)(\.toml)?", r"\1", str(text))
 
 
 def to_stdout(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:

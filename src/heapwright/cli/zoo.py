@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Derive the sizes of wifi-special-pools from a trace or packet table.",
 )
+@click.option("--schema", type=click.Choice(("recipe", "space")), help="Print the JSON Schema of such a file instead.")
 @json_option
-def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
+def command(
+    name: str | None, from_profile: Path | None, schema: Literal["recipe", "space"] | None, as_json: bool
+) -> None:
     """List the named allocators, or print the recipe of one: TOML with its source and the choices it made.
 
     STUDY:ID prints that of a study.
@@ -32,6 +35,9 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
     """
     from heapwright import api
 
+    if schema is not None:
+        print_json(api.schema(schema))
+        return
     if from_profile is not None:
         _print_derived(name, from_profile, as_json)
         return
