@@ -66,6 +66,7 @@ COMMANDS = (
     ["fit", str(BROKER), "--heap", "zephyr-sys-heap", "--copies", "2"],
     ["replay", str(TRACE), str(BROKER), "--heap", "lwip-mem", "--heap", "lib:glibc"],
     ["pareto", "s.duckdb", "--objectives", "footprint_bytes,accesses_malloc_p999,fragmentation_with_headers"],
+    ["study", "info", "s.duckdb"],
     ["study", "again", "s.duckdb:tlsf"],
     ["study", "diff", "s.duckdb", "endured.duckdb"],
     ["study", "export", "s.duckdb", "-o", "s.csv"],
