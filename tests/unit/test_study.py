@@ -221,7 +221,9 @@ def test_another_exploration_is_refused_with_a_way_out(study: Study, path: Path,
         assert len(untouched.finished()) == 5
 
 
-RUN = Run("2026-01-01T00:00:00+00:00", "0.1.0", "ab" * 32, None, "heapwright explore a.parquet", "random", 3, "", "x = 1\n")
+RUN = Run(
+    "2026-01-01T00:00:00+00:00", "0.1.0", "ab" * 32, None, "heapwright explore a.parquet", "random", 3, "", "x = 1\n"
+)
 
 
 def test_a_study_tells_what_its_explorations_were_asked_for(study: Study, path: Path, tmp_path: Path) -> None:

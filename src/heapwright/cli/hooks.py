@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from heapwright.cli.completion import platforms
 from heapwright.cli.output import json_option, print_json
 
 
 @click.command()
-@click.argument("platform", metavar="PLATFORM", shell_complete=platforms)
+@click.argument("platform", metavar="PLATFORM")
 @click.option(
     "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The folder to write to."
 )
