@@ -125,7 +125,8 @@ def _print_short(title: str, shown: _Shown) -> None:
 
     def role(one: Candidate) -> str:
         known = ["front"] if one.id in front else ["zoo"] if one.id in zoo else []
-        told = ["yours"] if one.id == shown.yours else [", ".join(picks[one.id]).upper()] if one.id in picks else known
+        told = [", ".join(picks[one.id]).upper()] if one.id in picks else known
+        told += ["yours"] * (one.id == shown.yours)
         if refused := one.metrics["failed"]:
             told.append(f"refused {refused:,}")
         elif shown.robustness.why_not(one.id) and one.metrics["lasts"] != 0:
