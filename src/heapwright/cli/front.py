@@ -129,6 +129,8 @@ def _print_short(title: str, shown: _Shown) -> None:
         told += ["yours"] * (one.id == shown.yours)
         if refused := one.metrics["failed"]:
             told.append(f"refused {refused:,}")
+        elif one.id in competing and study.elsewhere.keys() - shown.robustness.worst(one.id).keys():
+            told.append("not tried elsewhere")
         elif shown.robustness.why_not(one.id) and one.metrics["lasts"] != 0:
             told.append("does not hold")  # the growth of one that does not last is marked
         elif one.metrics["lasts"] != 0 and one.id in competing and shown.robustness.doubt(one.id):
