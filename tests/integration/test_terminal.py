@@ -106,11 +106,8 @@ def test_lines_of_a_file_are_short_and_end_with_what_they_say(words: list[str], 
 
 def test_picks_are_green_where_colours_are_wanted(folder: Path) -> None:
     words = ["pareto", "s.duckdb"]
-    (coloured,) = {
-        line[:16]
-        for line in on_a_terminal(words, folder).splitlines()
-        if line.endswith("FASTEST") or " FASTEST" in line
-    }
+    shown = on_a_terminal(words, folder).splitlines()
+    (coloured,) = {line[:16] for line in shown if "FASTEST" in line and "FASTEST: " not in line}
     assert "\x1b[1;32m" in coloured
     assert "\x1b[1;32m" not in on_a_terminal(words, folder, {"NO_COLOR": "1"})
 

@@ -129,12 +129,13 @@ def _print_short(title: str, shown: _Shown) -> None:
         told += ["yours"] * (one.id == shown.yours)
         if refused := one.metrics["failed"]:
             told.append(f"refused {refused:,}")
-        elif one.id in competing and study.elsewhere.keys() - shown.robustness.worst(one.id).keys():
-            told.append("not tried elsewhere")
-        elif shown.robustness.why_not(one.id) and one.metrics["lasts"] != 0:
-            told.append("does not hold")  # the growth of one that does not last is marked
-        elif one.metrics["lasts"] != 0 and one.id in competing and shown.robustness.doubt(one.id):
-            told.append("doubted")
+        elif one.id in competing and one.metrics["lasts"] != 0:  # the growth of one that does not last is marked
+            if study.elsewhere.keys() - shown.robustness.worst(one.id).keys():
+                told.append("not tried elsewhere")
+            elif shown.robustness.why_not(one.id):
+                told.append("does not hold")
+            elif shown.robustness.doubt(one.id):
+                told.append("doubted")
         return ", ".join(told)
 
     columns.append((_HEADINGS["role"], role))
@@ -168,9 +169,9 @@ def _print_whole(title: str, shown: _Shown) -> None:
         roles = f"{', '.join(shown.picks[one.id]).upper()}: " if one.id in shown.picks else ""
         what = f"{roles}{study.recipe(one.id).summary(study.align)}" if one.id in competing else ""
         standing = _standing(standings[one.id]) if one.id in standings else ""
-        why_not, doubt = robustness.why_not(one.id), robustness.doubt(one.id)
-        if one.id not in competing:
-            why_not, doubt = robustness.why_not_lasting(one.id), None
+        why_not, doubt = robustness.why_not_lasting(one.id), None
+        if one.id in competing:  # of what refused requests nothing else is known
+            why_not, doubt = robustness.why_not(one.id), robustness.doubt(one.id)
         told = f"does not hold: {why_not}" if why_not else f"doubted: {doubt}" if doubt else ""
         return "; ".join(filter(None, [what, standing, told]))
 
