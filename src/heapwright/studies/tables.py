@@ -141,6 +141,9 @@ def check(connection: database.Connection, where: str, types: Types) -> None:
     check_tables(types, where, TABLES)
     read_meta(connection, where)
     faults = _faults()
+    if "runs" in types:
+        always = ("begun", "heapwright", "engine", "strategy", "seed", "options")
+        faults["a run without a value"] = f"FROM runs WHERE {_any('{} IS NULL', always)}"
     if "partial" in types:
         faults |= _faults_of_partial()
     for fault, question in faults.items():
