@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +27,12 @@ FIRMWARE = OUTPUT / "firmware"
 HEAPWRIGHT = Path(sys.executable).with_name("heapwright")
 
 
+COLUMNS = 100
+
+
 def say(text: str) -> None:
+    """A heading, in lines of `COLUMNS` at most."""
+    text = textwrap.fill(text, COLUMNS)
     print(f"\n\033[1m{text}\033[0m" if sys.stdout.isatty() else f"\n{text}", flush=True)
 
 
@@ -37,7 +43,8 @@ def run(*command: str | Path, capture: bool = False, quiet: bool = False) -> str
     """
     words = [str(word) for word in command]
     shown = ["heapwright" if word == str(HEAPWRIGHT) else word for word in words]
-    print(f"$ {shlex.join(shown)}", flush=True)
+    lines = textwrap.wrap(shlex.join(shown), COLUMNS - 6, break_long_words=False, break_on_hyphens=False)
+    print("$ " + " \\\n    ".join(lines), flush=True)
     pipe = subprocess.PIPE
     done = subprocess.run(
         words, cwd=ROOT, check=False, stdout=pipe if capture else None, stderr=pipe if quiet else None, text=True
@@ -68,9 +75,7 @@ def main() -> None:
     say("3. The answer: the balanced pick and the arena to reserve, beside what most would take")
     run(HEAPWRIGHT, "fit", TRACE, "--heap", heap, "--heap", "tlsf", "--heap", "newlib-nano")
     worst = pick["copies"]["worst_ratio"]["footprint_bytes"]
-    print(
-        f"On copies with other sizes, order and load the pick needs at most {worst:.2f} x the memory of the best there."
-    )
+    print(f"On copies with other sizes, order and load the pick needs at most {worst:.2f} x the best one's memory.")
 
     say("4. Why: what the broker asks of memory, and the front, with the allocators of the literature beside it")
     run(HEAPWRIGHT, "profile", TRACE)

@@ -1,6 +1,9 @@
 """Writes the C source of the cffi binding (API mode, stable ABI) from the headers themselves."""
 
+import hashlib
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,6 +35,37 @@ def declarations(path: str) -> str:
     return "".join(f"{line}\n" for line in text_of(path).splitlines() if not line.startswith("#"))
 
 
+def digest() -> str:
+    """Of the sources of the core and of the replay engine: SHA-256, in hexadecimal."""
+    found = hashlib.sha256()
+    sources = [path for folder in ("csrc", "native") for path in (ROOT / folder).rglob("*.[ch]")]
+    for path in sorted(sources, key=lambda path: path.relative_to(ROOT).as_posix()):
+        text = path.read_bytes()
+        found.update(f"{path.relative_to(ROOT).as_posix()} {len(text)}\n".encode() + text)
+    return found.hexdigest()
+
+
+def commit() -> str:
+    """The last commit that changed them, where this is a checkout; "" elsewhere, as in a source distribution."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        return ""
+    words = [git, "-C", str(ROOT), "log", "-1", "--format=%H", "--", "csrc", "native"]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+
+
+BUILT = "const char *hw_engine_digest(void);\nconst char *hw_engine_commit(void);\n"
+"""What tells which engine was built."""
+
+
+def built() -> str:
+    """The same as C."""
+    texts = {"digest": digest(), "commit": commit()}
+    return "".join(
+        f'static const char *hw_engine_{name}(void)\n{{\n    return "{text}";\n}}\n' for name, text in texts.items()
+    )
+
+
 def main(output: Path) -> None:
     """Write the binding of the engine's headers, and of the numbers in the files that the recorder writes."""
     ffi = cffi.FFI()
@@ -39,7 +73,8 @@ def main(output: Path) -> None:
         ffi.cdef(declarations(path) + numbers(path))
     ffi.cdef('extern "Python" int hw_go_on(void *, const struct hw_so_far *);')
     ffi.cdef(enums("recorder/raw_format.h") + numbers("recorder/raw_format.h"))
-    source = "".join(f'#include "{name}"\n' for name in ("policy.h", *HEADERS, "raw_format.h"))
+    ffi.cdef(BUILT)
+    source = built() + "".join(f'#include "{name}"\n' for name in ("policy.h", *HEADERS, "raw_format.h"))
     ffi.set_source("heapwright._native", source, py_limited_api=True)
     ffi.emit_c_code(str(output))
 

@@ -88,6 +88,7 @@ __all__ = [
     "reproduce",
     "sample_events",
     "scale",
+    "schema",
     "size_table",
     "special_pools",
     "suggest",

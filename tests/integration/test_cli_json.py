@@ -89,6 +89,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     ),
     "platforms": (True, ["name", "title", "align", "lock", "writes"]),
     "study diff s.duckdb s.duckdb": (False, ["before", "after", "same_traces", "reserve", "picks", "causes"]),
+    "study info s.duckdb": (False, ["study", "objectives", "space", "traces", "runs", "tried", "complete"]),
     "study sql s.duckdb SELECT/**/42/**/AS/**/found": (True, ["found"]),
     "study export s.duckdb -o results.csv": (False, ["path", "rows"]),
     "measure kingsley a.parquet": (True, ["heap", "trace", "cpu", "compiler", "backend", "code_bytes", "calls"]),

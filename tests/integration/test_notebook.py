@@ -29,6 +29,18 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     assert (tmp_path / "heap" / "broker_heap.c").is_file()
 
 
+def test_the_notebook_ships_with_what_it_shows() -> None:
+    import nbformat
+
+    path = ROOT / "examples" / "tailor.ipynb"
+    assert path.stat().st_size <= 300_000
+    notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    shown = {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
+    assert [id for id, outputs in shown.items() if not outputs] == []
+    tables = [one for outputs in shown.values() for one in outputs if "<table>" in one.data.get("text/html", "")]
+    assert len(tables) == 3  # the study, the pick and its arena
+
+
 def test_the_script_of_the_readme_runs(tmp_path: Path) -> None:
     (script,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(script.strip().splitlines()) <= 15

@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -910,7 +911,8 @@ def test_what_a_killed_record_leaves_is_imported(compiled: Compile, tmp_path: Pa
         assert process.stdout.readline() == "ready\n"
         process.kill()
     (folder,) = tmp_path.glob(".heapwright-*.recording")
-    (raw,) = folder.glob("*.raw")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o711  # others pass, and see no name of what is in it
+    (raw,) = folder.glob("*/*.raw")
     os.kill(int(raw.name.partition(".")[0]), signal.SIGKILL)
     importing = [COMMAND[0], "import", str(folder), "-o", "app.parquet", "--json"]
     done = subprocess.run(importing, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -919,6 +921,17 @@ def test_what_a_killed_record_leaves_is_imported(compiled: Compile, tmp_path: Pa
     assert made == [(MALLOC, i + 1, 10, 0) for i in range(999)]
     subprocess.run([*importing[:-1], "--follow", "one"], cwd=tmp_path, check=True)
     assert Trace.read(tmp_path / "app.parquet").metadata["processes"] == "1"
+
+
+def test_many_small_processes_beside_a_program_share_a_folder(tmp_path: Path) -> None:
+    script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do ls / > none; done"
+    recording = record(["sh", "-c", script], tmp_path / "app.parquet")
+    assert len(recording.files) > 11
+    assert {path.name for path in tmp_path.glob("*.p*")} == {"app.parquet", "app.processes"}
+    others = {file.path for file in recording.files[1:]}
+    assert others == {*(tmp_path / "app.processes").iterdir()}
+    assert len(others) == len(recording.files) - 1
+    assert {file.path.name.partition(".")[0].partition("-")[0] for file in recording.files} >= {"app", "ls"}
 
 
 def test_a_folder_without_a_recording_is_told(tmp_path: Path) -> None:

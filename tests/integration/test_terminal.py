@@ -1,4 +1,4 @@
-"""What is printed fits a terminal of 80 columns, and a file that it goes to has no blanks at the ends of lines."""
+"""What is printed fits a terminal of 80 columns; in a file no line has more than 100, nor blanks at its end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import runpy
 import shutil
 import struct
 import subprocess
@@ -21,6 +22,7 @@ import heapwright.cli
 pytestmark = pytest.mark.usefixtures("forks")
 
 COLUMNS = 80
+PIPED_COLUMNS = 100
 ESCAPES = r"\x1b\[[0-9;?]*[a-zA-Z]"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRACE = EXAMPLES / "lighttpd_server.parquet"
@@ -66,6 +68,7 @@ COMMANDS = (
     ["fit", str(BROKER), "--heap", "zephyr-sys-heap", "--copies", "2"],
     ["replay", str(TRACE), str(BROKER), "--heap", "lwip-mem", "--heap", "lib:glibc"],
     ["pareto", "s.duckdb", "--objectives", "footprint_bytes,accesses_malloc_p999,fragmentation_with_headers"],
+    ["study", "info", "s.duckdb"],
     ["study", "again", "s.duckdb:tlsf"],
     ["study", "diff", "s.duckdb", "endured.duckdb"],
     ["study", "export", "s.duckdb", "-o", "s.csv"],
@@ -95,15 +98,28 @@ def test_no_line_is_wider_than_the_terminal(words: list[str], folder: Path) -> N
 
 
 @every_command
-def test_lines_of_a_file_end_with_what_they_say(words: list[str], folder: Path) -> None:
-    done = subprocess.run([HEAPWRIGHT, *words], cwd=folder, capture_output=True, text=True, check=True)
+def test_lines_of_a_file_are_short_and_end_with_what_they_say(words: list[str], folder: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
+    done = subprocess.run([HEAPWRIGHT, *words], cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    assert [line for line in done.stdout.splitlines() if len(line) > PIPED_COLUMNS] == []
     assert [line for line in done.stdout.splitlines() if line != line.rstrip()] == []
     assert "\x1b" not in done.stdout
 
 
+def test_the_demo_prints_no_line_that_is_longer(capsys: pytest.CaptureFixture[str]) -> None:
+    told = runpy.run_path(str(EXAMPLES / "demo.py"))
+    for title in re.findall(r'say\("(.+)"\)', (EXAMPLES / "demo.py").read_text(encoding="utf-8")):
+        told["say"](title)
+    told["run"]("true", *(f"-W{number}" for number in range(40)), capture=True)
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) > 10
+    assert [line for line in printed if len(line) > PIPED_COLUMNS] == []
+
+
 def test_picks_are_green_where_colours_are_wanted(folder: Path) -> None:
     words = ["pareto", "s.duckdb"]
-    (coloured,) = {line[:16] for line in on_a_terminal(words, folder).splitlines() if "FASTEST" in line}
+    shown = on_a_terminal(words, folder).splitlines()
+    (coloured,) = {line[:16] for line in shown if "FASTEST" in line and not line[0].isupper()}  # rows, no sentences
     assert "\x1b[1;32m" in coloured
     assert "\x1b[1;32m" not in on_a_terminal(words, folder, {"NO_COLOR": "1"})
 

@@ -14,7 +14,7 @@ import pytest
 from doc_commands import commands
 
 import heapwright
-from heapwright.cli import fit, tables
+from heapwright.cli import fit, front
 from heapwright.decide.picks import PICKS
 from heapwright.recipes.kinds.base import BasePool, sizes_summary
 from heapwright.recipes.pools import KINDS, General
@@ -83,7 +83,7 @@ def test_so_is_every_heading_and_pick() -> None:
     ]
     of_fit = [text for found in lists for text in texts(found)]
     assert len(of_fit) > 5
-    headings = [*tables._HEADINGS.values(), *tables._WORST.values(), *PICKS, *of_fit]
+    headings = [*front._HEADINGS.values(), *front._WORST.values(), *PICKS, *of_fit]
     assert words(" ".join(headings)) - GLOSSARY == set()
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import combine
-from heapwright.studies.records import Identity, Result, TraceInfo
+from heapwright.studies.merge import merge
+from heapwright.studies.records import Identity, Result, Run, TraceInfo
 
 
 @pytest.fixture
@@ -217,6 +219,24 @@ def test_another_exploration_is_refused_with_a_way_out(study: Study, path: Path,
     assert "another file" in str(caught.value)
     with Study.open(path) as untouched:
         assert len(untouched.finished()) == 5
+
+
+RUN = Run(
+    "2026-01-01T00:00:00+00:00", "0.1.0", "ab" * 32, None, "heapwright explore a.parquet", "random", 3, "", "x = 1\n"
+)
+
+
+def test_a_study_tells_what_its_explorations_were_asked_for(study: Study, path: Path, tmp_path: Path) -> None:
+    assert study.runs() == []  # as those of older versions
+    later = replace(RUN, begun="2026-01-02T00:00:00+00:00", command=None, space=None, commit="cd" * 20)
+    study.add_run(later)
+    study.add_run(RUN)
+    study.close()
+    shutil.copyfile(path, tmp_path / "other.duckdb")
+    merge([path, tmp_path / "other.duckdb"], tmp_path / "both.duckdb")
+    with Study.open(path) as again, Study.open(tmp_path / "both.duckdb") as both:
+        assert again.runs() == [RUN, later]
+        assert both.runs() == [RUN, RUN, later, later]
 
 
 def test_a_trace_is_known_by_its_calls_not_its_file() -> None:

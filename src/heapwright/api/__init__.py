@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         is_heap,
         read_recipe,
         replay,
+        schema,
         zoo,
         zoo_text,
     )
@@ -200,6 +201,7 @@ __all__ = [
     "reproduce",
     "sample_events",
     "scale",
+    "schema",
     "size_table",
     "space_for",
     "special_pools",
@@ -248,6 +250,7 @@ _NAMES = {
         "is_heap",
         "read_recipe",
         "replay",
+        "schema",
         "zoo",
         "zoo_text",
     ),

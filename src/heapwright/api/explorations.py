@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from heapwright.api.given import AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
+from heapwright.api.given import SHOWN, AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
 from heapwright.decide.study import Study as _Study
 from heapwright.explore.options import COPIES
+from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
 from heapwright.heaps.names import parse
@@ -43,6 +45,28 @@ class Study(_Study):
     def __repr__(self) -> str:
         traces = ", ".join(trace.name for trace in self.traces())
         return f"<Study {self.path}: {self.tried} recipes on {traces}, {len(self.front())} on the front>"
+
+    def _repr_html_(self) -> str:
+        from heapwright.decide.picks import PICKS
+        from heapwright.decide.study import reserve_for
+
+        picks: dict[str, list[str]] = {}
+        for how in PICKS:
+            with suppress(HeapwrightError):
+                picks.setdefault(self.pick(how).id, []).append(how)
+        front = self.front()
+        shown = [*front, *(self[id] for id in picks if id not in {one.id for one in front})]
+        keys = [key for key in (*self.objectives, *SHOWN) if any(one.metrics[key] is not None for one in shown)]
+        rows = [
+            [
+                one.label,
+                notebook.number(reserve_for(self.needs(one.id))),
+                *(notebook.number(one.metrics[key]) for key in dict.fromkeys(keys)),
+                ", ".join(picks.get(one.id, ["front"])),
+            ]
+            for one in shown
+        ]
+        return notebook.table(repr(self)[1:-1], ["heap", "reserve", *dict.fromkeys(keys), "role"], rows)
 
     def __getitem__(self, id: str) -> Member:
         """The recipe of this id, of a prefix that only one has, or of a zoo name. Raises HeapwrightError."""
@@ -139,16 +163,18 @@ def extend_study(
     moved: Sequence[PathLike] = (),
     jobs: int | None = None,
     repair: bool = False,
+    command: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Study:
     """Try the recipes of a study on more traces, and rank by them, too; what it holds is not repeated.
 
-    See `heapwright.explore.extend.extend`. `moved`: where traces of the study lie now. Raises HeapwrightError.
+    See `heapwright.explore.extend.extend`. `moved`: where traces of the study lie now; `command`: what the study is
+    to keep as the command line that asked for it. Raises HeapwrightError.
     """
     from heapwright.explore.extend import extend
 
     read = [trace_of(one, repair) for one in listed(traces)]
-    extend(Path(study), read, given=[Path(path) for path in moved], jobs=jobs, progress=progress)
+    extend(Path(study), read, given=[Path(path) for path in moved], jobs=jobs, command=command, progress=progress)
     return open_study(study)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from heapwright.decide.candidate import Candidate
+from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
 
@@ -50,6 +51,10 @@ def trace_of(trace: AnyTrace, repair: bool = False) -> Trace:
     return trace if isinstance(trace, Trace) else Trace.read(trace, repair=repair)
 
 
+SHOWN = (*DEFAULT_OBJECTIVES, "accesses_malloc_max", "accesses_free_max", "instructions_pair_mean", "growth_ratio")
+"""The metrics of a recipe that a notebook shows."""
+
+
 def listed(given: Any) -> list[Any]:
     """The items of a list or tuple, or the one thing given."""
     return list(given) if isinstance(given, list | tuple) else [given]
@@ -73,6 +78,10 @@ class Member(Candidate):
     def __repr__(self) -> str:
         shown = ", ".join(f"{key} {number(self.metrics[key])}" for key in DEFAULT_OBJECTIVES)
         return f"<{self.label}: {shown}; {self.recipe.summary()}>"
+
+    def _repr_html_(self) -> str:
+        told = {key: notebook.number(self.metrics[key]) for key in SHOWN if self.metrics[key] is not None}
+        return notebook.pairs(f"{self.label}, on {self.tuned_for}", told, self.recipe._repr_html_())
 
 
 def heap_of(heap: AnyHeap, word_size: WordSize | None) -> Heap:

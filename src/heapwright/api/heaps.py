@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from heapwright.api.given import (
     AnyHeap,
@@ -21,6 +21,7 @@ from heapwright.api.given import (
     recipe_of,
     trace_of,
 )
+from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
 
@@ -44,6 +45,14 @@ def zoo(name: str | None = None) -> Recipe | list[Recipe]:
     from heapwright.recipes.zoo import catalogue
 
     return catalogue.recipes() if name is None else catalogue.load(name)
+
+
+def schema(of: Literal["recipe", "space"] = "recipe") -> dict[str, Any]:
+    """Return the JSON Schema of a recipe file, or of a SPACE.toml, for editors and checks."""
+    from heapwright.explore import space_file
+    from heapwright.recipes import recipe
+
+    return recipe.json_schema() if of == "recipe" else space_file.json_schema()
 
 
 def zoo_text(name: str) -> str:
@@ -219,6 +228,12 @@ class Fit:
     reach_request_bytes: int | None
     reach_objects: int | None
     error: str | None = None
+
+    def _repr_html_(self) -> str:
+        keys = ("smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes", "worst_case_bytes", "reach_bytes")
+        told = {key.replace("_", " "): notebook.number(getattr(self, key)) for key in keys}
+        told |= {"refused": ", ".join(self.refused) or "-"} | ({"error": self.error} if self.error else {})
+        return notebook.pairs(f"{self.heap} on {self.trace}", told)
 
     @classmethod
     def of(cls, trace: Trace, heap: str, found: Arenas, copies: int, growth: float) -> Fit:

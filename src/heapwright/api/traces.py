@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from heapwright.api.given import AnyTrace, PathLike, listed, one_line, trace_of
+from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError, did_you_mean
 from heapwright.traces.streams import Stream
 from heapwright.traces.trace import Trace
@@ -58,8 +59,19 @@ def record(
     return run(command, output, limit=limit, follow=follow, sites=sites)
 
 
+class Profile(dict[str, Any]):
+    """What a trace or a packet table asks of memory, as plain values by their keys; a notebook shows the sizes."""
+
+    def _repr_html_(self) -> str:
+        counts = ("events", "requests", "packets", "threads", "seconds", "requested_peak_bytes", "live_objects_peak")
+        told = {key.replace("_", " "): notebook.number(self[key]) for key in counts if key in self}
+        rows = [[f"{one['size']:,}", f"{one['count']:,}", f"{one['share']:.1%}"] for one in self["sizes"][:20]]
+        sizes = notebook.table(f"{self['distinct_sizes']:,} sizes", ("size, B", "count", "share"), rows)
+        return notebook.pairs(str(self["name"]), told, sizes)
+
+
 @one_line
-def profile(source: AnyTrace | PacketTable, *, repair: bool = False) -> dict[str, Any]:
+def profile(source: AnyTrace | PacketTable, *, repair: bool = False) -> Profile:
     """Characterise what a trace or a packet table asks of memory: plain Python values, ready for JSON.
 
     See `heapwright.traces.profile.profile` and `heapwright.traffic.profile.profile_packets` for the keys, their units
@@ -70,10 +82,10 @@ def profile(source: AnyTrace | PacketTable, *, repair: bool = False) -> dict[str
     from heapwright.traffic.profile import profile_file, profile_packets
 
     if isinstance(source, Trace):
-        return of_trace(source)
+        return Profile(of_trace(source))
     if isinstance(source, PacketTable):
-        return profile_packets(source, source.metadata.get("name", "packets"))
-    return profile_file(Path(source), repair)
+        return Profile(profile_packets(source, source.metadata.get("name", "packets")))
+    return Profile(profile_file(Path(source), repair))
 
 
 @one_line

@@ -12,7 +12,7 @@ import threading
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.output import note
+from heapwright.cli.output import WORDS, note
 from heapwright.files.errors import HeapwrightError, did_you_mean
 from heapwright.files.tools import kill_tools
 from heapwright.files.version import __version__
@@ -66,6 +66,10 @@ class _Commands(Group):
             near = did_you_mean(args[0].lower(), COMMANDS)
             raise click.UsageError(f"{args[0]!r} is no command; {near}", ctx)
         return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[WORDS] = ["heapwright", *args]
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from heapwright.cli.options import CPUS, repair_option, seed_option, word_size_option
+from heapwright.cli.options import CPUS, heap_argument, repair_option, seed_option, word_size_option
 from heapwright.cli.output import json_option, print_json
+from heapwright.cli.pipes import from_stdin
 
 if TYPE_CHECKING:
     from heapwright.api import WordSize
@@ -17,8 +18,8 @@ LEVELS = ("none", "frees", "neighbours", "full")
 
 
 @click.command()
-@click.argument("heap", metavar="HEAP")
-@click.argument("trace", metavar="[TRACE]", required=False, type=click.Path(path_type=Path))
+@heap_argument
+@click.argument("trace", metavar="[TRACE]", required=False, type=click.Path(path_type=Path), callback=from_stdin)
 @click.option("--checks", type=click.Choice(LEVELS), multiple=True, help="Level of checks; repeat the flag for more.")
 @click.option(
     "--runs",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from heapwright.cli.completion import conditions
 from heapwright.cli.options import (
     Bytes,
     growth_option,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fail-if",
     metavar="'KEY > VALUE'",
+    shell_complete=conditions,
     multiple=True,
     help="Fail where a metric or an arena is so: 'accesses_malloc_max > 200', 'reserve_bytes > +5%' of the baseline.",
 )

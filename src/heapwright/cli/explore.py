@@ -19,7 +19,7 @@ from heapwright.cli.options import (
     seed_option,
     traces_argument,
 )
-from heapwright.cli.output import json_option, note, note_partial, print_json, print_sentences
+from heapwright.cli.output import command_line, json_option, note, note_partial, print_json, print_sentences
 from heapwright.cli.progress import showing
 
 
@@ -122,7 +122,7 @@ def command(
 
     energies = EnergyTable.read(energy_table) if energy_table else None
     given = {key: value for key, value in options.items() if value is not None}
-    asked = api.Options(energy_table=energies, **given)
+    asked = api.Options(energy_table=energies, command=command_line(), **given)
     read = read_traces(traces, repair)
     space = api.space_for(read, space_path, align)
     for trace in read:
@@ -139,7 +139,8 @@ def command(
         note_partial(study)
         by_load, question = picks_by_load(study, read), study.question
         if not as_json:
-            from heapwright.cli.tables import print_by_load, print_front
+            from heapwright.cli.front import print_front
+            from heapwright.cli.tables import print_by_load
             from heapwright.decide.decision import decide
 
             print_front(study, study.objectives)

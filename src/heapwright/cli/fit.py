@@ -196,23 +196,8 @@ def command(
     if as_json:
         print_rows(found)
         return
-    from heapwright.cli.tables import number, print_table
-
-    cells = [
-        [
-            fit.trace,
-            fit.heap,
-            number("smallest_arena_bytes", fit.smallest_arena_bytes),
-            number("safe_arena_bytes", fit.safe_arena_bytes),
-            _how_sure(fit),
-            number("reserve_bytes", fit.reserve_bytes),
-            number("worst_case_bytes", fit.worst_case_bytes),
-            "-" if fit.reach_bytes is None else f"{fit.reach_bytes:,}",
-        ]
-        for fit in found
-    ]
-    headings = ["trace", "heap", "smallest arena", "safe arena", "how sure", "reserve", "worst case", "reach"]
-    print_table("Arenas in bytes", headings, [cells], left=("trace", "heap", "how sure"))
+    _print_arenas(found)
+    print_sentences(_tell_tried(found))
     if any(fit.reserve_bytes is not None for fit in found):
         _tell_reserve(copies or 0, share, len(held_out))
     for fit in {fit.trace: fit for fit in found if fit.reserve_bytes is not None}.values():
@@ -226,6 +211,30 @@ def command(
             print_sentences([_why_none(fit)])
         elif fit.refused:
             print_sentences([f"{fit.heap}: refused in any arena that it reaches: {', '.join(fit.refused)}"])
+
+
+def _print_arenas(found: Sequence[Fit]) -> None:
+    """One table: the trace in the title, or, of several, above its rows; without columns of which nothing is known."""
+    from heapwright.cli.tables import number, print_table, short_names
+
+    names = short_names(fit.heap for fit in found)
+    traces = list(dict.fromkeys(fit.trace for fit in found))
+    headings = ["heap", "smallest\narena", "safe\narena", "how\nsure", "reserve", "worst\ncase"]
+    keys = {1: "smallest_arena_bytes", 2: "safe_arena_bytes", 4: "reserve_bytes", 5: "worst_case_bytes"}
+    shown = [at for at, _ in enumerate(headings) if at not in keys or any(getattr(fit, keys[at]) for fit in found)]
+
+    def row(fit: Fit) -> list[str]:
+        name = ("  " if len(traces) > 1 else "") + names[fit.heap]
+        return [
+            number(keys[at], getattr(fit, keys[at])) if at in keys else _how_sure(fit) if at else name for at in shown
+        ]
+
+    sections = []
+    for trace in traces:
+        rows = [row(fit) for fit in found if fit.trace == trace]
+        sections.append(rows if len(traces) == 1 else [[trace, *[""] * (len(shown) - 1)], *rows])
+    where = f" for {traces[0]}" if len(traces) == 1 else ""
+    print_table(f"Arenas in bytes{where}", [headings[at] for at in shown], sections, left=("heap", "how\nsure"))
 
 
 def _traces(
@@ -303,6 +312,14 @@ def _tell_load(fit: Fit, clients: tuple[float, float] | None) -> str:
 
 
 def _how_sure(fit: Fit) -> str:
-    if fit.safe_arena_bytes is None:
-        return "-"
-    return "proved" if fit.safe_proved else f"{fit.safe_tried:,} larger ones tried"
+    return "-" if fit.safe_arena_bytes is None else "proved" if fit.safe_proved else "tried"
+
+
+def _tell_tried(found: Sequence[Fit]) -> list[str]:
+    """What "tried" stands for, and how far heaps reach that reach less than twice their reserve."""
+    most = max((fit.safe_tried or 0 for fit in found if not fit.safe_proved), default=0)
+    told = [f"Tried: it served the trace, and so did {most:,} larger ones."] if most else []
+    for fit in found:
+        if fit.reach_bytes is not None and fit.reserve_bytes is not None and fit.reach_bytes < 2 * fit.reserve_bytes:
+            told.append(f"{fit.heap} uses {fit.reach_bytes:,} bytes at most.")
+    return list(dict.fromkeys(told))

@@ -6,13 +6,19 @@ from pathlib import Path
 
 import click
 
-from heapwright.cli.options import cpu_option, read_traces, repair_option, reserved_for_option
+from heapwright.cli.completion import platforms
+from heapwright.cli.options import cpu_option, heap_argument, read_traces, repair_option, reserved_for_option
 from heapwright.cli.output import json_option, note, print_json
 
 
 @click.command()
-@click.argument("heap", metavar="HEAP")
-@click.option("--platform", metavar="NAME", help="Also write what binds it there; `heapwright platforms` lists them.")
+@heap_argument
+@click.option(
+    "--platform",
+    metavar="NAME",
+    shell_complete=platforms,
+    help="Also write what binds it there; `heapwright platforms` lists them.",
+)
 @click.option("--prefix", default="app", show_default=True, metavar="NAME", help="What names in the C begin with.")
 @click.option(
     "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Where to write it."

@@ -10,6 +10,7 @@ import click
 
 from heapwright.cli.options import Bytes, seed_option
 from heapwright.cli.output import json_option, note, print_json, print_sentences
+from heapwright.cli.pipes import called, from_stdin, to_stdout
 
 if TYPE_CHECKING:
     from heapwright.traces.logs import Imported
@@ -38,7 +39,7 @@ LOGS = (
 
 
 @click.command("import")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path), callback=from_stdin)
 @click.option(
     "--format", "format_name", type=click.Choice((*LOGS, *PACKETS)), help="The format of FILE; found without it."
 )
@@ -65,7 +66,8 @@ LOGS = (
     metavar="OUT",
     required=True,
     type=click.Path(path_type=Path),
-    help="The trace or packet table to write, a Parquet file.",
+    callback=to_stdout,
+    help="The trace or packet table to write, a Parquet file; - is stdout.",
 )
 @json_option
 def command(
@@ -122,7 +124,7 @@ def _tell_log(file: Path, imported: Imported, output: Path, as_json: bool) -> No
         print_json(dataclasses.asdict(imported) | {"path": str(output)})
         return
     peak = f"peak {imported.requested_peak_bytes:,} B in {imported.live_objects_peak:,} objects"
-    print_sentences([f"{output}: {imported.calls:,} calls of a {imported.format} log, {peak}"])
+    print_sentences([f"{called(output)}: {imported.calls:,} calls of a {imported.format} log, {peak}"])
 
 
 def _import_packets(
@@ -139,4 +141,4 @@ def _import_packets(
         print_json({"path": str(output), "packets": len(table), "warning": warning})
         return
     synthetic = " (synthetic)" if table.metadata.get("synthetic") == "true" else ""
-    click.echo(f"{output}: {len(table):,} packets over {table.ts_us[-1] / 1e6:.1f} s{synthetic}")
+    click.echo(f"{called(output)}: {len(table):,} packets over {table.ts_us[-1] / 1e6:.1f} s{synthetic}")

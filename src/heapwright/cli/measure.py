@@ -7,16 +7,25 @@ from typing import Any
 
 import click
 
-from heapwright.cli.options import OBJECTIVES, arena_option, cpu_option, objectives_option, read_traces, repair_option
+from heapwright.cli.options import (
+    OBJECTIVES,
+    arena_option,
+    cpu_option,
+    heap_argument,
+    objectives_option,
+    read_traces,
+    repair_option,
+)
 from heapwright.cli.output import json_option, note, note_partial, print_json
+from heapwright.cli.pipes import from_stdin
 
 BACKENDS = ("unicorn", "qemu")
 LEVELS = ("Os", "O0", "O2", "O3")
 
 
 @click.command(epilog=OBJECTIVES)
-@click.argument("heap", metavar="HEAP")
-@click.argument("traces", metavar="[TRACE...]", nargs=-1, type=click.Path(path_type=Path))
+@heap_argument
+@click.argument("traces", metavar="[TRACE...]", nargs=-1, type=click.Path(path_type=Path), callback=from_stdin)
 @cpu_option
 @click.option("--backend", type=click.Choice(BACKENDS), help="The emulator; default is what is installed.")
 @click.option("--compiler", type=click.Choice(("gcc", "zig")), help="The cross compiler; default is what is installed.")

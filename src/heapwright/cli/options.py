@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from heapwright.cli import completion
 from heapwright.cli.output import note
+from heapwright.cli.pipes import from_stdin, recipe_from_stdin, to_stdout
 from heapwright.files.units import number_of
 from heapwright.replay.metrics import METRICS
 
@@ -27,7 +29,8 @@ def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -
     for path in paths:
         if path.suffix != ".parquet" and is_heap(str(path)):
             raise click.UsageError(f"{path} is a heap and stands where a trace belongs; give every heap its own --heap")
-    return paths
+    found: tuple[Path, ...] = from_stdin(ctx, _, paths)
+    return found
 
 
 def _tell_adapters(ctx: click.Context, _: click.Parameter, heaps: tuple[str, ...]) -> tuple[str, ...]:
@@ -37,7 +40,8 @@ def _tell_adapters(ctx: click.Context, _: click.Parameter, heaps: tuple[str, ...
     for heap in heaps:
         for adapter, place in picked_up(heap):
             note(f"{adapter}: the adapter beside {place} is used")
-    return heaps
+    found: tuple[str, ...] = recipe_from_stdin(ctx, _, heaps)
+    return found
 
 
 def _word_size(ctx: click.Context, _: click.Parameter, bits: str | None) -> int | None:
@@ -90,7 +94,16 @@ class Bytes(click.ParamType[int]):
         return int(found)
 
 
-traces_argument = click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+traces_argument = click.argument(
+    "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
+)
+heap_argument = click.argument("heap", metavar="HEAP", callback=recipe_from_stdin, shell_complete=completion.heaps)
+against_option = click.option(
+    "--against",
+    metavar="HEAP",
+    shell_complete=completion.heaps,
+    help="What you have today: an id or zoo name of the study.",
+)
 
 
 def _replayed(metavar: str, required: bool) -> Callable[[Command], Command]:
@@ -140,6 +153,7 @@ heap_option = click.option(
     multiple=True,
     required=True,
     callback=_tell_adapters,
+    shell_complete=completion.heaps,
     help="A zoo NAME, RECIPE.toml or STUDY:ID, or a foreign heap: lib:NAME, PATH.so, PATH.c, ADAPTER.toml, "
     "ADAPTER=PATH, RECIPE+FOREIGN. Repeat the flag for more.",
 )
@@ -169,7 +183,8 @@ trace_output_option = click.option(
     metavar="TRACE",
     required=True,
     type=click.Path(path_type=Path),
-    help="The trace to write, a Parquet file.",
+    callback=to_stdout,
+    help="The trace to write, a Parquet file; - is stdout.",
 )
 energy_option = click.option(
     "--energy-table",
@@ -190,6 +205,7 @@ def objectives_option(default: str) -> Callable[[Command], Command]:
     return click.option(
         "--objectives",
         metavar="KEY,KEY",
+        shell_complete=completion.metrics,
         help=f"Metrics to be Pareto-optimal in, of those listed below; default {default}.",
     )
 

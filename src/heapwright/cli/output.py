@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import shlex
 import shutil
 import sys
 import textwrap
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from heapwright.cli.pipes import called
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.names import printable
 
@@ -35,6 +38,27 @@ SHUT = 3
 LONGEST_LINE = 4000
 
 
+PIPED_COLUMNS = 100
+"""How long a line may be where stdout is no terminal; the variable COLUMNS says otherwise."""
+
+
+def stdout_columns() -> int:
+    """How long a line on stdout may be: as the terminal is wide, else as `PIPED_COLUMNS` says."""
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else PIPED_COLUMNS
+
+
+WORDS = "heapwright.words"
+"""Where the words of the command line are kept, in a context's `meta`."""
+
+
+def command_line() -> str:
+    """The command line that runs, as a shell takes it."""
+    return shlex.join(click.get_current_context().meta[WORDS])
+
+
 def print_json(value: Any) -> None:
     """Write one JSON document to stdout; numpy numbers become plain ones."""
     json.dump(value, sys.stdout, default=_plain)
@@ -52,13 +76,11 @@ def print_rows(found: Sequence[DataclassInstance]) -> None:
 
 
 def print_sentences(sentences: Sequence[str]) -> None:
-    """Print a line for each sentence; on a terminal words that would run over its edge go to the next line."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    """Print each sentence on lines no longer than `stdout_columns`, the later ones indented."""
+    width = stdout_columns()
     for sentence in map(printable, sentences):
         indent = " " * (len(sentence) - len(sentence.lstrip()) + 2)
-        lines = textwrap.wrap(
-            sentence, width or sys.maxsize, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-        )
+        lines = textwrap.wrap(sentence, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
         click.echo("\n".join(lines))
 
 
@@ -82,13 +104,13 @@ def written(trace: Trace, path: Path) -> dict[str, Any]:
 def print_written(trace: Trace, path: Path) -> None:
     """Tell people the same, in a line."""
     peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
-    print_sentences([f"{path}: {len(trace):,} calls, {peak}"])
+    print_sentences([f"{called(path)}: {len(trace):,} calls, {peak}"])
 
 
 def note(text: str) -> None:
     """Tell something beside the result, or how far it is: a line on stderr, cut where it quotes a huge name."""
     shown = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}..."
-    click.echo(f"heapwright: {printable(shown)}", err=True)
+    click.echo(f"heapwright: {called(printable(shown))}", err=True)
 
 
 def note_partial(study: Study) -> None:

@@ -8,7 +8,8 @@ from typing import Literal
 
 import click
 
-from heapwright.cli.options import OBJECTIVES, objectives_option
+from heapwright.cli.completion import conditions
+from heapwright.cli.options import OBJECTIVES, against_option, objectives_option
 from heapwright.cli.output import json_option, note, note_partial, print_json, print_sentences
 from heapwright.files.names import printable
 
@@ -23,11 +24,12 @@ from heapwright.files.names import printable
 @click.option(
     "--where",
     metavar="'KEY <= VALUE'",
+    shell_complete=conditions,
     multiple=True,
     help="Look only at recipes with such a metric, as in 'reserve_bytes <= 131072'. Repeat the flag for more.",
 )
 @objectives_option("those it was explored for")
-@click.option("--against", metavar="HEAP", help="What you have today: an id or zoo name of the study.")
+@against_option
 @click.option("--all", "everything", is_flag=True, help="Show all of the front and of the zoo.")
 @click.option("--toml", "as_toml", is_flag=True, help="With --pick: print the recipe alone, a file for any command.")
 @json_option
@@ -53,6 +55,8 @@ def command(
     with Study.open(study_path) as study:
         keys = parse_objectives(objectives) if objectives is not None else study.objectives
         chosen = [study.pick(pick, keys, where)] if pick else study.front(keys, where)
+        if where and not chosen:
+            study.pick("balanced", keys, where)  # which says what no recipe has
         note_partial(study)
         if pick and (why := study.robustness(keys).why_not(chosen[0].id)):
             note(f"{printable(chosen[0].label)} does not hold elsewhere, and nothing better does: {why}")
@@ -72,7 +76,7 @@ def command(
             click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:
-            from heapwright.cli.tables import print_front
+            from heapwright.cli.front import print_front
             from heapwright.decide.decision import decide
             from heapwright.decide.picks import NoPickError
 

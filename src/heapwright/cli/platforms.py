@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from heapwright.cli.completion import platforms
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=platforms)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
     """List the platforms that `generate --platform NAME` knows, or print the page that comes with one of them.

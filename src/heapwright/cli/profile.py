@@ -9,6 +9,7 @@ import click
 
 from heapwright.cli.options import repair_option
 from heapwright.cli.output import json_option, note, print_json
+from heapwright.cli.pipes import from_stdin
 from heapwright.files.names import printable
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ CURVE_LEVELS = " ▁▂▃▄▅▆▇█"
 
 
 @click.command()
-@click.argument("table", metavar="TRACE|PACKETS", type=click.Path(path_type=Path))
+@click.argument("table", metavar="TRACE|PACKETS", type=click.Path(path_type=Path), callback=from_stdin)
 @repair_option
 @json_option
 def command(table: Path, repair: bool, as_json: bool) -> None:

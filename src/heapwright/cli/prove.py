@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from heapwright.cli.options import Bytes
+from heapwright.cli.options import Bytes, heap_argument
 from heapwright.cli.output import SHUT, json_option, note, print_json, print_sentences
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("heap", metavar="HEAP")
+@heap_argument
 @click.option(
     "--calls",
     type=click.IntRange(2, 8),

@@ -46,10 +46,10 @@ def command(
     """Run CMD and write every heap call it makes as a Parquet trace.
 
     Each process CMD starts gets a trace of its own: the one with most calls gets the name asked for, the others that
-    name with what they are called added; a forked one begins with what it inherited. With --follow one a single trace
-    holds the calls of all, in the order of their times. CMD's input and output pass
-    through (with --json its output goes to stderr). Ctrl-C goes to CMD; what was recorded is kept. If `record` itself
-    is killed, `heapwright import` takes the folder that it leaves.
+    name with what they are called added, and where they are more than ten a folder; a forked one begins with what it
+    inherited. With --follow one a single trace holds the calls of all, in the order of their times. CMD's input and
+    output pass through (with --json its output goes to stderr). Ctrl-C goes to CMD; what was recorded is kept. If
+    `record` itself is killed, `heapwright import` takes the folder that it leaves.
     """
     from heapwright.traces.record import record
 
@@ -70,7 +70,7 @@ def file_lines(files: Sequence[Recorded]) -> list[str]:
         lines.append(f"{file.path}: {what}, peak {file.requested_peak_bytes:,} B in {file.live_objects_peak:,} objects")
         lines += [f"{file.path}: {note}" for note in file.notes]
     if len(files) > _SHOWN:
-        lines.append(f"{files[0].path.parent}: traces of {len(files) - _SHOWN} more processes (--json lists all)")
+        lines.append(f"{files[-1].path.parent}: traces of {len(files) - _SHOWN} more processes (--json lists all)")
     return lines
 
 

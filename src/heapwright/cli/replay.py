@@ -54,14 +54,16 @@ def command(
     if as_json:
         print_rows(found)
         return
-    from heapwright.cli.tables import print_metrics
+    from heapwright.cli.tables import print_metrics, short_names
+
+    names = short_names(one.heap for one in found)
 
     for trace, rows in groupby(found, lambda one: one.trace):
         shown = list(rows)
         columns = {}
         for one in shown:
-            columns[one.heap] = one.metrics
-            columns |= {f"{one.heap}, {name}": metrics for name, metrics in one.memories.items()}
+            columns[names[one.heap]] = one.metrics
+            columns |= {f"{names[one.heap]}, {name}": metrics for name, metrics in one.memories.items()}
         print_metrics(f"Metrics on {trace}", columns)
         for one in shown:
             if one.error:

@@ -7,12 +7,20 @@ from typing import Literal
 
 import click
 
-from heapwright.cli.options import moved_option, repair_option
+from heapwright.cli.options import against_option, moved_option, repair_option
 from heapwright.cli.output import json_option, note_partial, print_json
+from heapwright.cli.pipes import from_stdin
 
 
 @click.command()
-@click.argument("sources", metavar="[OLD] STUDY|TRACE", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "sources",
+    metavar="[OLD] STUDY|TRACE",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    callback=from_stdin,
+)
 @click.option(
     "-o",
     "--output",
@@ -35,7 +43,7 @@ from heapwright.cli.output import json_option, note_partial, print_json
     help="An older study: then it is told what changed. The same as OLD before STUDY.",
 )
 @click.option("--heap", "heaps", multiple=True, metavar="HEAP", help="Draw this heap. Repeat the flag for more.")
-@click.option("--against", metavar="HEAP", help="What you have today: an id or zoo name of the study.")
+@against_option
 @click.option(
     "--plots",
     metavar="DIR",

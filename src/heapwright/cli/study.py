@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from heapwright.cli.group import Group
 from heapwright.cli.options import moved_option, read_traces, repair_option
-from heapwright.cli.output import json_option, note_partial, print_json, print_sentences
+from heapwright.cli.output import command_line, json_option, note_partial, print_json, print_sentences
+from heapwright.cli.pipes import from_stdin
 from heapwright.cli.progress import showing
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.names import printable
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from heapwright.api import Study
 
 _study_argument = click.argument("path", metavar="STUDY", type=click.Path(path_type=Path))
+
+
+_ROLES: tuple[Literal["explored", "copy", "held out"], ...] = ("explored", "copy", "held out")
 
 
 @click.group(cls=Group)
@@ -44,7 +48,9 @@ def merge(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
 
 @command.command()
 @_study_argument
-@click.argument("traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
+)
 @moved_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @repair_option
@@ -57,7 +63,7 @@ def extend(
 
     read = read_traces(traces, repair)
     with showing() as show:
-        study = api.extend_study(path, read, moved=moved, jobs=jobs, progress=show)
+        study = api.extend_study(path, read, moved=moved, jobs=jobs, command=command_line(), progress=show)
     _tell(study, as_json)
 
 
@@ -71,6 +77,44 @@ def _tell(study: Study, as_json: bool) -> None:
         return
     what = f"{study.tried} recipes on {', '.join(names)}, {len(front)} on the front"
     print_sentences([f"{study.path}: {what}{f'; {study.question}' if study.question else ''}"])
+
+
+@command.command()
+@_study_argument
+@json_option
+def info(path: Path, as_json: bool) -> None:
+    """Tell what STUDY is of and how it was made: traces, space, and of each exploration what it was asked for.
+
+    With --json also the text of its space.
+    """
+    from heapwright import api
+
+    study = api.open_study(path)
+    runs = study.runs()
+    if as_json:
+        roles = {role: [dataclasses.asdict(one) for one in study.traces(role)] for role in _ROLES}
+        told = {"study": str(path), **study.meta, "tried": study.ranked, "complete": study.complete}
+        print_json({**told, "traces": roles, "runs": [dataclasses.asdict(one) for one in runs]})
+        return
+    meta = study.meta
+    print_sentences([f"{path}: {study.tried} recipes of alignment {study.align}, by heapwright {meta['heapwright']}"])
+    for role in _ROLES:
+        for trace in study.traces(role):
+            seed = "" if trace.seed is None else f", seed {trace.seed}"
+            print_sentences([f"  {role}: {trace.name}, {trace.events:,} calls, {trace.digest[:12]}{seed}"])
+    print_sentences([f"  objectives: {', '.join(study.objectives)}", f"  space: {meta['space'][:12]}"])
+    for run in runs:
+        print_sentences([f"{run.begun}: {run.command or 'from Python'}"])
+        built = f"heapwright {run.heapwright}, engine {run.engine[:12]}"
+        options = f", {run.options}" if run.options else ""
+        print_sentences(
+            [
+                f"  {built}{f', commit {run.commit[:12]}' if run.commit else ''}",
+                f"  strategy {run.strategy}, seed {run.seed}{options}",
+            ]
+        )
+    if not runs:
+        print_sentences(["How it was made is not known: an older version made it."])
 
 
 @command.command()

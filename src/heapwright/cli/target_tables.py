@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from heapwright.cli.output import print_sentences
-from heapwright.cli.tables import print_table
+from heapwright.cli.tables import print_table, short_names
 
 _HEADINGS = (
     "heap",
@@ -42,26 +42,31 @@ def print_measured(found: Sequence[dict[str, Any]]) -> None:
     if first.get("platform"):
         where += f", in {first['platform']} with {_LOCKS[first['lock']]}"
         where += f", as {first['config']} says" if first["config"] else ""
-    sections = [[_row(one, kind, index == 0) for index, kind in enumerate(one["calls"])] for one in found]
+    names = short_names(one["heap"] for one in found)
+    sections = [
+        [_row(one, names[one["heap"]] if index == 0 else "", kind) for index, kind in enumerate(one["calls"])]
+        for one in found
+    ]
     print_table(f"Instructions a call on {where}", _HEADINGS, sections, left=_HEADINGS[:3])
     print_sentences(list(dict.fromkeys(one["note"] for one in found if one["note"])))
     print_sentences([_prediction(one) for one in found if one["prediction"] is not None])
 
 
-def _row(one: dict[str, Any], kind: str, first: bool) -> list[str]:
+def _row(one: dict[str, Any], heap: str, kind: str) -> list[str]:
+    """A row of one kind of calls; of the first kind with the heap, its trace, and what is no call's."""
     calls = one["calls"][kind]
     keys = ("count", "instructions_mean", "instructions_p99", "instructions_p999", "instructions_max")
     rest = ("instructions_max_call", "loads_mean", "stores_mean", "arena_accesses_mean", "stack_bytes_max")
     cycles = calls["cycles"] and calls["cycles"]["mean"]
     interval = f"{cycles['minimum']:.1f} to {cycles['maximum']:.1f}" if cycles else "-"
     return [
-        one["heap"] if first else "",
-        one["trace"] if first else "",
+        heap,
+        one["trace"] if heap else "",
         kind,
         *(_number(calls[key]) for key in (*keys, *rest)),
         interval,
-        _number(one["footprint_bytes"]) if first else "",
-        _number(one["code_bytes"]["total"]) if first else "",
+        _number(one["footprint_bytes"]) if heap else "",
+        _number(one["code_bytes"]["total"]) if heap else "",
     ]
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.options import Bytes, read_traces, repair_option, seed_option, trace_output_option
+from heapwright.cli.options import Bytes, heap_argument, read_traces, repair_option, seed_option, trace_output_option
 from heapwright.cli.output import json_option, note, print_json, print_sentences, print_written, written
+from heapwright.cli.pipes import called, from_stdin, to_stdout
 from heapwright.cli.tables import print_table
 from heapwright.files.names import printable
 
@@ -31,7 +32,7 @@ LONGEST_SITE = 28
 
 KINDS = ("sizes+blocks", "load", "sizes", "lifetimes", "streams", "blocks")
 
-_trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path))
+_trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path), callback=from_stdin)
 _width_option = partial(click.option, type=click.IntRange(4, 8), metavar="4|8")
 
 
@@ -59,7 +60,9 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
+)
 @repair_option
 @json_option
 def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
@@ -158,7 +161,9 @@ def cut(
 
 
 @command.command()
-@click.argument("paths", metavar="TRACE TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument(
+    "paths", metavar="TRACE TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
+)
 @trace_output_option
 @repair_option
 @json_option
@@ -316,7 +321,13 @@ def scale(
     help="Buffers for an offline planner (CSV), the lines of malloc labs (.rep), or an array in C.",
 )
 @click.option(
-    "-o", "--output", metavar="FILE", required=True, type=click.Path(path_type=Path), help="The file to write."
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    callback=to_stdout,
+    help="The file to write; - is stdout.",
 )
 @repair_option
 @json_option
@@ -330,7 +341,7 @@ def export(path: Path, format_name: str, output: Path, repair: bool, as_json: bo
     if as_json:
         print_json(dataclasses.asdict(done))
         return
-    print_sentences([f"{output}: {done.events:,} calls for {done.format}"])
+    print_sentences([f"{called(output)}: {done.events:,} calls for {done.format}"])
 
 
 @command.command()
@@ -379,7 +390,7 @@ def copies(
 
 @command.command()
 @_trace_argument
-@click.argument("heap", metavar="HEAP")
+@heap_argument
 @click.option(
     "--objective",
     type=click.Choice(WORST_FOR),
@@ -427,7 +438,7 @@ def _tell(parts: Sequence[Written], as_json: bool) -> None:
         return
     for part in parts:
         peak = f"peak {part.requested_peak_bytes:,} B in {part.live_objects_peak:,} objects"
-        print_sentences([f"{part.path}: {part.events:,} calls, {peak}"])
+        print_sentences([f"{called(part.path)}: {part.events:,} calls, {peak}"])
 
 
 def _note(lines: Iterable[str]) -> None:

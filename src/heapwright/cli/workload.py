@@ -11,6 +11,7 @@ import click
 from heapwright.cli.group import Group
 from heapwright.cli.options import Command, Numbers, seed_option, trace_output_option
 from heapwright.cli.output import json_option, print_json, print_sentences, print_written, written
+from heapwright.cli.pipes import from_stdin
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
@@ -48,7 +49,7 @@ def _load(default: str | None, help: str) -> Callable[[Command], Command]:
 def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Command]:
     """The argument and the options of every workload that is made of packets; the first of `sizes` is the default."""
     options = (
-        click.argument("packets", metavar="PACKETS", type=click.Path(path_type=Path)),
+        click.argument("packets", metavar="PACKETS", type=click.Path(path_type=Path), callback=from_stdin),
         click.option(
             "--size",
             type=click.Choice(sizes),

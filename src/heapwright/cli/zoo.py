@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from heapwright.cli.completion import heaps
 from heapwright.cli.output import json_option, print_json
 
 if TYPE_CHECKING:
@@ -14,15 +15,18 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=heaps)
 @click.option(
     "--from-profile",
     metavar="TRACE",
     type=click.Path(path_type=Path),
     help="Derive the sizes of wifi-special-pools from a trace or packet table.",
 )
+@click.option("--schema", type=click.Choice(("recipe", "space")), help="Print the JSON Schema of such a file instead.")
 @json_option
-def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
+def command(
+    name: str | None, from_profile: Path | None, schema: Literal["recipe", "space"] | None, as_json: bool
+) -> None:
     """List the named allocators, or print the recipe of one: TOML with its source and the choices it made.
 
     STUDY:ID prints that of a study.
@@ -31,6 +35,9 @@ def command(name: str | None, from_profile: Path | None, as_json: bool) -> None:
     """
     from heapwright import api
 
+    if schema is not None:
+        print_json(api.schema(schema))
+        return
     if from_profile is not None:
         _print_derived(name, from_profile, as_json)
         return

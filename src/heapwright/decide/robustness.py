@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from heapwright.decide.picks import ALIKE, BLIND, DEPENDS, FALLS_OFF, HEADROOM, Needs, Pick, order
 from heapwright.decide.prior import doubt
 from heapwright.decide.results import Bools, Floats, Results
+from heapwright.files import notebook
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import REFUSES, SHORT, grows
 from heapwright.replay.metrics import TIME
@@ -79,6 +80,21 @@ class Robustness:
             where={key: results.devices[int(values.argmax())] for key, values in known.items()},
             footprint_bytes=int(results.columns["footprint_bytes"][row]),
         )
+
+    def _repr_html_(self) -> str:
+        tried = dict.fromkeys(id for results in self._elsewhere.values() for id in results.ids)
+        names = dict(zip(self._combined.ids, self._combined.zoo_names, strict=True))
+        keys = list(self._here)
+        rows = []
+        for id in tried:
+            worst = self.worst(id)
+            ratios = [one.ratios.get(key) for one in map(worst.get, self._elsewhere) for key in keys if one]
+            lasts = {None: "not tried", True: "yes", False: "no"}[self.lasts(id)]
+            shown = ["-" if ratio is None else f"{ratio:,.2f} x" for ratio in ratios]
+            rows.append([names.get(id) or id, *shown, lasts, self.why_not(id) or "yes"])
+        headings = [f"{key}, {AMONG[role]}" for role in self._elsewhere for key in keys]
+        complete = [row for row in rows if len(row) == len(headings) + 3]
+        return notebook.table("Worst ratios to the best elsewhere", ["heap", *headings, "lasts", "holds"], complete)
 
     @property
     def endured(self) -> bool:

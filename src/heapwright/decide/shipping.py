@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from heapwright.files.engine import Engine
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
@@ -23,11 +24,13 @@ class Shipped(NamedTuple):
         metrics: over the traces explored on, as it is generated; None where these cannot be read any more, and the
             heap is not the one that was explored.
         reserve: what memory to give it, a sentence; "" where no arena served it.
+        explored: how the study was made, a sentence; "" where it does not tell.
     """
 
     tuned_for: str | None = None
     metrics: Mapping[str, Value] | None = None
     reserve: str = ""
+    explored: str = ""
 
 
 NOTHING = Shipped()
@@ -71,7 +74,21 @@ def shipped(study: Study, id: str, recipe: Recipe) -> Shipped:
     """
     id = study.candidate(id).id
     explored = study.recipe(id)
-    return Shipped(study.tuned_for, _metrics(study, id, explored, recipe), _reserve(study, id, explored, recipe))
+    metrics, reserve = _metrics(study, id, explored, recipe), _reserve(study, id, explored, recipe)
+    return Shipped(study.tuned_for, metrics, reserve, _explored(study))
+
+
+def _explored(study: Study) -> str:
+    """How the study was made, by its last exploration."""
+    runs = study.runs()
+    if not runs:
+        return ""
+    run = runs[-1]
+    how = f"by {run.command}" if run.command else "from Python"
+    options = f", {run.options}" if run.options else ""
+    built = Engine(run.engine, run.commit).sentence()
+    space = str(study.meta["space"])[:12]
+    return f"Explored {how}: strategy {run.strategy}, seed {run.seed}{options}, space {space}, {built}."
 
 
 def _metrics(study: Study, id: str, explored: Recipe, recipe: Recipe) -> Mapping[str, Value] | None:

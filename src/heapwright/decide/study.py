@@ -278,7 +278,11 @@ class Study(StudyFile):
         for one in _conditions(where):
             if not (one.met(self._bounded(one.key)) & eligible).any():
                 values = self._bounded(one.key)[eligible]
-                found = f"there are {np.nanmin(values):,g} to {np.nanmax(values):,g}" if len(values) else "none has it"
+                found = (
+                    f"there are {np.nanmin(values):,.10g} to {np.nanmax(values):,.10g}"
+                    if len(values)
+                    else "none has it"
+                )
                 return f"no recipe has {one}; {found}"
         return "no recipe meets all conditions at once; loosen one"
 

@@ -21,6 +21,7 @@ def extend(
     *,
     given: Sequence[Path] = (),
     jobs: int | None = None,
+    command: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
     """Try every recipe of the study at `path` on more traces, which its recipes are ranked by from then on.
@@ -32,7 +33,7 @@ def extend(
         path: the study.
         traces: those to add; one that is there already stays.
         given: where those of the study lie now that have moved.
-        jobs, progress: as for `explore`.
+        jobs, command, progress: as for `explore`.
 
     Raises HeapwrightError as `explore`, and where a trace of the study cannot be read again.
     """
@@ -51,6 +52,7 @@ def extend(
         seed=drawn[0].seed or 0 if drawn else 0,
         jobs=jobs,
         energy_table=energies,
+        command=command,
     )
     return explore(every, space, path, options, held_out=held_out, progress=progress)
 
@@ -61,6 +63,7 @@ class StoredSpace:
     def __init__(self, study: Study) -> None:
         """Take the recipes, and what tells their space from others, from the study."""
         self.align = study.align
+        self.text = next((one.space for one in study.runs() if one.space), None)
         self.digest: str = study.meta["space"]
         self._size: int = study.meta["recipes"]
         self._recipes: list[Recipe] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
 
 from heapwright.files.errors import ParameterError
@@ -59,6 +59,7 @@ class Options:
             the study are inside. Where that is too short, the recipes that promise most are finished, told by how
             they do on pieces of the traces, on fewer copies, and it is tried of fewer whether they last.
         energy_table: energy of an access by SRAM size, in place of the default one.
+        command: the command line that asks for it, which the study keeps.
     """
 
     objectives: str | Sequence[str] = DEFAULT_OBJECTIVES
@@ -74,6 +75,7 @@ class Options:
     tolerance: float | None = None
     budget: float | None = None
     energy_table: EnergyTable | None = None
+    command: str | None = None
     begun: float = field(default_factory=lambda: time.perf_counter(), init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -108,6 +110,13 @@ class Options:
     def keys(self) -> tuple[str, ...]:
         """The objectives as metric keys; raises ParameterError for one that is none."""
         return parse_objectives(self.objectives)
+
+    def told(self) -> str:
+        """What is not left at its default, in words, but for what a study tells elsewhere."""
+        elsewhere = ("objectives", "strategy", "seed", "energy_table", "command", "begun")
+        asked = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in elsewhere}
+        default = {one.name: one.default for one in fields(self)}
+        return ", ".join(f"{key} {value}" for key, value in asked.items() if value != default[key])
 
     @property
     def energies(self) -> EnergyTable:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from functools import partial
 from itertools import chain
 from math import inf
@@ -30,11 +31,13 @@ from heapwright.explore.taught import first_of
 from heapwright.explore.trial import Candidate, Patience, Trier
 from heapwright.explore.wide_search import LIMIT, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
+from heapwright.files.engine import engine
 from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.version import __version__
 from heapwright.measure.metrics import Replay, replay_for
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import TIME
-from heapwright.studies.records import Identity, TraceInfo
+from heapwright.studies.records import Identity, Run, TraceInfo
 from heapwright.studies.tables import Role
 from heapwright.traces.copies import each_copy
 
@@ -101,6 +104,7 @@ def explore(
     identity = Identity.of(traces, keys, space.digest, len(space), table, space.align, options.same_device)
     hired = _crew(options.jobs, options.dask)
     with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
+        study.add_run(_run(space, strategy, options))
         first = first_of(traces, space.align)
         chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)
         chosen = _ordered(chosen, first)
@@ -147,6 +151,13 @@ def explore(
             [member.id for member in study.front()],
             shares.short,
         )
+
+
+def _run(space: AnySpace, strategy: Strategy, options: Options) -> Run:
+    """What a study keeps of how it was made."""
+    built, begun = engine(), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    asked = options.command, strategy, options.seed, options.told(), space.text
+    return Run(begun, __version__, built.digest, built.commit, *asked)
 
 
 def _time_again(

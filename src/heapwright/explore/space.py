@@ -43,6 +43,10 @@ class AnySpace(Protocol):
         """Alignment in bytes of every recipe."""
 
     @property
+    def text(self) -> str | None:
+        """The SPACE.toml that makes it; None where none does."""
+
+    @property
     def digest(self) -> str:
         """What tells the space from others."""
 
@@ -72,6 +76,7 @@ class WideSpace:
         self.align, self.zoo, self.beside = axes.align, few.zoo, few.beside
         self.notes = (f"{axes.count:,} combinations are too many to try all: they are searched",)
         self.axes = axes
+        self.text: str | None = None
         self.sizes = [len(values) for values in axes.values]
         self._made: dict[tuple[int, ...], Recipe | None] = {}
 
@@ -162,6 +167,7 @@ class Space:
         notes: what was left out, in words.
         zoo: the recipes of the zoo as they are tried, by id.
         beside: those of the zoo that have another alignment of their own, as they are; they are no part of the space.
+        text: the SPACE.toml that makes it, for the same traces; None where it was made of recipes.
     """
 
     def __init__(
@@ -182,6 +188,7 @@ class Space:
             raise ParameterError(f"{align}: no alignment; valid: {', '.join(map(str, ALIGNMENTS))}", parameter="align")
         self.align = align
         self.notes = tuple(notes)
+        self.text: str | None = None
         self.zoo: dict[str, Recipe] = {}
         self.beside: list[Recipe] = []
         if include_zoo:
@@ -227,6 +234,7 @@ class Space:
                 f"{len(space):,} recipes instead of {ORDINARY:,}: the traces ask for only {len(levels.frequent)} "
                 f"sizes of blocks, so there are {len(levels.freelists)} levels of freelists instead of {FREELISTS + 1}",
             )
+        space.text = None if not move_zoo else f"default = true\nalign = {align}\n"
         return space
 
     @classmethod
@@ -240,12 +248,16 @@ class Space:
         where the file cannot be read.
         """
         read = read_space(Path(path), traces, align, DEFAULT_ALIGN)
+        text = Path(path).read_text(encoding="utf-8")
         if read.wide:
-            return WideSpace(read.wide, read.include_zoo)
+            wide = WideSpace(read.wide, read.include_zoo)
+            wide.text = text
+            return wide
         space = cls(read.families, read.notes, align=read.align, include_zoo=read.include_zoo)
         if not len(space):
             left_out = space.notes[0] if space.notes else "valid: [[pool]] tables with axes"
             raise HeapwrightError(f"{path}: no recipes; {left_out}")
+        space.text = text
         return space
 
     @property

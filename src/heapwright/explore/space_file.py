@@ -17,6 +17,7 @@ from heapwright.files.errors import HeapwrightError, unknown_key
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import KINDS
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
+from heapwright.recipes.recipe import json_schema as recipe_schema
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -86,6 +87,31 @@ def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_a
         families += default_families(Levels(demand, align))
     notes = [f"{len(dropped):,} combinations left out as contradictions, the first: {dropped[0]}"] if dropped else []
     return SpaceFile(families, notes, align, switches["include_zoo"])
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a SPACE.toml, for editors: a value of a recipe's key, or a list of them."""
+    schema = recipe_schema()
+    schema["title"], schema["description"] = "Space", "The recipes that an exploration may try."
+    told = schema["properties"]
+    axes = {key: _axis(key, told[key]) for key in _HEAP_AXES}
+    switches = {key: {"type": "boolean"} for key in _SWITCHES}
+    schema["properties"] = {**switches, "align": told["align"], **axes, "pool": told["pool"]}
+    schema["required"] = []
+    for kind, pool in zip(
+        KINDS.values(), map(schema["$defs"].get, (kind.__name__ for kind in KINDS.values())), strict=True
+    ):
+        keys = {key: value for key, value in pool["properties"].items() if key != "kind"}
+        keys |= {key: {"type": "integer", "minimum": 0, "maximum": FREELISTS} for key in kind.space_keys}
+        pool["properties"] = {"kind": pool["properties"]["kind"]} | {key: _axis(key, one) for key, one in keys.items()}
+        pool["required"] = ["kind"]
+    return schema
+
+
+def _axis(key: str, one: Any) -> dict[str, Any]:
+    """A value of a key, or a list of them; a size may be a share of the requests."""
+    value = {"anyOf": [one, {"type": "string", "pattern": f"^{_SHARE.pattern}$"}]} if key in _BY_SHARE else one
+    return {"anyOf": [value, {"type": "array", "items": value, "minItems": 1}]}
 
 
 def _alignment(told: Any, asked: int | None, path: Path) -> int | None:

@@ -19,10 +19,9 @@ def kind_of(path: Path) -> Kind:
     A Parquet table is taken for a trace unless it has the columns of a packet table; reading it tells more. Raises
     OSError where there is no such file, HeapwrightError where it begins as Parquet and is none.
     """
-    start = first_bytes(path, 12)
-    if start[8:] == _DUCKDB:
+    if is_study(path):
         return "study"
-    if start[:4] != _PARQUET:
+    if first_bytes(path, 4) != _PARQUET:
         return "other"
     try:
         with database.reaching(path) as connection:
@@ -30,6 +29,11 @@ def kind_of(path: Path) -> Kind:
     except database.Error as error:
         raise HeapwrightError(f"{path}: not a readable Parquet file; a trace or a packet table is one") from error
     return "packets" if ("frame_len",) in rows else "trace"
+
+
+def is_study(path: Path) -> bool:
+    """Whether a file is a DuckDB database, as studies are. Raises OSError."""
+    return first_bytes(path, 12)[8:] == _DUCKDB
 
 
 def first_bytes(path: Path, most: int) -> bytes:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heapwright.files.engine import engine
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.names import printable
 from heapwright.files.templates import template
@@ -70,12 +71,14 @@ class About:
         tuned_for: what the recipe was chosen on, in words.
         metrics: what it measured there.
         reserve: what memory to give it, a sentence.
+        explored: how it was found, a sentence.
         notice: how the heap differs from what was asked for, a sentence.
     """
 
     tuned_for: str | None = None
     metrics: Mapping[str, float | None] | None = None
     reserve: str = ""
+    explored: str = ""
     notice: str = ""
 
 
@@ -402,7 +405,9 @@ def _about(recipe: Recipe, about: About) -> list[str]:
     source = f"After {recipe.source}." if recipe.source else ""
     tuned = f"Tuned for {about.tuned_for}." if about.tuned_for else ""
     steps = f"By construction {worst_steps(recipe).sentence()}."
-    told = (recipe.summary(), about.notice, source, tuned, _measured(about.metrics or {}), about.reserve, steps)
+    built = f"Made of the core of {engine().sentence()}."
+    measured = _measured(about.metrics or {})
+    told = (recipe.summary(), about.notice, source, tuned, measured, about.reserve, about.explored, steps, built)
     return [line for paragraph in told for line in textwrap.wrap(paragraph, _WIDTH - 4)]
 
 

@@ -18,6 +18,7 @@ import tomli_w
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.alignment import moved_pools
 from heapwright.recipes.geometry import GUARD_BYTES, Geometry
@@ -342,6 +343,12 @@ class Recipe(Table):
             return "; ".join(f"{name}: {part.title()}" for name, part in self.parts().items())
         return " + ".join(pool.title() for pool in self.pools)
 
+    def _repr_html_(self) -> str:
+        told = {key: str(getattr(self, key)) for key in ("align", "link_bytes", "checks", "threads")}
+        told |= {f"pool {at}": pool.summary() for at, pool in enumerate(self.pools, 1)}
+        named = f"{self.name} ({self.hash})" if self.name else self.hash
+        return notebook.pairs(named, told, notebook.folded("TOML", self.to_toml()))
+
     def _pools_summary(self) -> str:
         if self.memory:
             sizes = dict(self.memory)
@@ -369,7 +376,10 @@ _CACHE_KEYS = {key: Recipe.model_fields[key].default for key in ("cache_up_to", 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a recipe file, for editors."""
-    return Recipe.model_json_schema(by_alias=True, mode="validation")
+    schema = Recipe.model_json_schema(by_alias=True, mode="validation")
+    for pool in schema["$defs"].values():
+        pool["required"] = ["kind", *pool.get("required", ())]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 @lru_cache(maxsize=65536)

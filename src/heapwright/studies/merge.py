@@ -14,10 +14,13 @@ from heapwright.files.version import __version__
 from heapwright.files.writing import replacing
 from heapwright.replay.metrics import METRICS
 from heapwright.studies.study import StudyFile
-from heapwright.studies.tables import TABLES, TARGET, digest_of
+from heapwright.studies.tables import RUNS, TABLES, TARGET, digest_of
 
 _WITHIN = 1e-9
 """Ratios and energies of two machines may differ by a rounding of their mathematics."""
+
+_OPTIONAL = {"target": TARGET, "runs": RUNS}
+"""Tables that a study need not have."""
 
 _TIMED = ("ns_per_event",)
 
@@ -110,13 +113,13 @@ def _device(
 
 def _take_in(connection: database.Connection, number: int, path: Path) -> None:
     """Join a study's tables to those gathered from the studies before it."""
-    has_target = connection.execute(
-        f"SELECT 1 FROM duckdb_tables() WHERE database_name = 's{number}' AND table_name = 'target'"
-    ).fetchall()
+    held = f"SELECT table_name FROM duckdb_tables() WHERE database_name = 's{number}'"
+    has = {name for (name,) in connection.execute(held).fetchall()}
     if not number:
         for table in TABLES:
             connection.execute(f"CREATE TABLE {table} AS FROM s0.{table}")
-        connection.execute(f"CREATE TABLE target ({', '.join(f'{key} {kind}' for key, kind in TARGET.items())})")
+        for table, columns in _OPTIONAL.items():
+            connection.execute(f"CREATE TABLE {table} ({', '.join(f'{key} {kind}' for key, kind in columns.items())})")
     else:
         for refuse in (_refuse_traces, _refuse_results):
             refuse(connection, number, path)
@@ -127,7 +130,9 @@ def _take_in(connection: database.Connection, number: int, path: Path) -> None:
         connection.execute(f"INSERT INTO recipes FROM s{number}.recipes WHERE id NOT IN (SELECT id FROM recipes)")
         for table in ("results", "elsewhere"):
             _join(connection, table, number)
-    if has_target:
+    if "runs" in has:
+        connection.execute(f"INSERT INTO runs FROM s{number}.runs")
+    if "target" in has:
         connection.execute(
             f"INSERT INTO target FROM s{number}.target AS new ANTI JOIN target USING (setting, recipe, trace)"
         )
@@ -176,9 +181,10 @@ def _write(connection: database.Connection, output: Path, meta: Mapping[str, Any
     connection.execute(f"ATTACH {database.literal(output)} AS merged")
     connection.execute("DELETE FROM meta")
     connection.executemany("INSERT INTO meta VALUES (?, ?)", [(key, json.dumps(value)) for key, value in meta.items()])
-    tables = {**TABLES, "target": TARGET}
-    if not connection.execute("SELECT 1 FROM target LIMIT 1").fetchall():
-        del tables["target"]
+    tables = dict(TABLES)
+    for table, columns in _OPTIONAL.items():
+        if connection.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchall():
+            tables[table] = columns
     for table, columns in tables.items():
         key = ", PRIMARY KEY (setting, recipe, trace)" if table == "target" else ""
         declared = ", ".join(f'"{column}" {kind}' for column, kind in columns.items())

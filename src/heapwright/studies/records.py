@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright.files.errors import HeapwrightError
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import SoFar
 from heapwright.replay.metrics import Value
@@ -94,6 +96,58 @@ class Identity:
         infos = tuple(TraceInfo.of(trace) for trace in traces)
         device = device_of(traces, same_device)
         return cls(infos, tuple(objectives), space, recipes, tuple(energy.rows), align, same_device, device)
+
+    def require(self, path: Path, stored: Sequence[TraceInfo], meta: Mapping[str, Any]) -> None:
+        """Raise HeapwrightError unless the study at `path`, of these traces and this `meta`, is of it."""
+        objectives, same_device = tuple(meta["objectives"]), bool(meta.get("same_device"))
+        if {(info.name, info.digest) for info in self.traces} != {(info.name, info.digest) for info in stored}:
+            names = ", ".join(info.name for info in stored)
+            raise HeapwrightError(
+                f"{path}: explored on other traces ({names}); give those, or another file", parameter="output"
+            )
+        if self.objectives != objectives:
+            raise HeapwrightError(
+                f"{path}: explored for {','.join(objectives)}; give the same objectives, or another file "
+                "(heapwright pareto ranks a study anew)",
+                parameter="output",
+            )
+        if self.same_device not in (None, same_device):
+            raise HeapwrightError(
+                f"{path}: explored on {'loads of one device' if same_device else 'many networks'}; ask for "
+                "the same, or give another file",
+                parameter="output",
+            )
+        if self.align != meta["align"]:
+            raise HeapwrightError(
+                f"{path}: explored at alignment {meta['align']}, not {self.align}; give the same one, or another file",
+                parameter="output",
+            )
+        for what, told in {"space": self.space, "energy_table": [[*row] for row in self.energy_table]}.items():
+            if told != meta.get(what):
+                raise HeapwrightError(
+                    f"{path}: explored with another {what.replace('_', ' ')} by heapwright "
+                    f"{meta['heapwright']}; give the same one, or another file",
+                    parameter="output",
+                )
+
+
+@dataclass(frozen=True)
+class Run:
+    """An exploration that wrote to a study: when it began, by which version and engine, and what it was asked for.
+
+    ``commit`` is the engine's (`heapwright.files.engine`), ``command`` the command line, ``space`` the text of a
+    SPACE.toml; each None where there is none. ``options`` are those that were not left at their defaults.
+    """
+
+    begun: str
+    heapwright: str
+    engine: str
+    commit: str | None
+    command: str | None
+    strategy: str
+    seed: int
+    options: str
+    space: str | None
 
 
 @dataclass(frozen=True)

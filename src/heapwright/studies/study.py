@@ -26,8 +26,20 @@ from heapwright.replay.engine import GROWING, SoFar
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS, TIME, Value
 from heapwright.studies.faults import one_line
 from heapwright.studies.migration import migrate, opened
-from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, TraceInfo
-from heapwright.studies.tables import FORMAT, PARTIAL, REPLAYS, SEARCH, TABLES, TARGET, Role, Types, check, read_meta
+from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, Run, TraceInfo
+from heapwright.studies.tables import (
+    FORMAT,
+    PARTIAL,
+    REPLAYS,
+    RUNS,
+    SEARCH,
+    TABLES,
+    TARGET,
+    Role,
+    Types,
+    check,
+    read_meta,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -86,7 +98,7 @@ class StudyFile:
                 raise
         study = cls._checked(path, connection, types)
         try:
-            study._require(identity)
+            identity.require(study.path, study.traces(), study.meta)
         except HeapwrightError:
             study.close()
             raise
@@ -324,6 +336,20 @@ class StudyFile:
             self._connection.execute("INSERT INTO search VALUES (?, ?, ?, ?, ?)", list(astuple(grown)))
             self._connection.commit()
 
+    def runs(self) -> list[Run]:
+        """The explorations that wrote to it, in their order; those of older versions told nothing."""
+        if not self._has("runs"):
+            return []
+        return [Run(*row) for row in self._fetch(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY begun")]
+
+    def add_run(self, run: Run) -> None:
+        """Store what an exploration was asked for."""
+        with one_line(self.path):
+            self._connection.begin()
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS runs ({_declared(RUNS)})")
+            self._connection.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(RUNS))})", list(astuple(run)))
+            self._connection.commit()
+
     def add_traces(self, traces: Sequence[TraceInfo], device: Mapping[str, Any]) -> None:
         """Add traces to those explored on; nobody knows then how near its front is to that of all recipes.
 
@@ -486,40 +512,6 @@ class StudyFile:
             answer = connection.execute(query, [id])
             names = [name for name, *_ in answer.description or []]
             return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-
-    def _require(self, identity: Identity) -> None:
-        """Check that a file to be resumed holds the same exploration."""
-        stored = self.traces()
-        if {(info.name, info.digest) for info in identity.traces} != {(info.name, info.digest) for info in stored}:
-            names = ", ".join(info.name for info in stored)
-            raise HeapwrightError(
-                f"{self.path}: explored on other traces ({names}); give those, or another file", parameter="output"
-            )
-        if identity.objectives != self.objectives:
-            raise HeapwrightError(
-                f"{self.path}: explored for {','.join(self.objectives)}; give the same objectives, or another file "
-                "(heapwright pareto ranks a study anew)",
-                parameter="output",
-            )
-        if identity.same_device not in (None, self.same_device):
-            raise HeapwrightError(
-                f"{self.path}: explored on {'loads of one device' if self.same_device else 'many networks'}; ask for "
-                "the same, or give another file",
-                parameter="output",
-            )
-        if identity.align != self.align:
-            raise HeapwrightError(
-                f"{self.path}: explored at alignment {self.align}, not {identity.align}; give the same one, or another "
-                "file",
-                parameter="output",
-            )
-        for what, told in {"space": identity.space, "energy_table": [[*row] for row in identity.energy_table]}.items():
-            if told != self.meta.get(what):
-                raise HeapwrightError(
-                    f"{self.path}: explored with another {what.replace('_', ' ')} by heapwright "
-                    f"{self.meta['heapwright']}; give the same one, or another file",
-                    parameter="output",
-                )
 
     def _has(self, table: str) -> bool:
         return bool(self._fetch("SELECT 1 FROM information_schema.tables WHERE table_name = ?", [table]))

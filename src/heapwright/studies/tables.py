@@ -56,6 +56,19 @@ SEARCH = {
 }
 """The columns of the table `search`, which a study has once a wide space was searched."""
 
+RUNS = {
+    "begun": "VARCHAR",
+    "heapwright": "VARCHAR",
+    "engine": "VARCHAR",
+    "commit": "VARCHAR",
+    "command": "VARCHAR",
+    "strategy": "VARCHAR",
+    "seed": "BIGINT",
+    "options": "VARCHAR",
+    "space": "VARCHAR",
+}
+"""The columns of the table `runs`, which a study has since its explorations tell what they were asked for."""
+
 REPLAYS = f"""
     SELECT recipe, recipes.name, ranked, trace, role, digest AS trace_digest,
         {", ".join(METRICS)}, heapwright, machine, toml
@@ -112,7 +125,7 @@ def stored_format(connection: database.Connection, where: str, types: Types) -> 
 
 def check_tables(types: Types, where: str, tables: Types) -> None:
     """Raise HeapwrightError, which `where` leads, unless these tables are there, and beside them only later ones."""
-    expected = {"target": TARGET, "partial": PARTIAL, "search": SEARCH, **tables}
+    expected = {"target": TARGET, "partial": PARTIAL, "search": SEARCH, "runs": RUNS, **tables}
     for table, columns in types.items():
         if [*columns.items()] != [*expected.get(table, {}).items()]:
             raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {table!r}; explore again")
@@ -128,6 +141,9 @@ def check(connection: database.Connection, where: str, types: Types) -> None:
     check_tables(types, where, TABLES)
     read_meta(connection, where)
     faults = _faults()
+    if "runs" in types:
+        always = ("begun", "heapwright", "engine", "strategy", "seed", "options")
+        faults["a run without a value"] = f"FROM runs WHERE {_any('{} IS NULL', always)}"
     if "partial" in types:
         faults |= _faults_of_partial()
     for fault, question in faults.items():

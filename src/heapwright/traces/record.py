@@ -73,9 +73,10 @@ def record(
     """Run a command, record every process it becomes or starts, and write one trace a process image.
 
     The image with most calls gets the name `output`, the others that name with what they were called, ``child`` or
-    the title they gave themselves, and a number where that is not enough, before its suffix. Images that allocated
-    nothing are left out; a forked one begins with what it inherited. Processes that outlive the command are waited
-    for, after a Ctrl-C for a second at most. Ctrl-C goes to the program; what was recorded until then is kept.
+    the title they gave themselves, and a number where that is not enough, before its suffix; more than ten others lie
+    in a folder of that name, with ``.processes``. Images that allocated nothing are left out; a forked one begins with
+    what it inherited. Processes that outlive the command are waited for, after a Ctrl-C for a second at most. Ctrl-C
+    goes to the program; what was recorded until then is kept.
 
     Args:
         command: the program, found as a shell finds it, and its arguments.
@@ -119,14 +120,20 @@ def _cost(files: list[Recorded], run_seconds: float, waited_for_seconds: float) 
 
 @contextlib.contextmanager
 def _raw_folder(output: Path) -> Iterator[Path]:
-    """Make a folder for raw files beside the output: room there is what the trace needs anyway, memory is not."""
+    """Make a folder for raw files beside the output: room there is what the trace needs anyway, memory is not.
+
+    Servers that give up their rights, then fork or exec, make files in it. So anybody may, but it lies in a folder that
+    only its owner lists, by a name that only those who are recorded know.
+    """
     parquet.check_writable(output)
-    folder = Path(tempfile.mkdtemp(prefix=".heapwright-", suffix=".recording", dir=output.parent)).absolute()
-    folder.chmod(0o1733)  # servers that give up their rights, then fork or exec, make files here; nobody else lists it
+    private = Path(tempfile.mkdtemp(prefix=".heapwright-", suffix=".recording", dir=output.parent)).absolute()
     try:
+        private.chmod(0o711)
+        folder = Path(tempfile.mkdtemp(dir=private))
+        folder.chmod(0o1733)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(private, ignore_errors=True)
 
 
 def _recorder(folder: Path, name: str) -> Path:
@@ -266,7 +273,7 @@ def _why_nothing(program: str, folder: Path) -> str:
     from elftools.elf.elffile import ELFFile
 
     if shutil.disk_usage(folder).free < LEAST_FREE:
-        return f"the disk that holds {folder.parent} is full; name a file on another one"
+        return f"the disk that holds {folder.parent.parent} is full; name a file on another one"
     found = shutil.which(program)
     if found is None:
         return "it could not be read"

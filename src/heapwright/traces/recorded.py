@@ -74,13 +74,7 @@ def convert(folder: Path, output: Path, *, consume: bool, follow: Follow = "each
         for image in images if consume else []:
             image.path.unlink()
         return [result]
-    names = _names(images)
-    paths = {
-        image.path: output.with_name(shortened(output.stem, ending=f".{name}{output.suffix}"))
-        for image, name in zip(images, names, strict=True)
-    }
-    if images:
-        paths[images[0].path] = output
+    paths = _paths(images, output)
     inherited: dict[Path, NDArray[Any]] = {}
     results: dict[Path, Recorded] = {}
     for image in sorted(images, key=lambda image: image.raw.number("started_ns")):
@@ -89,6 +83,22 @@ def convert(folder: Path, output: Path, *, consume: bool, follow: Follow = "each
         if consume:
             image.path.unlink()
     return [results[image.path] for image in images]
+
+
+MANY = 10
+"""More traces beside the largest than so many get a folder of their own: a shell that starts a program runs many."""
+
+
+def _paths(images: list[_Image], output: Path) -> dict[Path, Path]:
+    """Where the trace of each raw file goes."""
+    names = _names(images)
+    if len(images) > MANY + 1:
+        folder = output.with_name(shortened(output.stem, ending=".processes"))
+        folder.mkdir(exist_ok=True)
+        others = [folder / shortened(name, ending=output.suffix) for name in names]
+    else:
+        others = [output.with_name(shortened(output.stem, ending=f".{name}{output.suffix}")) for name in names]
+    return {image.path: path for image, path in zip(images, [output, *others[1:]], strict=False)}
 
 
 @dataclass(frozen=True)
@@ -136,7 +146,7 @@ class _Image:
 
 def _images(folder: Path) -> Iterator[_Image]:
     """Give the process images that allocated anything."""
-    for path in folder.glob("*.raw"):
+    for path in (*folder.glob("*.raw"), *folder.glob("*/*.raw")):
         raw = RawFile.open(path)
         if raw is not None and raw.allocations:
             yield _Image(raw)

@@ -12,6 +12,7 @@ import numpy as np
 
 from heapwright.files import database, parquet
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.kinds import is_study
 from heapwright.traces.validation import OPTIONAL, REQUIRED, Columns
 
 WINDOW = 1 << 18
@@ -89,6 +90,8 @@ def reading(path: Path) -> Iterator[TableReader]:
         try:
             yield TableReader(connection, path)
         except database.Error as error:
+            if is_study(path):
+                raise HeapwrightError(f"{path}: a study, and no trace; give one that it was explored on") from error
             reason = str(error).splitlines()[0].removeprefix("Invalid Input Error: ")
             raise HeapwrightError(f"{path}: not a whole Parquet file ({reason}); record or import it again") from error
 

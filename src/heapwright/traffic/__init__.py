@@ -67,7 +67,8 @@ def find_format(path: str | os.PathLike[str]) -> str:
         if matches(start):
             return format_name
     raise HeapwrightError(
-        f"{name}: not a packet capture, nor TSH, CSV with a time and a length column, or a profile (compressed files "
+        f"{name}: no log of heap calls that is known (docs/logs.md), and not a packet capture, nor TSH, CSV with a "
+        "time and a length column, or a profile (compressed files "
         f"are not read); formats: {', '.join(FORMATS)}",
         parameter="format",
     )

@@ -170,7 +170,11 @@ class Reading:
         self.format = format_
         self.history: History = format_.read(source)
         if not len(self.history):
-            raise HeapwrightError(f"{source.path}: no call that its format has")
+            raise HeapwrightError(
+                f"{source.path}: no call that its format has ({self.format.name}); docs/logs.md tells what writes one, "
+                "and what lines any program can print",
+                parameter="format",
+            )
         self.name = source.path.name.partition(".")[0] or source.path.name
         self.caveats = (*self.format.loses, *self.history.caveats)
         told = {"caveats": "\n".join(self.caveats)} if self.caveats else {}

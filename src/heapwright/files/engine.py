@@ -1,0 +1,32 @@
+"""Which engine replays: what was built into the native module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The engine of this installation.
+
+    Attributes:
+        digest: of the sources of the core and of the replay engine, SHA-256 in hexadecimal.
+        commit: the last one that changed them before they were built; None where they were in no checkout.
+    """
+
+    digest: str
+    commit: str | None
+
+    def sentence(self) -> str:
+        """It in words, with the first digits of both."""
+        return f"engine {self.digest[:12]}{f', commit {self.commit[:12]}' if self.commit else ''}"
+
+
+@cache
+def engine() -> Engine:
+    """The engine of this installation."""
+    from heapwright._native import ffi, lib
+
+    digest, commit = (ffi.string(text()).decode() for text in (lib.hw_engine_digest, lib.hw_engine_commit))
+    return Engine(digest, commit or None)
