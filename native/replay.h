@@ -136,9 +136,7 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     const struct walking walking = walking_of(policy, calls);
     r->bearable = walking.bearable;
     r->patience = r->most_patience = patience(walking.patience);
-    if (policy->checks == HW_CHECKS_FULL) {
-        r->patience = UINT64_MAX; /* each link that a walk passes costs more than what an index counts */
-    } else if (r->patience == 0) {
+    if (r->patience == 0) {
         start_index(r);
     }
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);
