@@ -107,10 +107,12 @@ static inline void skip_to_group_place(const struct hw_partition *g, struct hw_h
 static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t count,
                               uint32_t *i, struct hw_group *found);
 
-/* ---- the application's bytes ------------------------------------------------------------------------------------- */
+/* ---- the arena's bytes ------------------------------------------------------------------------------------------- */
 
-/* Past copying `bytes` bytes one by one, which is done; 0 where it has to be. */
-static inline int skip_copying(unsigned char *to, const unsigned char *from, uint32_t bytes);
+/* Metadata is about to be stored at this address. */
+static inline void note_stored(struct hw_heap *h, uint32_t at);
+/* Past copying `bytes` bytes of the application's one by one; 0 where it has to be done. */
+static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes);
 
 /* ---- where nobody listens ---------------------------------------------------------------------------------------- */
 
@@ -305,9 +307,14 @@ static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, u
     return 0;
 }
 
-static inline int skip_copying(unsigned char *to, const unsigned char *from, uint32_t bytes)
+static inline void note_stored(struct hw_heap *h, uint32_t at)
 {
-    (void)to, (void)from, (void)bytes;
+    (void)h, (void)at;
+}
+
+static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+{
+    (void)h, (void)to, (void)from, (void)bytes;
     return 0;
 }
 #endif

@@ -64,6 +64,7 @@ ORDINARY: dict[str, Fields] = {
     "links": {"shift": 0},
     "field": {"bytes": 4, "natural": 1},
     "pool": {"min_size": 0, "max_size": "HW_MAX_REQUEST"},
+    "engine": {"stored": "((uint8_t *)0)"},
 }
 """What all copies have in common; a field is a header word's, or a link's."""
 

@@ -17,6 +17,12 @@ static int moves(const struct hw_policy *policy)
     return pool_moves(&policy->pools[0]);
 }
 
+/* Whether what moves has headers with it. */
+static int has_metadata_that_moves(const struct hw_policy *policy)
+{
+    return moves(policy) && policy->pools[0].compact.header != 0;
+}
+
 /* Pointers that the reference of an object takes, with what the heap keeps beside it. */
 static size_t reference_words(const struct hw_policy *policy)
 {

@@ -13,11 +13,7 @@
 #include "kinds.h"
 #include "threads.h"
 
-static inline int skip_copying(unsigned char *to, const unsigned char *from, uint32_t bytes)
-{
-    memmove(to, from, bytes);
-    return 1;
-}
+#include "wiping.h"
 
 /* ---- one replay -------------------------------------------------------------------------------------------------- */
 
@@ -104,6 +100,7 @@ static HW_NOINLINE void watch_walk(struct replay *r, uint64_t i, uint64_t access
 
 static void replay_free_memory(struct replay *r)
 {
+    r->metrics->wiped = wipe(&r->heap, r->bytes);
     shadow_free(r->shadow);
     free(r->objects);
     free(r->threads);
@@ -125,12 +122,17 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     r->metrics = metrics;
     metrics->broken_call = calls->count;
     metrics->abandoned_call = calls->count;
+    const int copies = check != HW_CHECK_NOTHING || has_metadata_that_moves(policy);
+    const struct hw_engine engine = {.stored = policy->checks && check == HW_CHECK_NOTHING ? take_pages() : NULL,
+                                     .copies = copies,
+                                     .margins = {0, UINT32_MAX, 0, UINT32_MAX}};
+    r->heap.engine = engine;
     if (!heap_init(policy, &r->heap, bytes)) {
+        replay_free_memory(r);
         return HW_NO_ROOM;
     }
     r->heap.reads = 0;
     r->heap.writes = 0;
-    r->heap.engine.margins = (struct hw_margins){0, UINT32_MAX, 0, UINT32_MAX};
     const size_t front = front_bytes(policy, calls);
     memset((unsigned char *)memory - front, 0, front);
     const struct walking walking = walking_of(policy, calls);
