@@ -107,6 +107,14 @@ static inline void skip_to_group_place(const struct hw_partition *g, struct hw_h
 static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t count,
                               uint32_t *i, struct hw_group *found);
 
+/* The handle k comes to the end of the chain, or leaves it. */
+static inline void note_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
+static inline void note_unchained(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
+/* From the first handle of the chain to the last one. */
+static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap *h, uint32_t *last);
+/* From the first handle of the chain to the one before k, which is not the first. */
+static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k);
+
 /* ---- the arena's bytes ------------------------------------------------------------------------------------------- */
 
 /* Metadata is about to be stored at this address. */
@@ -305,6 +313,26 @@ static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, u
 {
     (void)g, (void)h, (void)head, (void)count, (void)i, (void)found;
     return 0;
+}
+
+static inline void note_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
+{
+    (void)c, (void)h, (void)k;
+}
+
+static inline void note_unchained(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
+{
+    (void)c, (void)h, (void)k;
+}
+
+static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap *h, uint32_t *last)
+{
+    (void)c, (void)h, (void)last;
+}
+
+static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k)
+{
+    (void)c, (void)h, (void)before, (void)k;
 }
 
 static inline void note_stored(struct hw_heap *h, uint32_t at)

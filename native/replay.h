@@ -67,7 +67,7 @@ static uint64_t patience(uint64_t ordinary)
 /* Indexes the heap, once; without memory for that, it is walked. */
 static void start_index(struct replay *r)
 {
-    r->shadow = shadow_make(r->policy, &r->heap, r->bytes);
+    r->shadow = shadow_make(r->policy, &r->heap, r->bytes, front_bytes(r->policy, r->calls));
     r->heap.engine.shadow = r->shadow;
     r->patience = UINT64_MAX; /* never again */
 }
