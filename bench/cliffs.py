@@ -81,7 +81,7 @@ def cost(trace: Trace, recipe: Recipe) -> Cost | None:
             break
         start = time.thread_time_ns()
         try:
-            accesses = hw.replay(trace, recipe).metrics["accesses"]
+            accesses = float(hw.replay(trace, recipe).metrics["accesses"] or 0)
         except hw.HeapwrightError:
             return None
         best = min(best, (time.thread_time_ns() - start) / len(trace))

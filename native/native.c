@@ -45,7 +45,8 @@ void *hw_reserve(size_t front, size_t bytes)
     unmap(memory, skipped);
     unmap(memory + skipped + ahead + size, alignment - skipped);
 #ifdef MADV_HUGEPAGE
-    /* blocks are looked at all over the arena; where it is larger they are, too, and huge pages would be touched once */
+    /* blocks are looked at all over the arena; where it is larger they are, too, and huge pages would be touched once
+     */
     (void)madvise(memory + skipped, ahead + (size < MOST_HUGE ? size : MOST_HUGE), MADV_HUGEPAGE);
 #endif
     return memory + skipped + ahead;

@@ -1,4 +1,4 @@
-/* shadow_chain.h: the index of a compacting pool whose blocks have no headers: its handles, in the order of the chain. */
+/* shadow_chain.h: the index of a compacting pool whose blocks have no headers: its handles, as they are chained. */
 #ifndef HW_SHADOW_CHAIN_H
 #define HW_SHADOW_CHAIN_H
 

@@ -155,6 +155,28 @@ def test_what_is_walked_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert found.walked < (found.reads + found.writes) / 10
 
 
+def test_level_full_has_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks into payloads, too, which nothing spares, but walks lists no further."""
+    skipped = {}
+    for checks in ("none", "full"):
+        recipe = Recipe.from_dict(zoo.load("freertos-heap2").to_dict() | {"checks": checks})
+        monkeypatch.setenv("HEAPWRIGHT_INDEX", "0")
+        skipped[checks] = run(TRACES[0], recipe, policy_struct(recipe), None)[0].skipped
+    assert skipped["full"] > skipped["none"] / 2
+
+
+def test_objects_that_move_are_found_in_their_chain_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each malloc looks for the end of the chain, each free for the handle before its own."""
+    trace = trace_of(
+        *((MALLOC, number, 16) for number in range(1000)), *((FREE, number, 0) for number in range(999, -1, -1))
+    )
+    recipe = zoo.load("contiki-mmem")
+    monkeypatch.setenv("HEAPWRIGHT_INDEX", "0")
+    found, _ = run(trace, recipe, policy_struct(recipe), None)
+    assert found.skipped > 950_000  # two walks of 500 handles on average, but for their ends
+    assert found.walked == 0
+
+
 def test_short_lists_are_not_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEAPWRIGHT_INDEX", raising=False)
     for name in ("tlsf", "victim-bins"):
