@@ -119,6 +119,7 @@ static inline void store1(struct hw_heap *h, uint32_t at, uint32_t value)
 {
 #ifdef HW_EXPLORE
     h->writes++;
+    note_stored(h, at);
 #endif
 #ifdef HW_SHARED
     __atomic_store_n(arena_base(h) + at, (unsigned char)value, __ATOMIC_RELAXED);
@@ -131,6 +132,7 @@ static inline void store2(struct hw_heap *h, uint32_t at, uint32_t value)
 {
 #ifdef HW_EXPLORE
     h->writes++;
+    note_stored(h, at);
 #endif
 #ifdef HW_SHARED
     __atomic_store_n((hw_u16 *)(void *)(arena_base(h) + at), (uint16_t)value, __ATOMIC_RELAXED);
@@ -143,6 +145,7 @@ static inline void store4(struct hw_heap *h, uint32_t at, uint32_t value)
 {
 #ifdef HW_EXPLORE
     h->writes++;
+    note_stored(h, at);
 #endif
 #ifdef HW_SHARED
     __atomic_store_n((hw_u32 *)(void *)(arena_base(h) + at), value, __ATOMIC_RELAXED);
@@ -155,6 +158,7 @@ static inline void store4_behind(struct hw_heap *h, uint32_t at, const uint32_t 
 {
 #ifdef HW_EXPLORE
     h->writes++;
+    note_stored(h, at + bytes);
 #endif
 #ifdef HW_SHARED
     __atomic_store_n((hw_u32 *)(void *)(arena_base(h) + (size_t)at + bytes), value, __ATOMIC_RELAXED);
@@ -344,7 +348,7 @@ static inline void copy_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
 {
     unsigned char *target = arena_pointer(h, to);
     const unsigned char *source = arena_pointer(h, from);
-    if (!skip_copying(target, source, bytes)) {
+    if (!skip_copying(h, to, from, bytes)) {
         for (uint32_t i = 0; i < bytes; i++) {
             target[i] = source[i];
         }
@@ -361,7 +365,7 @@ static inline void move_payload(struct hw_heap *h, uint32_t to, uint32_t from, u
     }
     unsigned char *target = arena_pointer(h, to);
     const unsigned char *source = arena_pointer(h, from);
-    if (!skip_copying(target, source, bytes)) {
+    if (!skip_copying(h, to, from, bytes)) {
         for (uint32_t i = bytes; i-- > 0;) {
             target[i] = source[i];
         }

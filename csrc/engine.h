@@ -107,10 +107,20 @@ static inline void skip_to_group_place(const struct hw_partition *g, struct hw_h
 static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t count,
                               uint32_t *i, struct hw_group *found);
 
-/* ---- the application's bytes ------------------------------------------------------------------------------------- */
+/* The handle k comes to the end of the chain, or leaves it. */
+static inline void note_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
+static inline void note_unchained(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
+/* From the first handle of the chain to the last one. */
+static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap *h, uint32_t *last);
+/* From the first handle of the chain to the one before k, which is not the first. */
+static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k);
 
-/* Past copying `bytes` bytes one by one, which is done; 0 where it has to be. */
-static inline int skip_copying(unsigned char *to, const unsigned char *from, uint32_t bytes);
+/* ---- the arena's bytes ------------------------------------------------------------------------------------------- */
+
+/* Metadata is about to be stored at this address. */
+static inline void note_stored(struct hw_heap *h, uint32_t at);
+/* Past copying `bytes` bytes of the application's one by one; 0 where it has to be done. */
+static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes);
 
 /* ---- where nobody listens ---------------------------------------------------------------------------------------- */
 
@@ -305,9 +315,34 @@ static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, u
     return 0;
 }
 
-static inline int skip_copying(unsigned char *to, const unsigned char *from, uint32_t bytes)
+static inline void note_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
 {
-    (void)to, (void)from, (void)bytes;
+    (void)c, (void)h, (void)k;
+}
+
+static inline void note_unchained(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
+{
+    (void)c, (void)h, (void)k;
+}
+
+static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap *h, uint32_t *last)
+{
+    (void)c, (void)h, (void)last;
+}
+
+static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k)
+{
+    (void)c, (void)h, (void)before, (void)k;
+}
+
+static inline void note_stored(struct hw_heap *h, uint32_t at)
+{
+    (void)h, (void)at;
+}
+
+static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+{
+    (void)h, (void)to, (void)from, (void)bytes;
     return 0;
 }
 #endif

@@ -20,7 +20,6 @@ Fields = dict[str, int | str]
 
 ORDINARY: dict[str, Fields] = {
     "policy": {
-        "align": 8,
         "checks": 0,
         "reserve": 0,
         "counters_at": 0,
@@ -33,9 +32,7 @@ ORDINARY: dict[str, Fields] = {
         "by_size": 0,
         "mixed": 0,
         "block_header": 4,
-        "block_unit_shift": 3,
         "block_doubles": 0,
-        "block_least": 16,
     },
     "general": {
         "header": 4,
@@ -43,9 +40,6 @@ ORDINARY: dict[str, Fields] = {
         "overhead": 4,
         "pad": 0,
         "node": 4,
-        "align": 8,
-        "unit_shift": 3,
-        "min_block": 16,
         "powers": 0,
         "tag_in_header": 0,
         "free_list": "HW_DOUBLE",
@@ -70,6 +64,7 @@ ORDINARY: dict[str, Fields] = {
     "links": {"shift": 0},
     "field": {"bytes": 4, "natural": 1},
     "pool": {"min_size": 0, "max_size": "HW_MAX_REQUEST"},
+    "engine": {"stored": "((uint8_t *)0)"},
 }
 """What all copies have in common; a field is a header word's, or a link's."""
 
@@ -175,8 +170,8 @@ static int is_of_two(const struct hw_policy *policy, struct hw_policy *two)
         two->pools[0].max_size = two->pools[0].at_hand = HW_MAX_REQUEST;
         two->pools[0].quick.links = policy->pools[0].general.links;
         two->pools[0].quick.block_header = 4u;
-        two->pools[0].quick.block_unit_shift = 3u;
-        two->pools[0].quick.block_least = 16u;
+        two->pools[0].quick.block_unit_shift = policy->pools[0].general.unit_shift;
+        two->pools[0].quick.block_least = policy->pools[0].general.min_block;
         two->pool_count = 2u;
     }}
     return two->pool_count == 2u && two->pools[0].kind == HW_QUICK && two->pools[1].kind == HW_GENERAL;

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* What it is for: numbers of chunks, sets of places. */
-enum hw_kept { HW_KEPT_NUMBERS, HW_KEPT_PLACES, HW_KEPT_KINDS };
+/* What it is for: numbers of chunks, sets of places, pages that were stored to. */
+enum hw_kept { HW_KEPT_NUMBERS, HW_KEPT_PLACES, HW_KEPT_PAGES, HW_KEPT_KINDS };
 
 /* So many bytes, all 0; NULL where the system has none. */
 void *hw_take_kept(enum hw_kept kind, size_t bytes);

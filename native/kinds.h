@@ -5,6 +5,7 @@
 #ifndef HW_KINDS_H
 #define HW_KINDS_H
 
+#include "shadow_chain.h"
 #include "shadow_merging.h"
 #include "shadow_searches.h"
 #include "margins.h"
@@ -15,6 +16,12 @@
 static int moves(const struct hw_policy *policy)
 {
     return pool_moves(&policy->pools[0]);
+}
+
+/* Whether what moves has headers with it. */
+static int has_metadata_that_moves(const struct hw_policy *policy)
+{
+    return moves(policy) && policy->pools[0].compact.header != 0;
 }
 
 /* Pointers that the reference of an object takes, with what the heap keeps beside it. */
@@ -355,9 +362,13 @@ static int has_plain_links(const struct hw_pool *pool)
 
 /* ---- making an index --------------------------------------------------------------------------------------------- */
 
-/* Indexes a pool, if it is of a kind that walks. */
-static int shadow_any(struct shadow_pool *s, const struct hw_pool *pool, struct hw_heap *h, uint32_t bytes)
+/* Indexes a pool, if it is of a kind that walks. `front` bytes ahead of the arena are references, each of a number. */
+static int shadow_any(struct shadow_pool *s, const struct hw_pool *pool, struct hw_heap *h, uint32_t bytes,
+                      size_t front)
 {
+    if (pool->kind == HW_COMPACT && pool->compact.header == 0) {
+        return shadow_chain(s, &pool->compact, h, (uint32_t)(2u * front / sizeof(void *)));
+    }
     if (pool->kind == HW_GENERAL) {
         return shadow_general(s, &pool->general, h, bytes);
     }
@@ -392,7 +403,7 @@ static void shadow_free(struct hw_shadow *shadow)
 }
 
 /* Indexes a heap as it is; NULL without memory. */
-static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_heap *h, size_t bytes)
+static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_heap *h, size_t bytes, size_t front)
 {
     struct hw_shadow *shadow = calloc(1, sizeof *shadow);
     if (shadow == NULL) {
@@ -402,7 +413,7 @@ static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_h
     const uint64_t reads = h->reads;
     const uint32_t end = bytes > policy->reach ? policy->reach : (uint32_t)bytes;
     for (uint32_t i = 0; i < policy->pool_count; i++) {
-        if (!shadow_any(&shadow->pools[i], &policy->pools[i], h, end + policy->end_header)) {
+        if (!shadow_any(&shadow->pools[i], &policy->pools[i], h, end + policy->end_header, front)) {
             shadow_free(shadow);
             shadow = NULL;
             break;

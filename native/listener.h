@@ -15,6 +15,8 @@
 struct hw_engine {
     uint64_t skipped;         /* accesses counted that were not made, because there is an index */
     struct hw_shadow *shadow; /* the index; NULL: none */
+    uint8_t *stored;          /* pages of the arena, a byte each: 1 where it was stored to; NULL: nobody asks */
+    int copies;               /* payloads are copied: somebody looks at them, or metadata lies among them */
     uint8_t *lists;           /* the list of cached blocks of each size, in units, up to the largest; NULL: not known */
     struct hw_margins margins;
 };

@@ -19,6 +19,8 @@ static size_t whole_pages(size_t bytes)
     return (bytes + page - 1u) / page * page;
 }
 
+enum { MOST_HUGE = 1 << 26 }; /* bytes */
+
 static void unmap(unsigned char *from, size_t bytes)
 {
     if (bytes) {
@@ -44,7 +46,9 @@ void *hw_reserve(size_t front, size_t bytes)
     unmap(memory, skipped);
     unmap(memory + skipped + ahead + size, alignment - skipped);
 #ifdef MADV_HUGEPAGE
-    (void)madvise(memory + skipped, ahead + size, MADV_HUGEPAGE); /* blocks are looked at all over the arena */
+    /* blocks are looked at all over the arena; where it is larger they are, too, and huge pages would be touched once
+     */
+    (void)madvise(memory + skipped, ahead + (size < MOST_HUGE ? size : MOST_HUGE), MADV_HUGEPAGE);
 #endif
     return memory + skipped + ahead;
 }
@@ -298,6 +302,7 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
     if (failed) {
         return failed;
     }
+    keep_arena(&r.heap);
     for (uint64_t i = 0; i < calls->count; i++) {
         (void)replay_call(&r, i);
     }

@@ -13,11 +13,7 @@
 #include "kinds.h"
 #include "threads.h"
 
-static inline int skip_copying(unsigned char *to, const unsigned char *from, uint32_t bytes)
-{
-    memmove(to, from, bytes);
-    return 1;
-}
+#include "wiping.h"
 
 /* ---- one replay -------------------------------------------------------------------------------------------------- */
 
@@ -71,7 +67,7 @@ static uint64_t patience(uint64_t ordinary)
 /* Indexes the heap, once; without memory for that, it is walked. */
 static void start_index(struct replay *r)
 {
-    r->shadow = shadow_make(r->policy, &r->heap, r->bytes);
+    r->shadow = shadow_make(r->policy, &r->heap, r->bytes, front_bytes(r->policy, r->calls));
     r->heap.engine.shadow = r->shadow;
     r->patience = UINT64_MAX; /* never again */
 }
@@ -104,6 +100,7 @@ static HW_NOINLINE void watch_walk(struct replay *r, uint64_t i, uint64_t access
 
 static void replay_free_memory(struct replay *r)
 {
+    r->metrics->wiped = wipe(&r->heap, r->bytes);
     shadow_free(r->shadow);
     free(r->objects);
     free(r->threads);
@@ -125,20 +122,23 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     r->metrics = metrics;
     metrics->broken_call = calls->count;
     metrics->abandoned_call = calls->count;
+    const int copies = check != HW_CHECK_NOTHING || has_metadata_that_moves(policy);
+    const struct hw_engine engine = {.stored = policy->checks && check == HW_CHECK_NOTHING ? take_pages() : NULL,
+                                     .copies = copies,
+                                     .margins = {0, UINT32_MAX, 0, UINT32_MAX}};
+    r->heap.engine = engine;
     if (!heap_init(policy, &r->heap, bytes)) {
+        replay_free_memory(r);
         return HW_NO_ROOM;
     }
     r->heap.reads = 0;
     r->heap.writes = 0;
-    r->heap.engine.margins = (struct hw_margins){0, UINT32_MAX, 0, UINT32_MAX};
     const size_t front = front_bytes(policy, calls);
     memset((unsigned char *)memory - front, 0, front);
     const struct walking walking = walking_of(policy, calls);
     r->bearable = walking.bearable;
     r->patience = r->most_patience = patience(walking.patience);
-    if (policy->checks == HW_CHECKS_FULL) {
-        r->patience = UINT64_MAX; /* each link that a walk passes costs more than what an index counts */
-    } else if (r->patience == 0) {
+    if (r->patience == 0) {
         start_index(r);
     }
     r->objects = calloc(calls->slots ? calls->slots : 1u, sizeof *r->objects);

@@ -82,6 +82,7 @@ struct hw_metrics {
     uint64_t abandoned_call; /* the call after which the replay was given up; count if none */
     uint64_t broken_call;    /* first call after which a payload or an invariant was found broken; count if none */
     int broken;              /* what was broken: HW_BROKEN_... */
+    int wiped;               /* 1: the arena is as it was, all 0; else the replay has left its bytes there */
     struct hw_margins margins;
 };
 

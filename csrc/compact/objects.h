@@ -10,6 +10,7 @@
 static inline void chain_append(const struct hw_compact *c, struct hw_heap *h, uint32_t table, uint32_t k)
 {
     uint32_t last = load4(h, c->head_at);
+    skip_to_chain_end(c, h, &last);
     uint32_t next = last;
     while (next) {
         last = next;
@@ -21,6 +22,7 @@ static inline void chain_append(const struct hw_compact *c, struct hw_heap *h, u
         store4(h, c->head_at, k);
     }
     store_handle_next(c, h, table, k, 0);
+    note_chained(c, h, k);
 }
 
 /* Serves n bytes for handle k, which may need memory of its own: the address of the payload, or 0. */
@@ -77,14 +79,17 @@ static inline void chain_remove(const struct hw_compact *c, struct hw_heap *h, u
     const uint32_t next = load_handle_next(c, h, table, k);
     uint32_t before = load4(h, c->head_at);
     if (before == k) {
+        note_unchained(c, h, k);
         store4(h, c->head_at, next);
         return;
     }
+    skip_to_chained(c, h, &before, k);
     uint32_t ahead = load_handle_next(c, h, table, before);
     while (ahead != k) {
         before = ahead;
         ahead = load_handle_next(c, h, table, before);
     }
+    note_unchained(c, h, k);
     store_handle_next(c, h, table, before, next);
 }
 

@@ -139,6 +139,7 @@ class _Arena(threading.local):
 
     memory: Any = None
     size = front = 0
+    is_clean = False  # all its bytes are 0
 
     def reserve(self, size: int, front: int) -> Any:
         if self.size < size or self.front < front:
@@ -149,7 +150,7 @@ class _Arena(threading.local):
                     f"cannot reserve {size:,} bytes of address space; ask for a smaller arena", parameter="arena"
                 )
             self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, front, size))
-            self.size, self.front = size, front
+            self.size, self.front, self.is_clean = size, front, True
         return self.memory
 
 
@@ -159,8 +160,9 @@ _arena = _Arena()
 def memory_of(struct: Any, calls: Calls, size: int) -> Any:
     """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
     memory = _arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
-    if struct.checks:  # a cached block's mark may stand in a payload
-        lib.hw_forget(memory, size)
+    if struct.checks and not _arena.is_clean:  # a cached block's mark may stand in a payload
+        lib.hw_forget(memory, _arena.size)
+    _arena.is_clean = False
     return memory
 
 
@@ -174,6 +176,7 @@ def lent_memory(struct: Any, calls: Calls, size: int) -> Iterator[Any]:
         yield memory
     finally:
         _arena.memory, _arena.size, _arena.front = lent
+        _arena.is_clean = False
 
 
 def arena_bytes_of(struct: Any, arena: int | None) -> int:
@@ -223,6 +226,7 @@ def run(
     asked = ffi.new("struct hw_watch *", (every, lib.hw_go_on, handle)) if watcher else ffi.NULL
     options = ffi.new("struct hw_options *", (check, asked, ffi.NULL))
     code = lib.hw_replay(struct, calls.struct, memory, size, options, found)
+    _arena.is_clean = bool(found.wiped)
     if watcher and watcher.error:
         raise watcher.error
     explain(code, recipe, struct, size)

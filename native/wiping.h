@@ -1,0 +1,73 @@
+/* wiping.h: which pages of the arena a replay stores to, and what it need not copy.
+ *
+ * A heap with checks looks at payloads, where earlier replays left what it might take for its own marks. So a replay of
+ * one leaves the arena as it found it, all 0. Giving the pages back to the system would do as well, but taking them
+ * anew costs more than many a replay does. */
+#ifndef HW_WIPING_H
+#define HW_WIPING_H
+
+#include "listener.h"
+#include <string.h>
+#include "arena.h"
+#include "kept.h"
+
+enum { PAGE_LOG2 = 12, PAGES = (1u << (31 - PAGE_LOG2)) + 8u }; /* of the largest arena, and some to read words */
+
+/* Room for the marks of all pages; NULL where there is no memory. */
+static inline uint8_t *take_pages(void)
+{
+    return hw_take_kept(HW_KEPT_PAGES, PAGES);
+}
+
+static inline void note_stored(struct hw_heap *h, uint32_t at)
+{
+    if (h->engine.stored) {
+        h->engine.stored[at >> PAGE_LOG2] = 1;
+    }
+}
+
+static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+{
+    if (h->engine.copies && bytes) {
+        memmove(h->base + to, h->base + from, bytes);
+        for (uint32_t page = to >> PAGE_LOG2; page <= (to + bytes - 1u) >> PAGE_LOG2; page++) {
+            note_stored(h, page << PAGE_LOG2);
+        }
+    }
+    return 1;
+}
+
+/* Leaves the arena as it is: somebody will look at it. */
+static inline void keep_arena(struct hw_heap *h)
+{
+    if (h->engine.stored) {
+        memset(h->engine.stored, 0, PAGES);
+        hw_give_back(HW_KEPT_PAGES, h->engine.stored, PAGES, PAGES);
+        h->engine.stored = NULL;
+    }
+}
+
+/* Makes an arena of `bytes` bytes 0 again where it was stored to; 0 where that is not known. O(pages). */
+static inline int wipe(struct hw_heap *h, size_t bytes)
+{
+    if (h->engine.stored == NULL) {
+        return 0;
+    }
+    uint8_t *stored = h->engine.stored;
+    for (size_t page = 0; page << PAGE_LOG2 < bytes; page += sizeof(uint64_t)) {
+        uint64_t some;
+        memcpy(&some, stored + page, sizeof some);
+        for (size_t at = page; some && at < page + sizeof some; at++) {
+            if (stored[at]) {
+                const size_t from = at << PAGE_LOG2;
+                const size_t page_bytes = (size_t)1 << PAGE_LOG2;
+                memset(h->base + from, 0, bytes - from < page_bytes ? bytes - from : page_bytes);
+                stored[at] = 0;
+            }
+        }
+    }
+    hw_give_back(HW_KEPT_PAGES, stored, PAGES, PAGES);
+    return 1;
+}
+
+#endif
