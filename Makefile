@@ -51,8 +51,9 @@ demo: INSTALL += --no-compile
 demo: $(VENV)/.target
 	$(BIN)/python examples/demo.py
 
+# A third process works where two wait for browsers, servers and disks.
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal
 
 # What the usual run does briefly, ten times as long, with a seed of its own; inputs that reached new code are kept.
 CAMPAIGNS = $(shell grep -ls 'from effort import' tests/integration/*.py)
