@@ -23,7 +23,9 @@ from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import Progress
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
 from heapwright.explore.workers import Interrupt
+from heapwright.files import engine
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.version import __version__
 from heapwright.replay.metrics import METRICS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -190,6 +192,8 @@ def test_loads_of_one_device_come_to_the_same_front_on_a_cluster(cluster: Cluste
 def test_what_is_wrong_with_a_cluster_is_one_line(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    build = engine.build()
+
     def fails(**how: object) -> str:
         with pytest.raises(hw.HeapwrightError) as caught:
             explored(tmp_path / "never.duckdb", **how)
@@ -206,6 +210,9 @@ def test_what_is_wrong_with_a_cluster_is_one_line(
     with monkeypatch.context() as patched:
         patched.setattr(on_dask, "__version__", "99.0")
         assert "the Dask worker has heapwright" in fails(dask=cluster.address)
+    with monkeypatch.context() as patched:  # the same version with other sources
+        patched.setattr(on_dask, "build", lambda: f"{__version__}, engine 0, Python 0")
+        assert f"the Dask worker has heapwright {build}; install {__version__}, engine 0" in fails(dask=cluster.address)
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "distributed", None)
         assert fails(dask=cluster.address).endswith("install heapwright[dask]")

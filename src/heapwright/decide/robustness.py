@@ -134,9 +134,9 @@ class Robustness:
         row = self._combined.row(id)
         here = float(self._here["footprint_bytes"][row].max())
         for role, found in apart.items():
-            where = found.where["footprint_bytes"]
+            where = found.where.get("footprint_bytes")  # a heap that refused has none
             if found.refused and not self._refusing:
-                return f"refused {found.refused:,} requests on {AMONG[role]}, as on {where}"
+                return f"refused {found.refused:,} requests on {AMONG[role]}" + (f", as on {where}" if where else "")
             there = found.ratios["footprint_bytes"]
             if there > FALLS_OFF * here and (role != "copy" or self.doubt(id)):
                 return f"{there:.2f} x the least memory on {where}, {here:.2f} x here"

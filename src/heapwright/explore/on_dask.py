@@ -31,6 +31,7 @@ from uuid import uuid4
 from heapwright.explore.giving_up import Rivals
 from heapwright.explore.trial import Found, Patience, Task, Trier
 from heapwright.explore.workers import POLL_SECONDS, Outcomes
+from heapwright.files.engine import build
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
 
@@ -59,7 +60,7 @@ def cluster(address: str, jobs: int) -> Iterator[OnDask]:
     """The workers of the scheduler at `address`; for `LOCAL`, so many processes that end with the context.
 
     Raises `HeapwrightError` where Dask is missing, no scheduler answers, it has no workers, or they have another
-    version of heapwright.
+    build of heapwright.
     """
     try:
         import dask
@@ -124,7 +125,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _require_workers(client: Any, address: str) -> None:
-    """Raise HeapwrightError unless there are workers, and all have this version."""
+    """Raise HeapwrightError unless there are workers, and all have this build."""
     try:
         client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
     except (TimeoutError, asyncio.TimeoutError):
@@ -134,12 +135,24 @@ def _require_workers(client: Any, address: str) -> None:
     told = client.get_versions(packages=["heapwright"])
     for worker, versions in told["workers"].items():
         _require_version(versions["packages"].get("heapwright"), worker)
+    for worker, found in client.run(_built).items():
+        _require_build(found, build(), worker)
 
 
 def _require_version(found: str | None, worker: str) -> None:
     if found != __version__:
         has = f"heapwright {found}" if found else "no heapwright"
         raise HeapwrightError(f"{worker}: the Dask worker has {has}; install {__version__} there, as it is here")
+
+
+def _built() -> str:
+    """The build of the process that calls it."""
+    return build()
+
+
+def _require_build(found: str, asked: str, worker: str) -> None:
+    if found != asked:
+        raise HeapwrightError(f"{worker}: the Dask worker has heapwright {found}; install {asked} there, as it is here")
 
 
 class OnDask:
@@ -204,7 +217,7 @@ class OnDask:
         rivals = patience.rivals and Rivals(patience.rivals.tolerance, bar=patience.rivals.bar)
         sent = replace(patience, interrupt=_Stopped(run), rivals=rivals, until=patience.until - time.perf_counter())
         packed = pickle.dumps((batch, sent))
-        return self._client.submit(_found, __version__, packed, self._trier(trier), key=f"batch-{uuid4().hex}")
+        return self._client.submit(_found, build(), packed, self._trier(trier), key=f"batch-{uuid4().hex}")
 
     def _trier(self, trier: Trier) -> Any:
         """The future of one that workers have. It is made by a task: Dask makes it again where all that had it died."""
@@ -357,13 +370,11 @@ def _unpacked(packed: bytes) -> Trier:
     return trier
 
 
-def _found(version: str, packed: bytes, trier: Trier) -> bytes:
-    """Try the recipes of a batch."""
+def _found(asked: str, packed: bytes, trier: Trier) -> bytes:
+    """Try the recipes of a batch, with the build that asks for it."""
     from distributed import get_worker
 
-    if version != __version__:
-        worker = get_worker().address
-        raise HeapwrightError(f"{worker}: the Dask worker has heapwright {__version__}; install {version} there")
+    _require_build(build(), asked, get_worker().address)
     batch, patience = pickle.loads(packed)
     patience = replace(patience, until=patience.until + time.perf_counter())
     return pickle.dumps([trier.found(task, patience) for task in batch])

@@ -1,9 +1,13 @@
-"""Which engine replays: what was built into the native module."""
+"""Which engine replays: what was built into the native module, and which sources of Python are around it."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+
+from heapwright.files.version import __version__
 
 
 @dataclass(frozen=True)
@@ -30,3 +34,13 @@ def engine() -> Engine:
 
     digest, commit = (ffi.string(text()).decode() for text in (lib.hw_engine_digest, lib.hw_engine_commit))
     return Engine(digest, commit or None)
+
+
+@cache
+def build() -> str:
+    """What tells this installation from any that may count otherwise: the version, and digests of C and of Python."""
+    package = Path(__file__).parents[1]
+    found = hashlib.sha256()
+    for path in sorted(package.rglob("*.py"), key=lambda path: path.relative_to(package).as_posix()):
+        found.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
+    return f"{__version__}, engine {engine().digest[:12]}, Python {found.hexdigest()[:12]}"
