@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-MOST_WORDS = 95_000
+MOST_WORDS = 96_000
 MOST_LONG = 30
 """Sentences of more than `LONG` words, in all pages."""
 LONG = 38
