@@ -50,31 +50,31 @@ class Needed(NamedTuple):
 
 
 NEEDED = (
-    Needed(("--help",), set(), {"cli", "files"}, 10),
-    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 15),
-    Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 45),
-    Needed(("zoo",), RECIPES | {"rich"}, ALL_READ, 50),
-    Needed(("platforms",), {"pydantic", "rich"}, {*ALL_READ, "platforms"}, 40),
-    Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 55),
+    Needed(("--help",), set(), {"cli", "files"}, 15),
+    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 20),
+    Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 50),
+    Needed(("zoo",), RECIPES | {"rich"}, ALL_READ, 55),
+    Needed(("platforms",), {"pydantic", "rich"}, {*ALL_READ, "platforms"}, 45),
+    Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 60),
     Needed(
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
         RECIPES | {"tree_sitter"},
         {*ALL_READ, "generate", "heaps", "measure", "platforms"},
-        85,
+        90,
         2,
     ),
-    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 35),
+    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 40),
     Needed(
         ("profile", TRACE),
         TABLES | {"rich"},
         {"_native", "api", "cli", "decide", "files", "replay", "traces", "traffic"},
-        40,
+        45,
     ),
     Needed(
         ("replay", TRACE, "--heap", "tlsf"),
         RECIPES | TABLES | {"rich"},
         {*ALL_READ, "assure", "generate", "heaps", "measure", "traces"},
-        95,
+        100,
     ),
 )
 

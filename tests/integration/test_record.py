@@ -924,7 +924,7 @@ def test_what_a_killed_record_leaves_is_imported(compiled: Compile, tmp_path: Pa
 
 
 def test_many_small_processes_beside_a_program_share_a_folder(tmp_path: Path) -> None:
-    script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do ls / > none; done"
+    script = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do ls / > /dev/null; done"
     recording = record(["sh", "-c", script], tmp_path / "app.parquet")
     assert len(recording.files) > 11
     assert {path.name for path in tmp_path.glob("*.p*")} == {"app.parquet", "app.processes"}

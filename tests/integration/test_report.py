@@ -163,7 +163,7 @@ def test_page_shows_everything_without_network_or_complaint(browser: Chromium, m
     drawn = browser.run(
         "[...document.querySelectorAll('.chart')].filter((one) => one.querySelector('svg')).map((one) => one.id)"
     )
-    heaps = [f"{kind}-traffic-{heap}" for heap in ("balanced-pick", "enea-ose") for kind in ("timeline", "heap-map")]
+    heaps = [f"{kind}-traffic-{heap}" for heap in ("balanced-pick", "tlsf") for kind in ("timeline", "heap-map")]
     assert drawn == ["reserve", "arena", "trade-off", *heaps, "sizes-traffic", "histogram-traffic"]
     assert {file.stem for file in made.written[1:]} == set(drawn)
 
@@ -263,11 +263,11 @@ def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made
 def test_a_row_selects_its_recipe_and_its_pictures(browser: Chromium, made: Made) -> None:
     opened(browser, made.page)
     with Study.open(made.study) as study:
-        ose = study.candidate("enea-ose").id
-    browser.run(f"document.querySelector('#zoo a[href=\"#{ose}\"]').click()")
-    browser.wait(f"document.documentElement.dataset.selected === '{ose}'")
+        tlsf = study.candidate("tlsf").id
+    browser.run(f"document.querySelector('#zoo a[href=\"#{tlsf}\"]').click()")
+    browser.wait(f"document.documentElement.dataset.selected === '{tlsf}'")
     drawn = browser.run("[...document.querySelectorAll('[data-heap].selected')].map((one) => one.dataset.heap)")
-    assert drawn == [ose]
+    assert drawn == [tlsf]
     assert browser.run("document.querySelector('.no-map').hidden")
     assert browser.run("document.getElementById('selection').getBoundingClientRect().bottom <= innerHeight")
 

@@ -121,7 +121,7 @@ def test_a_sweep_is_a_trace_for_each_value() -> None:
 
 
 def run_fit(*words: str) -> tuple[int, str, str]:
-    found = CliRunner().invoke(command_line, ["fit", *words])
+    found = CliRunner(env={"COLUMNS": "999"}).invoke(command_line, ["fit", *words])
     return found.exit_code, found.stdout, found.stderr
 
 

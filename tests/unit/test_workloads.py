@@ -521,8 +521,11 @@ def test_packets_without_times_need_a_rate() -> None:
         link.first_packets(table([], [], []), None)
 
 
+WIDE = {"COLUMNS": "999"}
+
+
 def run_workload(*words: str | Path) -> Result:
-    return CliRunner().invoke(heapwright, ["workload", *map(str, words)])
+    return CliRunner(env=WIDE).invoke(heapwright, ["workload", *map(str, words)])
 
 
 @pytest.mark.parametrize("loads", ["0.5,0.7,0.9", "0.5:0.9:0.2"])
@@ -584,7 +587,7 @@ def test_every_command_writes_a_trace(tmp_path: Path, words: list[str], peak: in
     assert answer["events"] == len(trace) and answer["requested_peak_bytes"] == trace.peak_live_bytes
     assert trace.metadata["workload"] == words[0]
     assert peak is None or trace.peak_live_objects == peak
-    plain = CliRunner().invoke(heapwright, ["workload", *words, "-o", str(output)])
+    plain = CliRunner(env=WIDE).invoke(heapwright, ["workload", *words, "-o", str(output)])
     assert f"{output}: {len(trace):,} calls" in plain.stdout and plain.stderr == ""
 
 

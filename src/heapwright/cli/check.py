@@ -17,7 +17,7 @@ from heapwright.cli.options import (
     reserved_for_option,
     seed_option,
 )
-from heapwright.cli.output import SHUT, json_option, print_json, print_sentences
+from heapwright.cli.output import SHUT, json_option, print_json, print_verdicts
 
 if TYPE_CHECKING:
     from heapwright.decide.gate import Checked
@@ -87,7 +87,7 @@ def command(
         print_json(api.described(checked))
     else:
         for one in checked:
-            print_sentences(one.sentences() or _figures(one))
+            print_verdicts(one.sentences() or _figures(one))
     if not all(one.passed for one in checked):
         raise click.exceptions.Exit(SHUT)
 

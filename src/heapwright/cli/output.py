@@ -84,6 +84,14 @@ def print_sentences(sentences: Sequence[str]) -> None:
         click.echo("\n".join(lines))
 
 
+def print_verdicts(sentences: Sequence[str]) -> None:
+    """Print each sentence on a line of its own, where no person reads: build servers look for them."""
+    if sys.stdout.isatty():
+        print_sentences(sentences)
+    else:
+        click.echo("\n".join(map(printable, sentences)))
+
+
 def check_errors(found: Sequence[Replay | Fit]) -> None:
     """Fail where every heap has failed; where one has not, the reasons stand in the others' rows."""
     if all(one.error for one in found):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from heapwright.cli.options import Bytes, heap_argument
-from heapwright.cli.output import SHUT, json_option, note, print_json, print_sentences
+from heapwright.cli.output import SHUT, json_option, note, print_json, print_sentences, print_verdicts
 
 if TYPE_CHECKING:
     from heapwright.api import Proof
@@ -66,7 +66,7 @@ def command(
     if as_json:
         print_json([proof.as_json()])
     elif check:
-        print_sentences([proof.verdict])
+        print_verdicts([proof.verdict])
     else:
         _tell(proof)
     if proof.failed:
