@@ -28,7 +28,8 @@ $(BIN)/python:
 
 # Editable, so that Python sources are live; the C is rebuilt whenever it changed.
 $(PACKAGE): $(BIN)/python $(SOURCES)
-	$(INSTALL) --editable . --editable papers
+	$(INSTALL) \
+	    --editable . --editable papers
 	rm -f $(VENV)/.package-*
 	touch $@
 
@@ -43,7 +44,8 @@ $(VENV)/.docs: $(PACKAGE)
 
 # Without an emulator for this machine the demo leaves measuring out.
 $(VENV)/.target: $(PACKAGE)
-	-$(INSTALL) 'heapwright[target]'
+	-$(INSTALL) \
+	    'heapwright[target]'
 	touch $@
 
 # What the demo imports is compiled as it is imported, which is less than all.
