@@ -9,13 +9,14 @@
  *     how many calls were told before (12 bits), how many mallocs more than frees, those missing included (12),
  *     the time in units (number), an address (32), a thread, and the codes:
  *
- *     code    0 freed, 10 malloc, 110 calloc, 1110 resized, 11110 resizing,
- *             111110 a change of thread, 111111 what is missing here: four numbers, of calls, mallocs, their bytes,
- * frees time    in the first five: 0 as before, 10 a unit later, 11 and how many later (number) place   0 and how many
- * places of this line ago it was named (5), or how far it is from the one before: 10, sign and number in units of 8
- * bytes, 11, the same in bytes size    0 and how many new sizes of this line ago it was named (3), or 1 and the number
- *     thread  one of the first 14 (4); 14 before any was told; 15 and what tells another apart (32)
- *     number  how many bits it has (4), or 15 and how many more than that (5); and all of them but the highest
+ *     - code: 0 freed, 10 malloc, 110 calloc, 1110 resized, 11110 resizing, 111110 a change of thread, 111111 what is
+ *       missing here: four numbers, of calls, mallocs, their bytes, frees
+ *     - time, in the first five: 0 as before, 10 a unit later, 11 and how many later (number)
+ *     - place: 0 and how many places of this line ago it was named (5), or how far it is from the one before: 10, sign
+ *       and number in units of 8 bytes, or 11, the same in bytes
+ *     - size: 0 and how many new sizes of this line ago it was named (3), or 1 and the number
+ *     - thread: one of the first 14 (4); 14 before any was told; 15 and what tells another apart (32)
+ *     - number: how many bits it has (4), or 15 and how many more than that (5); and all of them but the highest
  *
  * A unit of time is the least power of two of ticks of which at most 2,000 make a second. freed and resizing have a
  * place, malloc and calloc a place and a size, resized the place that was, a size, and 0 where it has no place now, or
