@@ -372,6 +372,10 @@ def test_a_block_without_a_link_is_refused() -> None:
         recipe({**tiny, "sizes": [8, 2], "counts": [9, 9]}, align=1)
     assert recipe({**tiny, "find": "first-fit"}, align=1)
     assert recipe(tiny, align=1, link_bytes=2)
+    growing = {"kind": "fixed", "sizes": [2], "counts": "grow", "find": "first-fit", "header": 8}
+    with pytest.raises(ContradictionError, match="growing blocks of 2 bytes are smaller than a link; valid: 4 and more"):
+        recipe(growing, align=1)
+    assert recipe({**growing, "sizes": [4]}, align=1)
 
 
 def test_contradictions_in_python_are_pydantic_errors() -> None:

@@ -60,6 +60,10 @@ class Fixed(BasePool):
         if self.find == "freelist" and min(classes) < geometry.link_bytes:
             least = geometry.link_bytes
             yield f'"sizes": a free block of {min(classes)} bytes cannot hold its link; valid: {least} and more'
+        elif self.counts == "grow" and min(classes) < geometry.link_bytes:
+            # a hardened link to the last block before the arena's end would be one that leads outside
+            least = geometry.link_bytes
+            yield f'"sizes": growing blocks of {min(classes)} bytes are smaller than a link; valid: {least} and more'
         if self.counts == "grow":
             yield from self._growth_contradictions(pools[-1], geometry)
         elif len(self.counts) != len(self.sizes):
