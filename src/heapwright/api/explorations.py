@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -47,14 +46,10 @@ class Study(_Study):
         return f"<Study {self.path}: {self.tried} recipes on {traces}, {len(self.front())} on the front>"
 
     def _repr_html_(self) -> str:
-        from heapwright.decide.picks import PICKS
         from heapwright.decide.study import reserve_for
 
-        picks: dict[str, list[str]] = {}
-        for how in PICKS:
-            with suppress(HeapwrightError):
-                picks.setdefault(self.pick(how).id, []).append(how)
         front = self.front()
+        picks = self.picks() if front else {}
         shown = [*front, *(self[id] for id in picks if id not in {one.id for one in front})]
         keys = [key for key in (*self.objectives, *SHOWN) if any(one.metrics[key] is not None for one in shown)]
         rows = [

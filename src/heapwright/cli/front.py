@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.decide.candidate import Candidate
+    from heapwright.decide.picks import Pick
     from heapwright.decide.results import Standing
     from heapwright.decide.robustness import Robustness
     from heapwright.decide.study import Study
@@ -48,7 +48,7 @@ class _Shown:
 
     study: Study
     objectives: Sequence[str]
-    picks: dict[str, list[str]]
+    picks: dict[str, list[Pick]]
     members: list[Candidate]
     others: list[Candidate]
     zoo: list[Standing]
@@ -88,7 +88,7 @@ def print_front(
             print_sentences(decision.sentences())
             click.echo()
             print_side_by_side(decision)
-    picks = _picks(study, objectives, where) if front else {}
+    picks = study.picks(objectives, where) if front else {}
     standings = study.zoo_standings(objectives)
     yours = study.resolve(against) if against else None
     beside = {*RIVALS, against, yours}
@@ -238,17 +238,6 @@ def _ratio(value: float | None) -> str:
     if value is None:
         return "-"
     return "refused" if value == float("inf") else f"{value:,.2f} x"
-
-
-def _picks(study: Study, objectives: Sequence[str], where: Sequence[str]) -> dict[str, list[str]]:
-    """Which picks a recipe is, by id."""
-    from heapwright.decide.picks import PICKS, NoPickError
-
-    found: dict[str, list[str]] = {}
-    for how in PICKS:
-        with suppress(NoPickError):
-            found.setdefault(study.pick(how, objectives, where).id, []).append(how)
-    return found
 
 
 def _thinned(front: Sequence[Candidate], most: int | None, always: set[str | None]) -> list[Candidate]:

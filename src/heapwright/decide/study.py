@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -201,6 +202,19 @@ class Study(StudyFile):
                 return self.combined.candidate(beyond)
             raise NoPickError(f"{self.path}: {self._short_of_memory(how, keys, in_order, beyond, where)}")
         return self.combined.candidate(found)
+
+    def picks(
+        self, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+    ) -> dict[str, list[Pick]]:
+        """Which picks a recipe is, by id, without those of which nothing stays within a bound on memory.
+
+        Arguments and errors are those of `pick`, but for `NoPickError`.
+        """
+        found: dict[str, list[Pick]] = {}
+        for how in PICKS:
+            with suppress(NoPickError):
+                found.setdefault(self.pick(how, objectives, where).id, []).append(how)
+        return found
 
     def may_ship(self, how: Pick, objectives: str | Sequence[str] | None = None, *, asked: bool = False) -> list[int]:
         """Rows of `combined` to pick from where there is no condition, the pick first; none where the front is empty.

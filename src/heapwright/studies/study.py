@@ -330,11 +330,7 @@ class StudyFile:
 
     def add_growth(self, grown: Grown) -> None:
         """Store how far a search has come."""
-        with one_line(self.path):
-            self._connection.begin()
-            self._connection.execute(f"CREATE TABLE IF NOT EXISTS search ({_declared(SEARCH)})")
-            self._connection.execute("INSERT INTO search VALUES (?, ?, ?, ?, ?)", list(astuple(grown)))
-            self._connection.commit()
+        self._append("search", SEARCH, list(astuple(grown)))
 
     def runs(self) -> list[Run]:
         """The explorations that wrote to it, in their order; those of older versions told nothing."""
@@ -344,10 +340,14 @@ class StudyFile:
 
     def add_run(self, run: Run) -> None:
         """Store what an exploration was asked for."""
+        self._append("runs", RUNS, list(astuple(run)))
+
+    def _append(self, table: str, columns: Mapping[str, str], row: Sequence[Any]) -> None:
+        """Add a row to a table that not every study has."""
         with one_line(self.path):
             self._connection.begin()
-            self._connection.execute(f"CREATE TABLE IF NOT EXISTS runs ({_declared(RUNS)})")
-            self._connection.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(RUNS))})", list(astuple(run)))
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({_declared(columns)})")
+            self._connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", row)
             self._connection.commit()
 
     def add_traces(self, traces: Sequence[TraceInfo], device: Mapping[str, Any]) -> None:
