@@ -1,0 +1,94 @@
+"""Pictures of explorations: what was tried, the front, and the picks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import heapwright as hw
+from pictures.arenas import heap_map
+from pictures.drawing import SIZE, Picture
+from pictures.plot import Plot, Span, octaves, short, steps
+from pictures.recordings import broker
+
+PICKS = ("balanced", "smallest", "fastest")
+RIVALS = ("all-round", "tlsf", "newlib-nano", "kingsley")
+REACH = (2.1, 14.0)
+"""How many times the least memory, and the fewest accesses, the plot shows."""
+CELL = 4
+"""Pixels within which recipes off the front are one mark."""
+
+
+Points = Mapping[str, tuple[str, int, int]]
+"""Recipes by id: the zoo's name, footprint, accesses."""
+
+
+def _points(study: hw.Study) -> Points:
+    """Those that refused nothing."""
+    _, rows = study.sql(
+        "SELECT recipe, name, footprint_bytes, accesses FROM replays WHERE role = 'explored' AND ranked AND failed = 0"
+    )
+    return {id: (name or "", int(footprint), int(accesses)) for id, name, footprint, accesses in rows}
+
+
+def trade_off(study: hw.Study) -> Picture:
+    """Every recipe of a study near the front by memory and accesses, the front and the picks."""
+    points = _points(study)
+    front = [points[one.id][1:] for one in study.front()]
+    low = min(footprint for footprint, _ in front), min(accesses for _, accesses in front)
+    told = f"{len(points):,} recipes by footprint and accesses: the front, the picks, rivals"
+    picture = Picture(told, 420)
+    picture.text(16, 28, f"{len(points):,} recipes for an MQTT broker, by footprint", bold=True)
+    x = Span(low[1] * 0.9, low[1] * REACH[1], 76, 524, log=True)
+    plot = Plot(picture, x, Span(low[0] * 0.84, low[0] * REACH[0], 362, 48))
+    plot.grid_y(steps(plot.y.low, plot.y.high))
+    plot.grid_x(octaves(x.low, x.high), short)
+    picture.text(524, 402, "accesses", "soft", anchor="end")
+    cells = set()
+    for _, footprint, accesses in points.values():
+        at = plot.place(accesses, footprint)
+        if accesses < x.high and footprint < plot.y.high:
+            cells.add((round(at[0] / CELL) * CELL, round(at[1] / CELL) * CELL))
+    marks, last = "", (0, 0)
+    for at_x, at_y in sorted(cells):
+        marks += f"m{at_x - last[0]} {at_y - last[1]}h2"
+        last = at_x + 2, at_y
+    picture.path(f"M0 0{marks}", "pale", 2)
+    shown = [(accesses, footprint) for footprint, accesses in sorted(front, key=lambda one: one[1])]
+    plot.stairs(shown, "blue", 2)
+    for point in shown:
+        plot.dot(*point, 3, "blue")
+    _name(plot, study, points, [plot.place(*point) for point in shown])
+    return picture
+
+
+def _name(plot: Plot, study: hw.Study, points: Points, front: Sequence[tuple[float, float]]) -> None:
+    """Mark picks and rivals, with names that cover neither one another nor the front."""
+    picture = plot.picture
+    named: dict[str, list[str]] = {}
+    for how in PICKS:
+        named.setdefault(study.pick(how).id, []).append(how)  # type: ignore[arg-type]
+    by_name = {name: id for id, (name, _, _) in points.items() if name}
+    rivals = {by_name[name]: [name] for name in RIVALS if by_name[name] not in named}
+    places = {id: plot.place(points[id][2], points[id][1]) for id in [*named, *rivals]}
+    scale = 11 / SIZE  # labels are placed for letters of 11 pixels
+    left, top = plot.x.start, plot.y.end
+    markers = [hw.labels.Marker((x - left) * scale, (y - top) * scale) for x, y in places.values()]
+    taken = [
+        hw.labels.Box((x - left - 5) * scale, (y - top - 5) * scale, (x - left + 5) * scale, (y - top + 5) * scale)
+        for x, y in front
+    ]
+    words = [", ".join(names) for names in [*named.values(), *rivals.values()]]
+    room = (plot.x.end - left) * scale, (plot.y.start - top) * scale
+    found = hw.labels.place(markers, words, markers, *room, taken)
+    for (id, (x, y)), text, label in zip(places.items(), words, found, strict=True):
+        colour = "red" if id in named else "ink"
+        picture.dot(x, y, 5, colour, "paper")
+        label = label or hw.labels.Label(0, 14, "center")
+        anchor = {"left": "start", "right": "end", "center": "middle"}[label.align]
+        picture.text(x + label.dx / scale, y + label.dy / scale + 5, text, colour, anchor=anchor, bold=id in named)
+
+
+def pick(study: hw.Study) -> Picture:
+    """The heap map of the balanced pick."""
+    told = "Heap map of the balanced pick"
+    return heap_map(broker(), study.pick("balanced").recipe, "The balanced pick on the MQTT broker", told)
