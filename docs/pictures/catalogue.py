@@ -64,7 +64,9 @@ class Explored:
 EXPLORED: Mapping[str, Explored] = {
     "docs/choosing.md": Explored("broker.duckdb", {"limit": 300, "copies": 2}, {"front": studies.trade_off}),
     "docs/tutorial.md": Explored(
-        "demo/broker.duckdb", {"complete": True}, {"trade-off": studies.trade_off, "heap-map": studies.pick}
+        "demo/broker.duckdb",
+        {"complete": True},
+        {"answer": studies.answer, "trade-off": studies.trade_off, "heap-map": studies.pick},
     ),
 }
 """By the page; the tests that run its commands compare these."""

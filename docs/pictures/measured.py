@@ -128,7 +128,7 @@ def live() -> Picture:
     parts = [hw.cut(trace, first=at, close=False) for at in calls]
     used = {name: [(len(one), hw.replay(one, name).metrics["footprint_bytes"] or 0) for one in parts] for name in heaps}
     most = max(value for points in used.values() for _, value in points)
-    plot = Plot(picture, Span(0, len(trace), 76, 524), Span(0, most * 1.15, 268, 48))
+    plot = Plot(picture, Span(0, len(trace), 76, 524), Span(0, most * 1.4, 268, 48))
     plot.grid_y(steps(0, plot.y.high))
     plot.grid_x(steps(0, len(trace)), short)
     points = _sampled(trace.live_bytes)
@@ -227,7 +227,8 @@ def growth() -> Picture:
         points = [*points, (calls, points[-1][1])]
         plot.stairs(points, names[one.heap], 2.5)
         words = f"{one.heap}: {'lasts' if one.lasts else 'does not last'}"
-        picture.text(100, plot.y.at(points[-1][1]) - 10, words, names[one.heap], bold=True)
+        where = (100, plot.y.at(points[-1][1]) - 10) if one.lasts else (496, plot.y.at(points[-1][1]) + 5)
+        picture.text(*where, words, names[one.heap], "start" if one.lasts else "end", bold=True)
     picture.text(524, 312, "calls", "soft", anchor="end")
     return picture
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import heapwright as hw
 from pictures.arenas import heap_map
-from pictures.drawing import SIZE, Picture
+from pictures.drawing import LINE, SIZE, Picture
 from pictures.plot import Plot, Span, octaves, short, steps
 from pictures.recordings import broker
 
@@ -92,3 +92,39 @@ def pick(study: hw.Study) -> Picture:
     """The heap map of the balanced pick."""
     told = "Heap map of the balanced pick"
     return heap_map(broker(), study.pick("balanced").recipe, "The balanced pick on the MQTT broker", told)
+
+
+def answer(study: hw.Study) -> Picture:
+    """What the report begins with: the heap to ship, the arena to reserve, and what else one could take."""
+    shipped = study.pick("balanced")
+    members = [shipped, *(study[name] for name in RIVALS[:3])]
+    reserves = dict(zip(study.combined.ids, study.reserves.tolist(), strict=True))
+    more = {one.id: max(need.bytes or 0 for need in study.needs(one.id) if need.loaded) for one in members}
+    picture = Picture("The heap to ship and its reserve, beside all-round, TLSF and newlib-nano", 316)
+    picture.text(16, 28, f"Ship {shipped.recipe.title()}:", bold=True)
+    picture.text(16, 28 + LINE, f"reserve {reserves[shipped.id]:,.0f} bytes for the MQTT broker.", bold=True)
+    heads = (
+        ("reserve,", "bytes"),
+        ("at 4 times", "the load"),
+        ("accesses", "a call"),
+        ("dearest", "malloc"),
+        ("grows", "by"),
+    )
+    ends = (212, 314, 398, 470, 524)
+    for end, words in zip(ends, heads, strict=True):
+        picture.lines(end, 80, words, "soft", "end")
+    span = Span(0, max(reserves[one.id] for one in members), 16, 524)
+    for at, one in enumerate(members):
+        y, colour = 126 + at * 48, "green" if one is shipped else "ink"
+        values = (
+            f"{reserves[one.id]:,.0f}",
+            f"{more[one.id]:,}",
+            f"{(one.metrics['accesses'] or 0) / len(broker()):.1f}",
+            f"{one.metrics['accesses_malloc_max']:,}",
+            f"{(one.metrics['growth_ratio'] or 0) - 1:.1%}",
+        )
+        picture.text(16, y, "the pick" if one is shipped else one.label, colour, bold=one is shipped)
+        for end, value in zip(ends, values, strict=True):
+            picture.text(end, y, value, colour, "end", one is shipped)
+        picture.box(16, y + 8, span.at(reserves[one.id]) - 16, 14, "green" if one is shipped else "pale")
+    return picture

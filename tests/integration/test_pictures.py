@@ -18,8 +18,6 @@ DRAWN = sorted([*PICTURES, *(name for one in EXPLORED.values() for name in one.p
 
 MEASURED = {"many-machines.svg", "robustness.png"}
 """What `bench/` draws of hours of measuring."""
-SEEN = {"report.png"}
-"""A page of the report, as a browser shows it."""
 
 NARROW, LEGIBLE = 360, 10
 """Pixels of a telephone's screen, and of the least letters there."""
@@ -35,7 +33,7 @@ def test_a_picture_is_what_is_drawn_today(name: str) -> None:
 def test_every_image_is_shown_and_every_page_shows_one_that_is_there() -> None:
     shown = {one for path in PAGES for one in re.findall(r"images/([\w./-]+)\)", path.read_text(encoding="utf-8"))}
     assert shown == {path.relative_to(IMAGES).as_posix() for path in IMAGES.rglob("*.*")}
-    assert shown == {f"{name}.svg" for name in DRAWN} | MEASURED | SEEN
+    assert shown == {f"{name}.svg" for name in DRAWN} | MEASURED
 
 
 @pytest.mark.parametrize("name", DRAWN)
