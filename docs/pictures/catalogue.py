@@ -17,6 +17,7 @@ IMAGES = ROOT / "docs" / "images"
 
 PICTURES: Mapping[str, Callable[[], Picture]] = {
     "arena": arenas.arena,
+    "benchmark": measured.benchmark,
     "caches": schemes.caches,
     "circle": schemes.circle,
     "copies": measured.copies,
@@ -24,6 +25,7 @@ PICTURES: Mapping[str, Callable[[], Picture]] = {
     "film": arenas.film,
     "flow": schemes.flow,
     "gate": measured.gate,
+    "glue": schemes.glue,
     "growth": measured.growth,
     "levels": measured.levels,
     "live": measured.live,

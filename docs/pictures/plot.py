@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from pictures.drawing import Picture, line_path, number
+import heapwright as hw
+from pictures.drawing import SIZE, Picture, line_path, number
 
 
 def short(value: float) -> str:
@@ -54,6 +56,15 @@ class Span:
         return self.start + (self.end - self.start) * (value - low) / (high - low)
 
 
+class Named(NamedTuple):
+    """A point with a name."""
+
+    x: float
+    y: float
+    words: str
+    stands_out: bool = False
+
+
 @dataclass(frozen=True)
 class Plot:
     """Two spans that cross on a picture."""
@@ -99,6 +110,28 @@ class Plot:
     def dot(self, x: float, y: float, radius: float, colour: str, edge: str = "") -> None:
         """Mark a point."""
         self.picture.dot(*self.place(x, y), radius, colour, edge)
+
+
+def name_points(plot: Plot, points: Sequence[Named], taken: Sequence[tuple[float, float]] = ()) -> None:
+    """Mark points, with names that cover neither one another nor the places `taken` (pixels)."""
+    scale = 11 / SIZE  # labels are placed for letters of 11 pixels
+    left, top = plot.x.start, plot.y.end
+    places = [plot.place(one.x, one.y) for one in points]
+    markers = [hw.labels.Marker((x - left) * scale, (y - top) * scale) for x, y in places]
+    boxes = [
+        hw.labels.Box((x - left - 5) * scale, (y - top - 5) * scale, (x - left + 5) * scale, (y - top + 5) * scale)
+        for x, y in taken
+    ]
+    room = (plot.x.end - left) * scale, (plot.y.start - top) * scale
+    found = hw.labels.place(markers, [one.words for one in points], markers, *room, boxes)
+    for one, (x, y), label in zip(points, places, found, strict=True):
+        colour = "red" if one.stands_out else "ink"
+        label = label or hw.labels.Label(0, 14, "center")
+        anchor = {"left": "start", "right": "end", "center": "middle"}[label.align]
+        plot.picture.dot(x, y, 5, colour, "paper")
+        plot.picture.text(
+            x + label.dx / scale, y + label.dy / scale + 5, one.words, colour, anchor, bold=one.stands_out
+        )
 
 
 def _stairs(points: Sequence[tuple[float, float]]) -> str:

@@ -109,6 +109,40 @@ def circle() -> Picture:
     return picture
 
 
+ENTRIES = {
+    "freertos": "pvPortMalloc",
+    "newlib": "_malloc_r",
+    "zephyr": "malloc",
+    "nuttx": "mm_malloc",
+    "lwip": "app_lwip_malloc",
+}
+"""What is called in some platforms."""
+
+
+def glue() -> Picture:
+    """What platforms call, the lock that their glue takes, and the heap behind it."""
+    picture = Picture("What platforms call, the lock their glue takes, one heap behind", 330)
+    for x, words in ((16, "platform"), (104, "its call"), (244, "the glue's lock")):
+        picture.text(x, 28, words, "soft")
+    for at, (name, entry) in enumerate(ENTRIES.items()):
+        with TemporaryDirectory() as folder:
+            files = [path for path in hw.generate("tlsf", folder, platform=name) if path.stem == f"app_{name}"]
+            assert any(re.search(rf"\b{entry}\(", path.read_text(encoding="utf-8")) for path in files), name
+        y = 42 + at * 46
+        picture.text(16, y + 23, name, bold=True)
+        picture.box(104, y, 118, 36, "wash", "pale", 6)
+        picture.text(163, y + 23, entry, anchor="middle")
+        picture.arrow([(222, y + 18), (242, y + 18)])
+        lock = hw.platforms(name).lock or "none"
+        picture.box(244, y, 176, 36, "sand", round=6)
+        picture.text(332, y + 23, lock, "black", anchor="middle")
+        picture.arrow([(420, y + 18), (440, y + 18)])
+    picture.box(442, 42, 82, 220, "blue", round=6)
+    picture.lines(483, 148, ["app_heap:", "the recipe"], "white", anchor="middle")
+    picture.text(16, 300, f"heapwright generate HEAP --platform NAME: one of {len(hw.platforms())}", "soft")
+    return picture
+
+
 def two_heaps() -> Picture:
     """Newlib with a malloc of the program's own, and with the platform's glue."""
     with TemporaryDirectory() as folder:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import heapwright as hw
 from pictures.arenas import heap_map
-from pictures.drawing import LINE, SIZE, Picture
-from pictures.plot import Plot, Span, octaves, short, steps
+from pictures.drawing import LINE, Picture
+from pictures.plot import Named, Plot, Span, name_points, octaves, short, steps
 from pictures.recordings import broker
 
 PICKS = ("balanced", "smallest", "fastest")
@@ -35,9 +35,9 @@ def trade_off(study: hw.Study) -> Picture:
     points = _points(study)
     front = [points[one.id][1:] for one in study.front()]
     low = min(footprint for footprint, _ in front), min(accesses for _, accesses in front)
-    told = f"{len(points):,} recipes by footprint and accesses: the front, the picks, rivals"
+    told = "Recipes by footprint and accesses: the front, the picks, rivals"
     picture = Picture(told, 420)
-    picture.text(16, 28, f"{len(points):,} recipes for an MQTT broker, by footprint", bold=True)
+    picture.text(16, 28, f"{study.tried} recipes for an MQTT broker, by footprint", bold=True)
     x = Span(low[1] * 0.9, low[1] * REACH[1], 76, 524, log=True)
     plot = Plot(picture, x, Span(low[0] * 0.84, low[0] * REACH[0], 362, 48))
     plot.grid_y(steps(plot.y.low, plot.y.high))
@@ -57,35 +57,18 @@ def trade_off(study: hw.Study) -> Picture:
     plot.stairs(shown, "blue", 2)
     for point in shown:
         plot.dot(*point, 3, "blue")
-    _name(plot, study, points, [plot.place(*point) for point in shown])
+    name_points(plot, _named(study, points), [plot.place(*point) for point in shown])
     return picture
 
 
-def _name(plot: Plot, study: hw.Study, points: Points, front: Sequence[tuple[float, float]]) -> None:
-    """Mark picks and rivals, with names that cover neither one another nor the front."""
-    picture = plot.picture
-    named: dict[str, list[str]] = {}
+def _named(study: hw.Study, points: Points) -> list[Named]:
+    """The picks and the rivals."""
+    picks: dict[str, list[str]] = {}
     for how in PICKS:
-        named.setdefault(study.pick(how).id, []).append(how)  # type: ignore[arg-type]
+        picks.setdefault(study.pick(how).id, []).append(how)  # type: ignore[arg-type]
     by_name = {name: id for id, (name, _, _) in points.items() if name}
-    rivals = {by_name[name]: [name] for name in RIVALS if by_name[name] not in named}
-    places = {id: plot.place(points[id][2], points[id][1]) for id in [*named, *rivals]}
-    scale = 11 / SIZE  # labels are placed for letters of 11 pixels
-    left, top = plot.x.start, plot.y.end
-    markers = [hw.labels.Marker((x - left) * scale, (y - top) * scale) for x, y in places.values()]
-    taken = [
-        hw.labels.Box((x - left - 5) * scale, (y - top - 5) * scale, (x - left + 5) * scale, (y - top + 5) * scale)
-        for x, y in front
-    ]
-    words = [", ".join(names) for names in [*named.values(), *rivals.values()]]
-    room = (plot.x.end - left) * scale, (plot.y.start - top) * scale
-    found = hw.labels.place(markers, words, markers, *room, taken)
-    for (id, (x, y)), text, label in zip(places.items(), words, found, strict=True):
-        colour = "red" if id in named else "ink"
-        picture.dot(x, y, 5, colour, "paper")
-        label = label or hw.labels.Label(0, 14, "center")
-        anchor = {"left": "start", "right": "end", "center": "middle"}[label.align]
-        picture.text(x + label.dx / scale, y + label.dy / scale + 5, text, colour, anchor=anchor, bold=id in named)
+    names = {by_name[name]: [name] for name in RIVALS} | picks
+    return [Named(points[id][2], points[id][1], ", ".join(words), id in picks) for id, words in names.items()]
 
 
 def pick(study: hw.Study) -> Picture:
