@@ -295,12 +295,12 @@ def levels() -> Picture:
     found = list(dict.fromkeys(level for level, _ in rows))
     faults = list(dict.fromkeys(fault for _, fault in rows))
     told = f"What {', '.join(found[:-1])} and {found[-1]} notice of eleven faults"
-    picture = Picture(told, 70 + 24 * len(faults) + 34)
-    picture.text(16, 28, "tlsf", bold=True)
+    picture = Picture(told, 96 + 24 * len(faults) + 34)
+    picture.text(16, 28, f"tlsf, {sum(next(iter(rows.values())))} runs of each fault", bold=True)
     for at, level in enumerate(found):
-        picture.text(148 + at * 128, 28, level, bold=True)
+        picture.text(148 + at * 128, 56, level)
     for down, fault in enumerate(faults):
-        y = 42 + down * 24
+        y = 68 + down * 24
         picture.text(16, y + 14, fault.replace("_", " "))
         for at, level in enumerate(found):
             x, counts = 148.0 + at * 128, rows[level, fault]
