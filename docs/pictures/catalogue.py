@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import heapwright as hw
-from pictures import arenas, measured, schemes, studies
+from pictures import arenas, measured, schemes, studies, tables
 from pictures.drawing import Picture
 from pictures.recordings import EXAMPLES, ROOT
 
@@ -17,7 +17,7 @@ IMAGES = ROOT / "docs" / "images"
 
 PICTURES: Mapping[str, Callable[[], Picture]] = {
     "arena": arenas.arena,
-    "benchmark": measured.benchmark,
+    "benchmark": tables.benchmark,
     "caches": schemes.caches,
     "circle": schemes.circle,
     "copies": measured.copies,
@@ -27,10 +27,12 @@ PICTURES: Mapping[str, Callable[[], Picture]] = {
     "gate": measured.gate,
     "glue": schemes.glue,
     "growth": measured.growth,
+    "instructions": tables.instructions,
     "levels": measured.levels,
     "live": measured.live,
     "live-bytes": measured.live_bytes,
     "load": measured.load,
+    "many-machines": tables.many_machines,
     "packet-sizes": measured.packet_sizes,
     "packets-kingsley": arenas.packets_on_kingsley,
     "packets-live": measured.packets_live,

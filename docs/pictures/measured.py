@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -139,30 +138,6 @@ def live() -> Picture:
         picture.text(100, 64 + at * LINE, f"used by {name}: {used[name][-1][1]:,} bytes", colour)
     picture.text(430, 256, "live bytes", "ink", anchor="end")
     picture.text(524, 312, "calls", "soft", anchor="end")
-    return picture
-
-
-def benchmark() -> Picture:
-    """Time and arena over dlmalloc's, of the heaps of the benchmark: the numbers of its page."""
-    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")
-    ]
-    measured = [row for row in rows if len(row) == 8 and re.fullmatch(r"[\d.]+", row[4])]
-    measured.sort(key=lambda row: float(row[3]))
-    picture = Picture("Time and arena of heaps over those of dlmalloc", 70 + 23 * len(measured))
-    picture.text(16, 28, "Over dlmalloc's", bold=True)
-    picture.text(454, 28, "time", "soft", anchor="end")
-    picture.text(524, 28, "arena", "soft", anchor="end")
-    span = Span(0, max(float(row[3]) for row in measured), 172, 400)
-    for at, row in enumerate(measured):
-        y, ours = 40 + at * 23, row[0] in ("all-round", "victim-bins")
-        picture.text(162, y + 14, row[0], "red" if ours else "ink", anchor="end", bold=ours)
-        picture.box(172, y, span.at(float(row[3])) - 172, 18, "red" if ours else "sky")
-        picture.text(454, y + 14, f"{float(row[3]):.2f}", anchor="end")
-        picture.text(524, y + 14, row[6] if row[6] == "-" else f"{float(row[6]):.2f}", "soft", anchor="end")
-    picture.line([(span.at(1), 36), (span.at(1), 40 + len(measured) * 23)], "ink", 1, "4 3")
-    picture.text(16, picture.height - 12, "Time of a call on all traces, smallest arena for 32-bit pointers.", "soft")
     return picture
 
 

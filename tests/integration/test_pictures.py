@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 DRAWN = sorted([*PICTURES, *(name for one in EXPLORED.values() for name in one.pictures)])
 
-MEASURED = {"many-machines.svg", "robustness.png"}
-"""What `bench/` draws of hours of measuring."""
+MEASURED = {"robustness.png"}
+"""What `bench/robustness.py` draws of hours of measuring."""
 
 NARROW, LEGIBLE = 360, 10
 """Pixels of a telephone's screen, and of the least letters there."""

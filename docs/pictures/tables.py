@@ -1,0 +1,77 @@
+"""Pictures of what takes hours to measure: the numbers of tables that stand on the same page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pictures.drawing import LINE, Picture
+from pictures.plot import Plot, Span, short
+from pictures.recordings import ROOT
+
+OURS = ("all-round", "victim-bins")
+
+
+def table(page: str, first: str) -> list[list[str]]:
+    """The cells of the table whose heading begins with these words, row by row, without the heading."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    lines = text[text.index(f"| {first} ") :].partition("\n\n")[0].splitlines()
+    return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+Bar = tuple[str, float, str]
+"""A heap, the length of its bar, and what is told behind it."""
+
+
+def bars(told: str, title: str, heads: tuple[str, str], rows: Sequence[Bar], note: str) -> Picture:
+    """A bar for each heap, the shortest first, its number and another behind it."""
+    picture = Picture(told, 70 + 23 * len(rows))
+    picture.text(16, 28, title, bold=True)
+    for end, words in zip((454, 524), heads, strict=True):
+        picture.text(end, 28, words, "soft", "end")
+    span = Span(0, max(value for _, value, _ in rows), 172, 400)
+    for at, (name, value, other) in enumerate(sorted(rows, key=lambda row: row[1])):
+        y, ours = 40 + at * 23, name in OURS
+        picture.text(162, y + 14, name, "red" if ours else "ink", "end", ours)
+        picture.box(172, y, span.at(value) - 172, 18, "red" if ours else "sky")
+        picture.text(454, y + 14, f"{value:.2f}" if value < 10 else f"{value:,.1f}", anchor="end")
+        picture.text(524, y + 14, other, "soft", "end")
+    picture.text(16, picture.height - 12, note, "soft")
+    return picture
+
+
+def benchmark() -> Picture:
+    """Time and arena of heaps over dlmalloc's."""
+    measured = [row for row in table("benchmark.md", "heap") if re.fullmatch(r"[\d.]+", row[4])]
+    rows = [(row[0], float(row[3]), row[6] if row[6] == "-" else f"{float(row[6]):.2f}") for row in measured]
+    note = "Time of a call on all traces, smallest arena for 32-bit pointers."
+    return bars("Time and arena of heaps over dlmalloc's", "Over dlmalloc's", ("time", "arena"), rows, note)
+
+
+def instructions() -> Picture:
+    """Instructions of heaps on an emulated Cortex-M3, and their bytes of code."""
+    found = table("target.md", "heap | m3_fifo_2000")
+    rows = [(row[0], float(row[2]), row[5]) for row in found]
+    note = "A malloc and a free on the MQTT broker; bytes of code that malloc links."
+    title = "On a Cortex-M3"
+    return bars("Instructions and code of heaps on a Cortex-M3", title, ("instructions", "code"), rows, note)
+
+
+def many_machines() -> Picture:
+    """Days that 100 million recipes take, by the number of workers, for each trace of the page."""
+    rows = table("many-machines.md", "trace")
+    workers = (1, 10, 100, 1000)
+    picture = Picture("Days for 100 million recipes, by the number of workers", 330)
+    picture.text(16, 28, "Days for 100 million recipes", bold=True)
+    days = [[float(cell.split()[0]) for cell in row[3:7]] for row in rows]
+    high = max(max(one) for one in days)
+    plot = Plot(picture, Span(1, workers[-1], 60, 510, log=True), Span(0.2, high * 2, 268, 48, log=True))
+    plot.grid_y([one for one in (0.3, 1.0, 3.0, 10.0, 30.0) if one < high * 2], lambda value: f"{value:g}")
+    plot.grid_x(workers, short)
+    for at, (row, values, colour) in enumerate(zip(rows, days, ("blue", "red", "ink"), strict=True)):
+        plot.line(list(zip(workers, values, strict=True)), colour, 2.5)
+        for point in zip(workers, values, strict=True):
+            plot.dot(*point, 4, colour)
+        picture.text(510, 70 + (len(rows) - 1 - at) * LINE, f"{row[0]}, {row[1]} calls", colour, "end")
+    picture.text(510, 312, "workers", "soft", "end")
+    return picture
