@@ -24,6 +24,7 @@ PICTURES: Mapping[str, Callable[[], Picture]] = {
     "files": schemes.files,
     "film": arenas.film,
     "flow": schemes.flow,
+    "foretold": tables.foretold,
     "gate": measured.gate,
     "glue": schemes.glue,
     "growth": measured.growth,

@@ -14,7 +14,7 @@ OURS = ("all-round", "victim-bins")
 
 def table(page: str, first: str) -> list[list[str]]:
     """The cells of the table whose heading begins with these words, row by row, without the heading."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     lines = text[text.index(f"| {first} ") :].partition("\n\n")[0].splitlines()
     return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines[2:]]
 
@@ -42,7 +42,7 @@ def bars(told: str, title: str, heads: tuple[str, str], rows: Sequence[Bar], not
 
 def benchmark() -> Picture:
     """Time and arena of heaps over dlmalloc's."""
-    measured = [row for row in table("benchmark.md", "heap") if re.fullmatch(r"[\d.]+", row[4])]
+    measured = [row for row in table("docs/benchmark.md", "heap") if re.fullmatch(r"[\d.]+", row[4])]
     rows = [(row[0], float(row[3]), row[6] if row[6] == "-" else f"{float(row[6]):.2f}") for row in measured]
     note = "Time of a call on all traces, smallest arena for 32-bit pointers."
     return bars("Time and arena of heaps over dlmalloc's", "Over dlmalloc's", ("time", "arena"), rows, note)
@@ -50,7 +50,7 @@ def benchmark() -> Picture:
 
 def instructions() -> Picture:
     """Instructions of heaps on an emulated Cortex-M3, and their bytes of code."""
-    found = table("target.md", "heap | m3_fifo_2000")
+    found = table("docs/target.md", "heap | m3_fifo_2000")
     rows = [(row[0], float(row[2]), row[5]) for row in found]
     note = "A malloc and a free on the MQTT broker; bytes of code that malloc links."
     title = "On a Cortex-M3"
@@ -59,7 +59,7 @@ def instructions() -> Picture:
 
 def many_machines() -> Picture:
     """Days that 100 million recipes take, by the number of workers, for each trace of the page."""
-    rows = table("many-machines.md", "trace")
+    rows = table("docs/many-machines.md", "trace")
     workers = (1, 10, 100, 1000)
     picture = Picture("Days for 100 million recipes, by the number of workers", 330)
     picture.text(16, 28, "Days for 100 million recipes", bold=True)
@@ -74,4 +74,21 @@ def many_machines() -> Picture:
             plot.dot(*point, 4, colour)
         picture.text(510, 70 + (len(rows) - 1 - at) * LINE, f"{row[0]}, {row[1]} calls", colour, "end")
     picture.text(510, 312, "workers", "soft", "end")
+    return picture
+
+
+def foretold() -> Picture:
+    """Falls in memory that each kind of copy foretells, and its false alarms, on the pairs chosen on."""
+    rows = table("bench/robustness.md", "kind")[1:]
+    picture = Picture("Falls in memory that copies foretell, and their false alarms", 52 + 62 * len(rows))
+    picture.text(16, 28, "Falls in memory on a second recording", bold=True)
+    share = Span(0, 1, 16, 340)
+    for at, row in enumerate(rows):
+        y = 42 + at * 62
+        picture.text(16, y + 14, row[0])
+        for top, cell, colour, words in ((y + 20, row[2], "blue", "foretold"), (y + 38, row[3], "red", "false alarms")):
+            of, found = (int(one) for one in cell.split(":"))
+            picture.box(16, top, 324, 14, "grid")
+            picture.box(16, top, share.at(found / of) - 16, 14, colour)
+            picture.text(350, top + 12, f"{words}: {found} of {of}", colour)
     return picture

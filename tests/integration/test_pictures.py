@@ -16,9 +16,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 DRAWN = sorted([*PICTURES, *(name for one in EXPLORED.values() for name in one.pictures)])
 
-MEASURED = {"robustness.png"}
-"""What `bench/robustness.py` draws of hours of measuring."""
-
 NARROW, LEGIBLE = 360, 10
 """Pixels of a telephone's screen, and of the least letters there."""
 MOST_BYTES = 40_000
@@ -33,7 +30,7 @@ def test_a_picture_is_what_is_drawn_today(name: str) -> None:
 def test_every_image_is_shown_and_every_page_shows_one_that_is_there() -> None:
     shown = {one for path in PAGES for one in re.findall(r"images/([\w./-]+)\)", path.read_text(encoding="utf-8"))}
     assert shown == {path.relative_to(IMAGES).as_posix() for path in IMAGES.rglob("*.*")}
-    assert shown == {f"{name}.svg" for name in DRAWN} | MEASURED
+    assert shown == {f"{name}.svg" for name in DRAWN}
 
 
 @pytest.mark.parametrize("name", DRAWN)
