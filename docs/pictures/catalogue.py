@@ -33,6 +33,7 @@ PICTURES: Mapping[str, Callable[[], Picture]] = {
     "live": measured.live,
     "live-bytes": measured.live_bytes,
     "load": measured.load,
+    "logs": schemes.logs,
     "many-machines": tables.many_machines,
     "packet-sizes": measured.packet_sizes,
     "packets-kingsley": arenas.packets_on_kingsley,

@@ -109,6 +109,28 @@ def circle() -> Picture:
     return picture
 
 
+def logs() -> Picture:
+    """The formats of logs that become a trace."""
+    try:
+        hw.import_log(PACKETS, format="none")
+    except hw.HeapwrightError as error:
+        names = str(error).partition("valid: ")[2].split(", ")
+    columns, pitch = 4, 32
+    rows = -(-len(names) // columns)
+    foot = 44 + rows * pitch
+    picture = Picture("Every format of log becomes a trace by import", foot + 92)
+    picture.text(16, 28, f"{len(names)} formats", bold=True)
+    for at, name in enumerate(sorted(names)):
+        x, y = 16 + at % columns * 129, 40 + at // columns * pitch
+        picture.box(x, y, 121, 26, "wash", "pale", 6)
+        picture.text(x + 60.5, y + 18, name, anchor="middle")
+    picture.arrow([(270, foot + 2), (270, foot + 40)])
+    picture.text(282, foot + 26, "heapwright import")
+    picture.box(150, foot + 42, 240, 34, "blue", round=6)
+    picture.text(270, foot + 64, "app.parquet, a trace", "white", anchor="middle")
+    return picture
+
+
 ENTRIES = {
     "freertos": "pvPortMalloc",
     "newlib": "_malloc_r",
