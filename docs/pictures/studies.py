@@ -67,7 +67,7 @@ def _named(study: hw.Study, points: Points) -> list[Named]:
     for how in PICKS:
         picks.setdefault(study.pick(how).id, []).append(how)  # type: ignore[arg-type]
     by_name = {name: id for id, (name, _, _) in points.items() if name}
-    names = {by_name[name]: [name] for name in RIVALS} | picks
+    names = picks | {by_name[name]: [name] for name in RIVALS if by_name[name] not in picks}
     return [Named(points[id][2], points[id][1], ", ".join(words), id in picks) for id, words in names.items()]
 
 
