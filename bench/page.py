@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import click
@@ -24,9 +23,7 @@ _PAGE = """\
 
 `make bench` measures it anew; [bench/README.md](../bench/README.md) says how, and what the names stand for. This page
 was written by `bench/page.py` from a run on {date}: {machine[processor]}, {machine[processors]} processors,
-{machine[system]}, {machine[compiler]}. Ratios were measured side by side, in CPU time.
-
-{traces}
+{machine[system]}, {machine[compiler]}. Ratios were measured side by side, in CPU time, on {traces} traces.
 
 ## Time and arena
 
@@ -58,11 +55,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def page(told: dict[str, Any]) -> str:
     """The text of the page, from what `run.py --json` prints."""
     measured = [Measured(**one) for one in told["traces"]]
-    names = [one.trace for one in measured]
     return _PAGE.format(
         date=told["date"],
         machine=told["machine"],
-        traces=fill(f"Traces: {', '.join(names)}.", 120),
+        traces=len(measured),
         over_reference=_over_reference(measured),
         threaded=THREADED,
         threads=_threads(measured),
