@@ -9,7 +9,7 @@ import numpy as np
 import heapwright as hw
 from pictures.drawing import LINE, Picture, width_of
 from pictures.plot import Plot, Span, kilobytes, octaves, short, steps
-from pictures.recordings import PACKETS, ROOT, broker, ring_of_packets, server
+from pictures.recordings import PACKETS, ROOT, broker, ring_of_packets, server, tutorials_pick
 
 POINTS = 240
 
@@ -195,17 +195,6 @@ def load() -> Picture:
 
 # ---- whether it holds ----------------------------------------------------------------------------------------------
 
-TAILORED = hw.Recipe.from_dict(
-    {
-        "align": 8,
-        "pool": [
-            {"kind": "quick", "sizes": [12, 44, 60], "limit_blocks": 4},
-            {"kind": "general", "bins": "exact", "fit": "best"},
-        ],
-    }
-)
-"""The pick of the tutorial."""
-
 
 def growth() -> Picture:
     """A heap that leaks beside one that lasts, at constant live bytes."""
@@ -235,7 +224,7 @@ def growth() -> Picture:
 
 def copies() -> Picture:
     """Footprints of some heaps on the broker and on copies of it, beside the least of them there."""
-    heaps = {"the tutorial's pick": TAILORED} | {
+    heaps = {"the tutorial's pick": tutorials_pick()} | {
         name: hw.zoo(name).at_alignment(8) for name in ("tlsf", "newlib-nano", "all-round", "binary-buddy", "kingsley")
     }
     traces = [broker(), *hw.copies(broker(), 6)]
