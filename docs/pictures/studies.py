@@ -91,9 +91,8 @@ def answer(study: hw.Study) -> Picture:
         ("at 4 times", "the load"),
         ("accesses", "a call"),
         ("dearest", "malloc"),
-        ("grows", "by"),
     )
-    ends = (212, 314, 398, 470, 524)
+    ends = (230, 342, 436, 524)
     for end, words in zip(ends, heads, strict=True):
         picture.lines(end, 80, words, "soft", "end")
     span = Span(0, max(reserves[one.id] for one in members), 16, 524)
@@ -104,7 +103,6 @@ def answer(study: hw.Study) -> Picture:
             f"{more[one.id]:,}",
             f"{(one.metrics['accesses'] or 0) / len(broker()):.1f}",
             f"{one.metrics['accesses_malloc_max']:,}",
-            f"{(one.metrics['growth_ratio'] or 0) - 1:.1%}",
         )
         picture.text(16, y, "the pick" if one is shipped else one.label, colour, bold=one is shipped)
         for end, value in zip(ends, values, strict=True):
