@@ -94,7 +94,7 @@ def test_holes_are_what_is_free_between_objects_and_end_where_memory_was_never_u
         size = arena_of(trace, recipe) + 4096
         within = film.regions(recipe, size)
         (frame,) = film.frames(trace, recipe, size, [len(trace) - 1])
-        (hole,) = film.holes(frame, within)
+        (hole,) = film.holes(frame.blocks, frame.extent, within)
         lives = frame.blocks[frame.blocks["birth"] >= 0]
         before, after = lives[lives["birth"] == 0][0], lives[lives["birth"] == 4][0]
         assert hole["offset"] == before["offset"] + before["size"]

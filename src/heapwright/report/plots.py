@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -199,8 +198,7 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
         .encode(x=_calls(calls), tooltip=[alt.Tooltip(f"{key}:Q", format=",", title=key) for key in ("event", *SERIES)])
     )
     peak, footprint = int(samples["requested"].max()), int(samples["footprint"].max())
-    stretch = -(-calls // STRETCHES)
-    band = f" Lines are the most in {stretch:,} calls, the band reaches to the least." if stretch > 1 else ""
+    band = " Lines are the most at each place, the band reaches to the least." if calls > STRETCHES else ""
     return Figure(
         name,
         f"{heap}: footprint {quantity(footprint)}",
@@ -215,12 +213,10 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
 def heap_map(shares: npt.NDArray[np.float64], heap: str, calls: int, extent: int, name: str) -> Figure:
     """Address x time: what each stretch of the arena holds, of one heap.
 
-    `shares`: as `raster.shares` gives them; the others as in `timeline`.
+    `shares`: as `raster.picture` takes them; the others as in `timeline`.
     """
-    picture = raster.picture(shares)
-    url = "data:image/png;base64," + base64.b64encode(picture).decode("ascii")
-    present = {name for name, share in zip(HEAP_MAP_STATES, shares, strict=True) if share.any()}
-    states = [state for state in raster.COLOURS if state in present]
+    url = raster.url(raster.picture(shares))
+    states = raster.present(shares)
     scale = alt.Scale(domain=states, range=[raster.COLOURS[state] for state in states])
     axes = {"x": _calls(calls), "y": _bytes("low", "address in the arena, B", alt.Scale(domain=[0, extent]))}
     image = inline([{"url": url, "event": 0, "last": calls, "low": 0, "high": extent}]).mark_image(aspect=False)
@@ -240,7 +236,7 @@ def heap_map(shares: npt.NDArray[np.float64], heap: str, calls: int, extent: int
     return Figure(
         name,
         f"{heap}: what lies where, over time",
-        "Each pixel mixes the colours of all that lies in its stretch of the arena." + _patterns(present),
+        "Each pixel mixes the colours of all that lies in its stretch of the arena." + _patterns(states),
         alt.layer(*layers).properties(height=HEIGHT),
         WIDTH,
         f"Of {extent:,} bytes, at the middle and at the last call: {_contents(shares, calls)}",

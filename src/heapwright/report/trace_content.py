@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from heapwright.files.names import LONGEST, shortened
 from heapwright.files.version import __version__
 from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.recipe import Recipe
-from heapwright.report import held_plots, plots, raster
+from heapwright.report import held_plots, plots
+from heapwright.report.detail import SAMPLES, look, moments, packed
 from heapwright.report.figure import quantity
 from heapwright.report.film import film
 from heapwright.report.page import Content, Fact, Heap, TraceSection
@@ -20,7 +23,7 @@ from heapwright.traces.trace import Trace
 
 DEFAULT_HEAP = "victim-bins"
 """The heap that a trace's page draws where none is named: the best single allocator of the zoo."""
-TIMELINE_POINTS, MAP_COLUMNS = 500, 360
+MAP_COLUMNS = 360
 
 
 @dataclass(frozen=True)
@@ -88,25 +91,31 @@ def section(
         figures += [held_plots.at_peak(described, f"peak-{stem}")]
     fullest, count = described["requested_peak_event"], traces * len(heaps)
     films = [film(trace, one.recipe, one.name, f"film-{stem}-{slug(one.name)}", fullest, count) for one in heaps]
+    looks = moments(float(np.mean(described["live"]["objects"])), count)
     return TraceSection(
-        trace.name, figures, _heaps(trace, heaps, stem), films=films, caveats=[*trace.repairs, *trace.caveats]
+        trace.name,
+        figures,
+        _heaps(trace, heaps, stem, [one.data["arena"] for one in films], looks),
+        films=films,
+        caveats=[*trace.repairs, *trace.caveats],
     )
 
 
-def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
-    from heapwright.replay.pictures import heap_map_parts, timeline
+def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, arenas: Sequence[int], looks: int) -> list[Heap]:
+    from heapwright.replay.film import regions
+    from heapwright.replay.pictures import timeline
 
-    timelines = [timeline(trace, heap.recipe, points=TIMELINE_POINTS) for heap in heaps]
+    timelines = [timeline(trace, heap.recipe, points=SAMPLES * looks) for heap in heaps]
     extent = max(int(samples["footprint"].max()) for samples in timelines)
     found = []
-    for heap, samples in zip(heaps, timelines, strict=True):
-        event, _, parts = heap_map_parts(trace, heap.recipe, columns=MAP_COLUMNS)
-        shares = raster.shares(parts, len(event), extent)
+    for heap, samples, arena in zip(heaps, timelines, arenas, strict=True):
+        detail = look(trace, heap.recipe, arena, regions(heap.recipe, arena), extent, looks)
         name = f"{stem}-{slug(heap.name)}"
         found.append(
             Heap(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
-                plots.heap_map(shares, heap.name, len(trace), extent, f"heap-map-{name}"),
+                plots.heap_map(detail.thinned(MAP_COLUMNS), heap.name, len(trace), extent, f"heap-map-{name}"),
+                packed(detail, samples, extent),
                 heap.recipe.hash,
             )
         )
