@@ -1,8 +1,8 @@
-"""A heap on a trace at many moments: what the plots draw that a reader can zoom, and what the still ones show less of."""
+"""A heap on a trace at many moments: what plots draw that a reader can zoom, and still ones show less of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy.typing as npt
 from PIL import ImageColor
 
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.film import Region, cell_shares, filming, holes
+from heapwright.replay.film import cell_shares, filming, holes, regions
+from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.report import raster
 from heapwright.traces.trace import Trace
 
@@ -20,9 +21,10 @@ MOMENTS, LEAST_MOMENTS = 9000, 360
 three pixels."""
 SAMPLES = 2
 """Times as many are the bytes over time: the least and the most of each."""
-MOST_BLOCKS = 300_000_000
+MOST_BLOCKS = 500_000_000
 """Blocks that are looked at for one heap; where more are alive there are fewer moments."""
-ROWS = 240
+ROWS, COLUMNS = 240, 360
+"""Cells of a heap map, the columns of one that stands still."""
 
 
 def moments(alive: float, plots: int) -> int:
@@ -36,33 +38,45 @@ class Detail:
     """What lies in the arena after each of the calls `event`.
 
     Attributes:
+        reach: the bytes that the rows of `shares` divide evenly; what lies beyond is all of the state of the last row.
         shares: of each cell that each state takes, in 255ths: uint8[states, rows, events].
+        still: the same in rows of one size, 0 to 1, at some of the calls, for a picture that stands still.
         free, largest: bytes of all free memory that has been used, and of the largest hole.
     """
 
     event: npt.NDArray[np.int64]
+    reach: npt.NDArray[np.int64]
     shares: npt.NDArray[np.uint8]
+    still: npt.NDArray[np.float32]
     free: npt.NDArray[np.int64]
     largest: npt.NDArray[np.int64]
 
-    def thinned(self, count: int) -> npt.NDArray[np.float64]:
-        """The shares, 0 to 1, at some of the moments."""
-        at = np.unique(np.linspace(0, len(self.event) - 1, count).round().astype(int))
-        return self.shares[:, :, at] / 255
 
-
-def look(trace: Trace, recipe: Recipe, arena: int, within: Sequence[Region], extent: int, count: int) -> Detail:
-    """A heap in an arena of so many bytes, at `count` moments; the cells divide `extent` bytes evenly."""
+def look(trace: Trace, recipe: Recipe, arena: int, extent: int, count: int) -> Detail:
+    """A heap in an arena of so many bytes, at `count` moments; the picture that stands still shows `extent` bytes."""
     event = np.unique(np.linspace(0, len(trace) - 1, count).astype(np.int64))
-    shares = np.empty((len(event), len(raster.COLOURS), ROWS), np.uint8)
-    free, largest = np.zeros((2, len(event)), np.int64)
+    thinned = np.unique(np.linspace(0, len(event) - 1, COLUMNS).round().astype(int)).tolist()
+    stands = {at: column for column, at in enumerate(thinned)}
+    states = len(HEAP_MAP_STATES)
+    shares, still = np.empty((len(event), states, ROWS), np.uint8), np.empty((len(stands), states, ROWS), np.float32)
+    free, largest, reach = np.zeros((3, len(event)), np.int64)
+    within = regions(recipe, arena)
     with filming(trace, recipe, arena) as film:
         for at, call in enumerate(event.tolist()):
-            pieces = film.show(call)
-            shares[at] = np.rint(cell_shares(pieces, extent, ROWS).clip(0, 1) * 255)
-            told = holes(pieces, film.extent(), within)["size"]
+            pieces, used = film.show(call), film.extent()
+            upward = len(within) == 1 and used.high == arena
+            reach[at] = min(_beyond(used.low), extent) if upward else extent
+            shares[at] = np.rint(cell_shares(pieces, int(reach[at]), ROWS).clip(0, 1) * 255)
+            told = holes(pieces, used, within)["size"]
             free[at], largest[at] = told.sum(), told.max(initial=0)
-    return Detail(event, shares.transpose(1, 2, 0), free, largest)
+            if at in stands:
+                still[stands[at]] = cell_shares(pieces, extent, ROWS).clip(0, 1)
+    return Detail(event, reach, shares.transpose(1, 2, 0), still.transpose(1, 2, 0), free, largest)
+
+
+def _beyond(used: int) -> int:
+    """So many bytes that the last of the rows lies beyond those used, and beyond a header that follows them."""
+    return max(used * ROWS // (ROWS - 2) + 1, 16 * ROWS)
 
 
 def packed(detail: Detail, samples: Mapping[str, npt.NDArray[np.int64]], extent: int) -> dict[str, Any]:
@@ -71,7 +85,7 @@ def packed(detail: Detail, samples: Mapping[str, npt.NDArray[np.int64]], extent:
     `samples`: as `replay.timeline` gives them; `extent`: as in `look`.
     """
     timed = bool((samples["ts_us"] >= 0).all() and samples["ts_us"][-1] > samples["ts_us"][0])
-    states = raster.present(detail.shares)
+    states = raster.present(detail.still)
     return {
         "samples": {
             "call": _steps(samples["event"]),
@@ -80,7 +94,7 @@ def packed(detail: Detail, samples: Mapping[str, npt.NDArray[np.int64]], extent:
             "spare": _steps(samples["allocated"] - samples["requested"]),
             "footprint": _steps(samples["footprint"]),
         },
-        "looks": {"call": _steps(detail.event), "free": _steps(detail.free), "largest": _steps(detail.largest)},
+        "looks": {key: _steps(getattr(detail, key)) for key in ("event", "reach", "free", "largest")},
         "extent": extent,
         "picture": raster.url(raster.picture(detail.shares / np.float32(255), patterns=False)),
         "states": [[state, raster.COLOURS[state]] for state in states],

@@ -38,7 +38,9 @@ def top_sizes(profile: Row, name: str) -> Figure:
         share = sum(row["share"] for row in others)
         rows.append({"size": f"{len(others):,} others", "share": share, "frequent": False})
     y = alt.Y("size:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False, labelLimit=120))
-    x = alt.X("share:Q", title="share of requests", axis=alt.Axis(format="%", tickCount=5))
+    room = 1.25 * max(row["share"] for row in rows)  # for the words behind the longest bar
+    scale = alt.Scale(domain=[0, room], nice=False)
+    x = alt.X("share:Q", title="share of requests", scale=scale, axis=alt.Axis(format="%", tickCount=5))
     colour = alt.condition("datum.frequent", alt.value(BLUE), alt.value("#a9b2ba"))
     bars = inline(rows).mark_bar(height={"band": 0.7}).encode(x=x, y=y, color=colour)
     text = inline(rows).mark_text(align="left", dx=4, fontSize=11, color=INK)
@@ -191,9 +193,11 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
         base.mark_line(strokeWidth=1.5, interpolate="step-after").encode(y=_bytes("high", "bytes", scale)),
     ]
     step = max(1, len(event) // HOVERS)
-    told = [{"event": int(event[at]), **{key: int(samples[key][at]) for key in SERIES}} for at in range(len(event))]
+    told = [
+        {"event": int(event[at]), **{key: int(samples[key][at]) for key in SERIES}} for at in range(0, len(event), step)
+    ]
     hover = (
-        inline(told[::step])
+        inline(told)
         .mark_rule(opacity=0.001, strokeWidth=6)
         .encode(x=_calls(calls), tooltip=[alt.Tooltip(f"{key}:Q", format=",", title=key) for key in ("event", *SERIES)])
     )

@@ -23,7 +23,6 @@ from heapwright.traces.trace import Trace
 
 DEFAULT_HEAP = "victim-bins"
 """The heap that a trace's page draws where none is named: the best single allocator of the zoo."""
-MAP_COLUMNS = 360
 
 
 @dataclass(frozen=True)
@@ -102,19 +101,18 @@ def section(
 
 
 def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, arenas: Sequence[int], looks: int) -> list[Heap]:
-    from heapwright.replay.film import regions
     from heapwright.replay.pictures import timeline
 
     timelines = [timeline(trace, heap.recipe, points=SAMPLES * looks) for heap in heaps]
     extent = max(int(samples["footprint"].max()) for samples in timelines)
     found = []
     for heap, samples, arena in zip(heaps, timelines, arenas, strict=True):
-        detail = look(trace, heap.recipe, arena, regions(heap.recipe, arena), extent, looks)
+        detail = look(trace, heap.recipe, arena, extent, looks)
         name = f"{stem}-{slug(heap.name)}"
         found.append(
             Heap(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
-                plots.heap_map(detail.thinned(MAP_COLUMNS), heap.name, len(trace), extent, f"heap-map-{name}"),
+                plots.heap_map(detail.still, heap.name, len(trace), extent, f"heap-map-{name}"),
                 packed(detail, samples, extent),
                 heap.recipe.hash,
             )

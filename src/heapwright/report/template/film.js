@@ -367,7 +367,7 @@ const Film = (() => {
 
     drawStrip() {
       const [context, width] = this.prepared(this.part("strip"), STRIP);
-      const across = this.view.columns(this.heap.looks.call, Math.max(Math.round(width), 1));
+      const across = this.view.columns(this.heap.looks.event, Math.max(Math.round(width), 1));
       const [free, largest] = ["free", "largest"].map((key) => across.map((at) => this.heap.looks[key][at]));
       const most = free.reduce((one, other) => Math.max(one, other), 1);
       const y = (bytes) => STRIP - 2 - (bytes / most) * (STRIP - 16);

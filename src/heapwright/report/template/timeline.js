@@ -181,22 +181,27 @@ class HeapMap extends Plot {
     const context = canvas.getContext("2d");
     const picture = context.createImageData(width, height);
     const [from, to] = [heap.pixels, picture].map(({ data }) => new Uint32Array(data.buffer));
-    const columns = view.columns(heap.looks.call, width);
-    for (let row = 0; row < height; row++) {
-      const cell = Math.floor(height - ((height - row - 0.5) * this.top) / heap.extent);
-      for (let x = 0; x < width; x++) to[row * width + x] = from[cell * heap.pixels.width + columns[x]];
+    const columns = view.columns(heap.looks.event, width);
+    for (let x = 0; x < width; x++) {
+      const reach = heap.looks.reach[columns[x]];
+      for (let row = 0; row < height; row++) {
+        const address = ((height - row - 0.5) * this.top) / height;
+        if (address > heap.arena) continue;
+        const cell = Math.max(Math.floor(height * (1 - address / reach)), 0);
+        to[row * width + x] = from[cell * heap.pixels.width + columns[x]];
+      }
     }
     for (const pattern of heap.patterns) this.lay(picture, pattern);
     context.putImageData(picture, 0, 0);
     return [legendOf(heap.states), framed(this.width, view, height, this.top, "address in the arena, B"), canvas];
   }
 
-  // A pattern over what has about the colour of its state, as in print; what is white is outside the arena.
+  // A pattern over what has about the colour of its state, as in print; nothing is where no arena is.
   lay({ width, height, data }, { of, colour, diagonal, every }) {
     for (let row = 0; row < height; row += every) {
       for (let x = (diagonal - (row % diagonal)) % diagonal; x < width; x += diagonal) {
         const at = 4 * (row * width + x);
-        if (data[at] < 255 && of.every((part, of) => Math.abs(data[at + of] - part) < 40)) data.set(colour, at);
+        if (data[at + 3] && of.every((part, of) => Math.abs(data[at + of] - part) < 40)) data.set(colour, at);
       }
     }
   }
@@ -216,6 +221,7 @@ async function drawHeaps(heaps, films, address) {
     const heap = unpackedHeap(told);
     heap.pixels = await pixelsOf(told.picture);
     const { trace, calls, arena, regions, frames } = films[told.film];
+    heap.arena = arena;
     heap.upward = regions.length === 1 && frames.high.every((high) => high >= arena);
     if (!views.has(trace)) views.set(trace, { view: new View(trace, calls, heap.samples, address), heaps: [] });
     const { view, heaps: beside } = views.get(trace);
