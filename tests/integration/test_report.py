@@ -808,7 +808,7 @@ def test_page_refers_to_nothing_outside(made: Made) -> None:
     assert "default-src 'none'" in text
     markup = text[: text.index('<script id="data"')]
     assert re.findall(r"<(?:script|img|link|iframe)[^>]+(?:src|href)=|url\((?!#)|@import", markup) == []
-    assert len(text) < 700_000
+    assert len(text) < 900_000
 
 
 def test_every_plot_is_written_as_png_and_svg(made: Made) -> None:

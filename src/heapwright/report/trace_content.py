@@ -54,7 +54,7 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
         ],
         traces=[section(trace, described, named, everything=True)],
         origin=[
-            f"Heapwright {__version__}. On the axes 1 MB is 1,000,000 bytes.",
+            f"Heapwright {__version__}. On the axes 1 MB is 1,000,000 bytes; calls are counted from 0.",
             "Neighbours are objects born one after the other, both alive; "
             f"they die together when at most {locality['within_frees']} frees lie between.",
         ],

@@ -175,7 +175,7 @@ class HeapMap extends Plot {
   }
 
   paint() {
-    const { view, heap, canvas, height } = this;
+    const { view, heap, canvas, height, top } = this;
     const width = this.across;
     Object.assign(canvas, { width, height });
     const context = canvas.getContext("2d");
@@ -185,7 +185,7 @@ class HeapMap extends Plot {
     for (let x = 0; x < width; x++) {
       const reach = heap.looks.reach[columns[x]];
       for (let row = 0; row < height; row++) {
-        const address = ((height - row - 0.5) * this.top) / height;
+        const address = ((height - row - 0.5) * top) / height;
         if (address > heap.arena) continue;
         const cell = Math.max(Math.floor(height * (1 - address / reach)), 0);
         to[row * width + x] = from[cell * heap.pixels.width + columns[x]];
@@ -193,7 +193,7 @@ class HeapMap extends Plot {
     }
     for (const pattern of heap.patterns) this.lay(picture, pattern);
     context.putImageData(picture, 0, 0);
-    return [legendOf(heap.states), framed(this.width, view, height, this.top, "address in the arena, B"), canvas];
+    return [legendOf(heap.states), framed(this.width, view, height, top, "address in the arena, B"), canvas];
   }
 
   // A pattern over what has about the colour of its state, as in print; nothing is where no arena is.
