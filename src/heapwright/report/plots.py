@@ -214,7 +214,7 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
     )
 
 
-def heap_map(shares: npt.NDArray[np.float64], heap: str, calls: int, extent: int, name: str) -> Figure:
+def heap_map(shares: npt.NDArray[np.floating[Any]], heap: str, calls: int, extent: int, name: str) -> Figure:
     """Address x time: what each stretch of the arena holds, of one heap.
 
     `shares`: as `raster.picture` takes them; the others as in `timeline`.
@@ -252,7 +252,7 @@ def _patterns(present: Collection[str]) -> str:
     return f" For print: {', '.join(told)}." if told else ""
 
 
-def _contents(shares: npt.NDArray[np.float64], calls: int) -> str:
+def _contents(shares: npt.NDArray[np.floating[Any]], calls: int) -> str:
     told = []
     for column in (shares.shape[2] // 2, shares.shape[2] - 1):
         parts = shares[:, :, column].mean(axis=1)
