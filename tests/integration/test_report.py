@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 import vl_convert
-from chromium import Chromium, chromium
+from chromium import CUT_LABELS, Chromium, chromium
 from exploring import explore
 from forked_commands import HEAPWRIGHT
 from made_studies import identity
@@ -678,6 +678,12 @@ def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
         assert sizes[0] <= sizes[1], page.name
         ground = browser.run("getComputedStyle(document.body).backgroundColor")
         assert ground == ("rgb(20, 25, 30)" if dark else "rgb(255, 255, 255)")
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_label_of_a_chart_is_cut(browser: Chromium, pages: list[Path], width: int) -> None:
+    for page in pages[:2]:
+        assert opened(browser, page, width=width).run(CUT_LABELS) == [], page.name
 
 
 def test_axe_would_find_what_is_wrong(browser: Chromium, axe: str, pages: list[Path]) -> None:

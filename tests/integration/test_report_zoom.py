@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chromium import Chromium, chromium
+from chromium import CUT_LABELS, Chromium, chromium
 from PIL import ImageColor
 
 from heapwright._native import lib
@@ -371,26 +371,14 @@ def last_up_to(heap: dict[str, Any], call: int) -> int:
     return int(np.searchsorted(np.cumsum(heap["samples"]["call"]), call, side="right")) - 1
 
 
-CUT = """
-[...document.querySelectorAll('.chart svg, #trade-off svg')].flatMap((svg) => {
-  const around = svg.getBoundingClientRect();
-  return [...svg.querySelectorAll('text')].filter((one) => one.textContent.trim()).filter((one) => {
-    const { left, right, top, bottom } = one.getBoundingClientRect();
-    const over = [around.left - left, right - around.right, around.top - top, bottom - around.bottom];
-    return Math.max(...over) > 0.5;
-  }).map((one) => `${svg.closest('.chart').id}: ${one.textContent}`);
-})
-"""
-
-
 @pytest.mark.parametrize("width", [360, 1200])
 def test_no_label_of_a_chart_is_cut(browser: Chromium, made: Made, width: int) -> None:
     shown = Shown(browser, made.page, width=width)
-    assert browser.run(CUT) == []
+    assert browser.run(CUT_LABELS) == []
     shown.drag(STRIP, 0.3, 0.5)
-    assert shown.bounds()[0] > 0 and browser.run(CUT) == []
+    assert shown.bounds()[0] > 0 and browser.run(CUT_LABELS) == []
     browser.run("document.querySelector('.chart text').style.fontSize = '200px'")
-    assert browser.run(CUT) != []
+    assert browser.run(CUT_LABELS) != []
 
 
 # --- a long trace -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +23,23 @@ SAMPLES = 2
 """Times as many are the bytes over time: the least and the most of each."""
 MOST_BLOCKS = 500_000_000
 """Blocks that are looked at for one heap; where more are alive there are fewer moments."""
+MOST_PICTURE = 360_000
+"""Characters of the heap maps of a page together; noise takes them, and has fewer columns then."""
 ROWS, COLUMNS = 240, 360
 """Cells of a heap map, the columns of one that stands still."""
 
 
-def moments(alive: float, plots: int) -> int:
-    """How many moments of a heap are looked at, with so many objects alive on average, on a page of so many plots."""
+class Share(NamedTuple):
+    """What one heap may take of a page: moments, and characters of its map."""
+
+    moments: int
+    characters: int
+
+
+def share_of(alive: float, heaps: int) -> Share:
+    """The share of a heap with so many objects alive on average, on a page of so many heaps."""
     bearable = int(MOST_BLOCKS / max(alive, 1))
-    return max(min(MOMENTS // plots, bearable), LEAST_MOMENTS)
+    return Share(max(min(MOMENTS // heaps, bearable), LEAST_MOMENTS), MOST_PICTURE // heaps)
 
 
 @dataclass(frozen=True)
@@ -79,11 +88,12 @@ def _beyond(used: int) -> int:
     return max(used * ROWS // (ROWS - 2) + 1, 16 * ROWS)
 
 
-def packed(detail: Detail, samples: Mapping[str, npt.NDArray[np.int64]], extent: int) -> dict[str, Any]:
+def packed(detail: Detail, samples: Mapping[str, npt.NDArray[np.int64]], extent: int, most: int) -> dict[str, Any]:
     """What timeline.js draws: numbers as differences from one moment to the next, which pack well.
 
-    `samples`: as `replay.timeline` gives them; `extent`: as in `look`.
+    `samples`: as `replay.timeline` gives them; `extent`: as in `look`; `most`: characters of the map.
     """
+    every, picture = _picture(detail.shares, most)
     timed = bool((samples["ts_us"] >= 0).all() and samples["ts_us"][-1] > samples["ts_us"][0])
     states = raster.present(detail.still)
     return {
@@ -96,7 +106,8 @@ def packed(detail: Detail, samples: Mapping[str, npt.NDArray[np.int64]], extent:
         },
         "looks": {key: _steps(getattr(detail, key)) for key in ("event", "reach", "free", "largest")},
         "extent": extent,
-        "picture": raster.url(raster.picture(detail.shares / np.float32(255), patterns=False)),
+        "picture": picture,
+        "every": every,
         "states": [[state, raster.COLOURS[state]] for state in states],
         "patterns": [
             {
@@ -109,6 +120,16 @@ def packed(detail: Detail, samples: Mapping[str, npt.NDArray[np.int64]], extent:
             if state in states
         ],
     }
+
+
+def _picture(shares: npt.NDArray[np.uint8], most: int) -> tuple[int, str]:
+    """A picture of at most so many characters, with every first, second, fourth ... of the moments; and which."""
+    every = 1
+    while True:
+        found = raster.url(raster.picture(shares[:, :, ::every] / np.float32(255), patterns=False, step=15))
+        if len(found) <= most or shares.shape[2] <= 2 * every:
+            return every, found
+        every *= 2
 
 
 def _steps(values: npt.NDArray[np.int64]) -> list[int]:

@@ -192,22 +192,13 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
         ),
         base.mark_line(strokeWidth=1.5, interpolate="step-after").encode(y=_bytes("high", "bytes", scale)),
     ]
-    step = max(1, len(event) // HOVERS)
-    told = [
-        {"event": int(event[at]), **{key: int(samples[key][at]) for key in SERIES}} for at in range(0, len(event), step)
-    ]
-    hover = (
-        inline(told)
-        .mark_rule(opacity=0.001, strokeWidth=6)
-        .encode(x=_calls(calls), tooltip=[alt.Tooltip(f"{key}:Q", format=",", title=key) for key in ("event", *SERIES)])
-    )
     peak, footprint = int(samples["requested"].max()), int(samples["footprint"].max())
     band = " Lines are the most at each place, the band reaches to the least." if calls > STRETCHES else ""
     return Figure(
         name,
         f"{heap}: footprint {quantity(footprint)}",
         f"{footprint / max(peak, 1) - 1:.1%} above the peak of the requested bytes, {quantity(peak)}.{band}",
-        alt.layer(*layers, hover).properties(height=170),
+        alt.layer(*layers).properties(height=170),
         WIDTH,
         f"At most: footprint {footprint:,}, allocated {int(samples['allocated'].max()):,}, requested {peak:,} bytes. "
         + sampled(event.tolist(), samples["requested"].tolist(), "bytes requested"),

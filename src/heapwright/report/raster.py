@@ -48,21 +48,21 @@ PATTERNS = {
 """Of the states that are as light as others: in grey, states differ by 3 : 1 in lightness, or by these."""
 
 
-def picture(shares: npt.NDArray[np.floating[Any]], patterns: bool = True) -> npt.NDArray[np.uint8]:
+def picture(shares: npt.NDArray[np.floating[Any]], patterns: bool = True, step: int = 5) -> npt.NDArray[np.uint8]:
     """The heap map as a pixel for each cell: uint8[rows, columns, 3], address 0 at the bottom.
 
     `shares`: of each cell that each state takes, as `replay.film.cell_shares` gives them, [states, rows, columns]. A
     pixel mixes the colours of all that lies in its cell by their shares, so that headers and holes much smaller than a
     cell still tint it. Where a state of `PATTERNS` takes most of a cell, its pattern lies over it. What no block covers
-    is white.
+    is white. Colours differ by `step` or more: the eye tells steps of 5 (of 255) apart nowhere here, and files are a
+    third smaller.
     """
     colours = np.array([ImageColor.getrgb(COLOURS[state]) for state in HEAP_MAP_STATES], np.float32)
     mixed = np.einsum("src,sk->rck", shares, colours) + (1 - shares.sum(axis=0).clip(0, 1))[:, :, np.newaxis] * 255
     for state, pattern in PATTERNS.items() if patterns else ():
         most = shares[HEAP_MAP_STATES.index(state)] > 0.5
         mixed[most & pattern.cells(*most.shape)] = ImageColor.getrgb(pattern.colour)
-    # Steps of 5 (of 255) are below what the eye tells apart here, and make the file a third smaller.
-    found: npt.NDArray[np.uint8] = (mixed / 5).round().clip(0, 51).astype(np.uint8)[::-1] * np.uint8(5)
+    found: npt.NDArray[np.uint8] = (mixed / step).round().clip(0, 255 // step).astype(np.uint8)[::-1] * np.uint8(step)
     return found
 
 

@@ -14,7 +14,7 @@ from heapwright.files.version import __version__
 from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.report import held_plots, plots
-from heapwright.report.detail import SAMPLES, look, moments, packed
+from heapwright.report.detail import SAMPLES, Share, look, packed, share_of
 from heapwright.report.figure import quantity
 from heapwright.report.film import film
 from heapwright.report.page import Content, Fact, Heap, TraceSection
@@ -90,30 +90,30 @@ def section(
         figures += [held_plots.at_peak(described, f"peak-{stem}")]
     fullest, count = described["requested_peak_event"], traces * len(heaps)
     films = [film(trace, one.recipe, one.name, f"film-{stem}-{slug(one.name)}", fullest, count) for one in heaps]
-    looks = moments(float(np.mean(described["live"]["objects"])), count)
+    alive = float(np.mean(described["live"]["objects"]))
     return TraceSection(
         trace.name,
         figures,
-        _heaps(trace, heaps, stem, [one.data["arena"] for one in films], looks),
+        _heaps(trace, heaps, stem, [one.data["arena"] for one in films], share_of(alive, count)),
         films=films,
         caveats=[*trace.repairs, *trace.caveats],
     )
 
 
-def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, arenas: Sequence[int], looks: int) -> list[Heap]:
+def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, arenas: Sequence[int], share: Share) -> list[Heap]:
     from heapwright.replay.pictures import timeline
 
-    timelines = [timeline(trace, heap.recipe, points=SAMPLES * looks) for heap in heaps]
+    timelines = [timeline(trace, heap.recipe, points=SAMPLES * share.moments) for heap in heaps]
     extent = max(int(samples["footprint"].max()) for samples in timelines)
     found = []
     for heap, samples, arena in zip(heaps, timelines, arenas, strict=True):
-        detail = look(trace, heap.recipe, arena, extent, looks)
+        detail = look(trace, heap.recipe, arena, extent, share.moments)
         name = f"{stem}-{slug(heap.name)}"
         found.append(
             Heap(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
                 plots.heap_map(detail.still, heap.name, len(trace), extent, f"heap-map-{name}"),
-                packed(detail, samples, extent),
+                packed(detail, samples, extent, share.characters),
                 heap.recipe.hash,
             )
         )

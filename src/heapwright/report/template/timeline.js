@@ -181,9 +181,9 @@ class HeapMap extends Plot {
     const context = canvas.getContext("2d");
     const picture = context.createImageData(width, height);
     const [from, to] = [heap.pixels, picture].map(({ data }) => new Uint32Array(data.buffer));
-    const columns = view.columns(heap.looks.event, width);
+    const columns = view.columns(heap.looks.event, width).map((at) => Math.floor(at / heap.every));
     for (let x = 0; x < width; x++) {
-      const reach = heap.looks.reach[columns[x]];
+      const reach = heap.looks.reach[columns[x] * heap.every];
       for (let row = 0; row < height; row++) {
         const address = ((height - row - 0.5) * top) / height;
         if (address > heap.arena) continue;
