@@ -255,6 +255,8 @@ def _contents(shares: npt.NDArray[np.floating[Any]], calls: int) -> str:
 
 
 BINS_PER_OCTAVE = 4
+LETTER = 7
+"""Pixels of a letter at most, on average over a name."""
 
 
 def instructions(
@@ -275,7 +277,7 @@ def instructions(
         {"heap": heap, "base": at, "high": _edge(max(binned[heap]) + 1), "worst": histograms[heap][-1][0]}
         for at, heap in enumerate(upwards)
     ]
-    extent = [min(bar["low"] for bar in bars), max(bar["high"] for bar in bars) * 2]
+    extent = [min(bar["low"] for bar in bars), max(bar["high"] for bar in bars) * 4]
     scale = alt.Scale(type="log", base=2, domain=extent, nice=False)
     x = alt.X(
         "low:Q",
@@ -283,7 +285,9 @@ def instructions(
         axis=alt.Axis(title=f"instructions a {kind} (log)", format=",", values=ticks(extent[0], extent[1], log=True)),
     )
     names = f"{json.dumps(upwards)}[round(datum.value - 0.4)]"
-    axis = alt.Axis(title=None, values=[at + 0.4 for at in range(len(upwards))], labelExpr=names, grid=False)
+    room = LETTER * max(map(len, upwards))  # Vega takes less, with the letters that it measures
+    places = [at + 0.4 for at in range(len(upwards))]
+    axis = alt.Axis(title=None, values=places, labelExpr=names, grid=False, minExtent=room)
     y = alt.Y("base:Q", scale=alt.Scale(domain=[0, len(upwards)], nice=False), axis=axis)
     palette = alt.Scale(domain=upwards, range=[colours[heap] for heap in upwards])
     tooltip = [alt.Tooltip("heap:N"), *(alt.Tooltip(f"{key}:Q", format=",") for key in ("from", "to", "calls"))]
