@@ -337,7 +337,8 @@ def test_page_of_a_trace(browser: Chromium, made: Made) -> None:
     written = write_report(made.folder / "traffic.parquet", page, heaps=["tlsf", "kingsley"])
     assert written == [page]
     data = packed(page)
-    assert set(data["stills"]) == {f"{kind}-traffic" for kind in ("sizes", "histogram", "live", "lifetimes", "peak")}
+    assert set(data["stills"]) == {f"{kind}-traffic" for kind in ("sizes", "histogram", "lifetimes", "peak")}
+    assert [one["plot"] for one in data["holdings"]] == ["live-traffic"]
     drawn = [(f"timeline-traffic-{heap}", f"heap-map-traffic-{heap}") for heap in ("tlsf", "kingsley")]
     assert [(heap["timeline"], heap["map"]) for heap in data["heaps"]] == drawn
     assert opened(browser, page).console == []

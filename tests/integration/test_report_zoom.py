@@ -104,12 +104,12 @@ class Shown:
         return str(self.browser.run(f"document.querySelector('{selector} canvas').toDataURL()"))
 
     def all_drawn(self) -> list[str]:
-        """The plots, maps and strips of both heaps, and the limits of the sliders."""
+        """The plots, maps and strips of both heaps, and who holds the live bytes."""
         line = "document.querySelector('#timeline-{} .series.requested').getAttribute('d')"
         found = [str(self.browser.run(line.format(one))) for one in (FIRST, SECOND)]
         for one in (FIRST, SECOND):
             found += [self.picture(f"#heap-map-{one}"), self.picture(f"#film-{one} .around")]
-        return found
+        return [*found, str(self.browser.run("document.querySelector('#live-busy .held').getAttribute('d')"))]
 
     def moments(self, film: str) -> list[int]:
         """The calls that the slider of a film stops at."""
@@ -163,6 +163,7 @@ class Shown:
         return 0, int(whole[1].replace(",", "")) - 1
 
 
+# Across these calls run from one edge to the other.
 MAP, STRIP = f"#heap-map-{FIRST} .frame canvas", f"#film-{FIRST} .strip"
 
 
@@ -296,6 +297,9 @@ def test_a_click_on_the_map_tells_block_lifetime_and_neighbours(browser: Chromiu
     assert told.startswith(f"Object {made.trace.id[block['birth']]}: {block['requested']:,} bytes in a block of ")
     assert "Right " in told and told == shown.text(f"#film-{FIRST} .told")
     assert shown.address() == f"#&call-busy={call}"
+    left, top, *_ = shown.box(f"#heap-map-{FIRST} .readout")
+    browser.click(left + 20, top + 5)
+    assert shown.address() == f"#&call-busy={call}", "words can be copied"
 
 
 def test_between_two_moments_a_film_shows_what_lived_then_and_nothing_else(browser: Chromium, made: Made) -> None:

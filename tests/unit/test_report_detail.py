@@ -82,6 +82,20 @@ def width_of(url: str) -> int:
     return Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).width
 
 
+def test_holders_add_up_to_the_live_bytes_at_every_moment() -> None:
+    trace = plain_trace(5, 900)
+    peak = int(trace.live_bytes.argmax())
+    told = detail.holders(trace, peak)
+    colours = dict.fromkeys(told["groups"], "#123456")
+    packed = detail.packed_holders(told, colours)
+    event = np.cumsum(packed["event"])
+    assert event.tolist() == list(range(900))
+    assert np.cumsum(packed["bytes"], axis=1).sum(axis=0).tolist() == trace.live_bytes.tolist()
+    few = detail.fewer(told, peak, 10)
+    assert peak in few["event"] and len(few["event"]) <= 11
+    assert np.sum(few["bytes"], axis=0).tolist() == trace.live_bytes[few["event"]].tolist()
+
+
 def test_heaps_share_a_page_and_many_blocks_take_moments() -> None:
     assert detail.share_of(10, 1) == (detail.MOMENTS, detail.MOST_PICTURE)
     assert detail.share_of(10, 3) == (detail.MOMENTS // 3, detail.MOST_PICTURE // 3)

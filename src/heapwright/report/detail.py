@@ -14,6 +14,8 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.film import cell_shares, filming, holes, regions
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.report import raster
+from heapwright.traces.held import held, short_names
+from heapwright.traces.streams import Stream
 from heapwright.traces.trace import Trace
 
 MOMENTS, LEAST_MOMENTS = 9000, 360
@@ -23,6 +25,8 @@ SAMPLES = 2
 """Times as many are the bytes over time: the least and the most of each."""
 MOST_BLOCKS = 500_000_000
 """Blocks that are looked at for one heap; where more are alive there are fewer moments."""
+HOLDERS = 4500
+"""Moments at which it is told who holds the live bytes of a trace that has a page of its own."""
 MOST_PICTURE = 360_000
 """Characters of the heap maps of a page together; noise takes them, and has fewer columns then."""
 ROWS, COLUMNS = 240, 360
@@ -81,6 +85,34 @@ def look(trace: Trace, recipe: Recipe, arena: int, extent: int, count: int) -> D
             if at in stands:
                 still[stands[at]] = cell_shares(pieces, extent, ROWS).clip(0, 1)
     return Detail(event, reach, shares.transpose(1, 2, 0), still.transpose(1, 2, 0), free, largest)
+
+
+def holders(trace: Trace, peak_event: int) -> dict[str, Any]:
+    """The `live_by` of a profile at more moments: who holds the live bytes."""
+    event = np.linspace(0, len(trace) - 1, HOLDERS).astype(np.int64)
+    found: dict[str, Any] = held(Stream.of(trace), np.unique(np.append(event, peak_event)), peak_event)["live_by"]
+    return found
+
+
+def fewer(told: Mapping[str, Any], peak_event: int, count: int) -> dict[str, Any]:
+    """A `live_by` at about so many of its moments, the peak among them."""
+    at = np.linspace(0, len(told["event"]) - 1, count).astype(int)
+    at = np.unique(np.append(at, told["event"].index(peak_event)))
+    return {
+        **told,
+        "event": [told["event"][one] for one in at],
+        "bytes": [[row[one] for one in at] for row in told["bytes"]],
+    }
+
+
+def packed_holders(told: Mapping[str, Any], colours: Mapping[str, str]) -> dict[str, Any]:
+    """What timeline.js draws of a `live_by`."""
+    label = short_names(told["groups"])
+    return {
+        "event": _steps(np.array(told["event"])),
+        "bytes": [_steps(np.array(row)) for row in told["bytes"]],
+        "groups": [[label[group], colours[group]] for group in told["groups"]],
+    }
 
 
 def _beyond(used: int) -> int:

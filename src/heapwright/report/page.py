@@ -49,15 +49,24 @@ class Heap:
 
 
 @dataclass(frozen=True)
+class Holding:
+    """Who holds the live bytes of a trace: the name of the figure, and its `detail` where scripts draw it."""
+
+    figure: str
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class TraceSection:
-    """One trace: figures of what it asks for, and what heaps make of it; `missing` says why there are none, `caveats`
-    what it cannot tell."""
+    """One trace: figures of what it asks for, one of them of the bytes' holders, and what heaps make of it; `missing`
+    says why there are none, `caveats` what it cannot tell."""
 
     name: str
     figures: Sequence[Figure] = ()
     heaps: Sequence[Heap] = ()
     missing: str = ""
     films: Sequence[Film] = ()
+    holding: Holding | None = None
     caveats: Sequence[str] = ()
 
 
@@ -205,13 +214,19 @@ def _packed(content: Content) -> str:
         for trace in content.traces
         for heap, film in zip(trace.heaps, trace.films, strict=True)
     ]
+    holdings = [
+        {"trace": trace.name, "plot": trace.holding.figure, **trace.holding.detail}
+        for trace in content.traces
+        if trace.holding
+    ]
     # Scripts draw these themselves, as wide as the page is.
     apart = {figure.name for figure in content.trade_offs} | {one[key] for one in heaps for key in ("timeline", "map")}
+    apart |= {one["plot"] for one in holdings}
     narrow = {figure.name: figure.still(NARROW) for figure in content.figures() if figure.name not in apart}
     # Pictures are in the page already, in the wide one.
     stills = {name: re.sub(r' (?:xlink:)?href="data:[^"]*"', "", still) for name, still in narrow.items()}
     films = {film.name: film.data for trace in content.traces for film in trace.films}
-    data: dict[str, Any] = {"stills": stills, "films": films, "heaps": heaps, "selected": ""}
+    data: dict[str, Any] = {"stills": stills, "films": films, "heaps": heaps, "holdings": holdings, "selected": ""}
     if content.choice:
         data |= _choice(content.choice)
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)

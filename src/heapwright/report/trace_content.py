@@ -14,10 +14,10 @@ from heapwright.files.version import __version__
 from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.report import held_plots, plots
-from heapwright.report.detail import SAMPLES, Share, look, packed, share_of
+from heapwright.report.detail import SAMPLES, Share, fewer, holders, look, packed, packed_holders, share_of
 from heapwright.report.figure import quantity
 from heapwright.report.film import film
-from heapwright.report.page import Content, Fact, Heap, TraceSection
+from heapwright.report.page import Content, Fact, Heap, Holding, TraceSection
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 
@@ -85,7 +85,12 @@ def section(
     lifetimes."""
     stem = slug(trace.name)
     figures = [plots.top_sizes(described, f"sizes-{stem}"), plots.size_histogram(described, f"histogram-{stem}")]
+    holding = None
     if everything:
+        peak = described["requested_peak_event"]
+        told = holders(trace, peak)
+        described = {**described, "live_by": fewer(told, peak, len(described["live_by"]["event"]))}
+        holding = Holding(f"live-{stem}", packed_holders(told, held_plots.group_colours(told)))
         figures += [held_plots.live_by(described, f"live-{stem}"), plots.lifetimes(described, f"lifetimes-{stem}")]
         figures += [held_plots.at_peak(described, f"peak-{stem}")]
     fullest, count = described["requested_peak_event"], traces * len(heaps)
@@ -96,6 +101,7 @@ def section(
         figures,
         _heaps(trace, heaps, stem, [one.data["arena"] for one in films], share_of(alive, count)),
         films=films,
+        holding=holding,
         caveats=[*trace.repairs, *trace.caveats],
     )
 

@@ -1,4 +1,4 @@
-// Bytes over time and the heap map of one heap on one trace, as much of them as is in view.
+// Who holds the live bytes of a trace, and bytes over time and heap map of a heap on it, as much as is in view.
 
 const FRAME = { left: 62, right: 14, top: 8, bottom: 44 };
 const TALL = 170; // pixels of the bytes over time
@@ -71,6 +71,16 @@ class Plot {
     return Math.max(this.width - FRAME.left - FRAME.right, 1);
   }
 
+  // Of each pixel across, from where to where rising calls lie in it; where none does, the last one before.
+  stretches(calls) {
+    let at = lastUpTo(calls, this.view.from) - 1;
+    return Array.from({ length: this.across }, (_, x) => {
+      const [edge, begin] = [this.view.callAt((x + 1) / this.across), at];
+      while (at + 1 < calls.length && calls[at + 1] <= edge) at++;
+      return [begin === at ? at : begin + 1, at + 1];
+    });
+  }
+
   draw() {
     this.width = this.place.clientWidth;
     if (!this.width) return;
@@ -86,7 +96,8 @@ class Plot {
   }
 }
 
-class Timeline extends Plot {
+// A plot of bytes over time, which tells those under the pointer, else those of the moment.
+class Curves extends Plot {
   constructor(place, view, heap, clicked) {
     super(place, view, heap, TALL, clicked);
     place.addEventListener("pointermove", (event) => {
@@ -96,17 +107,63 @@ class Timeline extends Plot {
     place.addEventListener("pointerleave", () => this.read(heap.shown));
   }
 
-  // The least and the most of each series in each pixel across; where nothing was noted, what was before.
+  mark() {
+    super.mark();
+    this.read(this.heap.shown);
+  }
+
+  // Where a number for each pixel across lies.
+  spots(values, most) {
+    return values.map((bytes, x) => `${FRAME.left + x + 0.5} ${(FRAME.top + TALL - (bytes / most) * TALL).toFixed(1)}`);
+  }
+
+  line(values, most) {
+    return `M${this.spots(values, most).join("L")}`;
+  }
+
+  area(low, high, most) {
+    return `${this.line(high, most)}L${this.spots(low, most).reverse().join("L")}Z`;
+  }
+}
+
+// Who holds the live bytes, one above the other, where they are most in each pixel across.
+class Holders extends Curves {
+  paint() {
+    const { event, total, bytes, groups } = this.heap;
+    const tallest = (from, to) => {
+      let best = from;
+      for (let at = from + 1; at < to; at++) if (total[at] > total[best]) best = at;
+      return best;
+    };
+    const columns = this.stretches(event).map(([from, to]) => tallest(from, to));
+    const most = columns.reduce((one, at) => Math.max(one, total[at]), 1);
+    let low = columns.map(() => 0);
+    const areas = groups.map(([, colour], group) => {
+      const high = columns.map((at, x) => low[x] + bytes[group][at]);
+      const path = drawn("path", { class: "held", fill: colour, d: this.area(low, high, most) });
+      low = high;
+      return path;
+    });
+    return [legendOf(groups), framed(this.width, this.view, TALL, most, "live bytes requested, B", ...areas)];
+  }
+
+  read(call) {
+    const { event, total, bytes, groups } = this.heap;
+    const at = lastUpTo(event, call);
+    const told = (value) => value.toLocaleString("en");
+    const parts = groups.map(([name], group) => `${name}: ${told(bytes[group][at])}`);
+    this.readout.textContent = `After call ${told(event[at])}: ${told(total[at])} bytes. ${parts.join("; ")}.`;
+  }
+}
+
+class Timeline extends Curves {
+  // The least and the most of each series in each pixel across.
   bands() {
     const { samples } = this.heap;
     const bands = Object.fromEntries(SERIES.map((key) => [key, { low: [], high: [] }]));
-    let [at, end] = [lastUpTo(samples.call, this.view.from) - 1, samples.call.length];
-    for (let x = 0; x < this.across; x++) {
-      const edge = this.view.callAt((x + 1) / this.across);
-      const begin = at;
-      while (at + 1 < end && samples.call[at + 1] <= edge) at++;
+    for (const [from, to] of this.stretches(samples.call)) {
       for (const key of SERIES) {
-        const inside = samples[key].slice(begin === at ? at : begin + 1, at + 1);
+        const inside = samples[key].slice(from, to);
         bands[key].low.push(Math.min(...inside));
         bands[key].high.push(Math.max(...inside));
       }
@@ -118,22 +175,14 @@ class Timeline extends Plot {
     const { heap, view } = this;
     const most = Math.max(heap.most(), 1);
     const bands = this.bands();
-    const y = (bytes) => (FRAME.top + TALL - (bytes / most) * TALL).toFixed(1);
-    const line = (values) => values.map((bytes, x) => `${x ? "L" : "M"}${FRAME.left + x + 0.5} ${y(bytes)}`).join("");
-    const area = (low, high) => `${line(high)}${low.map((bytes, x) => `L${FRAME.left + x + 0.5} ${y(bytes)}`).reverse().join("")}Z`;
     const { low, high } = bands.requested;
     const svg = framed(
       this.width, view, TALL, most, "bytes",
-      drawn("path", { class: "ground", d: area(low.map(() => 0), low) }),
-      drawn("path", { class: "band", d: area(low, high) }),
-      ...SERIES.map((key) => drawn("path", { class: `series ${key}`, d: line(bands[key].high) })),
+      drawn("path", { class: "ground", d: this.area(low.map(() => 0), low, most) }),
+      drawn("path", { class: "band", d: this.area(low, high, most) }),
+      ...SERIES.map((key) => drawn("path", { class: `series ${key}`, d: this.line(bands[key].high, most) })),
     );
     return [legendOf(SERIES.map((key) => [key, `var(--${key})`])), svg];
-  }
-
-  mark() {
-    super.mark();
-    this.read(this.heap.shown);
   }
 
   read(call) {
@@ -214,27 +263,37 @@ function unpackedHeap(told) {
   return { ...told, samples, looks };
 }
 
-// All heaps of all traces: those of one trace show one part of it and one moment, and the address has both.
-async function drawHeaps(heaps, films, address) {
-  const views = new Map();
+function unpackedHolding({ event, bytes, groups }, heap) {
+  const rows = bytes.map(summed);
+  const total = rows[0].map((_, at) => rows.reduce((sum, row) => sum + row[at], 0));
+  return { event: summed(event), bytes: rows, groups, total, get shown() { return heap.shown; } };
+}
+
+// All traces: what is drawn of one shows one part of it and one moment, and the address has both.
+async function drawTraces({ heaps, holdings, films }, address) {
+  const traces = new Map();
   for (const told of heaps) {
     const heap = unpackedHeap(told);
     heap.pixels = await pixelsOf(told.picture);
     const { trace, calls, arena, regions, frames } = films[told.film];
     heap.arena = arena;
     heap.upward = regions.length === 1 && frames.high.every((high) => high >= arena);
-    if (!views.has(trace)) views.set(trace, { view: new View(trace, calls, heap.samples, address), heaps: [] });
-    const { view, heaps: beside } = views.get(trace);
-    beside.push(heap);
-    heap.most = () => Math.max(...beside.map(({ samples }) => samples.footprint[lastUpTo(samples.call, view.to)]));
+    if (!traces.has(trace)) traces.set(trace, { view: new View(trace, calls, heap.samples, address), drawn: [] });
+    const { view, drawn: beside } = traces.get(trace);
+    heap.most = () => Math.max(...beside.map(({ heap: { samples } }) => samples.footprint[lastUpTo(samples.call, view.to)]));
     const film = new Film(element(told.film), films[told.film], heap, view);
+    beside.push({ heap, film });
     new Timeline(element(told.timeline), view, heap, (event, call) => film.goTo(call)).draw();
     const map = new HeapMap(element(told.map), view, heap, (event, call, address) => film.look(call, address));
     map.draw();
     film.tells.push(map.readout);
   }
+  for (const told of holdings) {
+    const { view, drawn: [{ heap, film }] } = traces.get(told.trace);
+    new Holders(element(told.plot), view, unpackedHolding(told, heap), (event, call) => film.goTo(call)).draw();
+  }
   for (const bar of document.querySelectorAll(".zoom")) {
-    const { view } = views.get(bar.dataset.trace);
+    const { view } = traces.get(bar.dataset.trace);
     steer(bar, view);
     addEventListener("hashchange", () => view.read());
     view.read();

@@ -180,7 +180,8 @@ function brush(place, view, inside, clicked) {
   const dragged = (event) => begin && Math.abs(event.clientX - begin.clientX) >= DRAG;
   place.classList.add("brushed");
   place.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0) return;
+    const { top, height } = inside();
+    if (event.button !== 0 || event.clientY < top || event.clientY > top + height) return;
     begin = event;
     place.setPointerCapture(event.pointerId);
   });
