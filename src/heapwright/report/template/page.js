@@ -336,7 +336,7 @@ async function begin() {
   for (const [at, table] of document.querySelectorAll(".scroll.sortable").entries()) enliven(table, `sort-${at}`);
   document.documentElement.classList.add("live");
   fit(data.stills);
-  drawFilms(data.films, address);
+  await drawTraces(data, address);
   if (data.selected) new Study(data);
   document.documentElement.dataset.ready = "true";
 }
