@@ -79,15 +79,15 @@ def test_lines_of_a_board_that_lost_calls_tell_where(tmp_path: Path) -> None:
 
 def test_no_character_of_a_line_may_be_another() -> None:
     text = BOARD_COMPACT.splitlines()[1].encode().removeprefix(b"hw!")
-    assert [code.kind for code in board_lines.line_of(text).codes][1:] == [board_lines.MALLOC, board_lines.CALLOC]
+    assert [code.kind for code in board_lines.line_of(b"!", text).codes][1:] == [board_lines.MALLOC, board_lines.CALLOC]
     for place in range(len(text)):
         for other in b"$5aO~":
             changed = text[:place] + bytes([other]) + text[place + 1 :]
             if changed != text:
                 with pytest.raises(board_lines.DamagedError):
-                    board_lines.line_of(changed)
+                    board_lines.line_of(b"!", changed)
         with pytest.raises(board_lines.DamagedError):
-            board_lines.line_of(text[:place] + text[place + 1 :])
+            board_lines.line_of(b"!", text[:place] + text[place + 1 :])
 
 
 def test_a_board_that_starts_again_has_an_empty_heap(tmp_path: Path) -> None:

@@ -22,10 +22,13 @@ _HEADER = 8
 _MOST_RECORDS = 1 << 26
 _MARKS = {"<": struct.pack("<I", _MAGIC), ">": struct.pack(">I", _MAGIC)}
 _LINE = re.compile(rb"hw([:#])([0-9a-f]{8})([0-9a-f]{8})((?<=hw:.{16})[0-9a-f]{8})?\s*$")
-_START = re.compile(rb"hw(?:[:#][0-9a-f]{16}|![$-~]{12})")
+_START = re.compile(rb"hw(?:[:#][0-9a-f]{16}|[!*][$-~]{12})")
 
 _MALLOC, _CALLOC, _OTHER, _WIDE = range(4)
-_FREED, _RESIZING, _RESIZED, _THREAD, *_LOST = range(8)
+_FREED, _RESIZING, _RESIZED, _THREAD, *_LOST_EARLY = range(8)
+*_LOST, _STRAY, _SITE = range(8, 16)
+"""What the lowest four bits of "size" mean in a record of `_OTHER`; `_LOST_EARLY` are those of earlier hooks."""
+_SIGNED = (_LOST[1], _LOST[2])
 _TICK_BITS, _SIZE_BITS = 10, 20
 _TIMES = 1 << 32
 
@@ -43,6 +46,8 @@ class _Records:
         self._time = 0  # in a line's units
         self._told: tuple[int, int] | None = None  # calls, and mallocs more than frees, modulo COUNTS
         self._lost_numbers: list[int] = []
+        self._site = 0  # of the calls that follow, its address or its number
+        self._places: dict[int, int] = {}  # number: address of a site
 
     def head(self, ticks_per_second: int, lost: int) -> None:
         """Take in what a board tells of itself: its clock, and how many calls it has lost since it was started."""
@@ -61,25 +66,34 @@ class _Records:
         moved, self._from = self._from, None
         if kind != _OTHER:
             self._give(moved, word, size, cleared=kind == _CALLOC)
-        elif size == _FREED:
-            self.history.release(word)
-        elif size == _RESIZING:
-            self._resizing[word].append(self.history.begin_resize(word))
-        elif size == _RESIZED:
-            self._from = word
-        elif size == _THREAD:
-            self.history.set_thread(word)
-        elif size in _LOST:
-            self._lost_numbers = [*self._lost_numbers, word] if size > _LOST[0] else [word]
-            if size == _LOST[-1] and len(self._lost_numbers) == len(_LOST):
-                self._lose(Lost(*self._lost_numbers))
         else:
-            self.history.skipped += 1
+            self._put_other(word, size & 15, size >> 4)
 
-    def put_line(self, text: bytes) -> None:
-        """Take a line in, the characters behind its mark."""
+    def _put_other(self, word: int, what: int, size: int) -> None:
+        if what in (_FREED, _STRAY):
+            self.history.release(word, size or None)
+        elif what == _RESIZING:
+            self._resizing[word].append(self.history.begin_resize(word))
+        elif what == _RESIZED:
+            self._from = word
+        elif what == _THREAD:
+            self.history.set_thread(word)
+        elif what == _SITE:
+            self._site = word
+        else:
+            self._put_lost(word, what)
+
+    def _put_lost(self, word: int, what: int) -> None:
+        numbers = _LOST if what in _LOST else _LOST_EARLY
+        word -= (word >> 31 << 32) if what in _SIGNED else 0
+        self._lost_numbers = [*self._lost_numbers, word] if what > numbers[0] else [word]
+        if what == numbers[-1] and len(self._lost_numbers) == len(numbers):
+            self._lose(Lost(*self._lost_numbers))
+
+    def put_line(self, mark: bytes, text: bytes) -> None:
+        """Take a line in, its mark and the characters behind that."""
         try:
-            line = board_lines.line_of(text)
+            line = board_lines.line_of(mark, text)
         except DamagedError:
             self.history.skipped += 1
             return
@@ -94,6 +108,8 @@ class _Records:
             self._forget_reallocs()
             self.history.lose(missing, more)
         self._told = line.after()
+        if line.live is not None:
+            self.history.count(line.live, line.peak)
         if line.thread is not None:
             self.history.set_thread(line.thread)
         for code in line.codes:
@@ -106,16 +122,19 @@ class _Records:
         if code.kind == board_lines.LOST:
             self._lose(code.lost)
             return
+        if code.kind == board_lines.SITE:
+            self._places[code.size or 0] = code.word
+            return
         units = (code.time - self._time) % _TIMES
         self._time = code.time
         self._later(units << board_lines.unit_bits(self._ticks_per_second))
         if code.kind == board_lines.FREED:
-            self.history.release(code.word)
+            self.history.release(code.word, code.size)
         elif code.kind == board_lines.RESIZING:
             self._resizing[code.word].append(self.history.begin_resize(code.word))
         else:
             moved = code.moved_from if code.kind == board_lines.RESIZED else None
-            self._give(moved, code.word, code.size, cleared=code.kind == board_lines.CALLOC)
+            self._give(moved, code.word, code.size or 0, cleared=code.kind == board_lines.CALLOC)
 
     def _later(self, ticks: int) -> None:
         self._ticks += ticks
@@ -125,7 +144,11 @@ class _Records:
     def _lose(self, lost: Lost) -> None:
         self._marked += lost.calls
         self._forget_reallocs()
-        self.history.lose(lost.calls, lost.mallocs - lost.frees, lost.bytes // max(lost.mallocs, 1))
+        if lost.freed_bytes is None:
+            self.history.lose(lost.calls, lost.objects - lost.frees, lost.bytes // max(lost.objects, 1))
+        else:
+            came, freed = (lost.objects, lost.bytes), (lost.frees, lost.freed_bytes)
+            self.history.lose_counted(lost.calls, came, freed, lost.rise)
 
     def _forget_reallocs(self) -> None:
         """What ends them may be missing: their objects lie where they did, as far as is known."""
@@ -167,7 +190,7 @@ def _read(source: Source) -> History:
 def _of_lines(source: Source, records: _Records) -> None:
     for line in source.lines():
         if found := board_lines.LINE.search(line):
-            records.put_line(found[1])
+            records.put_line(found[1], found[2])
         elif (found := _LINE.search(line)) is None:
             records.history.skipped += _START.search(line) is not None
         elif found[1] == b"#":
