@@ -332,7 +332,7 @@ static void line_code(const struct trace_call *call, void (*line)(const char *te
             if (k == 1 || k == 2) {
                 line_signed(call->lost[k]);
             } else {
-                line_number(call->lost[k]);
+                line_number(call->lost[k] & ~TRACE_CROWDED);
             }
         }
         trace_told.objects += call->lost[1] - call->lost[3];

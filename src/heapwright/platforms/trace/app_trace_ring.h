@@ -5,6 +5,7 @@
  * APP_TRACE_TICKS_PER_SECOND             and its frequency
  * APP_TRACE_ARENA                        bytes of the heap, where they are known
  * APP_TRACE_THREAD()                     32 bits that tell threads apart, where there are several
+ * APP_TRACE_CALLER()                     what called the heap, other than the caller of the platform's function
  */
 #include "app_trace.h"
 
@@ -53,6 +54,7 @@ enum {
     TRACE_SIZE_BITS = 20,
     TRACE_MOST = 12 /* records of one call of a function here, and of what is lost after it */
 };
+#define TRACE_CROWDED 0x80000000u /* beside the number of calls that are missing: some objects found no place */
 #define TRACE_NOBODY 0xffffffffu /* the thread of the last record where that tells of lost calls */
 
 struct app_trace_ring app_trace_ring = {0x48577472u, APP_TRACE_RECORDS, APP_TRACE_TICKS_PER_SECOND, 0, 0, 0, 0, 0,
@@ -81,9 +83,9 @@ static uint32_t trace_find(uint32_t place)
     return at;
 }
 
-static void trace_know(uint32_t place, uint32_t known)
+/* `at` is what trace_find() says. */
+static void trace_know(uint32_t at, uint32_t place, uint32_t known)
 {
-    const uint32_t at = trace_find(place);
     if (trace_object[at].place == 0) {
         if (trace_objects >= APP_TRACE_OBJECTS / 8 * 7) {
             trace_homeless++;
@@ -109,7 +111,8 @@ static uint32_t trace_forget(uint32_t place)
             break;
         }
         if ((at - trace_home(trace_object[at].place)) % APP_TRACE_OBJECTS >= (at - hole) % APP_TRACE_OBJECTS) {
-            trace_object[hole] = trace_object[at];
+            trace_object[hole].place = trace_object[at].place;
+            trace_object[hole].known = trace_object[at].known;
             hole = at;
         }
     }
@@ -157,7 +160,7 @@ TRACE_SELDOM static void trace_lose(void)
             trace_mark(k)[1] = TRACE_OTHER | (TRACE_LOST + k) << (32 - TRACE_SIZE_BITS);
         }
     }
-    trace_mark(0)[0]++;
+    trace_mark(0)[0] = (trace_mark(0)[0] + 1u) | (trace_homeless != 0 ? TRACE_CROWDED : 0u);
 }
 
 /* They count an object that came, whose `known` says that its malloc was lost, or one that went. */
@@ -193,6 +196,9 @@ static int trace_begin(uint32_t site)
     }
 #if APP_TRACE_SITES
     static uint32_t latest;
+#ifdef __thumb__
+    site &= ~1u;
+#endif
     if (site != 0 && site != latest) {
         latest = site;
         trace_put(site, TRACE_OTHER | (uint32_t)TRACE_SITE << (32 - TRACE_SIZE_BITS));
@@ -208,9 +214,7 @@ static void trace_gone(uint32_t word, uint32_t known, int room)
 {
 #if !APP_TRACE_NEWEST
     if (!room) {
-        if (known != 0) {
-            trace_count(known, 0);
-        }
+        trace_count(known, 0);
         return;
     }
 #endif
@@ -218,9 +222,9 @@ static void trace_gone(uint32_t word, uint32_t known, int room)
     trace_note(word, TRACE_OTHER, ((known & 2u) != 0 ? TRACE_STRAY : TRACE_FREED) | known >> 2 << 4);
 }
 
-static void trace_came(uint32_t word, uint32_t kind, uint32_t size, int room)
+static void trace_came(uint32_t at, uint32_t word, uint32_t kind, uint32_t size, int room)
 {
-    trace_know(word, size << 2 | (room ? 1u : 3u));
+    trace_know(at, word, size << 2 | (room ? 1u : 3u));
 #if !APP_TRACE_NEWEST
     if (!room) {
         trace_count(size << 2 | 3u, 1);
@@ -239,51 +243,52 @@ static void trace_allocated(const void *pointer, uint32_t kind, uint32_t size, u
     }
     APP_TRACE_ENTER();
     const int room = trace_begin(site);
-    if (trace_object[trace_find(word)].place != 0) {
+    uint32_t at = trace_find(word);
+    if (trace_object[at].place != 0) {
         trace_gone(word, trace_forget(word), room);
+        at = trace_find(word);
     }
-    trace_came(word, kind, size, room);
+    trace_came(at, word, kind, size, room);
     APP_TRACE_LEAVE();
 }
 
 /* While a realloc runs its object is nobody's: what is known of it waits at an odd place. */
 static void trace_resized(const void *from, const void *pointer, uint32_t size, uint32_t site)
 {
-    const uint32_t old = (uint32_t)(uintptr_t)from, word = (uint32_t)(uintptr_t)pointer;
+    const uint32_t was = (uint32_t)(uintptr_t)from, word = (uint32_t)(uintptr_t)pointer;
     if (from == NULL) {
         trace_allocated(pointer, TRACE_MALLOC, size, site);
         return;
     }
     APP_TRACE_ENTER();
     const int room = trace_begin(site);
-    const uint32_t aside = trace_forget(old | 1u), known = aside != 0 ? aside : trace_forget(old);
+    const uint32_t aside = trace_forget(was | 1u), known = aside != 0 ? aside : trace_forget(was);
     const int failed = pointer == NULL && size != 0;
     if (failed && known != 0) {
-        trace_know(old, known);
+        trace_know(trace_find(was), was, known);
     }
     if (room) {
-        trace_note(old, TRACE_OTHER, TRACE_RESIZED | (failed ? 0u : known >> 2 << 4));
+        trace_note(was, TRACE_OTHER, TRACE_RESIZED | (failed ? 0u : known >> 2 << 4));
         trace_note(word, TRACE_MALLOC, size);
         if (pointer != NULL) {
-            trace_know(word, size << 2 | 1u);
+            trace_know(trace_find(word), word, size << 2 | 1u);
         }
     } else if (!failed) {
-        trace_gone(old, known, room);
+        trace_gone(was, known, room);
         if (pointer != NULL) {
-            trace_came(word, TRACE_MALLOC, size, room);
+            trace_came(trace_find(word), word, TRACE_MALLOC, size, room);
         }
     }
     APP_TRACE_LEAVE();
 }
 
-#if APP_TRACE_SITES
-#ifdef __thumb__
-#define TRACE_CALLER() ((uint32_t)(uintptr_t)__builtin_return_address(0) & ~1u)
+/* Where in the program the call is; a platform says it where its heap is called by others of its own. */
+#if !APP_TRACE_SITES
+#define TRACE_CALLER() 0u
+#elif defined(APP_TRACE_CALLER)
+#define TRACE_CALLER() ((uint32_t)(uintptr_t)(APP_TRACE_CALLER()))
 #else
 #define TRACE_CALLER() ((uint32_t)(uintptr_t)__builtin_return_address(0))
-#endif
-#else
-#define TRACE_CALLER() 0u
 #endif
 
 void app_trace_allocated(const void *pointer, size_t size)
@@ -317,7 +322,7 @@ void app_trace_resizing(const void *from)
         }
         const uint32_t known = trace_forget(word);
         if (known != 0) {
-            trace_know(word | 1u, known);
+            trace_know(trace_find(word | 1u), word | 1u, known);
         }
         APP_TRACE_LEAVE();
     }
@@ -406,3 +411,10 @@ void app_trace_drain(void (*line)(const char *text))
         line_header(line);
     }
 }
+
+#if APP_TRACE_SITES
+/* For what follows, the calls of its functions: the site is where they are called, and not they. */
+#define app_trace_allocated(pointer, size) trace_allocated(pointer, TRACE_MALLOC, (uint32_t)(size), TRACE_CALLER())
+#define app_trace_cleared(pointer, size) trace_allocated(pointer, TRACE_CALLOC, (uint32_t)(size), TRACE_CALLER())
+#define app_trace_resized(from, pointer, size) trace_resized(from, pointer, (uint32_t)(size), TRACE_CALLER())
+#endif

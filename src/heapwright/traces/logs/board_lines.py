@@ -69,6 +69,8 @@ class Line(NamedTuple):
     codes: list[Code]
     live: int | None = None
     peak: int = 0
+    crowded: bool = False
+    """Whether the board has no room for all objects, and so does not know `live`."""
 
     def after(self) -> tuple[int, int]:
         """`calls` and `objects` of the next line."""
@@ -121,7 +123,7 @@ class _Reader:
         codes = [self._code() for _ in range(count)]
         if self._left >= _PAIR_BITS or self._take(self._left):
             raise DamagedError
-        return Line(calls, objects, begun, thread, codes, live, peak)
+        return Line(calls, objects, begun, thread, codes, live, peak, live is None and not self._early)
 
     def _take(self, bits: int) -> int:
         if bits > self._left:

@@ -39,9 +39,11 @@ class History:
         skipped: lines or records that should have been a call and were none.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
+        most: how many bytes live at most from here on, where the log tells it ahead and lacks calls; else None.
         follower: is handed the calls, a window at a time and whenever `flush` is called; None where nobody follows.
     """
 
+    most: int | None = None
     follower: Callable[[Columns], None] | None = None
 
     def __init__(self, folder: Path | None = None, *, overlap: bool = False) -> None:
@@ -81,6 +83,11 @@ class History:
     def __len__(self) -> int:
         return self._rows_before + len(self._ops)
 
+    @property
+    def lossy(self) -> bool:
+        """Whether it lacks calls."""
+        return bool(self._losses)
+
     def set_thread(self, thread: object) -> None:
         """Say whose the calls that follow are; anything that tells threads apart."""
         if thread != self._thread:
@@ -107,6 +114,7 @@ class History:
         if not self._make_room(pointer, size):
             self._live.put(pointer, LEFT_OUT)
             return
+        self._keep_below(size)
         if 0 < align <= MAX_SIZE:
             self._aligns.put(len(self._ops), 1 << (align - 1).bit_length())
             self._aligns.put(len(self._ops) + 1, 0)
@@ -177,6 +185,11 @@ class History:
             self._owed_bytes = live - self._bytes
             self._settle()
 
+    def stop_counting(self) -> None:
+        """Note that the log says no longer how many bytes live: from now on stand-ins are of the mean size."""
+        self._unseen = len(self._stand_ins) if self._counted else self._unseen
+        self._counted = False
+
     def _note_loss(self, calls: int) -> None:
         if not self._losses:
             self._peak_without_stand_ins = self.peak_bytes
@@ -206,6 +219,7 @@ class History:
                     self._stand_down()
             self.allocate(pointer, size)
         elif self._make_room(pointer, size):
+            self._keep_below(size - size_of(known))
             self._live.put(pointer, known >> 32 << 32 | size)
             self._add(REALLOC, known >> 32, size, size - (known & 0xFFFFFFFF))
         else:
@@ -322,6 +336,12 @@ class History:
         assert before == len(self._stand_ins)
         for known in begun:
             self._free(known)
+
+    def _keep_below(self, more: int) -> None:
+        """Before so many bytes more live: free what did not live, where more than the log says would."""
+        if self.most is not None and self._bytes + more > self.most:
+            self._owed_bytes = min(self._owed_bytes, self.most - self._bytes - more)
+            self._settle()
 
     def _settle(self) -> None:
         """Let as many objects and bytes live as the log says, up to a part of the peak that does not matter."""

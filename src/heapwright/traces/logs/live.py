@@ -46,7 +46,9 @@ class Follower(Protocol):
         """Whether more is to be read; asked many times a second."""
 
 
-def follow_log(wire: Wire, output: Path, follower: Follower, format_name: str | None = None) -> Imported:
+def follow_log(
+    wire: Wire, output: Path, follower: Follower, format_name: str | None = None, elf: Path | None = None
+) -> Imported:
     """Write the trace of a log that is still being written, once its wire or the follower ends it.
 
     The trace is the one that `convert_log` makes of the same bytes. They are kept in OUTPUT.log until it is written, so
@@ -57,6 +59,7 @@ def follow_log(wire: Wire, output: Path, follower: Follower, format_name: str | 
         output: the trace.
         follower: who follows.
         format_name: one of LIVE_FORMATS, None to find it by what comes.
+        elf: the board's program, which names the sites that it tells.
 
     Raises HeapwrightError where no call came (the bytes are kept where a format was named), OUTPUT.log is there
     already, or `output` cannot be written.
@@ -65,6 +68,7 @@ def follow_log(wire: Wire, output: Path, follower: Follower, format_name: str | 
     kept = output.with_name(f"{output.name}.log")
     with room_beside(output) as folder, _new(kept) as file:
         source = _LiveSource(wire, folder, file, follower)
+        source.elf = elf
         found = source.find(formats)
         if found is None:
             came = file.tell()

@@ -6,9 +6,18 @@
 #include <malloc.h>
 #include <reent.h>
 
+#include "app_trace.h"
+
 /* All is called between __malloc_lock and __malloc_unlock, but for app_trace_drain(). */
 #define APP_TRACE_ENTER() __malloc_lock(_REENT)
 #define APP_TRACE_LEAVE() __malloc_unlock(_REENT)
+
+#if APP_TRACE_SITES
+/* malloc() and its kin call what is recorded here: linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc, too, they
+ * tell who called them. */
+static const void *caller;
+#define APP_TRACE_CALLER() (caller != 0 ? caller : __builtin_return_address(0))
+#endif
 
 #include "app_trace_ring.h"
 
@@ -91,3 +100,39 @@ void *__wrap__memalign_r(struct _reent *reent, size_t alignment, size_t size)
     leave(reent);
     return pointer;
 }
+
+#if APP_TRACE_SITES
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *pointer, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    __malloc_lock(_REENT);
+    caller = __builtin_return_address(0);
+    void *pointer = __wrap__malloc_r(_REENT, size);
+    caller = 0;
+    __malloc_unlock(_REENT);
+    return pointer;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    __malloc_lock(_REENT);
+    caller = __builtin_return_address(0);
+    void *pointer = __wrap__calloc_r(_REENT, count, size);
+    caller = 0;
+    __malloc_unlock(_REENT);
+    return pointer;
+}
+
+void *__wrap_realloc(void *pointer, size_t size)
+{
+    __malloc_lock(_REENT);
+    caller = __builtin_return_address(0);
+    void *moved = __wrap__realloc_r(_REENT, pointer, size);
+    caller = 0;
+    __malloc_unlock(_REENT);
+    return moved;
+}
+#endif
