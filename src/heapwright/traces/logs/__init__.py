@@ -249,7 +249,9 @@ def elf_of(elf: str | os.PathLike[str] | None, format_: Format) -> Path | None:
     if elf is None:
         return None
     if format_ is not board.FORMAT:
-        raise ParameterError(f"a {format_.name} log has no addresses to look up; leave the program out", parameter="elf")
+        raise ParameterError(
+            f"a {format_.name} log has no addresses to look up; leave the program out", parameter="elf"
+        )
     path = Path(elf)
     if not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
         what = "not an ELF file" if path.is_file() else "no such file"

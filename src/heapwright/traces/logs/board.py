@@ -187,7 +187,8 @@ class _Records:
         self._marked += lost.calls
         self._forget_reallocs()
         if lost.freed_bytes is None or self._crowded:
-            self.history.lose(lost.calls, lost.objects - lost.frees, lost.bytes // max(lost.objects, 1))
+            each = max(lost.bytes, 0) // max(lost.objects, 1)
+            self.history.lose(lost.calls, lost.objects - lost.frees, each)
         else:
             came, freed = (lost.objects, lost.bytes), (lost.frees, lost.freed_bytes)
             self.history.lose_counted(lost.calls, came, freed, lost.rise)
@@ -218,7 +219,9 @@ class _Records:
         if self._on_the_way:
             caveats.append(f"{self._on_the_way} calls were lost on the way from the board")
         if self.history.lossy and self._crowded:
-            caveats.append("more objects lived than the board has room for in APP_TRACE_OBJECTS: their bytes are estimated")
+            caveats.append(
+                "more objects lived than the board has room for in APP_TRACE_OBJECTS: their bytes are estimated"
+            )
         if self._restarts:
             caveats.append(f"the board was started again, {self._restarts} times; what lived then is freed there")
         return self.history

@@ -43,8 +43,8 @@ class Lost(NamedTuple):
 class Code(NamedTuple):
     """What a line tells: a call with the unit of time that it was made in, a change of thread, or what is missing.
 
-    `word` is an address, or what tells a thread apart, below 0 for one of the first; `size` is of what is freed where it
-    is told, else None, and the number of a site that is told; `site` is 0 where none is.
+    `word` is an address, or what tells a thread apart, below 0 for one of the first. `size` is of what is freed, too,
+    where that is told, and the number of a site that is told. `site` is 0 where none is.
     """
 
     kind: int
@@ -59,7 +59,8 @@ class Code(NamedTuple):
 class Line(NamedTuple):
     """Before it `calls` were told, and `objects` more mallocs than frees, both modulo `COUNTS`.
 
-    So many bytes live then, and did at most before; None where that is not known. It begins at `time`; `thread` is whose its first calls are, None where no thread was told yet.
+    `live` bytes live then and `peak` did at most before, None where that is not known. It begins at `time`; `thread` is
+    whose its first calls are, None where no thread was told yet.
     """
 
     calls: int

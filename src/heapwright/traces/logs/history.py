@@ -327,15 +327,13 @@ class History:
         """So many bytes lived at once where calls are missing."""
         if peak <= self.peak_bytes:
             return
-        before, more = len(self._stand_ins), peak - self._bytes
+        more, without = peak - self._bytes, self._peak_without_stand_ins
         objects = max(min(more // max(self._mean_size, 1), self._losses[-1][0], _MOST_STAND_INS), -(-more // MAX_SIZE))
-        begun = []
-        for left in range(max(objects, 1), 0, -1):
-            begun.append(self._begin(MALLOC, (peak - self._bytes) // left))
+        begun = [self._begin(MALLOC, (peak - self._bytes) // left) for left in range(max(objects, 1), 0, -1)]
         self._stood_in += len(begun)
-        assert before == len(self._stand_ins)
         for known in begun:
             self._free(known)
+        self._peak_without_stand_ins = without
 
     def _keep_below(self, more: int) -> None:
         """Before so many bytes more live: free what did not live, where more than the log says would."""
@@ -358,16 +356,16 @@ class History:
             self._end_stand_in(-self._owed_bytes)
         least = max(self._mean_size >> _LEAST_BITS, 1)  # smaller ones would stand for what lives under another name
         for left in range(min(self._owed_objects, self._owed_bytes // least, _MOST_STAND_INS), 0, -1):
-            self._end_owing(self._owed_bytes // left)
+            self._stand_for(self._owed_bytes // left)
         if self._owed_bytes > slack and self._stand_ins:
             known = self._stand_ins.take_nearest(self._owed_bytes)
             self._owed_bytes += size_of(known)
             self._free(known)
         if self._owed_bytes > slack:
-            self._end_owing(self._owed_bytes)
+            self._stand_for(self._owed_bytes)
         self._owed_objects = max(self._owed_objects, 0)
 
-    def _end_owing(self, size: int) -> None:
+    def _stand_for(self, size: int) -> None:
         size = min(size, MAX_SIZE)
         self._owed_objects -= 1
         self._owed_bytes -= size
