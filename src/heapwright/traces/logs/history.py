@@ -382,7 +382,8 @@ class History:
 
         The last is the one whose size comes nearest to what is left.
         """
-        left, chosen = size, []
+        left = size
+        chosen: list[int] = []
         fitting = ((address, known) for address, known in self._live.youngest())
         for address, known in islice(fitting, _MOST_STAND_INS):
             if len(chosen) >= objects - 1:
