@@ -13,7 +13,7 @@ from heapwright.files.errors import ParameterError
 from heapwright.recipes.zoo.catalogue import RECOMMENDED
 from heapwright.replay.running import RunningHeap, Standing, running
 from heapwright.traces.alive import Alive
-from heapwright.traces.logs import Imported
+from heapwright.traces.logs import Imported, elf_of
 from heapwright.traces.logs.live import LIVE_FORMATS, follow_log
 from heapwright.traces.logs.wire import Wire
 from heapwright.traces.validation import Columns
@@ -65,6 +65,7 @@ def live(
     arena: int | None = None,
     format: str | None = None,
     baud: int = BAUD,
+    elf: PathLike | None = None,
     every: float = 1.0,
     show: Callable[[Moment], None] = lambda moment: None,
     going_on: Callable[[], bool] = lambda: True,
@@ -81,6 +82,7 @@ def live(
         arena: bytes of each heap's arena; None for an ample one, 256 MiB.
         format: "text" or "board", None to find it by what comes.
         baud: of a serial port, bits a second.
+        elf: the board's program, which names the sites that it tells.
         every: seconds between two moments that are shown, above 0.
         show: is called with them.
         going_on: asked many times a second whether to go on.
@@ -94,7 +96,7 @@ def live(
         running_heaps = {label_of(heap): open_.enter_context(running(recipe_of(heap), arena)) for heap in listed(heaps)}
         follower = _Follower(running_heaps, show, going_on, every)
         wire = open_.enter_context(Wire(str(source), baud))
-        trace = follow_log(wire, Path(output), follower, format)
+        trace = follow_log(wire, Path(output), follower, format, elf_of(elf))
         last = follower.moment(list(trace.repairs))
     return Lived(trace, last)
 

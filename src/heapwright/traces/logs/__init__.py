@@ -244,7 +244,7 @@ def format_of(path: Path, format_name: str | None) -> Format:
     return found
 
 
-def elf_of(elf: str | os.PathLike[str] | None, format_: Format) -> Path | None:
+def elf_of(elf: str | os.PathLike[str] | None, format_: Format = board.FORMAT) -> Path | None:
     """The program whose sites a log of that format tells; raises HeapwrightError where there is none such."""
     if elf is None:
         return None

@@ -1,32 +1,33 @@
 /* app_trace_newlib.c: records the calls of newlib's heap, those of the library itself included.
  *
- * Linked with -Wl,--wrap=_malloc_r,--wrap=_free_r,--wrap=_realloc_r,--wrap=_calloc_r,--wrap=_memalign_r. Some of them
- * call others: only the outermost is recorded, and __malloc_lock keeps other threads out meanwhile.
+ * Linked with -Wl,--wrap=_malloc_r,--wrap=_free_r,--wrap=_realloc_r,--wrap=_calloc_r,--wrap=_memalign_r,
+ * --wrap=malloc,--wrap=calloc,--wrap=realloc. Some of them call others: only the outermost is recorded, and
+ * __malloc_lock keeps other threads out meanwhile.
  */
 #include <malloc.h>
 #include <reent.h>
-
-#include "app_trace.h"
 
 /* All is called between __malloc_lock and __malloc_unlock, but for app_trace_drain(). */
 #define APP_TRACE_ENTER() __malloc_lock(_REENT)
 #define APP_TRACE_LEAVE() __malloc_unlock(_REENT)
 
-#if APP_TRACE_SITES
-/* malloc() and its kin call what is recorded here: linked with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc, too, they
- * tell who called them. */
-static const void *caller;
+static const void *caller; /* of malloc() and its kin, which call what is recorded here */
 #define APP_TRACE_CALLER() (caller != 0 ? caller : __builtin_return_address(0))
-#endif
 
 #include "app_trace_ring.h"
 
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *pointer, size_t size);
 void *__real__malloc_r(struct _reent *reent, size_t size);
 void __real__free_r(struct _reent *reent, void *pointer);
 void *__real__realloc_r(struct _reent *reent, void *pointer, size_t size);
 void *__real__calloc_r(struct _reent *reent, size_t count, size_t size);
 void *__real__memalign_r(struct _reent *reent, size_t alignment, size_t size);
 
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *pointer, size_t size);
 void *__wrap__malloc_r(struct _reent *reent, size_t size);
 void __wrap__free_r(struct _reent *reent, void *pointer);
 void *__wrap__realloc_r(struct _reent *reent, void *pointer, size_t size);
@@ -101,38 +102,42 @@ void *__wrap__memalign_r(struct _reent *reent, size_t alignment, size_t size)
     return pointer;
 }
 
-#if APP_TRACE_SITES
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *pointer, size_t size);
+static inline void called_from(const void *site)
+{
+    if (APP_TRACE_SITES) {
+        __malloc_lock(_REENT);
+        caller = site;
+    }
+}
+
+static inline void called(void)
+{
+    if (APP_TRACE_SITES) {
+        caller = 0;
+        __malloc_unlock(_REENT);
+    }
+}
 
 void *__wrap_malloc(size_t size)
 {
-    __malloc_lock(_REENT);
-    caller = __builtin_return_address(0);
-    void *pointer = __wrap__malloc_r(_REENT, size);
-    caller = 0;
-    __malloc_unlock(_REENT);
+    called_from(__builtin_return_address(0));
+    void *pointer = __real_malloc(size);
+    called();
     return pointer;
 }
 
 void *__wrap_calloc(size_t count, size_t size)
 {
-    __malloc_lock(_REENT);
-    caller = __builtin_return_address(0);
-    void *pointer = __wrap__calloc_r(_REENT, count, size);
-    caller = 0;
-    __malloc_unlock(_REENT);
+    called_from(__builtin_return_address(0));
+    void *pointer = __real_calloc(count, size);
+    called();
     return pointer;
 }
 
 void *__wrap_realloc(void *pointer, size_t size)
 {
-    __malloc_lock(_REENT);
-    caller = __builtin_return_address(0);
-    void *moved = __wrap__realloc_r(_REENT, pointer, size);
-    caller = 0;
-    __malloc_unlock(_REENT);
+    called_from(__builtin_return_address(0));
+    void *moved = __real_realloc(pointer, size);
+    called();
     return moved;
 }
-#endif
