@@ -49,8 +49,8 @@ static void *map_without_path(struct raw_header *const header, const uint64_t at
     return whole + at;
 }
 
-/* Makes the file longer, as far as file system and the program's limits let it (beyond the limit waits SIGXFSZ). Returns
- * its length, which was `extent`. */
+/* Makes the file longer, as far as file system and the program's limits let it (beyond the limit waits SIGXFSZ).
+ * Returns its length, which was `extent`. */
 static uint64_t stretch(const int file, const uint64_t extent, uint64_t wanted)
 {
     const uint64_t longest = RAW_RECORDS_AT + RAW_FIRST_CHUNK_BYTES + (uint64_t)(MAX_CHUNKS - 1) * RAW_CHUNK_BYTES;

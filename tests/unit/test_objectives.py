@@ -23,7 +23,7 @@ def columns(**values: list[float]) -> Columns:
     [
         ("accesses/calls", [3.0, 0.0, np.nan]),
         ("1 / reads", [0.5, np.nan, 0.25]),
-        ("greatest(reads, writes, 3) - least(reads, writes)", [3.0, 9.0, 3.0]),
+        ("greatest(reads, writes, 3) - least(reads, writes)", [23.0, 9.0, 3.0]),
         ("-(-reads) * 2 + sqrt(writes)", [9.0, 3.0, 9.0]),
         ("abs(reads - 3) + ln(calls / 10)", [1.0, 3.0, 1.0]),
     ],

@@ -206,7 +206,7 @@ def objectives_option(default: str) -> Callable[[Command], Command]:
         "--objectives",
         metavar="KEY,KEY",
         shell_complete=completion.metrics,
-        help=f"Metrics to be Pareto-optimal in, of those listed below, or arithmetic as accesses / calls; default {default}.",
+        help=f"Metrics to be Pareto-optimal in, as listed below, or arithmetic as accesses / calls; default {default}.",
     )
 
 

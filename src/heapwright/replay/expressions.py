@@ -88,7 +88,7 @@ def values_of(tree: ast.expr, columns: Mapping[str, Floats]) -> Floats:
     found = np.where(np.isfinite(found), found, np.nan)
     if (found < 0).any():
         raise ParameterError(
-            f"'{ast.unparse(tree)}' is below 0 of some recipe, and less is better; of what is to be large write 1 / KEY",
+            f"'{ast.unparse(tree)}' is below 0 of some recipe, and less is better; where more is, write 1 / KEY",
             parameter="objectives",
         )
     return found
@@ -151,6 +151,8 @@ class Term:
 
 
 def _joined(left: Any, sign: str, right: Any) -> Term:
+    if not all(isinstance(one, Term | int | float) for one in (left, right)):
+        raise TypeError(f"no {sign} of {left!r} and {right!r}")
     texts = [one.text if isinstance(one, Term) else repr(float(one)) for one in (left, right)]
     return Term(f"({texts[0]} {sign} {texts[1]})")
 

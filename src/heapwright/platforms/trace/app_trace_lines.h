@@ -36,9 +36,9 @@ enum {
     LINE_MOST = 48,  /* characters of a code, at most */
     LINE_PLACES = 32,
     LINE_SIZES = 8,
-    LINE_THREADS = 14, /* that have numbers */
+    LINE_THREADS = 14,                      /* that have numbers */
     LINE_SITES = APP_TRACE_SITES ? 255 : 1, /* that have numbers */
-    LINE_LARGE = 16, /* an object is large that holds more than the peak divided by this */
+    LINE_LARGE = 16,                        /* an object is large that holds more than the peak divided by this */
     LINE_UNITS = 2000,
     LINE_HEADER_EVERY = 64
 };
@@ -55,7 +55,7 @@ struct trace_call {
 static struct {
     uint32_t lines, calls, objects, lost; /* objects that were told and live, by what was told */
     uint32_t time, ticks;                 /* units, and ticks beyond them */
-    uint32_t live, peak;  /* bytes */
+    uint32_t live, peak;                  /* bytes */
     uint32_t thread, threads, known[LINE_THREADS];
     uint32_t site, sites, place[LINE_SITES], again; /* which of the sites is told again */
 } trace_told;

@@ -55,7 +55,7 @@ enum {
     TRACE_MOST = 12 /* records of one call of a function here, and of what is lost after it */
 };
 #define TRACE_CROWDED 0x80000000u /* beside the number of calls that are missing: some objects have no place */
-#define TRACE_NOBODY 0xffffffffu /* the thread of the last record where that tells of lost calls */
+#define TRACE_NOBODY 0xffffffffu  /* the thread of the last record where that tells of lost calls */
 
 struct app_trace_ring app_trace_ring = {0x48577472u, APP_TRACE_RECORDS, APP_TRACE_TICKS_PER_SECOND, 0, 0, 0, 0, 0,
                                         {{0}}};
