@@ -31,6 +31,7 @@ class Moment:
         live_bytes, live_objects: what lives now; bytes are those requested.
         peak_bytes, peak_objects: the most of each so far.
         at_peak: what lived when the bytes were most: sizes in bytes and numbers of objects, most bytes first.
+        holders: the sites that held them, and bytes, most first; none where the log tells no site.
         curve: live bytes along the calls, the most in each of up to 2,049 stretches.
         heaps: what each heap has come to, by the name it was given by.
         repairs: what had to be left out or put in, in words.
@@ -43,6 +44,7 @@ class Moment:
     peak_bytes: int
     peak_objects: int
     at_peak: list[tuple[int, int]]
+    holders: list[tuple[str, int]]
     curve: list[int]
     heaps: dict[str, Standing]
     repairs: list[str]
@@ -112,6 +114,7 @@ class _Follower:
         every: float,
     ) -> None:
         self.every, self.going_on = every, going_on
+        self.sites: Sequence[str] = ("",)
         self._heaps, self._show = heaps, show
         self._alive = Alive()
         self._began = time.monotonic()
@@ -134,6 +137,7 @@ class _Follower:
             peak_bytes=alive.peak_bytes,
             peak_objects=alive.peak_objects,
             at_peak=alive.at_peak(),
+            holders=[(self.sites[site], held) for site, held in alive.holders()] if len(self.sites) > 1 else [],
             curve=alive.curve(),
             heaps={name: heap.standing() for name, heap in self._heaps.items()},
             repairs=repairs,

@@ -109,6 +109,7 @@ def _data(lived: Lived, output: Path) -> dict[str, object]:
         "live_bytes": last.live_bytes,
         "live_objects": last.live_objects,
         "at_peak": [{"size": size, "objects": objects} for size, objects in last.at_peak],
+        "holders": [{"site": site, "bytes": held} for site, held in last.holders],
         "heaps": [{"heap": name, **standing._asdict()} for name, standing in last.heaps.items()],
     }
 

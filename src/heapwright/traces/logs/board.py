@@ -16,7 +16,6 @@ from heapwright.traces.logs.board_lines import COUNTS, Code, DamagedError, Line,
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.history import History
 from heapwright.traces.logs.source import Source
-from heapwright.traces.sites import name_in
 
 _MAGIC = 0x48577472
 _HEADER = 8
@@ -175,7 +174,7 @@ class _Records:
             return
         self._site = address
         if address not in self._site_names:
-            self._site_names[address] = f"{address:#x}" if self._elf is None else name_in(self._elf, address)
+            self._site_names[address] = f"{address:#x}" if self._elf is None else _name_in(self._elf, address)
         self.history.set_site(self._site_names[address])
 
     def _later(self, ticks: int) -> None:
@@ -225,6 +224,12 @@ class _Records:
         if self._restarts:
             caveats.append(f"the board was started again, {self._restarts} times; what lived then is freed there")
         return self.history
+
+
+def _name_in(elf: Path, address: int) -> str:
+    from heapwright.traces.sites import name_in
+
+    return name_in(elf, address)
 
 
 def _read(source: Source) -> History:

@@ -84,6 +84,11 @@ class History:
         return self._rows_before + len(self._ops)
 
     @property
+    def site_names(self) -> list[str]:
+        """What the column site stands for; it grows as the log goes on."""
+        return self._site_names
+
+    @property
     def lossy(self) -> bool:
         """Whether it lacks calls."""
         return bool(self._losses)

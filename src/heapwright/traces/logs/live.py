@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -32,9 +32,11 @@ class Follower(Protocol):
 
     Attributes:
         every: seconds between two looks.
+        sites: is set to what the column site stands for, which grows.
     """
 
     every: float
+    sites: Sequence[str]
 
     def take(self, columns: Columns) -> None:
         """Take the calls that have come, in the columns of a trace; an id names one object for ever."""
@@ -123,6 +125,7 @@ class _LiveSource(Source):
     def history(self) -> History:
         self._history = super().history()
         self._history.follower = self._follower.take
+        self._follower.sites = self._history.site_names
         return self._history
 
     def start(self, most: int) -> bytes:
