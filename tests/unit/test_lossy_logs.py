@@ -93,7 +93,7 @@ def test_no_character_of_a_line_may_be_another() -> None:
 def test_a_board_that_starts_again_has_an_empty_heap(tmp_path: Path) -> None:
     once = BOARD_COMPACT.replace("[net] ", "")
     trace = imported(tmp_path, once + once)
-    assert trace.metadata["caveats"] == "the board was started again, 1 times; what lived then is freed there"
+    assert trace.metadata["caveats"] == "the board was started again once; what lived then is freed there"
     assert calls(trace)[4:6] == [(FREE, 1), (MALLOC, 2)]
     assert trace.peak_live_bytes == imported(tmp_path, once).peak_live_bytes
 
@@ -103,7 +103,7 @@ def test_a_dump_tells_where_its_full_ring_lost_calls(tmp_path: Path) -> None:
     trace = imported(tmp_path, board_dump(room=32, lost=31_457, more=mark))
     assert trace.metadata["caveats"] == "31457 calls were lost on the board, whose ring was full"
     assert trace.repairs == (
-        "calls missing in the log: 31457 in 1 places, the most, 31457, after call 6; 8543 objects stand for those "
+        "calls missing in the log: 31457 in 1 place, the most, 31457, after call 6; 8543 objects stand for those "
         "they left: the peak is 273,288 B higher for it",  # 8,543 of 32 bytes, 88 bytes below the peak before
     )
 

@@ -284,6 +284,9 @@ class Study(StudyFile):
     def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:
         """Why a front is empty, and what would fill it."""
         eligible = self.combined.eligible(objectives)
+        for key in objectives:
+            if np.isnan(self.combined.columns[key]).all():
+                return f"no recipe was tried for {key}; explore with it as an objective"
         if not eligible.any():
             return "no recipe tried serves every request; explore for admitted_fraction"
         for one in _conditions(where):

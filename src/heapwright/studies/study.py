@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.kinds import is_study
 from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import GROWING, SoFar
@@ -85,6 +86,8 @@ class StudyFile:
         if path.is_file() and not path.stat().st_size:
             path.unlink()  # DuckDB refuses an empty file, as mktemp leaves one
         new = not path.exists()
+        if path.is_file() and not is_study(path):
+            raise HeapwrightError(f"{path}: is there already, and no study; give another file", parameter="output")
         with one_line(path):
             connection = database.attached(path, read_only=False, threads=1)  # the processors belong to the replays
             try:

@@ -52,6 +52,7 @@ class _Records:
         self._crowded = False
         self._lost_numbers: list[int] = []
         self._site = 0  # address of that of the calls that follow
+        self._caller = 0  # of the mallocs that a dump tells
         self._site_names = {0: ""}
         self._places: dict[int, int] = {}  # number: address of a site
 
@@ -70,6 +71,7 @@ class _Records:
         size = rest >> (32 - _SIZE_BITS) | self._more_size << _SIZE_BITS
         self._more_ticks = self._more_size = 0
         moved, self._from = self._from, None
+        self._set_site(self._caller if kind != _OTHER else 0)
         if kind != _OTHER:
             self._give(moved, word, size, cleared=kind == _CALLOC)
         else:
@@ -85,7 +87,7 @@ class _Records:
         elif what == _THREAD:
             self.history.set_thread(word)
         elif what == _SITE:
-            self._set_site(word)
+            self._caller = word
         else:
             self._put_lost(word, what)
 
@@ -136,6 +138,7 @@ class _Records:
             self._forget_reallocs()
             self.history.lose(missing, more)
         self._told = line.after()
+        self._set_site(0)
         self._crowded = self._crowded or line.crowded
         if line.live is not None:
             self.history.count(line.live, line.peak)
@@ -157,6 +160,7 @@ class _Records:
         if code.kind == board_lines.SITE:
             self._places[code.size or 0] = code.word
             return
+        self._set_site(self._places.get(code.site, 0))
         units = (code.time - self._time) % _TIMES
         self._time = code.time
         self._later(units << board_lines.unit_bits(self._ticks_per_second))
@@ -166,7 +170,6 @@ class _Records:
             self._resizing[code.word].append(self.history.begin_resize(code.word))
         else:
             moved = code.moved_from if code.kind == board_lines.RESIZED else None
-            self._set_site(self._places.get(code.site, 0))
             self._give(moved, code.word, code.size or 0, cleared=code.kind == board_lines.CALLOC)
 
     def _set_site(self, address: int) -> None:
@@ -184,6 +187,7 @@ class _Records:
 
     def _lose(self, lost: Lost) -> None:
         self._marked += lost.calls
+        self._set_site(0)
         self._forget_reallocs()
         if lost.freed_bytes is None or self._crowded:
             each = max(lost.bytes, 0) // max(lost.objects, 1)
@@ -214,16 +218,21 @@ class _Records:
         self._take_waiting(None)
         caveats = self.history.caveats
         if lost := max(self._lost_before + self._lost, self._marked):
-            caveats.append(f"{lost} calls were lost on the board, whose ring was full")
+            caveats.append(f"{_calls(lost)} lost on the board, whose ring was full")
         if self._on_the_way:
-            caveats.append(f"{self._on_the_way} calls were lost on the way from the board")
+            caveats.append(f"{_calls(self._on_the_way)} lost on the way from the board")
         if self.history.lossy and self._crowded:
             caveats.append(
                 "more objects lived than the board has room for in APP_TRACE_OBJECTS: their bytes are estimated"
             )
         if self._restarts:
-            caveats.append(f"the board was started again, {self._restarts} times; what lived then is freed there")
+            times = "once" if self._restarts == 1 else f"{self._restarts} times"
+            caveats.append(f"the board was started again {times}; what lived then is freed there")
         return self.history
+
+
+def _calls(count: int) -> str:
+    return f"{count} call{' was' if count == 1 else 's were'}"
 
 
 def _name_in(elf: Path, address: int) -> str:

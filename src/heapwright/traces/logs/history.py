@@ -247,9 +247,10 @@ class History:
     def _missing(self) -> str:
         most, after = max(self._losses)
         higher = max(self.peak_bytes - self._peak_without_stand_ins, 0)
+        places = f"{len(self._losses)} place{'s' * (len(self._losses) != 1)}"
         counted = ", as the log counts its bytes" if self._counted else ""
         return (
-            f"calls missing in the log: {sum(calls for calls, _ in self._losses)} in {len(self._losses)} places, the "
+            f"calls missing in the log: {sum(calls for calls, _ in self._losses)} in {places}, the "
             f"most, {most}, after call {after:,}; {self._stood_in} objects stand for those they left: the peak is "
             f"{higher:,} B higher for it{counted}"
         )
