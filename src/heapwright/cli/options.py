@@ -90,7 +90,11 @@ class Bytes(click.ParamType[int]):
         except ValueError:
             found = -1.0
         if found < self._least or found != int(found):
-            self.fail(f"{value!r}: valid: {self._least:,} byte{'s' * (self._least != 1)} or more, as 131072, 128K or 1.5M", param, ctx)
+            self.fail(
+                f"{value!r}: valid: {self._least:,} byte{'s' * (self._least != 1)} or more, as 131072, 128K or 1.5M",
+                param,
+                ctx,
+            )
         return int(found)
 
 
