@@ -218,9 +218,9 @@ class _Records:
         self._take_waiting(None)
         caveats = self.history.caveats
         if lost := max(self._lost_before + self._lost, self._marked):
-            caveats.append(f"{_calls(lost)} lost on the board, whose ring was full")
+            caveats.append(_one(f"{lost} calls were lost on the board, whose ring was full"))
         if self._on_the_way:
-            caveats.append(f"{_calls(self._on_the_way)} lost on the way from the board")
+            caveats.append(_one(f"{self._on_the_way} calls were lost on the way from the board"))
         if self.history.lossy and self._crowded:
             caveats.append(
                 "more objects lived than the board has room for in APP_TRACE_OBJECTS: their bytes are estimated"
@@ -231,8 +231,8 @@ class _Records:
         return self.history
 
 
-def _calls(count: int) -> str:
-    return f"{count} call{' was' if count == 1 else 's were'}"
+def _one(told: str) -> str:
+    return told.replace("1 calls were", "1 call was") if told.startswith("1 ") else told
 
 
 def _name_in(elf: Path, address: int) -> str:
