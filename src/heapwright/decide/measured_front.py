@@ -13,6 +13,7 @@ from heapwright.measure.boards.image import Heap
 from heapwright.measure.boards.measure import Session
 from heapwright.measure.boards.objectives import metrics_of
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import Objectives
 from heapwright.studies.originals import originals
 from heapwright.studies.records import Measured
 
@@ -22,7 +23,7 @@ def measure_front(
     trace_paths: Sequence[Path] = (),
     *,
     beside: Sequence[Heap] = (),
-    objectives: str | Sequence[str] | None = None,
+    objectives: Objectives | None = None,
     repair: bool = False,
     progress: Callable[[str], None] | None = None,
     **session: Any,

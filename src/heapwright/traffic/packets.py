@@ -79,10 +79,9 @@ class PacketTable:
                 found = connection.execute(f"SELECT {columns} FROM {parquet.source(Path(name))}").fetchnumpy()
                 metadata = parquet.metadata(connection, Path(name))
         except database.Error as error:
-            raise HeapwrightError(
-                f"{name}: not a packet table: {str(error).splitlines()[0]}; "
-                f"Parquet with columns {', '.join(COLUMNS)} is needed"
-            ) from error
+            reason = "" if "Binder Error" in str(error) else f" ({str(error).splitlines()[0]})"  # a column is missing
+            needs = f"Parquet with columns {', '.join(COLUMNS)} is needed"
+            raise HeapwrightError(f"{name}: not a packet table{reason}; {needs}") from error
         _validate(name, found)
         version = metadata.setdefault("format_version", FORMAT_VERSION)
         if version != FORMAT_VERSION:
