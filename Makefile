@@ -51,7 +51,7 @@ $(VENV)/.target: $(PACKAGE)
 # What the demo imports is compiled as it is imported, which is less than all.
 demo: INSTALL += --no-compile
 demo: $(VENV)/.target
-	$(BIN)/python examples/demo.py
+	$(BIN)/heapwright demo demo
 
 # A third process works where two wait for browsers, servers and disks.
 test: setup
