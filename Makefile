@@ -42,15 +42,15 @@ $(VENV)/.docs: $(PACKAGE)
 	$(INSTALL) 'heapwright[docs]'
 	touch $@
 
-# Without an emulator for this machine the demo leaves measuring out.
-$(VENV)/.target: $(PACKAGE)
-	-$(INSTALL) \
-	    'heapwright[target]'
+# The package is built while what it needs comes. Without an emulator for this machine the demo leaves measuring out.
+# What the demo imports is compiled as it is imported, which is less than all.
+$(VENV)/.demo: INSTALL += --no-compile
+$(VENV)/.demo: $(BIN)/python $(SOURCES)
+	$(INSTALL) --no-deps --editable . & building=$$!; \
+	$(INSTALL) --requirement requirements.txt && { $(INSTALL) $(TARGET) || true; } && wait $$building
 	touch $@
 
-# What the demo imports is compiled as it is imported, which is less than all.
-demo: INSTALL += --no-compile
-demo: $(VENV)/.target
+demo: $(VENV)/.demo
 	$(BIN)/heapwright demo demo
 
 # A third process works where two wait for browsers, servers and disks.

@@ -1,4 +1,4 @@
-"""`heapwright demo`, with fewer recipes in the usual run: every step, what is left out where tools are missing, and why."""
+"""`heapwright demo`, with fewer recipes in the usual run: every step, what is left out without tools, and why."""
 
 from __future__ import annotations
 
@@ -55,6 +55,11 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
         "no-such-compiler: no such C compiler",
     ]
     assert told["study"] == "heapwright-demo/study.duckdb"
-    assert [Path(file).name for file in told["files"]] == ["app_heap.c", "app_heap.h", "app_heap_checks.h", "app_heap_test.c"]
+    assert [Path(file).name for file in told["files"]] == [
+        "app_heap.c",
+        "app_heap.h",
+        "app_heap_checks.h",
+        "app_heap_test.c",
+    ]
     again = json.loads(demonstrate("--json").stdout)  # in the same folder, from the start
     assert again["metrics"] == told["metrics"]
