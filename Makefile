@@ -42,15 +42,16 @@ $(VENV)/.docs: $(PACKAGE)
 	$(INSTALL) 'heapwright[docs]'
 	touch $@
 
-# The package is built while what it needs comes. Without an emulator for this machine the demo leaves measuring out.
-# What the demo imports is compiled as it is imported, which is less than all.
+# The package is built while what it needs comes. What the demo imports is compiled as it is imported, which is less
+# than all. Without an emulator for this machine the demo leaves measuring out.
 $(VENV)/.demo: INSTALL += --no-compile
 $(VENV)/.demo: $(BIN)/python $(SOURCES)
-	$(INSTALL) --no-deps --editable . & building=$$!; \
-	$(INSTALL) --requirement requirements.txt && { $(INSTALL) $(TARGET) || true; } && wait $$building
+	$(INSTALL) --no-deps --editable . & \
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.txt && wait $$!
+	-$(INSTALL) 'heapwright[target]'
 	touch $@
 
-demo: $(VENV)/.demo
+demo: $(if $(wildcard $(TOOLS)),setup,$(VENV)/.demo)
 	$(BIN)/heapwright demo demo
 
 # A third process works where two wait for browsers, servers and disks.
