@@ -28,7 +28,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     if _LONG_KEY.search(text):
         raise ValueError(f"a key of more than {DEEPEST} names")
     try:
-        tables = tomllib.loads(text)
+        tables: dict[str, Any] = tomllib.loads(text)
     except RecursionError:
         raise ValueError(f"nested deeper than {DEEPEST}") from None
     within: list[Any] = [tables]
