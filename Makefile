@@ -4,6 +4,7 @@
 # make bench  speed ratios, measured side by side
 # make lint   ruff, mypy, clang-format and the C warnings
 # make docs   docs/ as a site in build/site
+# make pictures   the pictures of docs/ anew
 PYTHON  ?= python3
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -19,7 +20,7 @@ SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
 # Else each process that a test starts compiles the package anew, a second of its time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test nightly mutants bench lint lint-c docs format clean
+.PHONY: setup demo test nightly mutants bench lint lint-c docs pictures format clean
 
 setup: $(TOOLS)
 
@@ -96,8 +97,11 @@ lint-c:
 docs: $(VENV)/.docs
 	rm -rf build/pages && mkdir -p build/pages
 	sed -E 's#https://(github.com/heapwright/heapwright/blob|raw.githubusercontent.com/heapwright/heapwright)/main/##g' README.md > build/pages/README.md
-	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/robustness.md examples/README.md build/pages
+	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/exploits.md bench/robustness.md examples/README.md build/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+pictures: setup
+	PYTHONPATH=docs $(BIN)/python -m pictures
 
 format: setup
 	$(BIN)/ruff check --fix .
