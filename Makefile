@@ -43,29 +43,34 @@ $(VENV)/.docs: $(PACKAGE)
 	$(INSTALL) 'heapwright[docs]'
 	touch $@
 
-# Without an emulator for this machine the demo leaves measuring out.
-$(VENV)/.target: $(PACKAGE)
-	-$(INSTALL) \
-	    'heapwright[target]'
+# The package is built while what it needs comes. What the demo imports is compiled as it is imported, which is less
+# than all. Without an emulator for this machine the demo leaves measuring out.
+$(VENV)/.demo: INSTALL += --no-compile
+$(VENV)/.demo: $(BIN)/python $(SOURCES)
+	$(INSTALL) --no-deps --editable . & \
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.txt && wait $$!
+	-$(INSTALL) 'heapwright[target]'
 	touch $@
 
-# What the demo imports is compiled as it is imported, which is less than all.
-demo: INSTALL += --no-compile
-demo: $(VENV)/.target
-	$(BIN)/python examples/demo.py
+demo: $(if $(wildcard $(TOOLS)),setup,$(VENV)/.demo)
+	$(BIN)/heapwright demo demo
 
 # A third process works where two wait for browsers, servers and disks.
 test: setup
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-# What the usual run does briefly, ten times as long, with a seed of its own; inputs that reached new code are kept.
+# What the usual run does briefly, ten times as long, with a seed of its own; inputs that reached new code are kept. At
+# the end it says how many of each kind were tried.
 CAMPAIGNS = $(shell grep -ls 'from effort import' tests/integration/*.py)
 
 nightly: export HEAPWRIGHT_FUZZ ?= 10
 nightly: export HEAPWRIGHT_SEED ?= $(shell date +%j)
 nightly: export HEAPWRIGHT_CORPUS ?= $(CURDIR)/build/corpus
+nightly: export HEAPWRIGHT_OPERATIONS := $(CURDIR)/build/operations
 nightly: setup
+	rm -f $(HEAPWRIGHT_OPERATIONS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(CAMPAIGNS)
+	@awk '{ n = $$1; $$1 = ""; tried[$$0] += n } END { for (what in tried) print tried[what] what }' $(HEAPWRIGHT_OPERATIONS)
 
 # Which small changes no test notices: the score of a sample of each room, another one each day.
 mutants: setup

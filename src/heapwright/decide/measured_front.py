@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from heapwright.decide.picks import PICKS
 from heapwright.decide.study import Study
+from heapwright.files.tools import processors
 from heapwright.measure.boards.compilers import LEVELS
 from heapwright.measure.boards.image import Heap
 from heapwright.measure.boards.measure import Session
@@ -54,12 +56,17 @@ def measure_front(
     heaps: dict[str, Heap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}
     labels = {id: member.label for id, member in members.items()}
     measured = []
-    for index, (id, heap) in enumerate(heaps.items(), 1):
-        label = labels.get(id, id)
-        if progress:
-            progress(f"{index} of {len(heaps)}: {label}")
-        for one in chosen.measure(heap, traces, LEVELS[:1]):
-            measured.append(Measured(id, one["trace"], metrics_of(one), {**one, "heap": label}))
+    with ThreadPoolExecutor(processors()) as pool:  # compilers and emulators, which run beside one another
+        waiting = {id: pool.submit(chosen.measure, heap, traces, LEVELS[:1]) for id, heap in heaps.items()}
+        try:
+            for index, (id, found) in enumerate(waiting.items(), 1):
+                label = labels.get(id, id)
+                if progress:
+                    progress(f"{index} of {len(heaps)}: {label}")
+                for one in found.result():
+                    measured.append(Measured(id, one["trace"], metrics_of(one), {**one, "heap": label}))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
     with Study.open(study_path, write=True) as study:
         study.add_measured(chosen.setting, measured)
     return [dict(one.detail) for one in measured]

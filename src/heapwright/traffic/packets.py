@@ -14,6 +14,8 @@ from heapwright.files import database, parquet
 from heapwright.files.errors import HeapwrightError, ParameterError
 
 FORMAT_VERSION = "1"
+MOST_PACKETS = 1 << 26
+"""Packets that are read, some 2 GB of them: a file of some kilobytes may say that it holds more."""
 
 # Column -> (numpy dtype, DuckDB type), in the order of the file.
 COLUMNS: dict[str, tuple[Any, str]] = {
@@ -76,6 +78,9 @@ class PacketTable:
         columns = ", ".join(f'"{column}"::{kind} AS "{column}"' for column, (_, kind) in COLUMNS.items())
         try:
             with database.reaching(Path(name)) as connection:
+                rows = parquet.rows(connection, Path(name))
+                if rows > MOST_PACKETS:
+                    raise HeapwrightError(f"{name}: {rows:,} packets; at most {MOST_PACKETS:,} are read")
                 found = connection.execute(f"SELECT {columns} FROM {parquet.source(Path(name))}").fetchnumpy()
                 metadata = parquet.metadata(connection, Path(name))
         except database.Error as error:
