@@ -160,8 +160,9 @@ class Study {
       return one;
     };
     const small = (text) => text && made("small", ` ${text}`);
-    const heads = told.heaps.map(([label, role, title]) => {
-      const head = made("th", `${label} `, role && made("b", role), made("span", title));
+    const heads = told.heaps.map(([label, role, title], at) => {
+      const is = at === 0 && recipe.id !== this.pick ? "chosen" : role; // a click does not make it what to ship
+      const head = made("th", `${label} `, is && made("b", is), made("span", title));
       head.scope = "col";
       return head;
     });
