@@ -28,7 +28,7 @@ OPTIONS = [
     "--disable-extensions",
     "--disable-default-apps",
     "--disable-dev-shm-usage",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe",
 ]
 PATIENCE = 60.0
@@ -60,7 +60,7 @@ class Chromium:
         os.close(writes_answers)
         self._number, self._rest, self._session = 0, b"", ""
         self.console: list[str] = []
-        self._loaded = False
+        self._loaded, self._address = False, ""
         (page,) = (one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")
         self._session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
@@ -107,9 +107,12 @@ class Chromium:
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
 
-    def open(self, page: Path, fragment: str = "", ready: str = "true") -> None:
-        """Load a page from nothing, and wait until `ready` holds in it."""
-        for url in ("about:blank", f"{page.resolve().as_uri()}{fragment}"):
+    def open(self, page: Path | str, fragment: str = "", ready: str = "true") -> None:
+        """Load a page, a file or an address of this machine, from nothing, and wait until `ready` holds in it."""
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        again = address == self._address  # then a fragment alone would load nothing
+        self._address = address
+        for url in (*["about:blank"] * again, f"{address}{fragment}"):
             self.console, self._loaded = [], False
             self.call("Page.navigate", url=url)
             while not self._loaded:

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import pytest
 import vl_convert
+from axe import axe_source, faults
 from chromium import Chromium, chromium
 from exploring import explore
 from forked_commands import HEAPWRIGHT
 from made_studies import identity
 from made_studies import metrics as plain_metrics
-from needed import absent
 from PIL import Image, ImageChops, ImageColor
 
 from heapwright.decide import pareto
@@ -626,14 +626,9 @@ def test_tables_sort_filter_and_show_the_pick(browser: Chromium, made: Made) -> 
 # --- for everyone -----------------------------------------------------------------------------------------------------
 
 
-AXE = Path(__file__).resolve().parents[2] / "build/axe/node_modules/axe-core/axe.min.js"
-
-
 @pytest.fixture(scope="module")
 def axe() -> str:
-    if not AXE.is_file():
-        absent(str(AXE), "npm install --no-save --prefix build/axe axe-core")
-    return AXE.read_text(encoding="utf-8")
+    return axe_source()
 
 
 @pytest.fixture(scope="module")
@@ -656,13 +651,6 @@ def pages(made: Made, measured: Made) -> list[Path]:
     return [measured.page, trace, page]
 
 
-FAULTS = """
-axe.run(document, { resultTypes: ["violations"] }).then((found) => found.violations
-  .filter(({ impact }) => impact === "serious" || impact === "critical")
-  .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(", ")}`))
-"""
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 1024, 390])
 def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
@@ -672,7 +660,7 @@ def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
         browser.look(width=width, dark=dark)
         browser.open(page, "", f"{READY} || !document.getElementById('data')")
         browser.run(axe)
-        assert browser.run(FAULTS) == [], page.name
+        assert faults(browser) == [], page.name
         sizes = browser.run("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         assert sizes[0] <= sizes[1], page.name
         ground = browser.run("getComputedStyle(document.body).backgroundColor")
@@ -684,7 +672,7 @@ def test_axe_would_find_what_is_wrong(browser: Chromium, axe: str, pages: list[P
     browser.run("document.querySelector('.chart').removeAttribute('aria-label')")
     browser.run("document.querySelector('h1').style.color = '#ccc'")
     browser.run(axe)
-    assert {one.partition(":")[0] for one in browser.run(FAULTS)} == {"role-img-alt", "color-contrast"}
+    assert {one.partition(":")[0] for one in faults(browser)} == {"role-img-alt", "color-contrast"}
 
 
 def test_every_plot_stands_without_javascript(browser: Chromium, made: Made) -> None:

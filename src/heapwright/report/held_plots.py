@@ -13,8 +13,8 @@ from heapwright.report.figure import (
     Row,
     bytes_axis,
     calls_axis,
-    inline,
     counted,
+    inline,
     quantity,
 )
 from heapwright.report.plots import HEIGHT, HOVERS, WIDTH, listed, sampled

@@ -109,12 +109,12 @@ def lifetimes(profile: Row, name: str) -> Figure:
         )
     )
     median, never = profile["lifetimes"]["events"]["p50"], profile["never_freed"]
+    left = f"{counted(never['objects'], 'object')}, {small_share(never['share'])}"
+    half = "" if median is None else f"Half of the freed objects live for {counted(median, 'call')} or less"
     return Figure(
         name,
-        "Nothing is freed"
-        if median is None
-        else f"Half of the freed objects live for {counted(median, 'call')} or less",
-        f"Calls between birth and death. Never freed: {counted(never['objects'], 'object')} ({small_share(never['share'])}).",
+        half or "Nothing is freed",
+        f"Calls between birth and death. Never freed: {left}.",
         chart.properties(height=HEIGHT),
         WIDTH,
         listed(f"{row['octave']} calls: {small_share(row['share'])}" for row in rows if row["share"]),

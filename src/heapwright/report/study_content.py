@@ -277,7 +277,8 @@ def _trade_offs(
     target = ("footprint_bytes", "instructions_pair_mean")
     measured = _points(recipes, target)
     if len(measured) >= 2 and not set(keys) & set(TARGET_METRICS):
-        title = f"{counted(len(measured), 'recipe')} measured on the target: footprint against instructions of a malloc and a free"
+        count = counted(len(measured), "recipe")
+        title = f"{count} measured on the target: footprint against {words(target[1])}"
         figures.append(trade_off.trade_off("trade-off-target", title, measured, *target, rivals))
     return figures
 
