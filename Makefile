@@ -91,7 +91,7 @@ lint-c:
 docs: $(VENV)/.docs
 	rm -rf build/pages && mkdir -p build/pages
 	sed -E 's#https://(github.com/heapwright/heapwright/blob|raw.githubusercontent.com/heapwright/heapwright)/main/##g' README.md > build/pages/README.md
-	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/robustness.md examples/README.md build/pages
+	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/exploits.md bench/robustness.md examples/README.md build/pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 format: setup

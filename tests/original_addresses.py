@@ -2,10 +2,12 @@
 
     python tests/original_addresses.py HEAP ADAPTER=PATH LESS
 
-runs the original that lies at PATH, in arenas of LESS bytes less than the row has, and writes HEAP's lines of the table
-anew: trace, arena of the row and of the original, and a digest of the address of each call's object, counted from the
-first one's; where the row differs on purpose, its lines have the smallest arenas instead. docs/zoo/README.md says what
-was run, with its commits.
+runs the original that lies at PATH, in arenas of LESS bytes less than the row has, and writes HEAP's lines of the
+table anew: trace, arena of the row and of the original, and a digest of the address of each call's object, counted
+from the first one's; where the row differs on purpose, its lines have the smallest arenas instead. What ran is their
+published text, without comments, statistics, options that are off, and what waits for memory: memmgr 22821a6; ThreadX
+1b5816a with tx_byte_pool_create.c of 205b6ef; Contiki-NG 01809bb; Contiki 56984d1 with list.c of 0555c40; FreeBSD
+10.4; Zephyr's heap.c of 01b8849 with heap.h of 00cdac6, whose names were put in place of three that differ.
 """
 
 from __future__ import annotations

@@ -45,4 +45,4 @@ def test_no_command_is_left_out_in_silence() -> None:
 def test_the_manual_is_run_in_the_main() -> None:
     run = {name: len(commands(path.read_text(encoding="utf-8"))) - NOT_RUN.get(name, 0) for name, path in PAGES.items()}
     assert run["docs/tutorial.md"] >= 20
-    assert run["docs/commands.md"] >= 30
+    assert run["docs/commands.md"] >= 18

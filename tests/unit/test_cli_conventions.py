@@ -166,9 +166,8 @@ def test_the_documented_options_are_the_real_ones(name: str) -> None:
     text = sections()[name]
     if name == "workload":
         text += (DOCS / "workloads.md").read_text(encoding="utf-8")
-    real = {
-        flag for names, one in LEAVES.items() if names[0] == name for option in options(one) for flag in option.opts
-    }
+    of_command = [option for names, one in LEAVES.items() if names[0] == name for option in options(one)]
+    real = {flag for option in of_command for flag in (*option.opts, *option.secondary_opts)}
     assert {flag for flag in real if flag.startswith("--")} <= flags(text) | {"--output"}
     commands = re.findall(rf"^    (?:\$ )?heapwright {name}\b(?:.*\\\n)*.*", text, re.MULTILINE)
     used = {flag for words in commands for flag in flags(re.split(r" [|>] | -- ", words)[0])}

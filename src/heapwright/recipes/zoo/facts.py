@@ -40,7 +40,7 @@ class Facts(NamedTuple):
         words = {
             "address": f"by address, against {self.verified_against}",
             "footprint": f"by footprint, against {self.verified_against}",
-            "text": "after the text of its source; no original was run beside it",
+            "text": "by text only",
             "own": "it is the original",
         }
         return words[self.verified] if self.verified else ""
