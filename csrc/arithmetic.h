@@ -4,7 +4,31 @@
 
 #include <stdint.h>
 
-#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+#if (defined(__arm__) && !defined(__ARM_FEATURE_CLZ)) || (defined(__riscv) && !defined(__riscv_zbb))
+/* No instruction counts bits here: most numbers are below 4096, and one multiplication moves what is left of a single
+ * bit to where five bits of it differ from all others (Leiserson, Prokop and Randall 1998). */
+static inline uint32_t highest_bit(uint32_t x)
+{
+    static const unsigned char of_six_bits[64] = {
+        0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4,
+        5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,
+    };
+    uint32_t bit = 0;
+    for (; x >= 4096u; x >>= 12) {
+        bit += 12u;
+    }
+    return bit + (x >= 64u ? 6u + of_six_bits[x >> 6] : of_six_bits[x]);
+}
+
+static inline uint32_t lowest_bit(uint32_t x)
+{
+    static const unsigned char of_five_bits[32] = {
+        0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
+        31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9,
+    };
+    return of_five_bits[((x & (~x + 1u)) * UINT32_C(0x077cb531)) >> 27];
+}
+#elif defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 static inline uint32_t highest_bit(uint32_t x)
 {
     return (uint32_t)__builtin_clz(x) ^ 31u; /* one instruction, which counts from this end */

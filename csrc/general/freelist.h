@@ -54,10 +54,7 @@ HW_HOT uint32_t bin_above(const struct hw_general *g, uint32_t size)
     if (is_linear(g, size)) {
         return bin_of(g, size);
     }
-    if (g->bin_steps_log2 == 0 && !g->bin_last) {
-        return g->bin_linear_bins + highest_bit(size - g->bin_less - 1u) + 1u - g->bin_octave;
-    }
-    return bin_of(g, size + ((uint32_t)1 << (highest_bit(size - g->bin_less) - g->bin_steps_log2)) - 1u);
+    return bin_of(g, size - 1u) + 1u; /* behind the last that begins below this size */
 }
 
 HW_HOT uint32_t list_head(const struct hw_general *g, uint32_t size)

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import CSRC, ROOT, STRICT
+from c_programs import CSRC, ROOT, STRICT, compile_c
 from needed import compilers
 
 HEADERS = sorted(path.relative_to(CSRC).as_posix() for path in CSRC.rglob("*.h"))
@@ -53,3 +53,29 @@ def test_no_libc_is_called(tmp_path: Path, compiler: str) -> None:
     subprocess.run([compiler, "-std=c11", "-O1", "-ffreestanding", f"-I{CSRC}", "-c", source, "-o", target], check=True)
     symbols = subprocess.run(["nm", "--undefined-only", target], capture_output=True, text=True, check=True).stdout
     assert {line.split()[-1] for line in symbols.splitlines()} <= {"memset", "memcpy", "_GLOBAL_OFFSET_TABLE_"}
+
+
+@pytest.mark.parametrize("core", [[], ["-D__riscv"], ["-U__GNUC__"]], ids=["counts bits", "tables", "neither"])
+def test_bits_are_found_in_every_way(tmp_path: Path, core: list[str]) -> None:
+    """Cores without an instruction for it look into tables: here they are compiled for one that has it."""
+    program = tmp_path / "bits.c"
+    program.write_text("""
+        #include "arithmetic.h"
+        int main(void)
+        {
+            uint32_t random = 1;
+            for (uint32_t bit = 0; bit < 32; bit++) {
+                for (uint32_t i = 0; i < 1000; i++) {
+                    random = random * 1664525u + 1013904223u;
+                    const uint32_t only = UINT32_C(1) << bit;
+                    const uint32_t below = i ? random & (only - 1u) : 0;
+                    const uint32_t above = i ? random & ~(only - 1u) : 0;
+                    if (highest_bit(only | below) != bit || lowest_bit(only | above) != bit) {
+                        return 1;
+                    }
+                }
+            }
+            return 0;
+        }
+    """)
+    assert subprocess.run([compile_c(tmp_path / "bits", program, flags=[*STRICT, *core])]).returncode == 0

@@ -13,7 +13,7 @@ from forked_commands import HEAPWRIGHT
 
 PAGES = {str(path.relative_to(ROOT)): path for path in pages()}
 
-NOT_RUN = {"docs/tutorial.md": 1, "docs/many-machines.md": 5, "docs/gate.md": 1}
+NOT_RUN = {"docs/many-machines.md": 5, "docs/gate.md": 1}
 """Commands that are not run anywhere, by page: whoever marks one counts it here."""
 
 ACCEPTED = (
@@ -44,5 +44,5 @@ def test_no_command_is_left_out_in_silence() -> None:
 
 def test_the_manual_is_run_in_the_main() -> None:
     run = {name: len(commands(path.read_text(encoding="utf-8"))) - NOT_RUN.get(name, 0) for name, path in PAGES.items()}
-    assert run["docs/tutorial.md"] >= 20
+    assert run["docs/tutorial.md"] >= 15
     assert run["docs/commands.md"] >= 18

@@ -21,11 +21,7 @@ from heapwright.recipes.policy import policy
 
 # What the generated text says, what it could have said, and by what that is found without the core beside it.
 FAULTS = {
-    "tlsf's good fit rounds down": (
-        "tlsf",
-        "app_bin_of(size + ((uint32_t)1 << (app_highest_bit(size - APP_BIN_LESS) - APP_BIN_STEPS_LOG2)) - 1u)",
-        "app_bin_of(size)",
-    ),
+    "tlsf's good fit rounds down": ("tlsf", "app_bin_of(size - 1u) + 1u", "app_bin_of(size)"),
     "a bin's mark stays when it is empty": ("tlsf", "if (ahead < (APP_BINS * APP_LIST_STRIDE)) {", "if (0) {"),
     "a product overflows": ("first-fit-fast-free", "if ((size != 0u) && (count > (SIZE_MAX / size))) {", "if (0) {"),
     "a size loses its high bits": ("first-fit-fast-free", "return bytes > most;", "return (uint32_t)bytes > most;"),

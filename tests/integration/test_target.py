@@ -106,6 +106,15 @@ def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: 
     assert (found["note"] is None) == (cpu != "cortex-m0plus")
 
 
+@pytest.mark.parametrize("cpu", ["cortex-m0plus", "rv32imac"])
+def test_the_dearest_malloc_where_no_instruction_counts_bits(cpu: str, random_trace: Trace) -> None:
+    """Compilers' own functions for it make these 175 and 312, 155 and 244."""
+    tools(cpu, None, "unicorn")
+    most = {"cortex-m0plus": (155, 258), "rv32imac": (150, 220)}[cpu]
+    for name, bound in zip(("half-fit", "tlsf"), most, strict=True):
+        assert measured(name, random_trace, cpu)["calls"]["malloc"]["instructions_max"] <= bound
+
+
 def test_masked_metadata_on_the_target_is_the_hosts_but_for_its_secret(random_trace: Trace) -> None:
     """Firmware makes its secret of the heap's address: that costs instructions, and stands in every link."""
     tools("cortex-m3", None, "unicorn")

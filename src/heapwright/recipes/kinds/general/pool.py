@@ -327,6 +327,8 @@ class General(GeneralKeys):
             return dict.fromkeys((*keys, "bin_less", "bin_last"), 0)
         linear, per_octave = self.linear_up_to or 0, self.bins_per_octave or 1
         less = self.header + self.trailer_bytes(geometry) if self.bin_by == "payload" else 0
+        if least - less == per_octave == linear:  # one byte short of the least block there is no bit for each step
+            linear = 2 * per_octave
         first = (least - less) // self.unit
         linear_bins = max(0, linear // self.unit - first)
         octave = log2(linear) if linear_bins else log2(least - less)
