@@ -54,7 +54,8 @@ class _Marking(Treeprocessor):
         """What stands before the first term, and the terms, each with what stands behind it."""
         if not text or isinstance(text, AtomicString):
             return text, []
-        marks, end = [], len(text)
+        marks: list[Element] = []
+        end = len(text)
         for place, meaning in reversed(list(glossary.found(text, self.terms.known))):
             mark = Element("abbr", title=meaning, tabindex="0")
             mark.text, mark.tail = text[place], text[place.stop : end]
