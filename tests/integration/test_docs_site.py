@@ -88,11 +88,11 @@ def test_axe_finds_nothing_serious_on_any_page_wide_and_narrow(browser: Chromium
     whole = some(pages, 40)
     found: dict[str, list[str]] = {}
     for name in (name for name in pages if name not in papers or name in some(papers, 9)):
-        browser.look(width=WIDE, height=900)
+        browser.look(width=WIDE, height=300)
         browser.open(served + name)
         browser.run(axe)
         found[f"{name}, wide"] = faults(browser)
-        browser.look(width=NARROW, height=900)
+        browser.look(width=NARROW, height=300)
         browser.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         found[f"{name}, narrow"] = faults(browser, () if name in whole else ["scrollable-region-focusable"])
         assert browser.run("document.documentElement.scrollWidth") <= NARROW, name
