@@ -11,7 +11,8 @@ from needed import absent
 SOURCE = Path(__file__).resolve().parents[1] / "build/axe/node_modules/axe-core/axe.min.js"
 
 FAULTS = """
-axe.run(document, { resultTypes: ["violations"], runOnly: RULES }).then((found) => found.violations
+axe.run(document, { resultTypes: ["violations"], iframes: false, preload: false, runOnly: RULES })
+  .then((found) => found.violations
   .filter(({ impact }) => impact === "serious" || impact === "critical")
   .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(", ")}`))
 """
