@@ -5,6 +5,7 @@
 # make lint   ruff, mypy, clang-format and the C warnings
 # make docs   docs/ as a site in build/site
 # make publish VERSION=1.2.3 ALIAS=latest   that site as a version of its own, on the branch gh-pages of REMOTE
+# make pictures   the pictures of docs/ anew
 PYTHON  ?= python3
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -20,7 +21,7 @@ SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
 # Else each process that a test starts compiles the package anew, a second of its time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test nightly mutants bench lint lint-c pages docs publish format clean
+.PHONY: setup demo test nightly mutants bench lint lint-c pages docs publish pictures format clean
 
 setup: $(TOOLS)
 
@@ -105,6 +106,9 @@ publish: export PATH := $(abspath $(BIN)):$(PATH)
 publish: pages
 	$(BIN)/mike --quiet deploy --push --remote $(REMOTE) --update-aliases $(VERSION) $(ALIAS)
 	$(if $(ALIAS),$(BIN)/mike --quiet set-default --push --remote $(REMOTE) $(ALIAS))
+
+pictures: setup
+	PYTHONPATH=docs $(BIN)/python -m pictures
 
 format: setup
 	$(BIN)/ruff check --fix .

@@ -208,11 +208,12 @@ def test_no_c_function_takes_or_decides_too_much() -> None:
     assert found == []
 
 
-def test_papers_and_benchmarks_import_the_public_api_alone() -> None:
+def test_papers_benchmarks_and_pictures_import_the_public_api_alone() -> None:
     names = {f"heapwright.{name}" for name in heapwright.__all__} | {"heapwright"}
     wrong = [
         f"{path.relative_to(CHECKOUT)}: {name}"
-        for path in (*CHECKOUT.glob("papers/heapwright_papers/**/*.py"), *CHECKOUT.glob("bench/**/*.py"))
+        for root in ("papers/heapwright_papers", "bench", "docs/pictures")
+        for path in CHECKOUT.glob(f"{root}/**/*.py")
         for name in imported(path)
         if name not in names
     ]
