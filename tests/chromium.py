@@ -34,6 +34,18 @@ OPTIONS = [
 PATIENCE = 60.0
 """Seconds to wait for a page: machines are shared."""
 
+CUT_LABELS = """
+[...document.querySelectorAll('.chart svg')].flatMap((svg) => {
+  const around = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter((one) => one.textContent.trim()).filter((one) => {
+    const { left, right, top, bottom } = one.getBoundingClientRect();
+    const over = [around.left - left, right - around.right, around.top - top, bottom - around.bottom];
+    return Math.max(...over) > 0.5;
+  }).map((one) => `${svg.closest('.chart').id}: ${one.textContent}`);
+})
+"""
+"""Words of a report's charts that reach beyond their chart."""
+
 
 class Chromium:
     """The browser with one page; `width`, `dark` and the like hold until they are changed."""

@@ -25,7 +25,7 @@ from heapwright.report.film import Film
 from heapwright.traces.copies import Load
 
 TEMPLATE = Path(__file__).with_name("template")
-SCRIPTS = ("terms.js", "choice.js", "trade_off.js", "tables.js", "film.js", "page.js")
+SCRIPTS = ("terms.js", "choice.js", "trade_off.js", "tables.js", "view.js", "timeline.js", "film.js", "page.js")
 NARROW = 340
 """Pixels that a plot is drawn for, beside its own width, so that its words can be read on a phone."""
 HINT = "A point under the pointer tells here what it is; a click selects it, arrow keys go along the front."
@@ -42,23 +42,35 @@ class Fact:
 
 @dataclass(frozen=True)
 class Heap:
-    """What one heap makes of one trace: two figures with the same axes, and the heap's hash."""
+    """What one heap makes of one trace: two figures with the same axes, what they show in `detail` where scripts draw
+    them, and the heap's hash.
+    """
 
     timeline: Figure
     heap_map: Figure
+    detail: Mapping[str, Any]
     id: str = ""
 
 
 @dataclass(frozen=True)
+class Holding:
+    """Who holds the live bytes of a trace: the name of the figure, and its `detail` where scripts draw it."""
+
+    figure: str
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class TraceSection:
-    """One trace: figures of what it asks for, and what heaps make of it; `missing` says why there are none, `caveats`
-    what it cannot tell."""
+    """One trace: figures of what it asks for, one of them of the bytes' holders, and what heaps make of it; `missing`
+    says why there are none, `caveats` what it cannot tell."""
 
     name: str
     figures: Sequence[Figure] = ()
     heaps: Sequence[Heap] = ()
     missing: str = ""
     films: Sequence[Film] = ()
+    holding: Holding | None = None
     caveats: Sequence[str] = ()
 
 
@@ -226,12 +238,24 @@ def _packed(content: Content) -> str:
     """What scripts need as JSON, gzip, base64: a fifth of the plain size, and browsers since 2023 unpack it
     themselves.
     """
-    apart = {figure.name for figure in content.trade_offs}
+    heaps = [
+        {"film": film.name, "timeline": heap.timeline.name, "map": heap.heap_map.name, **heap.detail}
+        for trace in content.traces
+        for heap, film in zip(trace.heaps, trace.films, strict=True)
+    ]
+    holdings = [
+        {"trace": trace.name, "plot": trace.holding.figure, **trace.holding.detail}
+        for trace in content.traces
+        if trace.holding
+    ]
+    # Scripts draw these themselves, as wide as the page is.
+    apart = {figure.name for figure in content.trade_offs} | {one[key] for one in heaps for key in ("timeline", "map")}
+    apart |= {one["plot"] for one in holdings}
     narrow = {figure.name: figure.still(NARROW) for figure in content.figures() if figure.name not in apart}
     # Pictures are in the page already, in the wide one.
     stills = {name: re.sub(r' (?:xlink:)?href="data:[^"]*"', "", still) for name, still in narrow.items()}
     films = {film.name: film.data for trace in content.traces for film in trace.films}
-    data: dict[str, Any] = {"stills": stills, "films": films, "selected": ""}
+    data: dict[str, Any] = {"stills": stills, "films": films, "heaps": heaps, "holdings": holdings, "selected": ""}
     if content.choice:
         data |= _choice(content.choice)
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)

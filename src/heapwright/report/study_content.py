@@ -436,7 +436,8 @@ def _origin(study: Study, admitted: int, drawn: int) -> list[str]:
     lines = [
         f"Study {study.path.name}, explored on {day} with Heapwright {version}. "
         f"Page by Heapwright {__version__}. Traces: {traces}.",
-        "Metrics are of the whole traces, replayed in the allocator's own C. On the axes 1 MB is 1,000,000 bytes.",
+        "Metrics are of the whole traces, replayed in the allocator's own C. On the axes 1 MB is 1,000,000 bytes; "
+        "calls are counted from 0.",
     ]
     if study.tolerance is None:
         lines.append(f"The exploration is not finished: {study.tried} recipes of its space were tried.")

@@ -336,7 +336,7 @@ async function begin() {
   tellTerms();
   document.documentElement.classList.add("live");
   fit(data.stills);
-  drawFilms(data.films, address);
+  await drawTraces(data, address);
   if (data.selected) new Study(data);
   document.documentElement.dataset.ready = "true";
 }
