@@ -4,6 +4,7 @@
 # make bench  speed ratios, measured side by side
 # make lint   ruff, mypy, clang-format and the C warnings
 # make docs   docs/ as a site in build/site
+# make publish VERSION=1.2.3 ALIAS=latest   that site as a version of its own, on the branch gh-pages of REMOTE
 # make pictures   the pictures of docs/ anew
 PYTHON  ?= python3
 VENV    := .venv
@@ -20,7 +21,7 @@ SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
 # Else each process that a test starts compiles the package anew, a second of its time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test nightly mutants bench lint lint-c docs pictures format clean
+.PHONY: setup demo test nightly mutants bench lint lint-c pages docs publish pictures format clean
 
 setup: $(TOOLS)
 
@@ -94,11 +95,22 @@ lint-c:
 	$(CC) $(C_WARNINGS) -DHW_EXPLORE tests/c/strict_compile.c
 	$(CC) $(C_WARNINGS) -DHW_EXPLORE -Inative native/*.c recorder/*.c
 
-docs: $(VENV)/.docs
+pages: $(VENV)/.docs
 	rm -rf build/pages && mkdir -p build/pages
 	sed -E 's#https://(github.com/heapwright/heapwright/blob|raw.githubusercontent.com/heapwright/heapwright)/main/##g' README.md > build/pages/README.md
 	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/exploits.md bench/robustness.md examples/README.md build/pages
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: pages
+	$(BIN)/mkdocs build --strict --quiet
+
+# The alias is where the site's own address leads.
+REMOTE ?= origin
+publish: export NO_MKDOCS_2_WARNING = 1
+publish: export PATH := $(abspath $(BIN)):$(PATH)
+publish: pages
+	$(BIN)/mike --quiet deploy --push --remote $(REMOTE) --update-aliases $(VERSION) $(ALIAS)
+	$(if $(ALIAS),$(BIN)/mike --quiet set-default --push --remote $(REMOTE) $(ALIAS))
 
 pictures: setup
 	PYTHONPATH=docs $(BIN)/python -m pictures

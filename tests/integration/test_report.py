@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import pytest
 import vl_convert
+from axe import axe_source, faults
 from chromium import CUT_LABELS, Chromium, chromium
 from exploring import explore
 from forked_commands import HEAPWRIGHT
 from made_studies import identity
 from made_studies import metrics as plain_metrics
-from needed import absent
 from PIL import Image, ImageChops, ImageColor
 
 from heapwright.decide import pareto
@@ -40,7 +40,7 @@ from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.replay.replay import replay
-from heapwright.report import held_plots, plots, raster, write_report
+from heapwright.report import glossary, held_plots, plots, raster, write_report
 from heapwright.report.answer import served_by_arena
 from heapwright.report.figure import Figure, inline, ticks
 from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, box_of, place
@@ -560,9 +560,12 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
     browser.run("document.querySelector('#budget button').click()")
     browser.wait(f"document.documentElement.dataset.selected === '{unbound}'")
     assert text(browser, "answer-text").startswith("Ship ")
+    role = "document.querySelector('#others thead b').textContent"
+    assert browser.run(role) == "ship"
     browser.run("location.hash = '#tlsf'")
     browser.wait("document.documentElement.dataset.selected !== '" + unbound + "'")
     assert text(browser, "answer-text").startswith("You chose tlsf: reserve "), "a click is no recommendation"
+    assert browser.run(role) == "chosen"
     for slider in ("memory", "worst"):
         browser.run(f"document.getElementById('budget-{slider}').focus()")
         browser.press("Home")
@@ -628,14 +631,9 @@ def test_tables_sort_filter_and_show_the_pick(browser: Chromium, made: Made) -> 
 # --- for everyone -----------------------------------------------------------------------------------------------------
 
 
-AXE = Path(__file__).resolve().parents[2] / "build/axe/node_modules/axe-core/axe.min.js"
-
-
 @pytest.fixture(scope="module")
 def axe() -> str:
-    if not AXE.is_file():
-        absent(str(AXE), "npm install --no-save --prefix build/axe axe-core")
-    return AXE.read_text(encoding="utf-8")
+    return axe_source()
 
 
 @pytest.fixture(scope="module")
@@ -658,13 +656,6 @@ def pages(made: Made, measured: Made) -> list[Path]:
     return [measured.page, trace, page]
 
 
-FAULTS = """
-axe.run(document, { resultTypes: ["violations"] }).then((found) => found.violations
-  .filter(({ impact }) => impact === "serious" || impact === "critical")
-  .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).slice(0, 4).join(", ")}`))
-"""
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 1024, 390])
 def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
@@ -674,11 +665,41 @@ def test_axe_finds_nothing_serious_and_nothing_scrolls_sideways(
         browser.look(width=width, dark=dark)
         browser.open(page, "", f"{READY} || !document.getElementById('data')")
         browser.run(axe)
-        assert browser.run(FAULTS) == [], page.name
+        assert faults(browser) == [], page.name
         sizes = browser.run("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
         assert sizes[0] <= sizes[1], page.name
         ground = browser.run("getComputedStyle(document.body).backgroundColor")
         assert ground == ("rgb(20, 25, 30)" if dark else "rgb(255, 255, 255)")
+
+
+TIP = "document.getElementById('tip')"
+
+
+def test_terms_tell_their_meaning_to_keys_and_pointers(browser: Chromium, axe: str, made: Made) -> None:
+    browser.call("Emulation.setFocusEmulationEnabled", enabled=True)  # else another window may have the keys
+    opened(browser, made.page, width=390)
+    told = dict(browser.run("[...document.querySelectorAll('abbr')].map((one) => [one.textContent, one.title])"))
+    known = glossary.terms()
+    assert known["reserve"] == told["reserve"] and "dearest malloc" in told
+    spoken = {word: meaning for word, meaning in told.items() if word.lower().removesuffix("s") in known}
+    assert len(spoken) > 5 and {known[word.lower().removesuffix("s")] for word in spoken} == set(spoken.values())
+    heads = "[...document.querySelectorAll('#front thead button, #zoo thead button')].map((one) => one.title)"
+    assert all(browser.run(heads))
+    browser.run("document.querySelector('#others abbr').focus({ focusVisible: true })")
+    assert browser.run(f"[{TIP}.hidden, {TIP}.textContent, document.activeElement.title]") == [
+        False,
+        told["reserve"],
+        "",
+    ]
+    assert browser.run("document.activeElement.getAttribute('aria-describedby')") == "tip"
+    browser.run(axe)
+    assert faults(browser) == []
+    assert browser.run("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    browser.press("Escape")
+    assert browser.run(f"[{TIP}.hidden, document.activeElement.title]") == [True, told["reserve"]]
+    box = "document.querySelector('#others tbody tr:last-child abbr').getBoundingClientRect()"
+    browser.click(*browser.run(f"(({{left, top}}) => [left + 5, top + 5])({box})"))
+    assert browser.run(f"{TIP}.textContent") == told["grows by"]
 
 
 @pytest.mark.parametrize("width", [360, 1200])
@@ -692,7 +713,7 @@ def test_axe_would_find_what_is_wrong(browser: Chromium, axe: str, pages: list[P
     browser.run("document.querySelector('.chart').removeAttribute('aria-label')")
     browser.run("document.querySelector('h1').style.color = '#ccc'")
     browser.run(axe)
-    assert {one.partition(":")[0] for one in browser.run(FAULTS)} == {"role-img-alt", "color-contrast"}
+    assert {one.partition(":")[0] for one in faults(browser)} == {"role-img-alt", "color-contrast"}
 
 
 def test_every_plot_stands_without_javascript(browser: Chromium, made: Made) -> None:

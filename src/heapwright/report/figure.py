@@ -187,6 +187,11 @@ def quantity(size: int) -> str:
     return f"{size:,} B"
 
 
+def counted(number: int, noun: str) -> str:
+    """So many, in words: "1 object", "2 objects"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 CONFIG: Row = {
     "background": "white",
     "font": "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif",

@@ -13,6 +13,7 @@ from heapwright.report.figure import (
     Row,
     bytes_axis,
     calls_axis,
+    counted,
     inline,
     quantity,
 )
@@ -74,7 +75,7 @@ def live_by(profile: Row, name: str) -> Figure:
         name,
         f"Live memory peaks at {quantity(profile['requested_peak_bytes'])} "
         f"after call {profile['requested_peak_event']:,}",
-        f"Each object by {by}. At most {profile['live_objects_peak']:,} objects are alive at once.",
+        f"Each object by {by}. At most {counted(profile['live_objects_peak'], 'object')} live at once.",
         alt.layer(area, hover).properties(height=HEIGHT),
         WIDTH,
         sampled(told["event"], sums, "live bytes"),

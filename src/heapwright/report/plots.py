@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.report import raster
-from heapwright.report.figure import BLUE, INK, PALE, VERMILLION, Figure, Row, inline, quantity, ticks
+from heapwright.report.figure import BLUE, INK, PALE, VERMILLION, Figure, Row, counted, inline, quantity, ticks
 from heapwright.report.figure import bytes_axis as _bytes
 from heapwright.report.figure import calls_axis as _calls
 from heapwright.traces.profile import FREQUENT_SHARE
@@ -36,7 +36,7 @@ def top_sizes(profile: Row, name: str) -> Figure:
     others = profile["sizes"][TOP_SIZES:]
     if others:
         share = sum(row["share"] for row in others)
-        rows.append({"size": f"{len(others):,} others", "share": share, "frequent": False})
+        rows.append({"size": counted(len(others), "other"), "share": share, "frequent": False})
     y = alt.Y("size:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False, labelLimit=120))
     room = 1.25 * max(row["share"] for row in rows)  # for the words behind the longest bar
     scale = alt.Scale(domain=[0, room], nice=False)
@@ -47,7 +47,7 @@ def top_sizes(profile: Row, name: str) -> Figure:
     frequent = sum(row["share"] >= FREQUENT_SHARE for row in profile["sizes"])
     return Figure(
         name,
-        f"{profile['distinct_sizes']:,} sizes, {frequent or 'none'} with 10 % of the requests or more",
+        f"{counted(profile['distinct_sizes'], 'size')}, {frequent or 'none'} with 10 % of the requests or more",
         f"The two most frequent make up {profile['top_two_share']:.0%} of the requests, "
         f"{profile['sizes_for_90_percent']:,} make up 90 %. In colour: 10 % or more.",
         alt.layer(bars, text.encode(x=x, y=y, text=alt.Text("share:Q", format=".1%"))).properties(height=HEIGHT),
@@ -110,10 +110,12 @@ def lifetimes(profile: Row, name: str) -> Figure:
         )
     )
     median, never = profile["lifetimes"]["events"]["p50"], profile["never_freed"]
+    left = f"{counted(never['objects'], 'object')}, {small_share(never['share'])}"
+    half = "" if median is None else f"Half of the freed objects live for {counted(median, 'call')} or less"
     return Figure(
         name,
-        "Nothing is freed" if median is None else f"Half of the freed objects live for {median:,} calls or less",
-        f"Calls between birth and death. {never['objects']:,} objects ({small_share(never['share'])}) are never freed.",
+        half or "Nothing is freed",
+        f"Calls between birth and death. Never freed: {left}.",
         chart.properties(height=HEIGHT),
         WIDTH,
         listed(f"{row['octave']} calls: {small_share(row['share'])}" for row in rows if row["share"]),

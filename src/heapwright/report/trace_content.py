@@ -15,7 +15,7 @@ from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.report import held_plots, plots
 from heapwright.report.detail import SAMPLES, Share, fewer, holders, look, packed, packed_holders, share_of
-from heapwright.report.figure import quantity
+from heapwright.report.figure import counted, quantity
 from heapwright.report.film import film
 from heapwright.report.page import Content, Fact, Heap, Holding, TraceSection
 from heapwright.traces.profile import profile
@@ -38,14 +38,14 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
     described = profile(trace)
     named = [NamedHeap(heap, resolve_recipe(heap)) for heap in heaps or [DEFAULT_HEAP]]
     seconds = "" if trace.seconds is None else f" in {trace.seconds:,.3g} s"
-    threads = "one thread" if described["threads"] == 1 else f"{described['threads']} threads"
+    threads = "one thread" if described["threads"] == 1 else counted(described["threads"], "thread")
     locality = described["locality"][1]
     return Content(
         title=trace.name,
-        lead=f"{len(trace):,} calls of {threads}{seconds}: what they ask of memory, and what "
+        lead=f"{counted(len(trace), 'call')} of {threads}{seconds}: what they ask of memory, and what "
         f"{' and '.join(heap.name for heap in named)} makes of it." + _order_of_death(described["free_order"]),
         facts=[
-            Fact("Peak of live requests", quantity(trace.peak_live_bytes), f"{trace.peak_live_objects:,} objects"),
+            Fact("Peak of live requests", quantity(trace.peak_live_bytes), counted(trace.peak_live_objects, "object")),
             Fact(
                 "Distinct sizes", f"{described['distinct_sizes']:,}", f"{described['sizes_for_90_percent']:,} make 90 %"
             ),
@@ -62,9 +62,9 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
 
 
 def _never_freed(never: Mapping[str, Any]) -> tuple[str, str]:
-    count = never["objects"]
-    objects = "1 object" if count == 1 else f"{count:,} objects"
-    return objects, f"{plots.small_share(never['share'])} of all, {quantity(never['bytes'])}"
+    return counted(
+        never["objects"], "object"
+    ), f"{plots.small_share(never['share'])} of all, {quantity(never['bytes'])}"
 
 
 def _order_of_death(order: Mapping[str, float | None]) -> str:
