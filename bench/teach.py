@@ -321,9 +321,6 @@ ROUNDS = 3
 YEARS = 100_000
 """Calls of a loop."""
 
-YEARS = 100_000
-"""Calls of a loop."""
-
 
 def judged(learning: Learning, picks: int, scratch: Path) -> tuple[list[list[float]], list[tuple[float, float]]]:
     """By lists that a trace's program had no part in: hypervolumes after `AFTER`, and of so many what picks need."""

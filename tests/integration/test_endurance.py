@@ -137,6 +137,24 @@ def test_the_short_form_tells_what_the_long_form_does(trace: Trace, name: str, l
     assert endure(trace, hw.zoo(name), SHORT).lasts == lasts == endure(trace, hw.zoo(name), BRIEF).lasts
 
 
+@pytest.mark.parametrize("name", ["exact-bins", "kingsley", "tlsf"])
+def test_a_verdict_that_is_known_asks_neither_best_fit_nor_other_seeds(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    whole = endure(trace, hw.zoo(name), BRIEF)
+    asked: list[tuple[str, int]] = []
+
+    def best_fit(of: Trace, loop: str, effort: Effort, seed: int) -> float:
+        asked.append((loop, seed))
+        return best_fit_growth(of, loop, effort, seed)
+
+    monkeypatch.setattr(endurance, "best_fit_growth", best_fit)
+    brief = endure(trace, hw.zoo(name), replace(BRIEF, whole=False))
+    assert brief.lasts == whole.lasts
+    assert asked == [(loop, 1) for loop, growth in brief.growth.items() if growth > BRIEF.most]
+    assert all(growth == whole.growth[loop] for loop, growth in brief.growth.items())
+
+
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
     assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < LONG.calls
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from heapwright.files import notebook
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import REFUSES, SHORT, grows
 from heapwright.replay.metrics import TIME
-from heapwright.replay.reach import reach
+from heapwright.replay.reach import Reach, reach
 from heapwright.studies.tables import Role
 
 AMONG: Mapping[Role, str] = {"copy": "copies", "held out": "traces held out"}
@@ -144,7 +145,7 @@ class Robustness:
 
     def _short_of_reach(self, id: str, footprint: float, apart: Iterable[Worst]) -> str | None:
         most = max([footprint, *(found.footprint_bytes for found in apart)])
-        found = reach(Recipe.parse(self._texts[id], id))
+        found = _reach_of(self._texts[id], id)
         bounds = [bound for bound in (found.arena_bytes, found.request_bytes) if bound is not None]
         if not bounds or min(bounds) >= HEADROOM * most:
             return None
@@ -206,7 +207,7 @@ class Robustness:
         """Why the design of a recipe is doubted (`prior.doubt`), in words; ``fastest`` may have lists that wait."""
         lists = how != "fastest"
         if (id, lists) not in self._doubts:
-            self._doubts[id, lists] = doubt(Recipe.parse(self._texts[id], id), lists=lists)
+            self._doubts[id, lists] = doubt(_recipe_of(self._texts[id], id), lists=lists)
         return self._doubts[id, lists]
 
     def needs(self, how: Pick, key: str, rows: Sequence[int]) -> Needs:
@@ -231,3 +232,16 @@ class Robustness:
             ratios = {key: ratio if np.isfinite(ratio) else None for key, ratio in found.ratios.items()}
             told["copies" if role == "copy" else "held_out"] = {"refused": found.refused, "worst_ratio": ratios}
         return told
+
+
+# a study that has changed is asked for the same recipes again
+
+
+@lru_cache(maxsize=1024)
+def _recipe_of(text: str, id: str) -> Recipe:
+    return Recipe.parse(text, id)
+
+
+@lru_cache(maxsize=1024)
+def _reach_of(text: str, id: str) -> Reach:
+    return reach(_recipe_of(text, id))

@@ -35,10 +35,6 @@ MOST_PICKED = 30
 """So many times at most what is picked is tried for longer, and something else picked where it fails."""
 
 
-AT_ONCE = 4
-"""So many that may be picked next are tried together: most do not last."""
-
-
 @dataclass(frozen=True)
 class Enduring:
     """What takes the place of a replay: whether a recipe lasts on what a trace asks for."""
@@ -148,16 +144,16 @@ def try_what_may_ship(
 
 
 def try_picks(runner: Runner, candidates: Mapping[str, Candidate], traces: Sequence[Trace], how: Pick) -> None:
-    """Try whether the pick lasts, and where it does not what is picked instead, until one does; for want of time alone.
+    """Try whether the pick lasts, and where it does not what is picked instead, until one does: each alone, in seconds.
 
     `try_what_may_ship` looks at everything that may be picked under any condition.
     """
     study = runner.study
     for _ in range(MOST_PICKED):
-        order = [study.combined.ids[row] for row in study.may_ship(how)]
-        if study.robustness().lasts(order[0]) is not None:
+        pick = study.combined.ids[study.may_ship(how)[0]]
+        if study.robustness().lasts(pick) is not None:
             return
-        try_endurance(runner, [candidates[id] for id in order[:AT_ONCE]], traces, LONG)
+        try_endurance(runner, [candidates[pick]], traces, LONG)
 
 
 def _recommended(study: Study) -> list[str]:

@@ -80,7 +80,8 @@ class Effort:
         objects: about so many live at once.
         cramped: calls in the arena of twice the live blocks.
         most: growth, beyond that of best fit, up to which a heap lasts.
-        whole: whether loops go on after one has shown that the heap does not last.
+        whole: whether loops go on after one has shown that the heap does not last, and best fit's growth and the mean
+            over seeds are told where the answer is known without them.
     """
 
     calls: int = 10_000_000
@@ -112,7 +113,7 @@ class Endurance:
         footprint_bytes: loop -> calls -> bytes of the arena that the heap had covered by then.
         growth: loop -> footprint at the end over that after `Effort.base` calls, each over the most that live blocks
             took by then; the mean over `SEEDS` seeds where that was too much with the first, but not by far.
-        best_fit: the same of best fit with the same seeds.
+        best_fit: the same of best fit with the same seeds; 1 where it was not asked.
         refused: loop -> requests refused in an arena of twice what its live blocks take, where any were.
         most: as `Effort.most`.
     """
@@ -186,8 +187,9 @@ def endure(
         footprints, grown, count = tried.whole(seed)
         if count is None:
             continue
-        fit = best_fit_growth(trace, loop, effort, seed)
-        if 1 < grown / _let_pass(effort.most, fit) < CLEARLY:
+        known = not effort.whole and (count > 0 or grown <= effort.most)
+        fit = 1.0 if known else best_fit_growth(trace, loop, effort, seed)
+        if not known and 1 < grown / _let_pass(effort.most, fit) < CLEARLY:
             others = range(seed + 1, seed + SEEDS)
             grown = fmean([grown, *(tried.covered(one)[1] for one in others)])
             fit = fmean([fit, *(best_fit_growth(trace, loop, effort, one) for one in others)])
