@@ -18,6 +18,12 @@ from heapwright.generate.known import Sources  # noqa: E402
 
 Fields = dict[str, int | str]
 
+
+def without(fields: Fields, *names: str) -> Fields:
+    """All but the fields of these names."""
+    return {name: value for name, value in fields.items() if name not in names}
+
+
 ORDINARY: dict[str, Fields] = {
     "policy": {
         "checks": 0,
@@ -67,6 +73,16 @@ ORDINARY: dict[str, Fields] = {
     "engine": {"stored": "((uint8_t *)0)"},
 }
 """What all copies have in common; a field is a header word's, or a link's."""
+
+GUARDED: dict[str, Fields] = ORDINARY | {
+    "policy": ORDINARY["policy"] | {"checks": "HW_CHECKS_FULL"},
+    "quick": without(ORDINARY["quick"], "block_header"),
+    "general": without(ORDINARY["general"], "header", "overhead", "free_list", "top", "resize")
+    | {"trailer": 4, "checks": "HW_CHECKS_FULL"},
+    "links": ORDINARY["links"] | {"hardened": 1, "keyed": "HW_KEYS_NONE"},
+    "engine": {},
+}
+"""At level full, which has one copy for more recipes."""
 
 SECOND: Fields = {"last": 1, "cached": 1}
 """Of the second pool, the only one that is asked for these."""
@@ -169,7 +185,7 @@ static int is_of_two(const struct hw_policy *policy, struct hw_policy *two)
         two->pools[0].kind = HW_QUICK;
         two->pools[0].max_size = two->pools[0].at_hand = HW_MAX_REQUEST;
         two->pools[0].quick.links = policy->pools[0].general.links;
-        two->pools[0].quick.block_header = 4u;
+        two->pools[0].quick.block_header = policy->pools[0].general.overhead;
         two->pools[0].quick.block_unit_shift = policy->pools[0].general.unit_shift;
         two->pools[0].quick.block_least = policy->pools[0].general.min_block;
         two->pool_count = 2u;
@@ -180,7 +196,7 @@ static int is_of_two(const struct hw_policy *policy, struct hw_policy *two)
 int hw_leaves_switches(const struct hw_policy *policy)
 {{
     struct hw_policy two;
-    return is_of_two(policy, &two) && is_ordinary(&two);
+    return is_of_two(policy, &two) && (is_ordinary(&two) || is_guarded(&two));
 }}
 
 int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
@@ -239,19 +255,23 @@ def headers(folder: str) -> list[tuple[str, str]]:
 def main(output: Path) -> None:
     """Fill a folder with `ordinary.c`, which chooses, and a folder for each copy, of headers and `replay.c`."""
     sources = Sources(headers("csrc"), headers("native"))
-    for name, shape in {**SHAPES, "any": {}}.items():
+    copies = {name: known(ORDINARY, shape) for name, shape in {**SHAPES, "any": {}}.items()}
+    copies["guarded"] = known(GUARDED)
+    for name, fields in copies.items():
         folder = output / name
         folder.mkdir(parents=True, exist_ok=True)
-        for header, text in sources.with_known(known(ORDINARY, shape), KINDS).items():
+        for header, text in sources.with_known(fields, KINDS).items():
             (folder / header).parent.mkdir(exist_ok=True)
             (folder / header).write_text(text, encoding="utf-8")
         (folder / "replay.c").write_text(SOURCE.format(name=name), encoding="utf-8")
     choice = CHOICE.format(
-        declarations="\n".join(f"hw_replaying hw_replay_{name};" for name in [*SHAPES, "any"]),
-        tests=test("is_ordinary", ORDINARY) + "".join(test(f"is_{name}", shape) for name, shape in SHAPES.items()),
+        declarations="\n".join(f"hw_replaying hw_replay_{name};" for name in copies),
+        tests="".join(
+            test(f"is_{name}", shape) for name, shape in {"ordinary": ORDINARY, "guarded": GUARDED, **SHAPES}.items()
+        ),
         choices="".join(
             f"    {'else ' if at else ''}if (is_{name}(&two)) {{\n        own = hw_replay_{name};\n    }}\n"
-            for at, name in enumerate(SHAPES)
+            for at, name in enumerate(["guarded", *SHAPES])
         ).rstrip(),
     )
     (output / "ordinary.c").write_text(choice, encoding="utf-8")
