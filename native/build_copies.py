@@ -18,12 +18,6 @@ from heapwright.generate.known import Sources  # noqa: E402
 
 Fields = dict[str, int | str]
 
-
-def without(fields: Fields, *names: str) -> Fields:
-    """All but the fields of these names."""
-    return {name: value for name, value in fields.items() if name not in names}
-
-
 ORDINARY: dict[str, Fields] = {
     "policy": {
         "checks": 0,
@@ -74,18 +68,21 @@ ORDINARY: dict[str, Fields] = {
 }
 """What all copies have in common; a field is a header word's, or a link's."""
 
-GUARDED: dict[str, Fields] = ORDINARY | {
+GUARDED: dict[str, Fields] = {
     "policy": ORDINARY["policy"] | {"checks": "HW_CHECKS_FULL"},
-    "quick": without(ORDINARY["quick"], "block_header"),
-    "general": without(ORDINARY["general"], "header", "overhead", "free_list", "top", "resize")
-    | {"trailer": 4, "checks": "HW_CHECKS_FULL"},
-    "links": ORDINARY["links"] | {"hardened": 1, "keyed": "HW_KEYS_NONE"},
-    "engine": {},
+    "quick": {"block_doubles": 0},
+    "general": {"trailer": 4, "pad": 0, "powers": 0, "region": 0, "checks": "HW_CHECKS_FULL", "size_raw": 1},
+    "links": {"shift": 0, "hardened": 1, "keyed": "HW_KEYS_NONE"},
+    "field": ORDINARY["field"],
+    "pool": {"min_size": 0},
 }
-"""At level full, which has one copy for more recipes."""
+"""At level full, which has one copy for many shapes. Nobody looks at what it masks, so it masks nothing."""
 
-SECOND: Fields = {"last": 1, "cached": 1}
-"""Of the second pool, the only one that is asked for these."""
+LAST: Fields = {"last": 1}
+"""Of the second pool, the only one that is asked for this."""
+
+BEHIND: dict[str, Fields] = {"pool": {"cached": 1}}
+"""The same, where what is behind no quick lists, and what is behind empty ones, is asked for the same."""
 
 KINDS = {("hw_pool", "kind"): ("HW_QUICK", "HW_GENERAL")}
 """What pools there are."""
@@ -223,7 +220,7 @@ def conditions(fields: Fields, it: str = "it->") -> str:
 
 def known(*shape: dict[str, Fields]) -> dict[str, dict[str, str]]:
     """What reads of the policy are in a copy, by struct and field."""
-    parts = [*shape, {"policy": {"pool_count": 2}, "pool": SECOND}]
+    parts = [*shape, {"policy": {"pool_count": 2}, "pool": LAST}]
     names = dict.fromkeys(name for one in parts for name in one)
     return {
         f"hw_{name}": {field: constant(value) for one in parts for field, value in one.get(name, {}).items()}
@@ -255,7 +252,7 @@ def headers(folder: str) -> list[tuple[str, str]]:
 def main(output: Path) -> None:
     """Fill a folder with `ordinary.c`, which chooses, and a folder for each copy, of headers and `replay.c`."""
     sources = Sources(headers("csrc"), headers("native"))
-    copies = {name: known(ORDINARY, shape) for name, shape in {**SHAPES, "any": {}}.items()}
+    copies = {name: known(ORDINARY, BEHIND, shape) for name, shape in {**SHAPES, "any": {}}.items()}
     copies["guarded"] = known(GUARDED)
     for name, fields in copies.items():
         folder = output / name
