@@ -121,6 +121,9 @@ static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h
 static inline void note_stored(struct hw_heap *h, uint32_t at);
 /* Past copying `bytes` bytes of the application's one by one; 0 where it has to be done. */
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes);
+/* Past moving the payloads of blocks with headers from `from` on, so many bytes; 0 where it has to be done. */
+static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from,
+                              uint32_t bytes);
 /* Past filling so many bytes of padding, or, where nothing is stored, looking at them; 0 where it has to be done. */
 static inline int skip_padding(struct hw_heap *h, uint32_t bytes, const int stores);
 /* The same for the words of a freed payload. */
@@ -347,6 +350,12 @@ static inline void note_stored(struct hw_heap *h, uint32_t at)
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     (void)h, (void)to, (void)from, (void)bytes;
+    return 0;
+}
+
+static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+{
+    (void)c, (void)h, (void)to, (void)from, (void)bytes;
     return 0;
 }
 

@@ -82,7 +82,7 @@ LAST: Fields = {"last": 1}
 """Of the second pool, the only one that is asked for this."""
 
 BEHIND: dict[str, Fields] = {"pool": {"cached": 1}}
-"""The same, where what is behind no quick lists, and what is behind empty ones, is asked for the same."""
+"""The same of the ordinary ones alone: behind empty quick lists is another answer than behind none."""
 
 KINDS = {("hw_pool", "kind"): ("HW_QUICK", "HW_GENERAL")}
 """What pools there are."""

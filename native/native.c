@@ -145,8 +145,7 @@ int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void
     struct replay r;
     struct hw_metrics metrics;
     struct hw_policy bare;
-    const int failed =
-        replay_start(&r, unmasked(policy, &bare), calls, memory, bytes, HW_CHECK_NOTHING, &metrics);
+    const int failed = replay_start(&r, unmasked(policy, &bare), calls, memory, bytes, HW_CHECK_NOTHING, &metrics);
     if (failed) {
         return failed;
     }

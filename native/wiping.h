@@ -26,13 +26,19 @@ static inline void note_stored(struct hw_heap *h, uint32_t at)
     }
 }
 
+/* Copies at least one byte. */
+static inline void copy_bytes(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+{
+    memmove(h->base + to, h->base + from, bytes);
+    for (uint32_t page = to >> PAGE_LOG2; page <= (to + bytes - 1u) >> PAGE_LOG2; page++) {
+        note_stored(h, page << PAGE_LOG2);
+    }
+}
+
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     if (h->engine.copies && bytes) {
-        memmove(h->base + to, h->base + from, bytes);
-        for (uint32_t page = to >> PAGE_LOG2; page <= (to + bytes - 1u) >> PAGE_LOG2; page++) {
-            note_stored(h, page << PAGE_LOG2);
-        }
+        copy_bytes(h, to, from, bytes);
     }
     return 1;
 }
