@@ -8,8 +8,8 @@
 #include "shadow_chain.h"
 #include "shadow_merging.h"
 #include "shadow_searches.h"
-#include "wiping.h"
 #include "margins.h"
+#include "moving.h"
 
 /* ---- objects that move ------------------------------------------------------------------------------------------- */
 
@@ -17,30 +17,6 @@
 static int moves(const struct hw_policy *policy)
 {
     return pool_moves(&policy->pools[0]);
-}
-
-/* Moves the headers alone, where nobody looks at payloads. Upwards one might be written over another that was not read
- * yet: all bytes are moved. */
-static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
-{
-    if (c->header == 0 || h->engine.copies) {
-        return 0;
-    }
-    if (to > from) {
-        copy_bytes(h, to, from, bytes);
-        note_moved(h, bytes);
-        return 1;
-    }
-    const uint64_t reads = h->reads;
-    uint32_t b = from;
-    while (b < from + bytes) {
-        const uint32_t size = header_size(c, h, b);
-        copy_bytes(h, b - from + to, b, 2u * c->word.bytes);
-        b += size;
-    }
-    h->reads = reads;
-    note_moved(h, bytes);
-    return 1;
 }
 
 /* Pointers that the reference of an object takes, with what the heap keeps beside it. */
