@@ -87,6 +87,8 @@ static inline void note_word_merging(const struct hw_general *g, struct hw_heap 
  * 0 where it has to be looked for. */
 static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size_t size, uint32_t block,
                                uint32_t *list);
+/* Past empty lists, the last one excepted. */
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list);
 
 /* The block of a class whose header or flag lies at `at` is taken, or not; it may be a new one. */
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken);
@@ -275,6 +277,11 @@ static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size
 {
     (void)q, (void)h, (void)size, (void)block, (void)list;
     return 0;
+}
+
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list)
+{
+    (void)q, (void)h, (void)list;
 }
 
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken)

@@ -77,6 +77,20 @@ static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size
     return 1;
 }
 
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list)
+{
+    const uint32_t first = *list;
+    uint32_t next = first;
+    if (q->links.field.bytes != 4u || !q->links.field.natural || (q->links.hardened && q->links.keyed)) {
+        return;
+    }
+    while (next + 1u < q->count && peek4(h, q->heads_at + 4u * next) == 0) {
+        next++;
+    }
+    count_skipped(h, next - first);
+    *list = next;
+}
+
 /* Notes which sizes of blocks have a quick list, so that none is looked for, where all lists are of one pool: another
  * that stands further behind makes the blocks of several pools come by the first (`mixed`). */
 static int note_lists(const struct hw_policy *p, struct hw_heap *h)
