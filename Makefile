@@ -65,6 +65,7 @@ nightly: export HEAPWRIGHT_SEED ?= $(shell date +%j)
 nightly: export HEAPWRIGHT_CORPUS ?= $(CURDIR)/build/corpus
 nightly: setup
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(CAMPAIGNS)
+	$(BIN)/python bench/cliffs.py --pairs 5000 --seed $(HEAPWRIGHT_SEED) --most 750
 
 # Which small changes no test notices: the score of a sample of each room, another one each day.
 mutants: setup
