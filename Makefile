@@ -4,6 +4,8 @@
 # make bench  speed ratios, measured side by side
 # make lint   ruff, mypy, clang-format and the C warnings
 # make docs   docs/ as a site in build/site
+# make publish VERSION=1.2.3 ALIAS=latest   that site as a version of its own, on the branch gh-pages of REMOTE
+# make pictures   the pictures of docs/ anew
 PYTHON  ?= python3
 VENV    := .venv
 BIN     := $(VENV)/bin
@@ -19,7 +21,7 @@ SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
 # Else each process that a test starts compiles the package anew, a second of its time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test nightly mutants bench lint lint-c docs format clean
+.PHONY: setup demo test nightly mutants bench lint lint-c pages docs publish pictures format clean
 
 setup: $(TOOLS)
 
@@ -42,29 +44,34 @@ $(VENV)/.docs: $(PACKAGE)
 	$(INSTALL) 'heapwright[docs]'
 	touch $@
 
-# Without an emulator for this machine the demo leaves measuring out.
-$(VENV)/.target: $(PACKAGE)
-	-$(INSTALL) \
-	    'heapwright[target]'
+# The package is built while what it needs comes. What the demo imports is compiled as it is imported, which is less
+# than all. Without an emulator for this machine the demo leaves measuring out.
+$(VENV)/.demo: INSTALL += --no-compile
+$(VENV)/.demo: $(BIN)/python $(SOURCES)
+	$(INSTALL) --no-deps --editable . & \
+	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.txt && wait $$!
+	-$(INSTALL) 'heapwright[target]'
 	touch $@
 
-# What the demo imports is compiled as it is imported, which is less than all.
-demo: INSTALL += --no-compile
-demo: $(VENV)/.target
-	$(BIN)/python examples/demo.py
+demo: $(if $(wildcard $(TOOLS)),setup,$(VENV)/.demo)
+	$(BIN)/heapwright demo demo
 
 # A third process works where two wait for browsers, servers and disks.
 test: setup
 	$(BIN)/python -m pytest -n 3 --dist worksteal
 
-# What the usual run does briefly, ten times as long, with a seed of its own; inputs that reached new code are kept.
+# What the usual run does briefly, ten times as long, with a seed of its own; inputs that reached new code are kept. At
+# the end it says how many of each kind were tried.
 CAMPAIGNS = $(shell grep -ls 'from effort import' tests/integration/*.py)
 
 nightly: export HEAPWRIGHT_FUZZ ?= 10
 nightly: export HEAPWRIGHT_SEED ?= $(shell date +%j)
 nightly: export HEAPWRIGHT_CORPUS ?= $(CURDIR)/build/corpus
+nightly: export HEAPWRIGHT_OPERATIONS := $(CURDIR)/build/operations
 nightly: setup
+	rm -f $(HEAPWRIGHT_OPERATIONS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(CAMPAIGNS)
+	@awk '{ n = $$1; $$1 = ""; tried[$$0] += n } END { for (what in tried) print tried[what] what }' $(HEAPWRIGHT_OPERATIONS)
 	$(BIN)/python bench/cliffs.py --pairs 5000 --seed $(HEAPWRIGHT_SEED) --most 750
 
 # Which small changes no test notices: the score of a sample of each room, another one each day.
@@ -89,11 +96,25 @@ lint-c:
 	$(CC) $(C_WARNINGS) -DHW_EXPLORE tests/c/strict_compile.c
 	$(CC) $(C_WARNINGS) -DHW_EXPLORE -Inative native/*.c recorder/*.c
 
-docs: $(VENV)/.docs
+pages: $(VENV)/.docs
 	rm -rf build/pages && mkdir -p build/pages
 	sed -E 's#https://(github.com/heapwright/heapwright/blob|raw.githubusercontent.com/heapwright/heapwright)/main/##g' README.md > build/pages/README.md
 	cp -r --parents CONTRIBUTING.md CHANGELOG.md LICENSE docs bench/README.md bench/exploits.md bench/robustness.md examples/README.md build/pages
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: pages
+	$(BIN)/mkdocs build --strict --quiet
+
+# The alias is where the site's own address leads.
+REMOTE ?= origin
+publish: export NO_MKDOCS_2_WARNING = 1
+publish: export PATH := $(abspath $(BIN)):$(PATH)
+publish: pages
+	$(BIN)/mike --quiet deploy --push --remote $(REMOTE) --update-aliases $(VERSION) $(ALIAS)
+	$(if $(ALIAS),$(BIN)/mike --quiet set-default --push --remote $(REMOTE) $(ALIAS))
+
+pictures: setup
+	PYTHONPATH=docs $(BIN)/python -m pictures
 
 format: setup
 	$(BIN)/ruff check --fix .

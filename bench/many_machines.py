@@ -1,6 +1,6 @@
 """What an exploration costs on many machines: what driver and scheduler of a Dask cluster take of a recipe, measured.
 
-    .venv/bin/python bench/many_machines.py examples/lighttpd_server.parquet --svg docs/images/many-machines.svg
+    .venv/bin/python bench/many_machines.py examples/lighttpd_server.parquet
 
 Both are CPU time, which other programs on the machine hardly change: of this process, which is the driver, and of the
 scheduler's, over explorations of two sizes on a trace of two calls with one worker; the difference is what the further
@@ -117,37 +117,10 @@ def foretold(trace: str, cost: float, each: Overheads) -> list[dict[str, Any]]:
     return rows
 
 
-def drawing(rows: Sequence[dict[str, Any]], note: str) -> str | bytes:
-    import altair as alt
-
-    from heapwright import figure
-
-    names = list(dict.fromkeys(row["trace"] for row in rows))
-    base = figure.inline(rows).encode(
-        x=alt.X("workers:Q", title="workers", scale=alt.Scale(type="log", domain=[1, 1000])),
-        y=alt.Y("days:Q", title="days for 100 million recipes", scale=alt.Scale(type="log")),
-        color=alt.Color(
-            "trace:N",
-            sort=names,
-            scale=alt.Scale(domain=names, range=[figure.BLUE, figure.VERMILLION, figure.INK, "#009E73"]),
-        ),
-    )
-    ideal = [{**row, "days": row["days"] * row["share_of_ideal"]} for row in rows]
-    straight = (
-        figure.inline(ideal)
-        .mark_line(strokeDash=[3, 4], opacity=0.6)
-        .encode(x="workers:Q", y="days:Q", color=alt.Color("trace:N", sort=names))
-    )
-    chart = alt.layer(straight, base.mark_line(point=True)).properties(height=340)
-    drawn = figure.Figure("many-machines", "What 100 million recipes take, by the number of workers", note, chart, 640)
-    return drawn.files()["many-machines.svg"]
-
-
 @click.command()
 @click.argument("traces", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--recipes", default=5000, show_default=True, help="Recipes by which the larger exploration is larger.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Draw the plot.")
-def command(traces: tuple[Path, ...], recipes: int, svg: Path | None) -> None:
+def command(traces: tuple[Path, ...], recipes: int) -> None:
     """Print, as JSON, overheads, costs and the rates that follow."""
     rows: list[dict[str, Any]] = []
     told = {}
@@ -164,12 +137,6 @@ def command(traces: tuple[Path, ...], recipes: int, svg: Path | None) -> None:
             "workers_until_one_waits": round(costs.mean() / max(each.driver, each.scheduler), 1),
         }
         rows += foretold(trace.name, float(costs.mean()), each)
-    note = (
-        "From what driver, scheduler and workers take of a recipe, one trace each. Dotted: if workers alone took time."
-    )
-    if svg:
-        drawn = drawing(rows, note)
-        svg.write_bytes(drawn) if isinstance(drawn, bytes) else svg.write_text(drawn)
     print_json({"machine": hw.machine(), "overheads": asdict(each), "traces": told, "foretold": rows})
 
 

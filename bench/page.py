@@ -21,6 +21,8 @@ REFERENCE = "dlmalloc"
 _PAGE = """\
 # What the benchmark found
 
+![Time and arena of heaps over dlmalloc's](images/benchmark.svg)
+
 `make bench` measures it anew; [bench/README.md](../bench/README.md) says how, and what the names stand for. This page
 was written by `bench/page.py` from a run on {date}: {machine[processor]}, {machine[processors]} processors,
 {machine[system]}, {machine[compiler]}. Ratios were measured side by side, in CPU time, on {traces} traces.

@@ -16,13 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import click
 import numpy as np
 import numpy.typing as npt
 
 import heapwright as hw
-from heapwright import Space, Trace, cut, figure
+from heapwright import Space, Trace, cut
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data"
@@ -319,57 +318,13 @@ def table(rows: Sequence[Mapping[str, Any]], first: str) -> str:
     return "\n".join(lines)
 
 
-def picture(rows: Sequence[Mapping[str, Any]]) -> figure.Figure:
-    """What each kind foretells against its alarms."""
-    points = [
-        {
-            "kind": row["kind"],
-            "need": NEEDS[key],
-            "foretold": row[f"{key}_foretold"] / row[f"{key}_fell"],
-            "alarms": row[f"{key}_alarms"] / row[f"{key}_held"],
-            "group": group(row["kind"]),
-        }
-        for row in rows
-        for key in FALLS_OFF
-        if row[f"{key}_fell"] and row["kind"] != "the tuning trace itself"
-    ]
-    colours = alt.Scale(domain=list(COLOURS), range=list(COLOURS.values()))
-    chart = (
-        figure.inline(points)
-        .mark_point(filled=True, size=90, opacity=0.85)
-        .encode(
-            x=alt.X("alarms:Q", title="alarms, share of the members that held", axis=alt.Axis(format="%")),
-            y=alt.Y("foretold:Q", title="foretold, share of the members that fell off", axis=alt.Axis(format="%")),
-            color=alt.Color("group:N", title="copies", scale=colours),
-            shape=alt.Shape("need:N", title="fell off in"),
-        )
-        .properties(height=360)
-    )
-    note = (
-        "One point a kind with one choice of parameters, over the six pairs chosen on. Up and to the left is better: "
-        "other sizes with another change foretell memory; accesses are told with many alarms."
-    )
-    return figure.Figure("robustness", "What copies foretell of another recording", note, chart, 640)
-
-
-NEEDS = {"footprint_bytes": "memory", "accesses": "accesses"}
-COLOURS = {"sizes alone": "#0072B2", "others alone": "#8b949c", "sizes and another": "#D55E00", "the set": "#1c2630"}
-
-
-def group(kind: str) -> str:
-    if kind == "the standard set":
-        return "the set"
-    return "sizes and another" if "+" in kind else "sizes alone" if kind.startswith("sizes") else "others alone"
-
-
 @click.command()
 @click.option(
     "--cache", "folder", type=click.Path(path_type=Path), required=True, help="Keep studies and replays here."
 )
 @click.option("--only", default="", metavar="REGEX", help="Pairs whose name matches.")
-@click.option("--plots", type=click.Path(path_type=Path), help="Folder for the plot.")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True)
-def main(folder: Path, only: str, jobs: int, plots: Path | None) -> None:
+def main(folder: Path, only: str, jobs: int) -> None:
     """Print how well each kind of copy foretells each test trace, and all of them."""
     found = [one for pair in PAIRS if re.search(only, pair.name) for one in scores(pair, measured(pair, folder, jobs))]
     halves = [row for choosing in (True, False) for row in pooled(found, choosing)]
@@ -378,10 +333,6 @@ def main(folder: Path, only: str, jobs: int, plots: Path | None) -> None:
     for pair in dict.fromkeys(one.pair for one in found):
         rows = pooled([one for one in found if one.pair == pair], next(p.choosing for p in PAIRS if p.name == pair))
         click.echo(f"### {pair}\n\n{table(rows, 'kind')}\n")
-    if plots:
-        plots.mkdir(parents=True, exist_ok=True)
-        for name, content in picture([row for row in halves if row["choosing"]]).files().items():
-            (plots / name).write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
 if __name__ == "__main__":

@@ -190,7 +190,7 @@ struct hw_film {
     uint64_t shared;
     uint64_t birth; /* of the object that is left out; as `death`, the number of calls where none is */
     uint64_t death;
-    unsigned char *live; /* room for a mark for each address, all 0; NULL before the first look */
+    unsigned char *live; /* 1 for each address at which a live object's payload begins; NULL before the first look */
 };
 
 struct hw_film *hw_film_open(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
@@ -232,6 +232,15 @@ static int is_left_out(const struct hw_film *film, uint64_t call)
     return call >= film->birth && call <= film->death && slot[call] == slot[film->birth];
 }
 
+/* Marks where the payload of an object begins if it is alive, or takes the mark away. */
+static void mark_live(struct hw_film *film, uint32_t slot, unsigned char mark)
+{
+    const uint32_t at = film->replay.objects[slot].at;
+    if (film->live && at) {
+        film->live[at] = mark;
+    }
+}
+
 /* Performs the next call. */
 static void film_call(struct hw_film *film)
 {
@@ -240,7 +249,9 @@ static void film_call(struct hw_film *film)
     if (is_left_out(film, call)) {
         return;
     }
+    mark_live(film, r->calls->slot[call], 0);
     (void)replay_call(r, call);
+    mark_live(film, r->calls->slot[call], 1);
     const uint64_t shared = shared_bytes(r);
     if (shared != film->shared) {
         film->shared = shared;
@@ -248,14 +259,14 @@ static void film_call(struct hw_film *film)
     }
 }
 
-/* Marks where live objects' payloads begin, or takes the marks away. */
-static void mark_live(struct hw_film *film, unsigned char mark)
+/* Marks all live objects. Returns 0 for want of memory. */
+static int begin_marks(struct hw_film *film)
 {
-    const struct replay *r = &film->replay;
-    for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
-        film->live[r->objects[slot].at] = mark;
+    film->live = calloc(film->replay.bytes + 1u, 1);
+    for (uint32_t slot = 0; film->live && slot < film->replay.calls->slots; slot++) {
+        mark_live(film, slot, 1);
     }
-    film->live[0] = 0;
+    return film->live != NULL;
 }
 
 int64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *pieces, uint64_t room)
@@ -268,16 +279,36 @@ int64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *piece
     if (room == 0) {
         return 0;
     }
-    film->live = film->live ? film->live : calloc(r->bytes + 1u, 1);
-    if (film->live == NULL) {
+    if (film->live == NULL && !begin_marks(film)) {
         return HW_NO_MEMORY;
     }
     const uint64_t reads = r->heap.reads;
-    mark_live(film, 1);
     add_arena(&map, r, moves(r->policy) ? NULL : film->live);
-    mark_live(film, 0);
     r->heap.reads = reads;
     return (int64_t)map.count;
+}
+
+/* Adds to the cells of a state what lies from byte `from` to `to`. */
+static void add_share(float *cells, uint32_t rows, double cell, uint64_t from, uint64_t to)
+{
+    const double end = (double)to / cell;
+    double at = (double)from / cell;
+    for (uint32_t row = (uint32_t)at; row < rows && at < end; row++) {
+        const double edge = end < row + 1.0 ? end : row + 1.0;
+        cells[row] += (float)(edge - at);
+        at = edge;
+    }
+}
+
+void hw_cell_shares(const struct hw_piece *pieces, uint64_t count, uint64_t extent, uint32_t rows, float *shares)
+{
+    const double cell = (double)extent / rows;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct hw_piece *p = &pieces[i];
+        const uint64_t body = (uint64_t)p->offset + p->header;
+        add_share(shares + (size_t)HW_RUN_HEADER * rows, rows, cell, p->offset, body);
+        add_share(shares + (size_t)p->state * rows, rows, cell, body, (uint64_t)p->offset + p->size);
+    }
 }
 
 uint32_t hw_film_alive(struct hw_film *film, struct hw_alive *alive)

@@ -59,9 +59,13 @@ void hw_film_follow(struct hw_film *film, const struct hw_calls *calls);
 void hw_film_counts(struct hw_film *film, struct hw_metrics *metrics);
 
 /* Goes on until `call` has been made, unless it has been, and describes the whole arena in the order of addresses.
- * Writes at most `room` pieces; returns how many there are, or HW_NO_MEMORY. `room` 0: goes on alone. O(slots) and
+ * Writes at most `room` pieces; returns how many there are, or HW_NO_MEMORY. `room` 0: goes on alone.
  * O(blocks) beside the calls. */
 int64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *pieces, uint64_t room);
+
+/* Adds to each cell the share of it that each state takes: shares[state * rows + row], where `rows` cells divide the
+ * first `extent` bytes of the arena evenly. What lies beyond counts for nothing. O(pieces) and O(rows). */
+void hw_cell_shares(const struct hw_piece *pieces, uint64_t count, uint64_t extent, uint32_t rows, float *shares);
 
 /* The live objects by number; `alive` has room for all slots. Returns how many there are. O(slots). */
 uint32_t hw_film_alive(struct hw_film *film, struct hw_alive *alive);

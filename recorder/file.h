@@ -49,13 +49,36 @@ static void *map_without_path(struct raw_header *const header, const uint64_t at
     return whole + at;
 }
 
+/* Makes the file longer, as far as file system and the program's limits let it (beyond the limit waits SIGXFSZ).
+ * Returns its length, which was `extent`. */
+static uint64_t stretch(const int file, const uint64_t extent, uint64_t wanted)
+{
+    const uint64_t longest = RAW_RECORDS_AT + RAW_FIRST_CHUNK_BYTES + (uint64_t)(MAX_CHUNKS - 1) * RAW_CHUNK_BYTES;
+    struct rlimit limit;
+    wanted = wanted < longest ? wanted : longest;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < wanted) {
+        wanted = limit.rlim_cur;
+    }
+    while (wanted > extent && ftruncate(file, (off_t)wanted) != 0) {
+        wanted = extent + (wanted - extent) / 2;
+    }
+    return wanted > extent ? wanted : extent;
+}
+
+/* While there is a path the file is kept this much longer than what is in it, for when there will be none. */
+#define AHEAD_BYTES (64u * RAW_CHUNK_BYTES)
+
 static void *map_further(struct state *const state, const uint64_t at, const size_t bytes)
 {
+    const int file = open(state->path, O_RDWR | O_CLOEXEC);
+    if (file >= 0 && state->extent < at + bytes + AHEAD_BYTES / 2) {
+        state->extent = stretch(file, state->extent, 2 * (at + bytes) + AHEAD_BYTES);
+    }
     if (at + bytes > state->extent) {
+        (void)(file >= 0 && close(file));
         errno = EFBIG;
         return NULL;
     }
-    const int file = open(state->path, O_RDWR | O_CLOEXEC);
     if (file < 0) {
         return map_without_path(state->header, at, bytes);
     }
@@ -85,21 +108,6 @@ static int create_file(struct state *const state)
         }
     }
     return file;
-}
-
-/* As long as it may become, or as long as file system and the program's limits let it (beyond the limit waits SIGXFSZ).
- */
-static uint64_t stretch(const int file)
-{
-    uint64_t extent = RAW_RECORDS_AT + RAW_FIRST_CHUNK_BYTES + (uint64_t)(MAX_CHUNKS - 1) * RAW_CHUNK_BYTES;
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < extent) {
-        extent = limit.rlim_cur;
-    }
-    while (extent > RAW_RECORDS_AT && ftruncate(file, (off_t)extent) != 0) {
-        extent /= 2;
-    }
-    return extent;
 }
 
 static void copy_text(char *const to, const size_t size, const char *const from)
@@ -148,7 +156,7 @@ static bool open_recording(struct state *const state)
         image_name[0] = '\0';
         return false;
     }
-    state->extent = stretch(file);
+    state->extent = stretch(file, 0, AHEAD_BYTES);
     struct raw_header *const header =
         state->extent < RAW_RECORDS_AT ? NULL : map_part(file, 0, SITES != 0 ? RAW_RECORDS_AT : sizeof *header);
     (void)close(file);

@@ -8,8 +8,8 @@
  * RAW_CLOCK; runs stand in the order in which they were reserved, their lengths are multiples of RAW_LEAST_RUN, and
  * what a thread did not fill is empty. The order of events of several threads is that of their ticks.
  *
- * The file is sparse, and far longer than what was written: the header says where the records end. All numbers are in
- * the byte order of the machine. */
+ * The file is sparse, and up to 64 MiB and as much again as was written longer: the header says where the records end.
+ * All numbers are in the byte order of the machine. */
 #ifndef HEAPWRIGHT_RAW_FORMAT_H
 #define HEAPWRIGHT_RAW_FORMAT_H
 

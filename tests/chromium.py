@@ -28,11 +28,23 @@ OPTIONS = [
     "--disable-extensions",
     "--disable-default-apps",
     "--disable-dev-shm-usage",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe",
 ]
 PATIENCE = 60.0
 """Seconds to wait for a page: machines are shared."""
+
+CUT_LABELS = """
+[...document.querySelectorAll('.chart svg')].flatMap((svg) => {
+  const around = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter((one) => one.textContent.trim()).filter((one) => {
+    const { left, right, top, bottom } = one.getBoundingClientRect();
+    const over = [around.left - left, right - around.right, around.top - top, bottom - around.bottom];
+    return Math.max(...over) > 0.5;
+  }).map((one) => `${svg.closest('.chart').id}: ${one.textContent}`);
+})
+"""
+"""Words of a report's charts that reach beyond their chart."""
 
 
 class Chromium:
@@ -60,7 +72,7 @@ class Chromium:
         os.close(writes_answers)
         self._number, self._rest, self._session = 0, b"", ""
         self.console: list[str] = []
-        self._loaded = False
+        self._loaded, self._address = False, ""
         (page,) = (one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")
         self._session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
@@ -107,9 +119,12 @@ class Chromium:
         self.call("Emulation.setEmulatedMedia", media="", features=[scheme])
         self.call("Emulation.setScriptExecutionDisabled", value=not scripts)
 
-    def open(self, page: Path, fragment: str = "", ready: str = "true") -> None:
-        """Load a page from nothing, and wait until `ready` holds in it."""
-        for url in ("about:blank", f"{page.resolve().as_uri()}{fragment}"):
+    def open(self, page: Path | str, fragment: str = "", ready: str = "true") -> None:
+        """Load a page, a file or an address of this machine, from nothing, and wait until `ready` holds in it."""
+        address = page if isinstance(page, str) else page.resolve().as_uri()
+        again = address == self._address  # then a fragment alone would load nothing
+        self._address = address
+        for url in (*["about:blank"] * again, f"{address}{fragment}"):
             self.console, self._loaded = [], False
             self.call("Page.navigate", url=url)
             while not self._loaded:
@@ -131,7 +146,16 @@ class Chromium:
 
     def press(self, key: str) -> None:
         """Press and release a key, named as in JavaScript's events."""
-        codes = {"Tab": 9, "Enter": 13, "End": 35, "Home": 36, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39}
+        codes = {
+            "Tab": 9,
+            "Enter": 13,
+            "Escape": 27,
+            "End": 35,
+            "Home": 36,
+            "ArrowLeft": 37,
+            "ArrowUp": 38,
+            "ArrowRight": 39,
+        }
         for kind in ("keyDown", "keyUp"):
             self.call(
                 "Input.dispatchKeyEvent",

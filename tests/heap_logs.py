@@ -294,7 +294,7 @@ BOARD_COMPACT = r"""hw:000003e800000000
 hw!'$$$$&n$4$AxS72Gga&ckK5$]wk=WyTlL$'gSFe
 [net] hw!'$($/KK)]$d$'sLWRGg`qcs51|$Bz+U
 """
-"""What tests/c/boards/traced/replay.c prints for six calls."""
+"""What earlier hooks printed for six calls."""
 
 BOARD_LOSSY = r"""hw:000003e800000007
 hw!-$$$$+[a6b7$:<DMCI@`e@MGmSZ5m8aca'zA]3n{sp>Q%@1
@@ -302,6 +302,14 @@ hw!-$4$XxH$$$+O\^9pvX`7-.*80L<tUk+/.iYH8Dv
 hw:000003e80000000e
 """
 """The same, of a ring of 16 records: 14 mallocs and a free of the last, 7 of which are lost; 13 frees and a malloc."""
+
+BOARD_COUNTED = r"""hw:000003e80000000c40000000
+hw*:$$$&$%DOb5)<sM{qkQgXW&@MGC_9bjA\CK2m`h+HoH'd%|Qy:~x])h:W;ymR@PcOA]3u+I'}%qR$\f/Qb$Sta7\}I}_;D(2n,&'d&$hv0jBBQQ_s@0EO
+hw*)$L%<K?O5YM$$$'gKP>MCo:&kn?wNU/SzSDTg_=E2XE)}^l
+"""
+"""What tests/c/boards/traced/replay.c prints, with sites, of a ring of 32 records.
+
+30 mallocs of 40 bytes and more and two frees, 12 of which are lost; two frees, and a realloc to 100 bytes."""
 
 
 def board_dump(
@@ -338,7 +346,7 @@ LOGS: dict[str, str | bytes] = {
 }
 
 MORE_LOGS: dict[str, list[str | bytes]] = {
-    "board": [board_dump(), board_dump(">", 12, lost=3), BOARD_COMPACT, BOARD_LOSSY],
+    "board": [board_dump(), board_dump(">", 12, lost=3), BOARD_COMPACT, BOARD_LOSSY, BOARD_COUNTED],
     "heaptrack": [INTERPRETED],
     "sysview": [SYSVIEW_OF_ESP, SYSVIEW[len(SYSVIEW_HEADER) :]],
     "tracealyzer": [

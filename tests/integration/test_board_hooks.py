@@ -35,9 +35,9 @@ class Library(NamedTuple):
 
 
 LIBRARIES = {
-    "newlib": Library((*CORTEX_M3, *NEWLIB), 90),
-    "newlib-nano": Library((*CORTEX_M3, "--specs=nano.specs", *NEWLIB), 90),
-    "picolibc": Library((*CORTEX_M3, *PICOLIBC, picolibc_memory(0, 0x20000000)), 88),
+    "newlib": Library((*CORTEX_M3, *NEWLIB), 124),
+    "newlib-nano": Library((*CORTEX_M3, "--specs=nano.specs", *NEWLIB), 124),
+    "picolibc": Library((*CORTEX_M3, *PICOLIBC, picolibc_memory(0, 0x20000000)), 122),
 }
 LIBC_CALLS = [
     (MALLOC, 0, 24),
@@ -168,6 +168,34 @@ def test_the_whole_circle_with_freertos(kernel: Path, tmp_path: Path) -> None:
     arena = fit.smallest_arena_bytes * 11 // 10  # no two runs of tasks have the same peak
     after = firmware(kernel, tmp_path, tmp_path / "heap/app_freertos.c", arena)
     assert counted(after)[:2] == (mallocs, frees)
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_board_tells_who_called(name: str, tmp_path: Path) -> None:
+    sources, wrap = hooks(name, tmp_path)
+    build: list[str | Path] = [tool("arm-none-eabi-gcc"), "-Os", "-g", "-DAPP_TRACE_SITES=1"]
+    build += [TRACED / "libc_calls.c", *LIBRARIES[name].flags, *sources, wrap]
+    run([*build, "-o", "calls.elf"], tmp_path)
+    (tmp_path / "console.log").write_text(emulate(tmp_path / "calls.elf"))
+    trace = hw.import_log(tmp_path / "console.log", elf=tmp_path / "calls.elf")
+    assert calls(trace)[: len(LIBC_CALLS)] == LIBC_CALLS
+    assert trace.site is not None
+    told = zip(calls(trace), [trace.sites[at].partition(" (")[0] for at in trace.site.tolist()], strict=True)
+    asked = [site for (op, _, size), site in told if op != FREE and size != 5][:5]
+    assert asked == ["main"] * 5  # what has 5 bytes is strdup's, which asks itself
+
+
+def test_who_holds_the_peak_of_an_emulated_board(kernel: Path, tmp_path: Path) -> None:
+    sources, wrap = hooks("freertos", tmp_path / "trace")
+    heap = kernel / "portable/MemMang/heap_4.c"
+    more = [*sources, wrap, "-g", "-DAPP_TRACE_SITES=1"]
+    (tmp_path / "console.log").write_text(firmware(kernel, tmp_path, heap, ARENA, more))
+    trace = hw.import_log(tmp_path / "console.log", elf=tmp_path / "firmware.elf")
+    assert trace.repairs == () and "caveats" not in trace.metadata
+    holders = {row["site"].partition(" ")[0] for row in hw.profile(trace)["at_peak"]}
+    assert "make" in holders and holders < {"make", "main", "prvCreateTask", "xTaskCreate", "xQueueGenericCreate"}
+    unnamed = hw.import_log(tmp_path / "console.log")
+    assert len(unnamed.sites) >= len(trace.sites) and all(name[:2] in ("", "0x") for name in unnamed.sites)
 
 
 @pytest.mark.parametrize("suite", ["trixie", "bookworm"])

@@ -83,7 +83,7 @@ def test_a_baseline_may_be_what_was_printed_before(run: Run, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "code", "told"),
     [
-        (("--heap", "tlsf", "--budget", "lots"), 2, "valid: 1 bytes or more, as 131072, 128K or 1.5M"),
+        (("--heap", "tlsf", "--budget", "lots"), 2, "valid: 1 byte or more, as 131072, 128K or 1.5M"),
         (("--heap", "tlsf", "--fail-if", "reserve > 3"), 2, "did you mean reserve_bytes"),
         (("--heap", "tlsf", "--fail-if", "reserve_bytes > +3%"), 2, "app has no baseline with reserve_bytes"),
         (("--heap", "tlsv", "--budget", "9K"), 1, "tlsf"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from c_programs import SANITIZED, compile_c, write_heaps
-from effort import EFFORT, SEED, brief
+from effort import EFFORT, SEED, brief, tell
 from needed import absent, tool
 from recipes_random import random_recipe, random_recipes, values_of
 
@@ -127,6 +127,7 @@ def run(fuzz: Path, heaps: Path, operations: int, seed: int) -> tuple[int, int, 
     assert done.returncode == 0, done.stderr[-3000:]
     found = re.fullmatch(r"heaps (\d+) operations (\d+) refused (\d+)\n", done.stdout)
     assert found
+    tell("operations on the core, at random", int(found[2]))
     return int(found[1]), int(found[2]), int(found[3])
 
 
@@ -229,7 +230,7 @@ def test_coverage_guided_programs(tmp_path: Path) -> None:
     rng = random.Random(1)
     recipes = [zoo.load(name) for name in zoo.names()] + [random_recipe(rng) for _ in range(243)]
     heaps = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in recipes])
-    corpus = Path(os.environ.get("HEAPWRIGHT_CORPUS") or tmp_path / "corpus")
+    corpus = Path(os.environ.get("HEAPWRIGHT_CORPUS") or tmp_path) / "core"
     corpus.mkdir(exist_ok=True, parents=True)
     done = subprocess.run(
         [
@@ -238,6 +239,7 @@ def test_coverage_guided_programs(tmp_path: Path) -> None:
             f"-max_total_time={brief(2, 4 * EFFORT)}",
             "-seed=1",
             "-max_len=2048",
+            "-print_final_stats=1",
             f"-artifact_prefix={tmp_path}/",
         ],
         capture_output=True,
@@ -245,4 +247,7 @@ def test_coverage_guided_programs(tmp_path: Path) -> None:
         env={**os.environ, "HEAPS": str(heaps)},
     )
     assert done.returncode == 0, done.stderr[-3000:]
+    executed = re.search(r"stat::number_of_executed_units: (\d+)", done.stderr)
+    assert executed
+    tell("programs on the core, guided by coverage", int(executed[1]))
     assert len(list(corpus.iterdir())) > 50, "coverage leads to new inputs"

@@ -1,4 +1,7 @@
-"""Every page prints what it shows: its `$` commands are run, from the top, in a fresh folder."""
+"""Every page prints what it shows: its `$` commands are run, from the top, in a fresh folder.
+
+Pictures of the studies that they leave are those of the page.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ import doc_commands
 import pytest
 from doc_commands import ROOT, commands, differences, pages
 from forked_commands import HEAPWRIGHT
+
+from pictures.catalogue import EXPLORED, IMAGES
 
 PAGES = {str(path.relative_to(ROOT)): path for path in pages()}
 
@@ -33,6 +38,10 @@ def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(doc_commands, "BINARIES", [Path(HEAPWRIGHT).parent, *doc_commands.BINARIES])
     told = differences(PAGES[name], tmp_path)
     assert not told, "\n".join([*told, f"python tests/doc_commands.py {name} writes what is printed now"])
+    if name in EXPLORED:
+        for picture, drawn in EXPLORED[name].drawn(tmp_path).items():
+            stored = (IMAGES / f"{picture}.svg").read_text(encoding="utf-8")
+            assert stored == drawn.svg(), f"make pictures draws {picture} anew"
 
 
 def test_no_command_is_left_out_in_silence() -> None:

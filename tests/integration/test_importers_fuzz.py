@@ -37,7 +37,7 @@ from captures import (
     udp6_packet,
     wifi_data,
 )
-from effort import EFFORT
+from effort import EFFORT, SEED, tell
 from heap_logs import LOGS, MORE_LOGS
 
 from heapwright.files.errors import HeapwrightError
@@ -48,6 +48,7 @@ from heapwright.traffic.profile import profile_packets
 from heapwright.traffic.rows import Flows
 
 INPUTS = 250
+FIRST = SEED * 1_000_000
 HANGS_AFTER_SECONDS = 10
 
 LINK_FRAMES = {
@@ -198,11 +199,12 @@ def test_a_mutated_file_is_imported_or_refused(tmp_path: Path, kind: str) -> Non
     format_name = {"pcap": "capture", "pcapng": "capture", "any": None}.get(kind, kind)
     imported = 0
     for number in range(INPUTS * EFFORT):
-        data = mutate(random.Random(f"{kind} {number}"), seeds)
+        data = mutate(random.Random(f"{kind} {number + FIRST}"), seeds)
         try:
             imported += import_or_refuse(tmp_path / "file", data, format_name)
         except Exception as error:
             raise AssertionError(f"input {number} of {kind}: {data!r}") from error
+    tell("packet files, at random", INPUTS * EFFORT)
     # Inputs of which all, or none, are refused would test little.
     assert 0.05 < imported / (INPUTS * EFFORT) < 0.99
 
@@ -252,7 +254,7 @@ def test_a_mutated_log_is_imported_or_refused(tmp_path: Path, name: str) -> None
     imported, file, inputs = 0, tmp_path / "file", INPUTS * EFFORT // 4
     with bounded(MOST_BYTES):
         for number in range(inputs):
-            data = mutate_log(random.Random(f"{name} {number}"), seeds)
+            data = mutate_log(random.Random(f"{name} {number + FIRST}"), seeds)
             file.write_bytes(gzip.compress(data, 1)[: -number % 40 or None] if number % 8 == 0 else data)
             try:
                 with watched(HANGS_AFTER_SECONDS):
@@ -265,6 +267,7 @@ def test_a_mutated_log_is_imported_or_refused(tmp_path: Path, name: str) -> None
                 raise AssertionError(f"input {number} of {name}: {data[:2000]!r}") from error
             assert len(trace) > 0
             imported += 1
+    tell("logs, at random", inputs)
     assert 0.05 < imported / inputs < 0.999
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from forked_commands import HEAPWRIGHT
-from heap_logs import LOGS
+from heap_logs import BOARD_COUNTED, LOGS
 
 import heapwright as hw
 from heapwright.api import Moment
@@ -179,6 +179,20 @@ def test_a_file_that_is_begun_anew_is_read_on(tmp_path: Path) -> None:
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------
+
+
+def test_who_holds_the_peak_is_shown_where_a_board_tells_sites(tmp_path: Path) -> None:
+    (tmp_path / "board.log").write_text(BOARD_COUNTED)
+    moments: list[Moment] = []
+    lived = hw.live(
+        tmp_path / "board.log",
+        tmp_path / "app.parquet",
+        every=0.01,
+        show=moments.append,
+        going_on=lambda: not moments or moments[-1].calls < 20,
+    )
+    assert dict(lived.last.holders).keys() == {"", "0xf7ceb2d5"}
+    assert sum(held for _, held in lived.last.holders) == lived.last.peak_bytes == sum(range(40, 70))
 
 
 def test_ctrl_c_ends_it_and_leaves_the_trace(log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def test_the_film_begins_where_the_arena_is_fullest_and_scrubbing_changes_the_fr
     assert browser.run(f"{shown.part('.time')}.getAttribute('aria-valuetext')") == shown.text(".moment")
     browser.press("Home")
     assert shown.call() == 0
-    assert shown.text(".moment").startswith(f"After call 0 of {len(made.trace):,}: ")
+    assert shown.text(".moment").startswith("After call 0: ")
     browser.run(f"{shown.part('.fullest')}.click()")
     assert (shown.picture(), shown.picture(".strip"), shown.text(".moment")) == before
 
@@ -223,7 +223,13 @@ def test_the_pointer_tells_the_block_its_size_age_and_site(
             f"at address {block['offset']:,}; "
         )
         assert ("never freed" if death < 0 else f"calls {birth:,} to {death:,}") in told
-        assert told.endswith(f", age {call - birth:,} calls; site: {SITES[made.trace.site[birth]]}.")
+        assert f", age {call - birth:,} calls; site: {SITES[made.trace.site[birth]]}. Right " in told
+        beside = [(one["offset"], one["size"], one["birth"]) for one in frame.blocks if one["birth"] >= 0]
+        for offset, size, other in beside:
+            if offset + size == block["offset"]:
+                assert f"below it object {made.trace.id[other]} ({size:,} bytes)" in told
+            if offset == block["offset"] + block["size"]:
+                assert f"above it object {made.trace.id[other]} ({size:,} bytes)" in told
 
 
 def test_every_pool_has_a_frame_of_its_own(browser: Chromium, made: Made) -> None:
@@ -339,7 +345,7 @@ def test_a_small_gain_is_not_worth_it_and_a_refusal_says_nothing() -> None:
     trace = busy_trace()
     recipe = resolve_recipe("victim-bins")
     (frame,) = frames(trace, recipe, int(known(replay(trace, recipe)["footprint_bytes"])), [5])
-    told = holes(frame, regions(recipe, 10_000))
+    told = holes(frame.blocks, frame.extent, regions(recipe, 10_000))
 
     def sentence(**changes: int) -> str:
         return content._sentence(trace, frame, told, replace(found, **changes), 10_000, 0)
@@ -373,7 +379,7 @@ def test_the_data_holds_every_block_of_every_frame(made: Made) -> None:
         lives = frame.blocks[frame.blocks["birth"] >= 0]
         keys = ("offset", "size", "requested", "birth", "death")
         assert blocks_of(film, at) == {tuple(int(block[key]) for key in keys) for block in lives}
-        free = holes(frame, regions(made.recipe, film["arena"]))
+        free = holes(frame.blocks, frame.extent, regions(made.recipe, film["arena"]))
         assert film["frames"]["free"][at] == free["size"].sum()
         assert film["frames"]["largest"][at] == free["size"].max(initial=0)
 

@@ -55,6 +55,14 @@ def test_what_lives_is_what_the_whole_trace_says(broker: Trace) -> None:
     assert sizes == sorted(sizes, reverse=True)
 
 
+def test_who_holds_the_peak_is_told_by_site() -> None:
+    alive = Alive()
+    op, number = np.array([0, 0, 2, 3, 0], np.uint8), np.array([0, 1, 0, 1, 2], np.uint32)
+    calls: Columns = {"op": op, "id": number, "size": np.array([10, 20, 50, 0, 5], np.uint32)}
+    alive.take(calls | {"site": np.array([1, 2, 3, 0, 1], np.uint32)})
+    assert alive.peak_bytes == 70 and alive.holders() == [(3, 50), (2, 20)]
+
+
 def test_a_curve_of_many_calls_keeps_its_highest_points() -> None:
     alive = Alive()
     sizes = np.ones(5000, np.uint32)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made_studies import IDS, TRACES, identity, metrics, result, trace, write_five
 
-from heapwright.decide.decision import decide
+from heapwright.decide.decision import Deciding, decide
 from heapwright.decide.picks import PICKS
 from heapwright.decide.side_by_side import Cell, SideBySide, side_by_side
 from heapwright.decide.study import Study
@@ -82,6 +82,32 @@ def test_recipes_alike_are_counted_and_the_nearest_named(tmp_path: Path) -> None
     assert decision.pick.id == IDS[0] and (count, [one.id for one in named]) == (5, IDS[1:4])
     told = f"{IDS[1]}, {IDS[2]}, {IDS[3]} and 2 more are within 1 % of it in every objective."
     assert decision.sentences()[-1] == told
+
+
+def test_what_is_better_by_a_step_is_not_alike(tmp_path: Path) -> None:
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+        opened.add([result(0, metrics(1000, 1000)), result(1, metrics(1005, 972)), result(2, metrics(1008, 996))])
+        decision = Deciding(opened, opened.objectives).on(opened.candidate(IDS[0]))
+    step, alike = decision.sentences()[-2:]
+    assert step.startswith(f"Fewer accesses: {IDS[1]}, 1,005 bytes (+0.5 %), 972 accesses (-2.8 %);")
+    assert alike == f"{IDS[2]} is within 1 % of it in every objective."
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("instructions_pair_mean", 72.5, "Fewer instructions of a malloc and a free: ID, 72.5 instructions a pair"),
+        ("accesses_malloc_max", 9, "Fewer accesses of the dearest malloc: ID, 9 accesses of the dearest malloc"),
+        ("energy_nJ", 72, "Less energy: ID, energy 72 nJ"),
+        ("fragmentation", 0.072, "Less fragmentation: ID, fragmentation 0.072"),
+    ],
+)
+def test_amounts_of_a_step_are_in_words(tmp_path: Path, key: str, value: float, told: str) -> None:
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+        opened.add([result(0, metrics(1000, 9, **{key: 2 * value})), result(1, metrics(1200, 9, **{key: value}))])
+        sentences = decide(opened, "smallest", ["footprint_bytes", key]).sentences()
+    wanted = told.replace("ID", f"{IDS[1]}, 1,200 bytes (+20.0 %)") + " (-50.0 %)"
+    assert any(one.startswith(wanted) for one in sentences), sentences
 
 
 def test_worst_calls_are_in_instructions_where_these_were_measured_for_every_heap(tmp_path: Path) -> None:

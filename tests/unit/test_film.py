@@ -14,7 +14,6 @@ from heapwright._native import lib
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import film, what_if
-from heapwright.replay.pictures import heap_map, heap_map_parts
 from heapwright.replay.replay import replay
 from heapwright.traces.profile import births_and_deaths
 from heapwright.traces.trace import Trace
@@ -94,11 +93,44 @@ def test_holes_are_what_is_free_between_objects_and_end_where_memory_was_never_u
         size = arena_of(trace, recipe) + 4096
         within = film.regions(recipe, size)
         (frame,) = film.frames(trace, recipe, size, [len(trace) - 1])
-        (hole,) = film.holes(frame, within)
+        (hole,) = film.holes(frame.blocks, frame.extent, within)
         lives = frame.blocks[frame.blocks["birth"] >= 0]
         before, after = lives[lives["birth"] == 0][0], lives[lives["birth"] == 4][0]
         assert hole["offset"] == before["offset"] + before["size"]
         assert hole["offset"] + hole["size"] == after["offset"]
+
+
+def pieces_of(*rows: tuple[int, int, int, int]) -> np.ndarray[Any, Any]:
+    """(offset, size, header, state) of each."""
+    return np.array([(*row, 0) for row in rows], film.PIECE_TYPE)
+
+
+def test_shares_of_a_cell_add_up_by_bytes() -> None:
+    header, used, free = lib.HW_RUN_HEADER, lib.HW_RUN_USED, lib.HW_RUN_FREE
+    shares = film.cell_shares(pieces_of((0, 15, 0, used), (15, 25, 5, used), (40, 60, 0, free)), 100, 10)
+    assert shares.sum(axis=0) == pytest.approx(1)
+    assert shares[used] == pytest.approx([1, 0.5, 1, 1, 0, 0, 0, 0, 0, 0])
+    assert shares[header] == pytest.approx([0, 0.5, 0, 0, 0, 0, 0, 0, 0, 0])
+    within = film.cell_shares(pieces_of((12, 3, 0, used), (90, 50, 0, free)), 100, 10)
+    assert within[used] == pytest.approx([0, 0.3, 0, 0, 0, 0, 0, 0, 0, 0])
+    assert within[free] == pytest.approx([0, 0, 0, 0, 0, 0, 0, 0, 0, 1]), "what lies beyond counts for nothing"
+
+
+def test_every_byte_of_a_cell_is_counted_once() -> None:
+    draw = np.random.default_rng(3)
+    for _ in range(50):
+        sizes = draw.integers(1, 200, 40)
+        offsets = np.cumsum(sizes) - sizes
+        rows, extent = int(draw.integers(1, 30)), int(draw.integers(1, 2 * sizes.sum()))
+        states = draw.integers(6, size=40)
+        shares = film.cell_shares(pieces_of(*zip(offsets, sizes, [0] * 40, states, strict=True)), extent, rows)
+        cell = extent / rows
+        for state in range(6):
+            spans = [(at, at + size) for at, size, of in zip(offsets, sizes, states, strict=True) if of == state]
+            for row in range(rows):
+                edges = row * cell, (row + 1) * cell
+                expected = sum(max(min(end, edges[1]) - max(at, edges[0]), 0) for at, end in spans) / cell
+                assert shares[state, row] == pytest.approx(expected, abs=1e-4)
 
 
 def test_regions_are_those_of_pools_with_a_size_and_the_rest_that_others_share() -> None:
@@ -120,14 +152,12 @@ def test_regions_are_those_of_pools_with_a_size_and_the_rest_that_others_share()
 
 def test_a_film_may_be_interrupted_by_other_replays_of_its_thread() -> None:
     trace = random_trace(1)
-    whole = heap_map(trace, SIMPLE, columns=50)["blocks"]
-    _, _, parts = heap_map_parts(trace, SIMPLE, columns=50, at_once=100)
-    found = []
-    for part in parts:
-        found.append(part)
+    size, calls = int(replay(trace, SIMPLE)["footprint_bytes"] or 0), range(0, len(trace), 50)
+    whole = [frame.blocks for frame in film.frames(trace, SIMPLE, size, calls)]
+    for frame, blocks in zip(film.frames(trace, SIMPLE, size, calls), whole, strict=True):
         replay(random_trace(2), SIMPLE)
-    assert len(found) > 3
-    assert np.array_equal(np.concatenate(found), whole)
+        assert np.array_equal(frame.blocks, blocks)
+    assert len(whole) > 3
 
 
 # --- without an object ------------------------------------------------------------------------------------------------

@@ -208,11 +208,12 @@ def test_no_c_function_takes_or_decides_too_much() -> None:
     assert found == []
 
 
-def test_papers_and_benchmarks_import_the_public_api_alone() -> None:
+def test_papers_benchmarks_and_pictures_import_the_public_api_alone() -> None:
     names = {f"heapwright.{name}" for name in heapwright.__all__} | {"heapwright"}
     wrong = [
         f"{path.relative_to(CHECKOUT)}: {name}"
-        for path in (*CHECKOUT.glob("papers/heapwright_papers/**/*.py"), *CHECKOUT.glob("bench/**/*.py"))
+        for root in ("papers/heapwright_papers", "bench", "docs/pictures")
+        for path in CHECKOUT.glob(f"{root}/**/*.py")
         for name in imported(path)
         if name not in names
     ]
@@ -225,10 +226,19 @@ def test_the_page_of_the_api_has_every_name() -> None:
     assert [name for name in heapwright.__all__ if name not in told] == []
 
 
-def test_the_papers_are_of_the_same_version() -> None:
+def test_everything_is_of_one_version_and_licence() -> None:
+    version = heapwright.__version__
     project = tomllib.loads((CHECKOUT / "papers" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["version"] == heapwright.__version__
-    assert f"heapwright=={heapwright.__version__}" in project["dependencies"]
+    assert project["version"] == version
+    assert f"heapwright=={version}" in project["dependencies"]
+    texts = {
+        "CITATION.cff": f"\nversion: {version}\n",
+        ".github/ISSUE_TEMPLATE/bug.yml": f"placeholder: heapwright {version},",
+        "CHANGELOG.md": f"\n## {version} - 2",
+    }
+    assert [name for name, told in texts.items() if told not in (CHECKOUT / name).read_text(encoding="utf-8")] == []
+    licences = {(CHECKOUT / folder / "LICENSE").read_bytes() for folder in (".", "papers")}
+    assert len(licences) == 1  # each distribution carries it
 
 
 def test_every_folder_says_in_one_line_what_it_is() -> None:

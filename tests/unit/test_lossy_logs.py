@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from heap_logs import BOARD_COMPACT, BOARD_LOSSY, BOARD_OTHER, board_dump, board_record
+from heap_logs import BOARD_COMPACT, BOARD_COUNTED, BOARD_LOSSY, BOARD_OTHER, board_dump, board_record
 
 import heapwright as hw
 from heapwright.files.errors import HeapwrightError
@@ -79,21 +79,21 @@ def test_lines_of_a_board_that_lost_calls_tell_where(tmp_path: Path) -> None:
 
 def test_no_character_of_a_line_may_be_another() -> None:
     text = BOARD_COMPACT.splitlines()[1].encode().removeprefix(b"hw!")
-    assert [code.kind for code in board_lines.line_of(text).codes][1:] == [board_lines.MALLOC, board_lines.CALLOC]
+    assert [code.kind for code in board_lines.line_of(b"!", text).codes][1:] == [board_lines.MALLOC, board_lines.CALLOC]
     for place in range(len(text)):
         for other in b"$5aO~":
             changed = text[:place] + bytes([other]) + text[place + 1 :]
             if changed != text:
                 with pytest.raises(board_lines.DamagedError):
-                    board_lines.line_of(changed)
+                    board_lines.line_of(b"!", changed)
         with pytest.raises(board_lines.DamagedError):
-            board_lines.line_of(text[:place] + text[place + 1 :])
+            board_lines.line_of(b"!", text[:place] + text[place + 1 :])
 
 
 def test_a_board_that_starts_again_has_an_empty_heap(tmp_path: Path) -> None:
     once = BOARD_COMPACT.replace("[net] ", "")
     trace = imported(tmp_path, once + once)
-    assert trace.metadata["caveats"] == "the board was started again, 1 times; what lived then is freed there"
+    assert trace.metadata["caveats"] == "the board was started again once; what lived then is freed there"
     assert calls(trace)[4:6] == [(FREE, 1), (MALLOC, 2)]
     assert trace.peak_live_bytes == imported(tmp_path, once).peak_live_bytes
 
@@ -103,9 +103,39 @@ def test_a_dump_tells_where_its_full_ring_lost_calls(tmp_path: Path) -> None:
     trace = imported(tmp_path, board_dump(room=32, lost=31_457, more=mark))
     assert trace.metadata["caveats"] == "31457 calls were lost on the board, whose ring was full"
     assert trace.repairs == (
-        "calls missing in the log: 31457 in 1 places, the most, 31457, after call 6; 8543 objects stand for those "
+        "calls missing in the log: 31457 in 1 place, the most, 31457, after call 6; 8543 objects stand for those "
         "they left: the peak is 273,288 B higher for it",  # 8,543 of 32 bytes, 88 bytes below the peak before
     )
+
+
+def test_a_board_that_counts_its_bytes_loses_no_peak(tmp_path: Path) -> None:
+    trace = imported(tmp_path, BOARD_COUNTED)
+    assert trace.metadata["caveats"] == "12 calls were lost on the board, whose ring was full"
+    assert trace.repairs[-1].endswith("B higher for it, as the log counts its bytes")
+    assert trace.peak_live_bytes == sum(range(40, 70))  # among the lost
+    assert trace.live_bytes[-1] == pytest.approx(sum(range(40, 70)) - 65 - 42 - 67 - 41 - 43 + 100, abs=8)
+    assert trace.sites == ("", "0xf7ceb2d5")
+
+
+def test_an_elf_is_for_logs_that_have_addresses(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_text(BOARD_COUNTED)
+    (tmp_path / "app.elf").write_text("no program")
+    with pytest.raises(HeapwrightError, match=r"app\.elf: not an ELF file; give the program as it was linked"):
+        hw.import_log(tmp_path / "app.log", elf=tmp_path / "app.elf")
+    with pytest.raises(HeapwrightError, match=r"none\.elf: no such file"):
+        hw.import_log(tmp_path / "app.log", elf=tmp_path / "none.elf")
+    (tmp_path / "app.log").write_text("hw+ 0x100 24\n")
+    with pytest.raises(HeapwrightError, match="a text log has no addresses to look up"):
+        hw.import_log(tmp_path / "app.log", elf=tmp_path / "app.elf")
+
+
+def test_a_dump_counts_the_bytes_that_its_full_ring_lost(tmp_path: Path) -> None:
+    numbers = (500, 12, 1000, 1, 48, 3000)  # calls, objects and bytes that came, frees and bytes of others, rise
+    mark = [board_record(word, BOARD_OTHER, kind) for kind, word in enumerate(numbers, 8)]
+    trace = imported(tmp_path, board_dump(room=32, lost=500, more=mark))
+    assert trace.metadata["caveats"] == "500 calls were lost on the board, whose ring was full"
+    assert trace.peak_live_bytes == 15 + (2 << 20) + 3000
+    assert trace.live_bytes[-1] == pytest.approx(15 + (2 << 20) + 1000, rel=0.01)
 
 
 def test_stand_ins_make_as_many_objects_live_as_do() -> None:

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from heapwright.cli import heapwright
 from heapwright.files.errors import HeapwrightError
-from heapwright.traffic import import_packets
+from heapwright.traffic import import_packets, packets
 from heapwright.traffic.capture import import_capture
 from heapwright.traffic.packets import COLUMNS, PacketTable
 
@@ -310,3 +310,15 @@ def test_the_command_refuses_other_formats(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match="format: 'mtrace' is no format of packets; valid: capture, tsh, csv, "):
         import_packets(tmp_path / "a.pcap", "mtrace")
     assert not (tmp_path / "out").exists()
+
+
+def test_more_packets_than_are_read_are_refused_before_any_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bomb.parquet"
+    some_table(9).write(path)
+    monkeypatch.setattr(packets, "MOST_PACKETS", 9)
+    assert len(PacketTable.read(path)) == 9
+    monkeypatch.setattr(packets, "MOST_PACKETS", 8)
+    with pytest.raises(HeapwrightError, match=r"bomb.parquet: 9 packets; at most 8 are read$"):
+        PacketTable.read(path)

@@ -26,3 +26,12 @@ def test_every_dependency_has_one() -> None:
     needed = re.findall(r'^    "([a-z0-9-]+)', text.partition("\ndependencies = [")[2].partition("]")[0], re.MULTILINE)
     assert len(needed) > 10
     assert set(needed) <= {name for name, _ in PIN.findall(HASHED)}
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    """A tag can be moved to another commit; the comment says which version a commit is."""
+    files = [*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / "gate" / "action.yml"]
+    used = [found for file in files for found in re.findall(r"\buses: (.*)", file.read_text(encoding="utf-8"))]
+    assert len(used) > 20
+    assert [one for one in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+(\.\d+){2}", one)] == []
+    assert len(set(used)) == len({one.split("@")[0] for one in used}), "one version of each"

@@ -20,7 +20,7 @@ from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.engine import run
-from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, heap_map_parts, metadata, timeline
+from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
 from heapwright.replay.replay import replay
 from heapwright.replay.smallest import depends_on_arena, fit, high_water_mark, smallest_arena
 from heapwright.traces.trace import Trace
@@ -525,13 +525,3 @@ def test_where_the_arena_decides_the_footprint_is_one_that_serves() -> None:
     assert known(replay(trace, tlsf, arena=mark)["failed"]) > 0
     assert mark < needed < 1.01 * mark
     assert replay(trace, tlsf, arena=2 * needed)["footprint_bytes"] == needed, "whatever arena it was replayed in"
-
-
-def test_a_heap_map_in_parts_is_the_whole_one() -> None:
-    trace = trace_of(*((MALLOC, f"{at:03}", 10) for at in range(500)))
-    whole = heap_map(trace, SIMPLE, columns=500)
-    event, footprint, parts = heap_map_parts(trace, SIMPLE, columns=500, at_once=30_000)
-    drawn = [part.copy() for part in parts]
-    assert len(drawn) > 3
-    assert np.array_equal(np.concatenate(drawn), whole["blocks"])
-    assert (event.tolist(), footprint) == (whole["event"].tolist(), whole["footprint"])

@@ -14,7 +14,7 @@ from heapwright.decide.study import Study
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
-from heapwright.replay.metrics import combine
+from heapwright.replay.metrics import combine, parse_objectives
 from heapwright.studies.merge import merge
 from heapwright.studies.records import Identity, Result, Run, TraceInfo
 
@@ -74,6 +74,26 @@ def test_ranking_anew_by_other_metrics(study: Study) -> None:
     assert ids(study.front("accesses")) == [IDS[3]]
     with pytest.raises(HeapwrightError, match="did you mean accesses"):
         study.front("acesses")
+
+
+def test_ranking_by_what_is_worked_out_of_metrics(study: Study) -> None:
+    by_calls = ["footprint_bytes", "accesses / calls"]
+    assert ids(study.front(by_calls)) == ids(study.front())  # of one trace, whose calls are the same for all
+    assert study.pick("balanced", by_calls).id == study.pick("balanced").id
+    member = study.front(["footprint_bytes", lambda m: m["accesses"] / m["calls"]])[0]
+    assert member.metrics["accesses / calls"] == pytest.approx((member.metrics["accesses"] or 0) / len(TRACES[0]))
+    with pytest.raises(HeapwrightError, match="'foot' is no metric"):
+        study.front("foot / calls")
+
+
+def test_a_study_keeps_what_its_objectives_are_worked_out_of(tmp_path: Path) -> None:
+    objectives = parse_objectives("footprint_bytes, accesses/calls")
+    with Study.create_or_resume(tmp_path / "study.duckdb", identity(TRACES, objectives)) as study:
+        study.add([result(0, metrics(200, 30)), result(0, metrics(100, 60), "idle")])
+        study.add([result(1, metrics(100, 90)), result(1, metrics(100, 90), "idle")])
+    with Study.open(tmp_path / "study.duckdb") as study:
+        assert study.objectives == ("footprint_bytes", "accesses / calls")
+        assert ids(study.front()) == [IDS[1], IDS[0]]  # each needs least of something, at worst
 
 
 def test_refusing_recipes_are_on_a_front_of_admitted_fraction_only(study: Study) -> None:

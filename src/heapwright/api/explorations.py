@@ -17,7 +17,7 @@ from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
 from heapwright.heaps.names import parse
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Objectives
 
 if TYPE_CHECKING:
     import altair
@@ -68,13 +68,13 @@ class Study(_Study):
         return self._member(self.candidate(id))
 
     def front(  # type: ignore[override]
-        self, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+        self, objectives: Objectives | None = None, where: str | Sequence[str] = ()
     ) -> list[Member]:
         """The Pareto-optimal recipes, best in the first objective first, of those that meet the conditions `where`."""
         return [self._member(candidate) for candidate in super().front(objectives, where)]
 
     def pick(
-        self, how: Pick = "balanced", objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+        self, how: Pick = "balanced", objectives: Objectives | None = None, where: str | Sequence[str] = ()
     ) -> Member:
         """One recipe that holds on copies and on traces held out: "balanced", "smallest" or "fastest".
 
@@ -197,7 +197,7 @@ def explore(
     *,
     space: Space | WideSpace | PathLike | None = None,
     align: int | None = None,
-    objectives: str | Sequence[str] = DEFAULT_OBJECTIVES,
+    objectives: Objectives = DEFAULT_OBJECTIVES,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     copies: int = COPIES,
     endurance: bool = True,
@@ -227,7 +227,8 @@ def explore(
         output: the study file.
         space: a `Space`, a SPACE.toml, or None for the default space made for the traces.
         align: alignment of payloads in bytes; None is what the space says, or 8. `Trace.notes` says what suits a trace.
-        objectives: metric keys, as "a,b" or a list.
+        objectives: metric keys, as "a,b" or a list, or what is worked out of metrics: "accesses / calls", or a
+            function of a dictionary of them.
         held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
         copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
         endurance: try whether the front and the picks last; what does not is no pick.

@@ -13,7 +13,7 @@ from heapwright.files.errors import ParameterError
 from heapwright.recipes.zoo.catalogue import RECOMMENDED
 from heapwright.replay.running import RunningHeap, Standing, running
 from heapwright.traces.alive import Alive
-from heapwright.traces.logs import Imported
+from heapwright.traces.logs import Imported, elf_of
 from heapwright.traces.logs.live import LIVE_FORMATS, follow_log
 from heapwright.traces.logs.wire import Wire
 from heapwright.traces.validation import Columns
@@ -31,6 +31,7 @@ class Moment:
         live_bytes, live_objects: what lives now; bytes are those requested.
         peak_bytes, peak_objects: the most of each so far.
         at_peak: what lived when the bytes were most: sizes in bytes and numbers of objects, most bytes first.
+        holders: the sites that held them, and bytes, most first; none where the log tells no site.
         curve: live bytes along the calls, the most in each of up to 2,049 stretches.
         heaps: what each heap has come to, by the name it was given by.
         repairs: what had to be left out or put in, in words.
@@ -43,6 +44,7 @@ class Moment:
     peak_bytes: int
     peak_objects: int
     at_peak: list[tuple[int, int]]
+    holders: list[tuple[str, int]]
     curve: list[int]
     heaps: dict[str, Standing]
     repairs: list[str]
@@ -65,6 +67,7 @@ def live(
     arena: int | None = None,
     format: str | None = None,
     baud: int = BAUD,
+    elf: PathLike | None = None,
     every: float = 1.0,
     show: Callable[[Moment], None] = lambda moment: None,
     going_on: Callable[[], bool] = lambda: True,
@@ -81,6 +84,7 @@ def live(
         arena: bytes of each heap's arena; None for an ample one, 256 MiB.
         format: "text" or "board", None to find it by what comes.
         baud: of a serial port, bits a second.
+        elf: the board's program, which names the sites that it tells.
         every: seconds between two moments that are shown, above 0.
         show: is called with them.
         going_on: asked many times a second whether to go on.
@@ -94,7 +98,7 @@ def live(
         running_heaps = {label_of(heap): open_.enter_context(running(recipe_of(heap), arena)) for heap in listed(heaps)}
         follower = _Follower(running_heaps, show, going_on, every)
         wire = open_.enter_context(Wire(str(source), baud))
-        trace = follow_log(wire, Path(output), follower, format)
+        trace = follow_log(wire, Path(output), follower, format, elf_of(elf))
         last = follower.moment(list(trace.repairs))
     return Lived(trace, last)
 
@@ -110,6 +114,7 @@ class _Follower:
         every: float,
     ) -> None:
         self.every, self.going_on = every, going_on
+        self.sites: Sequence[str] = ("",)
         self._heaps, self._show = heaps, show
         self._alive = Alive()
         self._began = time.monotonic()
@@ -132,6 +137,7 @@ class _Follower:
             peak_bytes=alive.peak_bytes,
             peak_objects=alive.peak_objects,
             at_peak=alive.at_peak(),
+            holders=[(self.sites[site], held) for site, held in alive.holders()] if len(self.sites) > 1 else [],
             curve=alive.curve(),
             heaps={name: heap.standing() for name, heap in self._heaps.items()},
             repairs=repairs,

@@ -20,6 +20,7 @@ from heapwright.api.given import (
     trace_of,
 )
 from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.replay.metrics import Objectives
 
 if TYPE_CHECKING:
     from heapwright.api.explorations import Study
@@ -444,7 +445,7 @@ def measure_front(
     traces: AnyTrace | Sequence[AnyTrace] = (),
     *,
     beside: Sequence[str] = (),
-    objectives: str | Sequence[str] | None = None,
+    objectives: Objectives | None = None,
     cpu: str = "cortex-m3",
     backend: str | None = None,
     compiler: str | None = None,

@@ -103,22 +103,35 @@ def import_packets(
 
 
 @one_line
-def import_log(path: PathLike, *, format: str | None = None, arena: int | None = None, repair: bool = False) -> Trace:
+def import_log(
+    path: PathLike,
+    *,
+    format: str | None = None,
+    arena: int | None = None,
+    repair: bool = False,
+    elf: PathLike | None = None,
+) -> Trace:
     """Read a log of heap calls that another tool wrote, such as Valgrind or heaptrack; see `heapwright.traces.logs`.
 
     The trace's `repairs` say what was left out, its `notes` what the log cannot tell. `Trace.write` stores it. `arena`
     is how many bytes the heap had, where the log does not say; `repair` puts in frees that are missing where more lives
-    at once. Raises HeapwrightError where the format is not known, single calls are gone from it, it has none, or more
-    lives than the arena holds.
+    at once; `elf` is the board's program, which names the sites that its log tells. Raises HeapwrightError where the
+    format is not known, single calls are gone from it, it has none, or more lives than the arena holds.
     """
     from heapwright.traces.logs import import_log as of_file
 
-    return of_file(path, format, arena, repair)
+    return of_file(path, format, arena, repair, elf)
 
 
 @one_line
 def convert_log(
-    path: PathLike, output: PathLike, *, format: str | None = None, arena: int | None = None, repair: bool = False
+    path: PathLike,
+    output: PathLike,
+    *,
+    format: str | None = None,
+    arena: int | None = None,
+    repair: bool = False,
+    elf: PathLike | None = None,
 ) -> Imported:
     """Write the trace of a log of heap calls, as `import_log` reads it, in memory that does not grow with its calls.
 
@@ -127,7 +140,7 @@ def convert_log(
     """
     from heapwright.traces.logs import convert_log as of_file
 
-    return of_file(path, output, format, arena, repair)
+    return of_file(path, output, format, arena, repair, elf)
 
 
 @one_line

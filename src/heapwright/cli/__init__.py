@@ -41,6 +41,7 @@ COMMANDS = {
     "attack": "Commit faults on a heap, and count which it notices, and when.",
     "measure": "Measure a heap on a target processor: instructions, accesses, code bytes.",
     "report": "Write one HTML page that shows a study or a trace, or Markdown for a pull request.",
+    "demo": "Go the whole way on a recorded trace: explore, measure, generate, report.",
     "reproduce": "Print the source papers' tables and figures beside our own.",
 }
 

@@ -59,6 +59,9 @@ LOGS = (
     "--arena", type=Bytes(), metavar="BYTES", help="Of a log: what its heap had, as 131072 or 128K; as it says itself."
 )
 @click.option("--repair", is_flag=True, help="Of a log: put in the frees without which its arena could not hold it.")
+@click.option(
+    "--elf", metavar="ELF", type=click.Path(path_type=Path), help="Of a board's log: its program, which names sites."
+)
 @seed_option
 @click.option(
     "-o",
@@ -77,6 +80,7 @@ def command(
     follow: Follow,
     arena: int | None,
     repair: bool,
+    elf: Path | None,
     seed: int,
     output: Path,
     as_json: bool,
@@ -95,12 +99,12 @@ def command(
     from heapwright import api
 
     is_log = not file.is_dir() and (format_name in LOGS or (format_name is None and api.is_log(file)))
-    if not is_log and (arena or repair):
-        raise click.UsageError("--arena and --repair are for logs of heap calls; leave them out")
+    if not is_log and (arena or repair or elf):
+        raise click.UsageError("--arena, --repair and --elf are for logs of heap calls; leave them out")
     if file.is_dir():
         _import_recording(file, output, follow, as_json)
     elif is_log:
-        imported = api.convert_log(file, output, format=format_name, arena=arena, repair=repair)
+        imported = api.convert_log(file, output, format=format_name, arena=arena, repair=repair, elf=elf)
         _tell_log(file, imported, output, as_json)
     else:
         _import_packets(file, format_name, count, seed, output, as_json)

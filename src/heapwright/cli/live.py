@@ -45,6 +45,7 @@ FORMATS = ("text", "board")
 @arena_option
 @click.option("--format", "format_name", type=click.Choice(FORMATS), help="The format of the log; found without it.")
 @click.option("--baud", type=click.IntRange(min=1), metavar="N", default=115200, show_default=True, help="Of a port.")
+@click.option("--elf", type=click.Path(path_type=Path), metavar="ELF", help="The board's program, which names sites.")
 @click.option("--for", "seconds", type=Duration(), metavar="TIME", help="End after so long: 90s, 5m, 1h.")
 @json_option
 def command(
@@ -54,6 +55,7 @@ def command(
     arena: int | None,
     format_name: str | None,
     baud: int,
+    elf: Path | None,
     seconds: float | None,
     as_json: bool,
 ) -> None:
@@ -78,7 +80,15 @@ def command(
                 end.asked = True
 
         lived = api.live(
-            source, output, heaps, arena=arena, format=format_name, baud=baud, show=show, going_on=end.is_far
+            source,
+            output,
+            heaps,
+            arena=arena,
+            format=format_name,
+            baud=baud,
+            elf=elf,
+            show=show,
+            going_on=end.is_far,
         )
         show(lived.last)
     for told in (*lived.trace.repairs, *lived.trace.caveats):
@@ -99,6 +109,7 @@ def _data(lived: Lived, output: Path) -> dict[str, object]:
         "live_bytes": last.live_bytes,
         "live_objects": last.live_objects,
         "at_peak": [{"size": size, "objects": objects} for size, objects in last.at_peak],
+        "holders": [{"site": site, "bytes": held} for site, held in last.holders],
         "heaps": [{"heap": name, **standing._asdict()} for name, standing in last.heaps.items()],
     }
 

@@ -64,7 +64,7 @@ class Page:
             Text(),
             self._heaps(moment),
             Text(),
-            self._at_peak(moment),
+            self._holders(moment) if moment.holders else self._at_peak(moment),
             *(Text(told, style="yellow", no_wrap=True, overflow="ellipsis") for told in moment.repairs),
         )
 
@@ -101,6 +101,16 @@ class Page:
             reserve = "-" if heap.reserve_bytes is None else f"{heap.reserve_bytes:,}"
             cells = (f"{heap.used_bytes:,}", reserve, f"{heap.largest_free_bytes:,}", f"{heap.refused:,}")
             table.add_row(printable(name), *cells, style="red" if heap.refused else "")
+        return table
+
+    def _holders(self, moment: Moment) -> Table:
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        table.add_column("bytes at the peak", justify="right")
+        table.add_column("of", overflow="ellipsis", no_wrap=True)
+        for site, held in moment.holders[:_MOST_SIZES]:
+            table.add_row(f"{held:,}", printable(site) or "no site")
+        if others := moment.holders[_MOST_SIZES:]:
+            table.add_row(f"{sum(held for _, held in others):,}", f"{len(others):,} more")
         return table
 
     def _at_peak(self, moment: Moment) -> Table:

@@ -90,7 +90,11 @@ class Bytes(click.ParamType[int]):
         except ValueError:
             found = -1.0
         if found < self._least or found != int(found):
-            self.fail(f"{value!r}: valid: {self._least:,} bytes or more, as 131072, 128K or 1.5M", param, ctx)
+            self.fail(
+                f"{value!r}: valid: {self._least:,} byte{'s' * (self._least != 1)} or more, as 131072, 128K or 1.5M",
+                param,
+                ctx,
+            )
         return int(found)
 
 
@@ -206,7 +210,7 @@ def objectives_option(default: str) -> Callable[[Command], Command]:
         "--objectives",
         metavar="KEY,KEY",
         shell_complete=completion.metrics,
-        help=f"Metrics to be Pareto-optimal in, of those listed below; default {default}.",
+        help=f"Metrics to be Pareto-optimal in, as listed below, or arithmetic as accesses / calls; default {default}.",
     )
 
 

@@ -55,7 +55,7 @@ def command(
     with Study.open(study_path) as study:
         keys = parse_objectives(objectives) if objectives is not None else study.objectives
         chosen = [study.pick(pick, keys, where)] if pick else study.front(keys, where)
-        if where and not chosen:
+        if (where or objectives) and not chosen:
             study.pick("balanced", keys, where)  # which says what no recipe has
         note_partial(study)
         if pick and (why := study.robustness(keys).why_not(chosen[0].id)):

@@ -14,7 +14,7 @@ from heapwright.decide.picks import MEMORY, RESERVE, RIVALS, Condition, Pick
 from heapwright.decide.results import ADMITTED, AS_MUCH
 from heapwright.decide.study import Need, Study, load_served, reserve_for, reserve_for_more
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
-from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, words
+from heapwright.replay.metrics import METRICS, Value, words
 from heapwright.replay.reserve import MARGIN
 from heapwright.traces.copies import Load
 
@@ -24,7 +24,12 @@ STEP = 1.01
 MOST_ALIKE = 3
 """Recipes alike the pick that are named."""
 
-_NOUNS = {"footprint_bytes": "bytes", "accesses": "accesses", "code_bytes": "bytes of code"}
+_NOUNS = {
+    "footprint_bytes": "bytes",
+    "accesses": "accesses",
+    "code_bytes": "bytes of code",
+    "instructions_pair_mean": "instructions a pair",
+}
 
 
 Why = Literal["yours", "rival", "step"]
@@ -317,7 +322,8 @@ class Deciding:
         if not len(at):  # it does not last
             return 0, []
         own = ratios[at[0]]
-        found = np.flatnonzero((ratios <= STEP * own).all(axis=1) & (rows != results.row(pick.id)))
+        near = (ratios <= STEP * own) & (own <= STEP * ratios)
+        found = np.flatnonzero(near.all(axis=1) & (rows != results.row(pick.id)))
         nearest = found[np.argsort(ratios[found].max(axis=1), kind="stable")][:MOST_ALIKE]
         return len(found), [results.candidate(int(rows[at])) for at in nearest]
 
@@ -359,15 +365,17 @@ def _number(one: Candidate, key: str) -> float:
 
 def _amount(key: str, value: Value) -> str:
     if value is None:
-        return f"no {key}"
+        return f"no {words(key)}"
     shown = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
-    return f"{shown} {_NOUNS.get(key, METRICS[key].key.replace('_', ' '))}"
+    if key in _NOUNS or METRICS[key].unit == "count":
+        return f"{shown} {_NOUNS.get(key, words(key))}"
+    return f"{words(key)} {shown} {METRICS[key].unit.replace('ratio', '')}".rstrip()
 
 
 def _comparative(key: str) -> str:
     if METRICS[key].direction == "max":
         return "More"
-    return "Fewer" if key in ("accesses", *TARGET_METRICS) and not key.endswith("bytes") else "Less"
+    return "Fewer" if METRICS[key].unit == "count" else "Less"
 
 
 def _counted(needs: Sequence[Need], one: str, many: str) -> str:

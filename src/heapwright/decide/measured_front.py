@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from heapwright.decide.picks import PICKS
 from heapwright.decide.study import Study
+from heapwright.files.tools import processors
 from heapwright.measure.boards.compilers import LEVELS
 from heapwright.measure.boards.image import Heap
 from heapwright.measure.boards.measure import Session
 from heapwright.measure.boards.objectives import metrics_of
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import Objectives
 from heapwright.studies.originals import originals
 from heapwright.studies.records import Measured
 
@@ -22,7 +25,7 @@ def measure_front(
     trace_paths: Sequence[Path] = (),
     *,
     beside: Sequence[Heap] = (),
-    objectives: str | Sequence[str] | None = None,
+    objectives: Objectives | None = None,
     repair: bool = False,
     progress: Callable[[str], None] | None = None,
     **session: Any,
@@ -53,12 +56,17 @@ def measure_front(
     heaps: dict[str, Heap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}
     labels = {id: member.label for id, member in members.items()}
     measured = []
-    for index, (id, heap) in enumerate(heaps.items(), 1):
-        label = labels.get(id, id)
-        if progress:
-            progress(f"{index} of {len(heaps)}: {label}")
-        for one in chosen.measure(heap, traces, LEVELS[:1]):
-            measured.append(Measured(id, one["trace"], metrics_of(one), {**one, "heap": label}))
+    with ThreadPoolExecutor(processors()) as pool:  # compilers and emulators, which run beside one another
+        waiting = {id: pool.submit(chosen.measure, heap, traces, LEVELS[:1]) for id, heap in heaps.items()}
+        try:
+            for index, (id, found) in enumerate(waiting.items(), 1):
+                label = labels.get(id, id)
+                if progress:
+                    progress(f"{index} of {len(heaps)}: {label}")
+                for one in found.result():
+                    measured.append(Measured(id, one["trace"], metrics_of(one), {**one, "heap": label}))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
     with Study.open(study_path, write=True) as study:
         study.add_measured(chosen.setting, measured)
     return [dict(one.detail) for one in measured]

@@ -110,7 +110,7 @@ class Condition:
                 f"{text!r}: no condition; write one as in 'footprint_bytes <= 131072'", parameter="where"
             ) from None
         except ParameterError as error:
-            raise ParameterError(str(error), parameter="where") from None
+            raise ParameterError(error.message, parameter="where") from None
 
     @property
     def bounds_memory(self) -> bool:

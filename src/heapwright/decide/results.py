@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright.decide.candidate import Candidate
-from heapwright.replay.metrics import METRICS, Direction, combine_columns
+from heapwright.replay.metrics import METRICS, Columns, Direction, combine_columns
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -79,8 +79,11 @@ class Results:
         complete = (counts == len(traces)) & (counts > 0)
         rows = starts[complete][:, np.newaxis] + np.arange(len(traces))
         ids = [str(id) for id in recipes[complete]]
-        each = {key: np.asarray(results[key], np.float64)[rows] for key in METRICS}
+        each = Columns({key: np.asarray(results[key], np.float64)[rows] for key in METRICS})
         order, names = sorted(traces), [known[id][0] for id in ids]
+        calls = {name: count for loads in devices for name, count in loads.items()}
+        if calls:
+            each.calls = np.array([calls[name] for name in order], np.float64)
         ranked = np.array([known[id][1] for id in ids], np.bool_)
         if all(len(loads) == 1 for loads in devices):
             return cls(ids, names, order, each, _combined(each), ranked, order, each)
@@ -88,7 +91,8 @@ class Results:
         for loads in devices:
             at = [order.index(name) for name in loads]
             of_each.append(_combined({key: column[:, at] for key, column in each.items()}, [*loads.values()]))
-        on_devices = {key: np.stack([columns[key] for columns in of_each], axis=1) for key in METRICS}
+        on_devices = Columns({key: np.stack([columns[key] for columns in of_each], axis=1) for key in METRICS})
+        on_devices.calls = np.array([sum(loads.values()) for loads in devices], np.float64)
         columns = of_each[0] if len(devices) == 1 else _combined(each)
         return cls(ids, names, order, each, columns, ranked, ["+".join(loads) for loads in devices], on_devices)
 
@@ -193,8 +197,11 @@ class Results:
         return Standing(candidate, False, self.ids[front[found.member]], ratios)
 
 
-def _combined(each: Mapping[str, Floats], calls: Sequence[int] | None = None) -> dict[str, Floats]:
-    return combine_columns(each, calls) if len(each["failed"]) else {key: np.empty(0) for key in each}
+def _combined(each: Mapping[str, Floats], calls: Sequence[int] | None = None) -> Columns:
+    found = Columns(combine_columns(each, calls) if len(each["failed"]) else {key: np.empty(0) for key in each})
+    of_each = getattr(each, "calls", None) if calls is None else calls
+    found.calls = None if of_each is None else float(np.sum(of_each))
+    return found
 
 
 def directions(objectives: Sequence[str]) -> list[Direction]:

@@ -46,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of all heaps: what it is, its unit, what it means, and a cell for each heap."""
+    """A figure of all heaps: what it is, its unit, what it means ("" for a term of the glossary), a cell for each."""
 
     words: str
     unit: str
@@ -134,7 +134,7 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
         *_row(
             "reserve",
             "bytes",
-            "the arena for a load like the recorded one, with what copies and held-out traces need and a margin",
+            "",
             ones,
             lambda one: one.reserve_bytes,
             _whole,

@@ -17,7 +17,7 @@ from heapwright.decide.results import ADMITTED, Bools, Floats, Results, Standing
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.worst_steps import worst_steps
-from heapwright.replay.metrics import parse_objectives
+from heapwright.replay.metrics import Objectives, parse_objectives
 from heapwright.replay.reserve import with_margin
 from heapwright.studies.study import StudyFile
 from heapwright.studies.tables import Role
@@ -127,7 +127,8 @@ class Study(StudyFile):
         """The results on one of the traces explored on."""
         results = self.results()
         chosen = results["trace"] == trace
-        return Results.of({key: column[chosen] for key, column in results.items()}, [trace], self._known())
+        loads = [{info.name: info.events} for info in self.traces() if info.name == trace]
+        return Results.of({key: column[chosen] for key, column in results.items()}, [trace], self._known(), loads)
 
     def resolve(self, id: str) -> str:
         """As `StudyFile.resolve`; "balanced", "smallest" and "fastest" are the study's own picks."""
@@ -163,7 +164,7 @@ class Study(StudyFile):
         """The command that makes the numbers of a recipe again."""
         return shlex.join(["heapwright", "study", "again", f"{self.path}:{id}"])
 
-    def front(self, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()) -> list[Candidate]:
+    def front(self, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> list[Candidate]:
         """The Pareto-optimal recipes, best in the first objective first; see `Results.front_rows`.
 
         ``objectives`` may be any metrics; default are the study's. ``where``: conditions that a recipe has to meet to
@@ -172,9 +173,7 @@ class Study(StudyFile):
         keys, within = self._objectives(objectives), self.within(where)
         return [self.combined.candidate(int(row)) for row in self.combined.front_rows(keys, within)]
 
-    def pick(
-        self, how: Pick, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
-    ) -> Candidate:
+    def pick(self, how: Pick, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> Candidate:
         """One recipe to ship: the best compromise, the least memory or the fastest; see `picks.order`.
 
         Of the front, and of the recipes near it that were tried elsewhere, one that holds there
@@ -203,9 +202,7 @@ class Study(StudyFile):
             raise NoPickError(f"{self.path}: {self._short_of_memory(how, keys, in_order, beyond, where)}")
         return self.combined.candidate(found)
 
-    def picks(
-        self, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
-    ) -> dict[str, list[Pick]]:
+    def picks(self, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> dict[str, list[Pick]]:
         """Which picks a recipe is, by id, without those of which nothing stays within a bound on memory.
 
         Arguments and errors are those of `pick`, but for `NoPickError`.
@@ -216,7 +213,7 @@ class Study(StudyFile):
                 found.setdefault(self.pick(how, objectives, where).id, []).append(how)
         return found
 
-    def may_ship(self, how: Pick, objectives: str | Sequence[str] | None = None, *, asked: bool = False) -> list[int]:
+    def may_ship(self, how: Pick, objectives: Objectives | None = None, *, asked: bool = False) -> list[int]:
         """Rows of `combined` to pick from where there is no condition, the pick first; none where the front is empty.
 
         ``asked``: whether a share to admit is.
@@ -228,7 +225,7 @@ class Study(StudyFile):
         return self._orders[how, keys, asked]
 
     def wins(
-        self, how: Pick, objectives: str | Sequence[str] | None = None, where: str | Sequence[str] = ()
+        self, how: Pick, objectives: Objectives | None = None, where: str | Sequence[str] = ()
     ) -> tuple[int, int] | None:
         """On how many copies the `pick` would be picked, or is alike what would, and of how many; None: none tried."""
         keys, within = self._objectives(objectives), self.within(where)
@@ -287,6 +284,9 @@ class Study(StudyFile):
     def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:
         """Why a front is empty, and what would fill it."""
         eligible = self.combined.eligible(objectives)
+        for key in objectives:
+            if np.isnan(self.combined.columns[key]).all():
+                return f"no recipe was tried for {key}; explore with it as an objective"
         if not eligible.any():
             return "no recipe tried serves every request; explore for admitted_fraction"
         for one in _conditions(where):
@@ -313,7 +313,7 @@ class Study(StudyFile):
                 ]
         return found
 
-    def robustness(self, objectives: str | Sequence[str] | None = None) -> Robustness:
+    def robustness(self, objectives: Objectives | None = None) -> Robustness:
         """Which recipes hold on the traces that were not explored on."""
         keys = self._objectives(objectives)
         if keys not in self._robustness:
@@ -330,14 +330,14 @@ class Study(StudyFile):
         """By objectives: every pick and every row of a table asks anew."""
         return {}
 
-    def zoo_standings(self, objectives: str | Sequence[str] | None = None) -> list[Standing]:
+    def zoo_standings(self, objectives: Objectives | None = None) -> list[Standing]:
         """Every zoo allocator against the front, in the order of their names."""
         keys = self._objectives(objectives)
         rows = self.combined.front_rows(keys)
         named = sorted((name, row) for row, name in enumerate(self.combined.zoo_names) if name)
         return [self.combined.standing(row, rows, keys) for _, row in named]
 
-    def _objectives(self, objectives: str | Sequence[str] | None) -> tuple[str, ...]:
+    def _objectives(self, objectives: Objectives | None) -> tuple[str, ...]:
         return self.objectives if objectives is None else parse_objectives(objectives)
 
     def _forget(self) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
 
 from heapwright.files.errors import ParameterError
 from heapwright.replay.energy import EnergyTable, default_energy_table
 from heapwright.replay.engine import GROWING
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES, SHIPPING_METRICS, parse_objectives
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES, SHIPPING_METRICS, Objectives, named_in, parse_objectives
 
 if TYPE_CHECKING:
     from heapwright.explore.schedule import Effort
@@ -62,7 +61,7 @@ class Options:
         command: the command line that asks for it, which the study keeps.
     """
 
-    objectives: str | Sequence[str] = DEFAULT_OBJECTIVES
+    objectives: Objectives = DEFAULT_OBJECTIVES
     copies: int = COPIES
     endurance: bool = True
     same_device: bool | None = None
@@ -80,9 +79,9 @@ class Options:
 
     def __post_init__(self) -> None:
         for key in self.keys:
-            if key in SHIPPING_METRICS:
+            if named := named_in(key) & {*SHIPPING_METRICS}:
                 raise ParameterError(
-                    f"{key} is known of what may ship alone; pick by it instead", parameter="objectives"
+                    f"{min(named)} is known of what may ship alone; pick by it instead", parameter="objectives"
                 )
         if self.limit is not None and self.limit < 1:
             raise ParameterError(f"{self.limit}: leaves no recipe to try; give 1 or more", parameter="limit")

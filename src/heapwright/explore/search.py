@@ -5,7 +5,6 @@ A crew replays, of threads or of the workers of a Dask cluster; the calling thre
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -33,6 +32,7 @@ from heapwright.explore.wide_search import LIMIT, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
 from heapwright.files.engine import engine
 from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.tools import processors
 from heapwright.files.version import __version__
 from heapwright.measure.metrics import Replay, replay_for
 from heapwright.replay.engine import GROWING
@@ -237,11 +237,6 @@ def _crew(jobs: int | None, dask: str | None) -> AbstractContextManager[Crew]:
     if jobs is not None and dask != LOCAL:
         raise ParameterError(f"{dask} has as many as its workers; leave it out", parameter="jobs")
     return cluster(dask, jobs or processors())
-
-
-def processors() -> int:
-    """Processors this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _try(runner: Runner, trials: Trials, meter: Meter, recipes: Sequence[Recipe]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,15 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.explore.families import FREELISTS, Demand, Levels, default_families, frequent_capacities
 from heapwright.files.errors import HeapwrightError, unknown_key
+from heapwright.files.toml import parse_toml
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import KINDS
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
 from heapwright.recipes.recipe import json_schema as recipe_schema
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
@@ -60,8 +55,8 @@ class SpaceFile(NamedTuple):
 def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_align: int) -> SpaceFile:
     """Read a SPACE.toml; see `Space.load`."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = parse_toml(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise HeapwrightError(f"{path}: not valid TOML: {error}") from None
     _check_keys(data, [*_SWITCHES, "align", *_HEAP_AXES, "pool"], f"{path}")
     align = _alignment(data.pop("align", None), align, path) or default_align

@@ -12,11 +12,12 @@ from heapwright.decide.study import Study
 from heapwright.explore.endurance import try_picks
 from heapwright.explore.options import Options
 from heapwright.explore.runner import Progress, Runner
-from heapwright.explore.search import explore, processors
+from heapwright.explore.search import explore
 from heapwright.explore.space import DEFAULT_ALIGN
 from heapwright.explore.taught import KeptOut, Told, taught, taught_space
 from heapwright.explore.trial import Candidate
 from heapwright.explore.workers import Interrupt, Threads
+from heapwright.files.tools import processors
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace

@@ -20,7 +20,7 @@ from heapwright.decide.study import Study
 from heapwright.explore.space import WideSpace
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS, Value, combine
+from heapwright.replay.metrics import METRICS, Columns, Value, as_float, combine
 from heapwright.studies.records import Grown
 
 Genomes = NDArray[np.int64]
@@ -233,7 +233,9 @@ class Costs:
                     continue
                 metrics = combine([found[id][trace] for trace in loads], [*loads.values()])
                 if self.refusing or metrics["failed"] == 0:
-                    raw[row, at] = [_cost(key, metrics[key]) for key in self.objectives]
+                    columns = Columns({key: np.array([as_float(value)]) for key, value in metrics.items()})
+                    columns.calls = float(sum(loads.values()))
+                    raw[row, at] = [_cost(key, METRICS[key].plain(float(columns[key][0]))) for key in self.objectives]
         return raw
 
 

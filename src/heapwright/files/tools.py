@@ -54,6 +54,11 @@ def find_compiler(what: str) -> str:
     return compiler
 
 
+def processors() -> int:
+    """Processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def kill_tools() -> None:
     """Kill what `run_tool` is waiting for, in any thread."""
     for process in list(_running):

@@ -50,6 +50,8 @@ def making(folder: Path) -> Iterator[None]:
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         with _naming(folder):
+            if folder.is_file():
+                raise HeapwrightError(f"{folder}: is a file; name a folder")
             folder.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:

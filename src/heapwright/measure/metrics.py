@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.engine import Watch
-from heapwright.replay.metrics import TARGET_METRICS, TIME
+from heapwright.replay.metrics import TARGET_METRICS, TIME, named_in
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -46,5 +46,6 @@ class Measure:
 
 def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:
     """The replay that measures what these objectives need."""
-    timed, fitted = TIME in objectives, "smallest_arena_bytes" in objectives
-    return Measure(timed, fitted, frozenset(objectives) & frozenset(TARGET_METRICS), table)
+    named = frozenset(name for key in objectives for name in named_in(key))
+    timed, fitted = TIME in named, "smallest_arena_bytes" in named
+    return Measure(timed, fitted, named & frozenset(TARGET_METRICS), table)

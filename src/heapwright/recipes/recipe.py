@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -20,6 +19,7 @@ from pydantic_core import PydanticCustomError
 
 from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.toml import parse_toml
 from heapwright.recipes.alignment import moved_pools
 from heapwright.recipes.geometry import GUARD_BYTES, Geometry
 from heapwright.recipes.kinds.base import reach_of, whole
@@ -36,11 +36,6 @@ from heapwright.recipes.pools import (
     owners_in,
 )
 from heapwright.recipes.rules import contradictions, guard_contradictions, memory_contradictions, thread_contradictions
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -167,8 +162,8 @@ class Recipe(Table):
     def parse(cls, text: str, where: str = "recipe") -> Recipe:
         """Read TOML text; `where` names it in errors. Raises HeapwrightError."""
         try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+            data = parse_toml(text)
+        except ValueError as error:
             raise HeapwrightError(f"{where}: not valid TOML: {error}") from None
         return cls.from_dict(data, where)
 

@@ -87,9 +87,15 @@ class Film:
 
     def extent(self) -> Extent:
         """How far the arena has been used up to now."""
-        told = ffi.new("struct hw_extent *")
-        lib.hw_film_extent(self._handle, told)
-        return Extent(int(told.low), int(told.high), None if told.grown == len(self._trace) else int(told.grown))
+        low, high, grown = extent_of(self._handle)
+        return Extent(low, high, None if grown == len(self._trace) else grown)
+
+
+def extent_of(handle: Any) -> Extent:
+    """How far the heap of an `hw_film` has used its arena; `grown` is the number of its calls where none has."""
+    told = ffi.new("struct hw_extent *")
+    lib.hw_film_extent(handle, told)
+    return Extent(int(told.low), int(told.high), int(told.grown))
 
 
 @contextmanager
@@ -185,28 +191,49 @@ def regions(recipe: Recipe, size: int) -> list[Region]:
     return sorted(found)
 
 
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+
+def cell_shares(pieces: Pieces, extent: int, rows: int, states: int = lib.HW_RUN_UNTOUCHED + 1) -> NDArray[np.float32]:
+    """Share of each cell that each state takes: float32[states, rows], address 0 in row 0.
+
+    The rows divide the first `extent` bytes evenly. A piece's header counts as HW_RUN_HEADER; what no piece covers
+    belongs to no state.
+    """
+    found = np.zeros((states, rows), np.float32)
+    given = ffi.cast("struct hw_piece *", ffi.from_buffer(pieces))
+    lib.hw_cell_shares(given, len(pieces), extent, rows, ffi.cast("float *", ffi.from_buffer(found)))
+    return found
+
+
 # --- holes ------------------------------------------------------------------------------------------------------------
 
 HOLE_TYPE = np.dtype([("offset", "u4"), ("size", "u4")])
 
 
-def holes(frame: Frame, within: Iterable[Region]) -> NDArray[Any]:
+def used_part(pieces: NDArray[Any], extent: Extent) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each of some free pieces begins and ends, as far as it has ever been used: where memory is one free block
+    from the start, the rest of that is no hole.
+    """
+    start = pieces["offset"].astype(np.int64)
+    end = start + pieces["size"]
+    end = np.where(start < extent.low, np.minimum(end, extent.low), end)
+    start = np.where(start < extent.low, start, np.maximum(start, extent.high))
+    return start, np.maximum(start, end)
+
+
+def holes(blocks: NDArray[Any], extent: Extent, within: Iterable[Region]) -> NDArray[Any]:
     """Free memory with nothing in use in between, merged or not, as far as it has ever been used.
 
-    Returns fields offset and size (bytes), in the order of addresses; none reaches from one region into the next.
+    `blocks`: as of a `Frame` or a `Film`. Returns fields offset and size (bytes), in the order of addresses; none
+    reaches from one region into the next.
     """
-    found = [_holes_in(frame, region) for region in within]
+    start, end = used_part(blocks[blocks["state"] == lib.HW_RUN_FREE], extent)
+    found = [_holes_in(start, end, region) for region in within]
     return np.concatenate([*found, np.zeros(0, HOLE_TYPE)])
 
 
-def _holes_in(frame: Frame, region: Region) -> NDArray[Any]:
-    free = frame.blocks[frame.blocks["state"] == lib.HW_RUN_FREE]
-    start = free["offset"].astype(np.int64)
-    end = start + free["size"]
-    # Where memory is one free block from the start, what was never used is no hole.
-    low, high = frame.extent.low, frame.extent.high
-    end = np.where(start < low, np.minimum(end, low), end)
-    start = np.where(start < low, start, np.maximum(start, high))
+def _holes_in(start: NDArray[np.int64], end: NDArray[np.int64], region: Region) -> NDArray[Any]:
     start, end = np.maximum(start, region.start), np.minimum(end, region.end)
     start, end = start[start < end], end[start < end]
     apart = start[1:] != end[:-1]

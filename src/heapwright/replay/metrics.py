@@ -5,11 +5,13 @@ The keys are the columns of a study and the JSON keys of every command. ``docs/m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from heapwright.files.errors import ParameterError, did_you_mean
+from heapwright.replay.expressions import CALLS, is_expression, parsed, text_of, values_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
 Value = int | float | None
 """A metric's value; None where it was not asked for or cannot be told."""
+
+Objective = str | Callable[[Mapping[str, Any]], Any]
+Objectives = Objective | Sequence[Objective]
+"""Keys of metrics, expressions of them, or functions that are one."""
 
 Direction = Literal["min", "max"]
 Rule = Literal["largest", "smallest", "sum", "of-largest-footprint"]
@@ -44,8 +50,18 @@ class Metric:
         return int(number) if self.integer else float(number)
 
 
-METRICS: Mapping[str, Metric] = {
-    metric.key: metric
+class _Metrics(dict[str, Metric]):
+    """By key; what an expression of them measures, by its text."""
+
+    def __missing__(self, key: str) -> Metric:
+        if not is_expression(key):
+            raise KeyError(key)
+        text = ast.unparse(parsed(key, tuple(self)))
+        return Metric(text, "", "worked out of other metrics; less is better", integer=False)
+
+
+METRICS: Mapping[str, Metric] = _Metrics(
+    (metric.key, metric)
     for metric in (
         Metric("requested_peak_bytes", "B", "largest sum of live requested bytes"),
         Metric("allocated_peak_bytes", "B", "largest memory used for blocks, headers not counted"),
@@ -86,7 +102,7 @@ METRICS: Mapping[str, Metric] = {
         Metric("instructions_pair_mean", "count", "a malloc and a free: the means added; on request", integer=False),
         Metric("code_bytes", "B", "code and constants of malloc, free and realloc at -Os; on request"),
     )
-}
+)
 """Every metric by its key, in the order of reports and of a study's columns."""
 
 TARGET_METRICS = tuple(key for key in METRICS if key.startswith("instructions_") or key == "code_bytes")
@@ -114,10 +130,19 @@ SHIPPING_METRICS = ("growth_ratio", "lasts", "endured_calls")
 
 
 def metric(key: str) -> Metric:
-    """The metric of this key. Raises `ParameterError` with the nearest known key where there is none."""
-    if key in METRICS:
+    """The metric of this key, or of an expression. Raises `ParameterError` with the nearest known key where none is."""
+    if key in METRICS or is_expression(key):
         return METRICS[key]
     raise ParameterError(f"{key!r} is no metric; {did_you_mean(key, METRICS, 'known')}", parameter="objectives")
+
+
+def named_in(key: str) -> frozenset[str]:
+    """The metrics that an objective names, `key` alone where it is one."""
+    if not is_expression(key):
+        return frozenset({key})
+    return (
+        frozenset(one.id for one in ast.walk(parsed(key, tuple(METRICS))) if isinstance(one, ast.Name)) & METRICS.keys()
+    )
 
 
 def words(key: str) -> str:
@@ -131,22 +156,55 @@ def words(key: str) -> str:
     return key.removesuffix("_bytes").removesuffix("_nJ").replace("_", " ")
 
 
-def parse_objectives(text: str | Sequence[str]) -> tuple[str, ...]:
-    """Metric keys from ``"a,b"`` or a sequence, checked.
+def parse_objectives(objectives: Objectives) -> tuple[str, ...]:
+    """Keys from ``"a,b"`` or a sequence, checked: of metrics, or expressions of them (docs/metrics.md).
 
-    Raises `ParameterError` where a key is unknown or repeated, or where there is none.
+    A function of a dictionary of metrics becomes the expression that it works out. Raises `ParameterError` where a key
+    is unknown or repeated, or where there is none.
     """
-    parts = text.split(",") if isinstance(text, str) else text
-    keys = tuple(part.strip() for part in parts if part.strip())
+    if callable(objectives):
+        objectives = [objectives]
+    given = _split(objectives) if isinstance(objectives, str) else objectives
+    parts = [text_of(part, tuple(METRICS)) if callable(part) else part for part in given]
+    keys = tuple(metric(part.strip()).key for part in parts if part.strip())
     if not keys:
         raise ParameterError(
             "none given; name at least one metric, as in footprint_bytes,accesses", parameter="objectives"
         )
-    for key in keys:
-        metric(key)
     if len(set(keys)) < len(keys):
         raise ParameterError(f"{','.join(keys)} repeats a metric; name each once", parameter="objectives")
     return keys
+
+
+def _split(text: str) -> list[str]:
+    """At the commas outside of parentheses."""
+    depth, parts = 0, [""]
+    for one in text:
+        depth += (one == "(") - (one == ")")
+        if one == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += one
+    return parts
+
+
+class Columns(dict[str, "NDArray[np.float64]"]):
+    """Metrics as columns; that of an expression is worked out where it is first asked for.
+
+    Attributes:
+        calls: of the traces, in a shape that fits; None where they are not known.
+    """
+
+    calls: NDArray[np.float64] | float | None = None
+
+    def __missing__(self, key: str) -> NDArray[np.float64]:
+        if not is_expression(key):
+            raise KeyError(key)
+        import numpy as np
+
+        calls = np.nan if self.calls is None else self.calls
+        self[key] = values_of(parsed(key, tuple(METRICS)), {**self, CALLS: np.asarray(calls, np.float64)})
+        return self[key]
 
 
 def combine(measured: Sequence[Mapping[str, Value]], calls: Sequence[int] | None = None) -> dict[str, Value]:

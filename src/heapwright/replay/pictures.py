@@ -14,8 +14,6 @@ from heapwright.replay.film import Pieces, filming
 from heapwright.traces.calls import pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from heapwright.recipes.recipe import Recipe
     from heapwright.traces.trace import Trace
 
@@ -81,38 +79,13 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     `column` (index into `event`), `offset`, `size` (bytes) and `state` (index into HEAP_MAP_STATES): runs that cover
     [0, footprint) in every column, in order. Raises HeapwrightError as `replay` does.
     """
-    event, size, parts = heap_map_parts(trace, recipe, columns, at_once=None)
-    return {"event": event, "footprint": size, "blocks": next(parts)}
-
-
-def heap_map_parts(
-    trace: Trace, recipe: Recipe, columns: int, at_once: int | None = 1 << 17
-) -> tuple[NDArray[np.int64], int, Iterator[NDArray[Any]]]:
-    """The `event`, `footprint` and `blocks` of `heap_map`, the blocks of some columns after those of others.
-
-    A part holds about `at_once` blocks, or one column of more; None: all in one part.
-    """
     struct = policy_struct(recipe)
     found, _ = run(trace, recipe, struct, None)
     size = min(max(int(struct.fixed_end + found.shared), least_arena(struct)), arena_bytes_of(struct, None))
-    event = np.unique(np.linspace(0, max(len(trace) - 1, 0), columns).astype(np.uint64))
-    return event.astype(np.int64), size, _parts(trace, recipe, size, event, at_once)
-
-
-def _parts(
-    trace: Trace, recipe: Recipe, size: int, event: NDArray[np.uint64], at_once: int | None
-) -> Iterator[NDArray[Any]]:
-    columns: list[NDArray[Any]] = []
-    count = 0
+    event = np.unique(np.linspace(0, max(len(trace) - 1, 0), columns).astype(np.int64))
     with filming(trace, recipe, size) as film:
-        for at, call in enumerate(event.tolist()):
-            column = _runs(film.show(call), at)
-            if columns and at_once is not None and count + len(column) > at_once:
-                yield np.concatenate(columns)
-                columns, count = [], 0
-            columns.append(column)
-            count += len(column)
-    yield np.concatenate(columns)
+        blocks = [_runs(film.show(call), at) for at, call in enumerate(event.tolist())]
+    return {"event": event, "footprint": size, "blocks": np.concatenate(blocks)}
 
 
 def _runs(pieces: Pieces, column: int) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from heapwright._native import ffi, lib
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct, require_one_memory
 from heapwright.replay.engine import explain
-from heapwright.replay.film import PIECE_TYPE
+from heapwright.replay.film import PIECE_TYPE, extent_of, used_part
 from heapwright.replay.reserve import with_margin
 from heapwright.replay.smallest import high_water_mark
 from heapwright.traces.calls import pointer
@@ -99,16 +99,10 @@ class RunningHeap:
         pieces = self._pieces[:count]
         states = (lib.HW_RUN_FREE, lib.HW_RUN_UNTOUCHED) if self._whole else (lib.HW_RUN_FREE,)
         free = pieces[np.isin(pieces["state"], states)]
-        start = free["offset"].astype(np.int64)
-        end = start + free["size"]
-        if not self._whole:  # where memory is one free block from the start, what was never used is none
-            extent = ffi.new("struct hw_extent *")
-            lib.hw_film_extent(self._handle, extent)
-            low, high = int(extent.low), int(extent.high)
-            end = np.where(start < low, np.minimum(end, low), end)
-            start = np.where(start < low, start, np.maximum(start, high))
-        sizes: NDArray[np.int64] = np.maximum(end - start, 0)
-        return sizes
+        if self._whole:
+            return free["size"].astype(np.int64)
+        start, end = used_part(free, extent_of(self._handle))
+        return end - start
 
     def _show(self) -> int:
         pieces = ffi.cast("struct hw_piece *", ffi.from_buffer(self._pieces))

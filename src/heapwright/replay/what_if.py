@@ -125,7 +125,7 @@ def _next_birth(trace: Trace, at: int) -> int | None:
 def _candidates(frame: Frame, within: Iterable[Region], calls: int) -> list[tuple[Any, int]]:
     """Long-lived blocks beside holes, with the bytes free right below: those between the most free bytes first."""
     blocks = frame.blocks[is_long(frame.blocks, calls)]
-    free = holes(frame, within)
+    free = holes(frame.blocks, frame.extent, within)
     starts = {int(hole["offset"]): int(hole["size"]) for hole in free}
     ends = {int(hole["offset"] + hole["size"]): int(hole["size"]) for hole in free}
     found = []

@@ -81,7 +81,9 @@ class Figure:
 
         Raises HeapwrightError where it cannot be drawn.
         """
-        return _embedded(_drawn(self.name, self._spec(width or self.width)), self.name)
+        # A browser's letters may be wider than those that the plot was laid out with.
+        spec = {**self._spec(width or self.width), "padding": {"left": 12, "right": 12, "top": 5, "bottom": 5}}
+        return _embedded(_drawn(self.name, spec), self.name)
 
     def files(self) -> dict[str, str | bytes]:
         """The plot as `name`.png and `name`.svg, with its words; raises HeapwrightError where it cannot be drawn."""
@@ -183,6 +185,11 @@ def quantity(size: int) -> str:
         if size >= scale and size >= 10_000:
             return f"{size / scale:.3g} {unit}" if size < 999.5 * scale else f"{size / scale:,.0f} {unit}"
     return f"{size:,} B"
+
+
+def counted(number: int, noun: str) -> str:
+    """So many, in words: "1 object", "2 objects"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 CONFIG: Row = {

@@ -17,10 +17,9 @@ from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.engine import run
-from heapwright.replay.film import Frame, Region, frames, holes, last_growth, regions
+from heapwright.replay.film import PIECE_TYPE, Frame, Region, cell_shares, frames, holes, last_growth, regions
 from heapwright.replay.smallest import footprint
 from heapwright.replay.what_if import LONG_SHARE, Elsewhere, cap, is_long
-from heapwright.report import raster
 from heapwright.traces.trace import Trace
 
 FRAMES = 120
@@ -97,7 +96,7 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
         full = frame if frame.call == peak else full
     assert full is not None
     elsewhere = None if found.failed else cap(trace, recipe, full, within, arena)
-    told = holes(full, within)
+    told = holes(full.blocks, full.extent, within)
     return Film(
         name=name,
         title=f"{heap}: the heap as a film",
@@ -209,7 +208,7 @@ class _Reel:
         """The next frame."""
         kind = kinds_of(frame, len(self.trace))
         self._cells.append(self._shares(frame, kind))
-        told = holes(frame, self.within)
+        told = holes(frame.blocks, frame.extent, self.within)
         largest = told[np.argsort(told["size"])[::-1][:MOST_HOLES]]
         lives = frame.blocks["birth"] >= 0
         self._frames.append(
@@ -229,10 +228,10 @@ class _Reel:
 
     def _shares(self, frame: Frame, kind: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """Of each cell, how many ninths each kind takes: uint8[kinds, cells]."""
-        blocks = np.zeros(len(kind), [("column", "u4"), ("offset", "u4"), ("size", "u4"), ("state", "u4")])
-        blocks["offset"], blocks["size"], blocks["state"] = frame.blocks["offset"], frame.blocks["size"], kind
-        parts = raster.shares([blocks], 1, self.arena, self.cells, len(KINDS))
-        ninths: npt.NDArray[np.uint8] = np.rint(parts[:, :, 0] * 9).astype(np.uint8)
+        pieces = np.zeros(len(kind), PIECE_TYPE)
+        pieces["offset"], pieces["size"], pieces["state"] = frame.blocks["offset"], frame.blocks["size"], kind
+        shares = cell_shares(pieces, self.arena, self.cells, len(KINDS))
+        ninths: npt.NDArray[np.uint8] = np.rint(shares.clip(0, 1) * 9).astype(np.uint8)
         return ninths
 
     def _follow(self, frame: Frame, kind: npt.NDArray[np.uint8]) -> None:

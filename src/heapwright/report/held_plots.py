@@ -13,6 +13,7 @@ from heapwright.report.figure import (
     Row,
     bytes_axis,
     calls_axis,
+    counted,
     inline,
     quantity,
 )
@@ -34,7 +35,7 @@ _LEGEND: dict[str, dict[str, Any]] = {
 _ROW = 28
 """Pixels of a level of the icicle."""
 _LETTER = 6.8
-"""Pixels of a letter in it, with room for pages that are narrower than the picture."""
+"""Pixels of a letter in it."""
 TOLD = 12
 """So many of the icicle's rows are told in words, too."""
 _LEAST_SHARE = 0.002
@@ -74,7 +75,7 @@ def live_by(profile: Row, name: str) -> Figure:
         name,
         f"Live memory peaks at {quantity(profile['requested_peak_bytes'])} "
         f"after call {profile['requested_peak_event']:,}",
-        f"Each object by {by}. At most {profile['live_objects_peak']:,} objects are alive at once.",
+        f"Each object by {by}. At most {counted(profile['live_objects_peak'], 'object')} live at once.",
         alt.layer(area, hover).properties(height=HEIGHT),
         WIDTH,
         sampled(told["event"], sums, "live bytes"),
@@ -105,7 +106,8 @@ def at_peak(profile: Row, name: str) -> Figure:
     bars = base.mark_rect(stroke="white", strokeWidth=1).encode(
         x2="to:Q", y=y, y2="below:Q", color=alt.Color("colour:N", scale=None)
     )
-    words = base.mark_text(align="left", baseline="middle", dx=4, fontSize=11).encode(
+    fits = alt.expr(f"datum.share * width > {_LETTER} * length(datum.label) ? 1 : 0")  # in a narrow page
+    words = base.mark_text(align="left", baseline="middle", dx=4, fontSize=11, opacity=fits).encode(
         y=alt.Y("middle:Q", scale=alt.Scale(domain=[deepest, 0], nice=False), axis=None),
         text="label:N",
         color=alt.Color("ink:N", scale=None),

@@ -9,19 +9,23 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from heapwright.decide.budgets import Budgets
 from heapwright.decide.changes import Changes
 from heapwright.decide.side_by_side import SideBySide
 from heapwright.replay.metrics import METRICS, Value, words
+from heapwright.report import glossary
 from heapwright.report.figure import Figure, dark_style
 from heapwright.report.film import Film
 from heapwright.traces.copies import Load
 
 TEMPLATE = Path(__file__).with_name("template")
-SCRIPTS = ("choice.js", "trade_off.js", "tables.js", "film.js", "page.js")
+SCRIPTS = ("terms.js", "choice.js", "trade_off.js", "tables.js", "view.js", "timeline.js", "film.js", "page.js")
 NARROW = 340
 """Pixels that a plot is drawn for, beside its own width, so that its words can be read on a phone."""
 HINT = "A point under the pointer tells here what it is; a click selects it, arrow keys go along the front."
@@ -38,29 +42,44 @@ class Fact:
 
 @dataclass(frozen=True)
 class Heap:
-    """What one heap makes of one trace: two figures with the same axes, and the heap's hash."""
+    """What one heap makes of one trace: two figures with the same axes, what they show in `detail` where scripts draw
+    them, and the heap's hash.
+    """
 
     timeline: Figure
     heap_map: Figure
+    detail: Mapping[str, Any]
     id: str = ""
 
 
 @dataclass(frozen=True)
+class Holding:
+    """Who holds the live bytes of a trace: the name of the figure, and its `detail` where scripts draw it."""
+
+    figure: str
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class TraceSection:
-    """One trace: figures of what it asks for, and what heaps make of it; `missing` says why there are none, `caveats`
-    what it cannot tell."""
+    """One trace: figures of what it asks for, one of them of the bytes' holders, and what heaps make of it; `missing`
+    says why there are none, `caveats` what it cannot tell."""
 
     name: str
     figures: Sequence[Figure] = ()
     heaps: Sequence[Heap] = ()
     missing: str = ""
     films: Sequence[Film] = ()
+    holding: Holding | None = None
     caveats: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: `columns` of (heading, unit, meaning), rows of cells, and a line below."""
+    """A table: `columns` of (heading, unit, meaning), rows of cells, and a line below.
+
+    The meaning of what the glossary explains is "".
+    """
 
     columns: Sequence[tuple[str, str, str]]
     rows: Sequence[Mapping[str, Any]]
@@ -171,6 +190,7 @@ def render(content: Content) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters |= {"term": _term, "terms": partial(_terms, known=set())}
     return environment.get_template("page.html.jinja").render(
         content=content,
         style=_template("page.css") + _template("film.css"),
@@ -181,6 +201,27 @@ def render(content: Content) -> str:
         hint=HINT,
         known={recipe["id"] for recipe in content.choice.recipes} if content.choice else set(),
     )
+
+
+def _meaning(words: str, meaning: str) -> str:
+    """Of a heading: its own, or the glossary's."""
+    return meaning or glossary.terms().get(words, "")
+
+
+def _term(words: str, meaning: str = "") -> Markup:
+    """A heading that tells its meaning; see terms.js."""
+    meaning = _meaning(words, meaning)
+    mark = Markup('<abbr tabindex="0" title="{1}">{0}</abbr>')
+    return mark.format(words, meaning) if meaning else escape(words)
+
+
+def _terms(text: str, known: set[str]) -> Markup:
+    """A heading whose terms tell their meanings, where the page has not told them yet."""
+    parts, end = [], 0
+    for place, meaning in glossary.found(text, known):
+        parts += [escape(text[end : place.start]), _term(text[place], meaning)]
+        end = place.stop
+    return Markup("").join([*parts, escape(text[end:])])
 
 
 def _template(name: str) -> str:
@@ -197,12 +238,24 @@ def _packed(content: Content) -> str:
     """What scripts need as JSON, gzip, base64: a fifth of the plain size, and browsers since 2023 unpack it
     themselves.
     """
-    apart = {figure.name for figure in content.trade_offs}
+    heaps = [
+        {"film": film.name, "timeline": heap.timeline.name, "map": heap.heap_map.name, **heap.detail}
+        for trace in content.traces
+        for heap, film in zip(trace.heaps, trace.films, strict=True)
+    ]
+    holdings = [
+        {"trace": trace.name, "plot": trace.holding.figure, **trace.holding.detail}
+        for trace in content.traces
+        if trace.holding
+    ]
+    # Scripts draw these themselves, as wide as the page is.
+    apart = {figure.name for figure in content.trade_offs} | {one[key] for one in heaps for key in ("timeline", "map")}
+    apart |= {one["plot"] for one in holdings}
     narrow = {figure.name: figure.still(NARROW) for figure in content.figures() if figure.name not in apart}
     # Pictures are in the page already, in the wide one.
     stills = {name: re.sub(r' (?:xlink:)?href="data:[^"]*"', "", still) for name, still in narrow.items()}
     films = {film.name: film.data for trace in content.traces for film in trace.films}
-    data: dict[str, Any] = {"stills": stills, "films": films, "selected": ""}
+    data: dict[str, Any] = {"stills": stills, "films": films, "heaps": heaps, "holdings": holdings, "selected": ""}
     if content.choice:
         data |= _choice(content.choice)
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
@@ -256,7 +309,7 @@ def _table(table: SideBySide) -> dict[str, Any]:
     return {
         "heaps": [[heap.candidate.label, heap.role, heap.title] for heap in table.heaps],
         "rows": [
-            [row.words, row.unit, row.meaning, [[cell.text, cell.against, cell.better] for cell in row.cells]]
-            for row in table.rows
+            [one.words, one.unit, _meaning(one.words, one.meaning), [[c.text, c.against, c.better] for c in one.cells]]
+            for one in table.rows
         ],
     }

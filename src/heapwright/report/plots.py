@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ import numpy.typing as npt
 
 from heapwright.replay.pictures import HEAP_MAP_STATES
 from heapwright.report import raster
-from heapwright.report.figure import BLUE, INK, PALE, VERMILLION, Figure, Row, inline, quantity, ticks
+from heapwright.report.figure import BLUE, INK, PALE, VERMILLION, Figure, Row, counted, inline, quantity, ticks
 from heapwright.report.figure import bytes_axis as _bytes
 from heapwright.report.figure import calls_axis as _calls
 from heapwright.traces.profile import FREQUENT_SHARE
@@ -37,16 +36,18 @@ def top_sizes(profile: Row, name: str) -> Figure:
     others = profile["sizes"][TOP_SIZES:]
     if others:
         share = sum(row["share"] for row in others)
-        rows.append({"size": f"{len(others):,} others", "share": share, "frequent": False})
+        rows.append({"size": counted(len(others), "other"), "share": share, "frequent": False})
     y = alt.Y("size:N", sort=None, title=None, axis=alt.Axis(domain=False, ticks=False, labelLimit=120))
-    x = alt.X("share:Q", title="share of requests", axis=alt.Axis(format="%", tickCount=5))
+    room = 1.25 * max(row["share"] for row in rows)  # for the words behind the longest bar
+    scale = alt.Scale(domain=[0, room], nice=False)
+    x = alt.X("share:Q", title="share of requests", scale=scale, axis=alt.Axis(format="%", tickCount=5))
     colour = alt.condition("datum.frequent", alt.value(BLUE), alt.value("#a9b2ba"))
     bars = inline(rows).mark_bar(height={"band": 0.7}).encode(x=x, y=y, color=colour)
     text = inline(rows).mark_text(align="left", dx=4, fontSize=11, color=INK)
     frequent = sum(row["share"] >= FREQUENT_SHARE for row in profile["sizes"])
     return Figure(
         name,
-        f"{profile['distinct_sizes']:,} sizes, {frequent or 'none'} with 10 % of the requests or more",
+        f"{counted(profile['distinct_sizes'], 'size')}, {frequent or 'none'} with 10 % of the requests or more",
         f"The two most frequent make up {profile['top_two_share']:.0%} of the requests, "
         f"{profile['sizes_for_90_percent']:,} make up 90 %. In colour: 10 % or more.",
         alt.layer(bars, text.encode(x=x, y=y, text=alt.Text("share:Q", format=".1%"))).properties(height=HEIGHT),
@@ -109,10 +110,12 @@ def lifetimes(profile: Row, name: str) -> Figure:
         )
     )
     median, never = profile["lifetimes"]["events"]["p50"], profile["never_freed"]
+    left = f"{counted(never['objects'], 'object')}, {small_share(never['share'])}"
+    half = "" if median is None else f"Half of the freed objects live for {counted(median, 'call')} or less"
     return Figure(
         name,
-        "Nothing is freed" if median is None else f"Half of the freed objects live for {median:,} calls or less",
-        f"Calls between birth and death. {never['objects']:,} objects ({small_share(never['share'])}) are never freed.",
+        half or "Nothing is freed",
+        f"Calls between birth and death. Never freed: {left}.",
         chart.properties(height=HEIGHT),
         WIDTH,
         listed(f"{row['octave']} calls: {small_share(row['share'])}" for row in rows if row["share"]),
@@ -191,36 +194,26 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
         ),
         base.mark_line(strokeWidth=1.5, interpolate="step-after").encode(y=_bytes("high", "bytes", scale)),
     ]
-    step = max(1, len(event) // HOVERS)
-    told = [{"event": int(event[at]), **{key: int(samples[key][at]) for key in SERIES}} for at in range(len(event))]
-    hover = (
-        inline(told[::step])
-        .mark_rule(opacity=0.001, strokeWidth=6)
-        .encode(x=_calls(calls), tooltip=[alt.Tooltip(f"{key}:Q", format=",", title=key) for key in ("event", *SERIES)])
-    )
     peak, footprint = int(samples["requested"].max()), int(samples["footprint"].max())
-    stretch = -(-calls // STRETCHES)
-    band = f" Lines are the most in {stretch:,} calls, the band reaches to the least." if stretch > 1 else ""
+    band = " Lines are the most at each place, the band reaches to the least." if calls > STRETCHES else ""
     return Figure(
         name,
         f"{heap}: footprint {quantity(footprint)}",
         f"{footprint / max(peak, 1) - 1:.1%} above the peak of the requested bytes, {quantity(peak)}.{band}",
-        alt.layer(*layers, hover).properties(height=170),
+        alt.layer(*layers).properties(height=170),
         WIDTH,
         f"At most: footprint {footprint:,}, allocated {int(samples['allocated'].max()):,}, requested {peak:,} bytes. "
         + sampled(event.tolist(), samples["requested"].tolist(), "bytes requested"),
     )
 
 
-def heap_map(shares: npt.NDArray[np.float64], heap: str, calls: int, extent: int, name: str) -> Figure:
+def heap_map(shares: npt.NDArray[np.floating[Any]], heap: str, calls: int, extent: int, name: str) -> Figure:
     """Address x time: what each stretch of the arena holds, of one heap.
 
-    `shares`: as `raster.shares` gives them; the others as in `timeline`.
+    `shares`: as `raster.picture` takes them; the others as in `timeline`.
     """
-    picture = raster.picture(shares)
-    url = "data:image/png;base64," + base64.b64encode(picture).decode("ascii")
-    present = {name for name, share in zip(HEAP_MAP_STATES, shares, strict=True) if share.any()}
-    states = [state for state in raster.COLOURS if state in present]
+    url = raster.url(raster.picture(shares))
+    states = raster.present(shares)
     scale = alt.Scale(domain=states, range=[raster.COLOURS[state] for state in states])
     axes = {"x": _calls(calls), "y": _bytes("low", "address in the arena, B", alt.Scale(domain=[0, extent]))}
     image = inline([{"url": url, "event": 0, "last": calls, "low": 0, "high": extent}]).mark_image(aspect=False)
@@ -240,7 +233,7 @@ def heap_map(shares: npt.NDArray[np.float64], heap: str, calls: int, extent: int
     return Figure(
         name,
         f"{heap}: what lies where, over time",
-        "Each pixel mixes the colours of all that lies in its stretch of the arena." + _patterns(present),
+        "Each pixel mixes the colours of all that lies in its stretch of the arena." + _patterns(states),
         alt.layer(*layers).properties(height=HEIGHT),
         WIDTH,
         f"Of {extent:,} bytes, at the middle and at the last call: {_contents(shares, calls)}",
@@ -252,7 +245,7 @@ def _patterns(present: Collection[str]) -> str:
     return f" For print: {', '.join(told)}." if told else ""
 
 
-def _contents(shares: npt.NDArray[np.float64], calls: int) -> str:
+def _contents(shares: npt.NDArray[np.floating[Any]], calls: int) -> str:
     told = []
     for column in (shares.shape[2] // 2, shares.shape[2] - 1):
         parts = shares[:, :, column].mean(axis=1)
@@ -264,6 +257,8 @@ def _contents(shares: npt.NDArray[np.float64], calls: int) -> str:
 
 
 BINS_PER_OCTAVE = 4
+LETTER = 7
+"""Pixels of a letter at most, on average over a name."""
 
 
 def instructions(
@@ -284,7 +279,7 @@ def instructions(
         {"heap": heap, "base": at, "high": _edge(max(binned[heap]) + 1), "worst": histograms[heap][-1][0]}
         for at, heap in enumerate(upwards)
     ]
-    extent = [min(bar["low"] for bar in bars), max(bar["high"] for bar in bars) * 2]
+    extent = [min(bar["low"] for bar in bars), max(bar["high"] for bar in bars) * 4]
     scale = alt.Scale(type="log", base=2, domain=extent, nice=False)
     x = alt.X(
         "low:Q",
@@ -292,7 +287,9 @@ def instructions(
         axis=alt.Axis(title=f"instructions a {kind} (log)", format=",", values=ticks(extent[0], extent[1], log=True)),
     )
     names = f"{json.dumps(upwards)}[round(datum.value - 0.4)]"
-    axis = alt.Axis(title=None, values=[at + 0.4 for at in range(len(upwards))], labelExpr=names, grid=False)
+    room = LETTER * max(map(len, upwards))  # Vega takes less, with the letters that it measures
+    places = [at + 0.4 for at in range(len(upwards))]
+    axis = alt.Axis(title=None, values=places, labelExpr=names, grid=False, minExtent=room)
     y = alt.Y("base:Q", scale=alt.Scale(domain=[0, len(upwards)], nice=False), axis=axis)
     palette = alt.Scale(domain=upwards, range=[colours[heap] for heap in upwards])
     tooltip = [alt.Tooltip("heap:N"), *(alt.Tooltip(f"{key}:Q", format=",") for key in ("from", "to", "calls"))]

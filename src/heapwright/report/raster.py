@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import base64
 import io
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,52 +47,33 @@ PATTERNS = {
 }
 """Of the states that are as light as others: in grey, states differ by 3 : 1 in lightness, or by these."""
 
-ROWS = 240
 
-SLICE = 1 << 17
-"""Blocks drawn at a time."""
+def picture(shares: npt.NDArray[np.floating[Any]], patterns: bool = True, step: int = 5) -> npt.NDArray[np.uint8]:
+    """The heap map as a pixel for each cell: uint8[rows, columns, 3], address 0 at the bottom.
 
-
-def shares(
-    parts: Iterable[npt.NDArray[Any]], columns: int, extent: int, rows: int = ROWS, states: int = len(HEAP_MAP_STATES)
-) -> npt.NDArray[np.float64]:
-    """Share of each cell that each state takes: float64 of shape (states, rows, columns), row 0 at address 0.
-
-    `parts`: structured arrays with fields column, offset, size, state, as `replay.heap_map_parts` gives them; `extent`:
-    bytes of arena that the rows divide evenly. What no block covers belongs to no state.
+    `shares`: of each cell that each state takes, as `replay.film.cell_shares` gives them, [states, rows, columns]. A
+    pixel mixes the colours of all that lies in its cell by their shares, so that headers and holes much smaller than a
+    cell still tint it. Where a state of `PATTERNS` takes most of a cell, its pattern lies over it. What no block covers
+    is white. Colours differ by `step` or more: the eye tells steps of 5 (of 255) apart nowhere here, and files are a
+    third smaller.
     """
-    cover = np.zeros((states, rows + 1, columns))
-    edge = np.zeros_like(cover)
-    for blocks in parts:
-        # The part of row r below t is 1 for r < floor(t), t - r for r = floor(t), 0 above: a step and an edge for each
-        # bound.
-        for sign, reach in ((1, 0), (-1, 1)):
-            for first in range(0, len(blocks), SLICE):
-                some = blocks[first : first + SLICE]
-                bound = some["offset"].astype(np.float64) * rows / extent
-                bound += reach * (some["size"].astype(np.float64) * rows / extent)
-                bound = np.minimum(bound, rows)
-                row = bound.astype(np.intp)
-                cell = some["state"].astype(np.intp), row, some["column"].astype(np.intp)
-                np.add.at(cover, cell, sign)
-                np.add.at(edge, cell, -sign * (bound - row))
-    return np.asarray((cover.cumsum(axis=1) + edge)[:, :rows].clip(0, 1))
-
-
-def picture(parts: npt.NDArray[np.float64]) -> bytes:
-    """The heap map as a PNG of a pixel for each cell of `shares`, address 0 at the bottom.
-
-    A pixel mixes the colours of all that lies in its cell by their shares, so that headers and holes much smaller
-    than a cell still tint it. Where a state of `PATTERNS` takes most of a cell, its pattern lies over it. What no block
-    covers is white.
-    """
-    colours = np.array([ImageColor.getrgb(COLOURS[state]) for state in HEAP_MAP_STATES])
-    mixed = np.einsum("src,sk->rck", parts, colours) + (1 - parts.sum(axis=0).clip(0, 1))[:, :, np.newaxis] * 255
-    for state, pattern in PATTERNS.items():
-        most = parts[HEAP_MAP_STATES.index(state)] > 0.5
+    colours = np.array([ImageColor.getrgb(COLOURS[state]) for state in HEAP_MAP_STATES], np.float32)
+    mixed = np.einsum("src,sk->rck", shares, colours) + (1 - shares.sum(axis=0).clip(0, 1))[:, :, np.newaxis] * 255
+    for state, pattern in PATTERNS.items() if patterns else ():
+        most = shares[HEAP_MAP_STATES.index(state)] > 0.5
         mixed[most & pattern.cells(*most.shape)] = ImageColor.getrgb(pattern.colour)
-    # Steps of 5 (of 255) are below what the eye tells apart here, and make the file a third smaller.
-    pixels = (mixed / 5).round().clip(0, 51).astype(np.uint8)[::-1] * np.uint8(5)
+    found: npt.NDArray[np.uint8] = (mixed / step).round().clip(0, 255 // step).astype(np.uint8)[::-1] * np.uint8(step)
+    return found
+
+
+def present(shares: npt.NDArray[Any]) -> list[str]:
+    """The states that take some of any cell, in the order of the legend."""
+    found = {state for state, share in zip(HEAP_MAP_STATES, shares, strict=True) if share.any()}
+    return [state for state in COLOURS if state in found]
+
+
+def url(pixels: npt.NDArray[np.uint8]) -> str:
+    """A picture as a PNG in a URL of its own."""
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG", optimize=True)
-    return file.getvalue()
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode("ascii")

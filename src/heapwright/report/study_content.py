@@ -24,7 +24,7 @@ from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.metrics import METRICS, TARGET_METRICS, Value, words
 from heapwright.report import trade_off
 from heapwright.report.answer import reserve_by_load, served_by_arena
-from heapwright.report.figure import Figure
+from heapwright.report.figure import Figure, counted
 from heapwright.report.growth import growth
 from heapwright.report.page import Choice, Content, Fact, Table, TraceSection
 from heapwright.report.target_content import measured_ids, target_sections
@@ -272,14 +272,13 @@ def _trade_offs(
     for x, y in pairs:
         short = (key.removesuffix("_bytes").removesuffix("_nJ").replace("_", "-") for key in (x, y))
         stem = "trade-off" if len(figures) == 0 else "-".join(("trade-off", *short))
-        title = f"{admitted:,} recipes: {words(x)} against {words(y)}"
+        title = f"{counted(admitted, 'recipe')}: {words(x)} against {words(y)}"
         figures.append(trade_off.trade_off(stem, title, _points(recipes, (x, y)), x, y, rivals))
     target = ("footprint_bytes", "instructions_pair_mean")
     measured = _points(recipes, target)
     if len(measured) >= 2 and not set(keys) & set(TARGET_METRICS):
-        title = (
-            f"{len(measured):,} recipes measured on the target: footprint against instructions of a malloc and a free"
-        )
+        count = counted(len(measured), "recipe")
+        title = f"{count} measured on the target: footprint against {words(target[1])}"
         figures.append(trade_off.trade_off("trade-off-target", title, measured, *target, rivals))
     return figures
 
@@ -432,12 +431,13 @@ def _section(study: Study, info: TraceInfo, heaps: Sequence[NamedHeap], traces: 
 
 
 def _origin(study: Study, admitted: int, drawn: int) -> list[str]:
-    traces = ", ".join(f"{info.name} ({info.events:,} calls)" for info in study.traces())
+    traces = ", ".join(f"{info.name} ({counted(info.events, 'call')})" for info in study.traces())
     day, version = study.meta["created"][:10], study.meta["heapwright"]
     lines = [
         f"Study {study.path.name}, explored on {day} with Heapwright {version}. "
         f"Page by Heapwright {__version__}. Traces: {traces}.",
-        "Metrics are of the whole traces, replayed in the allocator's own C. On the axes 1 MB is 1,000,000 bytes.",
+        "Metrics are of the whole traces, replayed in the allocator's own C. On the axes 1 MB is 1,000,000 bytes; "
+        "calls are counted from 0.",
     ]
     if study.tolerance is None:
         lines.append(f"The exploration is not finished: {study.tried} recipes of its space were tried.")

@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from heapwright.files.names import LONGEST, shortened
 from heapwright.files.version import __version__
 from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.recipe import Recipe
-from heapwright.report import held_plots, plots, raster
-from heapwright.report.figure import quantity
+from heapwright.report import held_plots, plots
+from heapwright.report.detail import SAMPLES, Share, fewer, holders, look, packed, packed_holders, share_of
+from heapwright.report.figure import counted, quantity
 from heapwright.report.film import film
-from heapwright.report.page import Content, Fact, Heap, TraceSection
+from heapwright.report.page import Content, Fact, Heap, Holding, TraceSection
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 
 DEFAULT_HEAP = "victim-bins"
 """The heap that a trace's page draws where none is named: the best single allocator of the zoo."""
-TIMELINE_POINTS, MAP_COLUMNS = 500, 360
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,14 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
     described = profile(trace)
     named = [NamedHeap(heap, resolve_recipe(heap)) for heap in heaps or [DEFAULT_HEAP]]
     seconds = "" if trace.seconds is None else f" in {trace.seconds:,.3g} s"
-    threads = "one thread" if described["threads"] == 1 else f"{described['threads']} threads"
+    threads = "one thread" if described["threads"] == 1 else counted(described["threads"], "thread")
     locality = described["locality"][1]
     return Content(
         title=trace.name,
-        lead=f"{len(trace):,} calls of {threads}{seconds}: what they ask of memory, and what "
+        lead=f"{counted(len(trace), 'call')} of {threads}{seconds}: what they ask of memory, and what "
         f"{' and '.join(heap.name for heap in named)} makes of it." + _order_of_death(described["free_order"]),
         facts=[
-            Fact("Peak of live requests", quantity(trace.peak_live_bytes), f"{trace.peak_live_objects:,} objects"),
+            Fact("Peak of live requests", quantity(trace.peak_live_bytes), counted(trace.peak_live_objects, "object")),
             Fact(
                 "Distinct sizes", f"{described['distinct_sizes']:,}", f"{described['sizes_for_90_percent']:,} make 90 %"
             ),
@@ -52,7 +54,7 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
         ],
         traces=[section(trace, described, named, everything=True)],
         origin=[
-            f"Heapwright {__version__}. On the axes 1 MB is 1,000,000 bytes.",
+            f"Heapwright {__version__}. On the axes 1 MB is 1,000,000 bytes; calls are counted from 0.",
             "Neighbours are objects born one after the other, both alive; "
             f"they die together when at most {locality['within_frees']} frees lie between.",
         ],
@@ -60,9 +62,9 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
 
 
 def _never_freed(never: Mapping[str, Any]) -> tuple[str, str]:
-    count = never["objects"]
-    objects = "1 object" if count == 1 else f"{count:,} objects"
-    return objects, f"{plots.small_share(never['share'])} of all, {quantity(never['bytes'])}"
+    return counted(
+        never["objects"], "object"
+    ), f"{plots.small_share(never['share'])} of all, {quantity(never['bytes'])}"
 
 
 def _order_of_death(order: Mapping[str, float | None]) -> str:
@@ -83,30 +85,41 @@ def section(
     lifetimes."""
     stem = slug(trace.name)
     figures = [plots.top_sizes(described, f"sizes-{stem}"), plots.size_histogram(described, f"histogram-{stem}")]
+    holding = None
     if everything:
+        peak = described["requested_peak_event"]
+        told = holders(trace, peak)
+        described = {**described, "live_by": fewer(told, peak, len(described["live_by"]["event"]))}
+        holding = Holding(f"live-{stem}", packed_holders(told, held_plots.group_colours(told)))
         figures += [held_plots.live_by(described, f"live-{stem}"), plots.lifetimes(described, f"lifetimes-{stem}")]
         figures += [held_plots.at_peak(described, f"peak-{stem}")]
     fullest, count = described["requested_peak_event"], traces * len(heaps)
     films = [film(trace, one.recipe, one.name, f"film-{stem}-{slug(one.name)}", fullest, count) for one in heaps]
+    alive = float(np.mean(described["live"]["objects"]))
     return TraceSection(
-        trace.name, figures, _heaps(trace, heaps, stem), films=films, caveats=[*trace.repairs, *trace.caveats]
+        trace.name,
+        figures,
+        _heaps(trace, heaps, stem, [one.data["arena"] for one in films], share_of(alive, count)),
+        films=films,
+        holding=holding,
+        caveats=[*trace.repairs, *trace.caveats],
     )
 
 
-def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str) -> list[Heap]:
-    from heapwright.replay.pictures import heap_map_parts, timeline
+def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, arenas: Sequence[int], share: Share) -> list[Heap]:
+    from heapwright.replay.pictures import timeline
 
-    timelines = [timeline(trace, heap.recipe, points=TIMELINE_POINTS) for heap in heaps]
+    timelines = [timeline(trace, heap.recipe, points=SAMPLES * share.moments) for heap in heaps]
     extent = max(int(samples["footprint"].max()) for samples in timelines)
     found = []
-    for heap, samples in zip(heaps, timelines, strict=True):
-        event, _, parts = heap_map_parts(trace, heap.recipe, columns=MAP_COLUMNS)
-        shares = raster.shares(parts, len(event), extent)
+    for heap, samples, arena in zip(heaps, timelines, arenas, strict=True):
+        detail = look(trace, heap.recipe, arena, extent, share.moments)
         name = f"{stem}-{slug(heap.name)}"
         found.append(
             Heap(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
-                plots.heap_map(shares, heap.name, len(trace), extent, f"heap-map-{name}"),
+                plots.heap_map(detail.still, heap.name, len(trace), extent, f"heap-map-{name}"),
+                packed(detail, samples, extent, share.characters),
                 heap.recipe.hash,
             )
         )

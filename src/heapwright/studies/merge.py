@@ -36,7 +36,7 @@ def merge(paths: Sequence[Path], output: Path) -> None:
     Raises HeapwrightError where there is a file at `output`, a study cannot be read, or two contradict each other.
     """
     if len(paths) < 2:
-        raise HeapwrightError(f"{len(paths)} studies: give two or more to merge")
+        raise HeapwrightError("give two studies or more to merge")
     if output.exists():
         raise HeapwrightError(f"{output}: exists; give another file", parameter="output")
     meta = _agreed(paths)

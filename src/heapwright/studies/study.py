@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.kinds import is_study
 from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import GROWING, SoFar
-from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS, TIME, Value
+from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS, TIME, Value, named_in
 from heapwright.studies.faults import one_line
 from heapwright.studies.migration import migrate, opened
 from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, Run, TraceInfo
@@ -85,6 +86,8 @@ class StudyFile:
         if path.is_file() and not path.stat().st_size:
             path.unlink()  # DuckDB refuses an empty file, as mktemp leaves one
         new = not path.exists()
+        if path.is_file() and not is_study(path):
+            raise HeapwrightError(f"{path}: is there already, and no study; give another file", parameter="output")
         with one_line(path):
             connection = database.attached(path, read_only=False, threads=1)  # the processors belong to the replays
             try:
@@ -266,7 +269,7 @@ class StudyFile:
         ``setting`` names CPU, compiler and optimisation. Metrics of two settings are never ranked together: those of
         the last one stand in the results, unless the study was explored for them; the table ``target`` keeps all.
         """
-        explored_for = set(TARGET_METRICS) & set(self.objectives)
+        explored_for = set(TARGET_METRICS) & {name for key in self.objectives for name in named_in(key)}
         rows = [[setting, one.id, one.trace, json.dumps(one.detail)] for one in measured]
         with one_line(self.path):
             connection = self._connection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,10 @@ class Alive:
         self._slot: dict[int, int] = {}
         self._free: list[int] = []
         self._size: list[int] = []  # by slot
+        self._site: list[int] = []  # by slot, where it was last asked for
         self._sizes: Counter[int] = Counter()
-        self._at_peak: Counter[int] | None = Counter()  # None: what lives now
+        self._held: Counter[int] = Counter()  # bytes by site
+        self._at_peak: tuple[Counter[int], Counter[int]] | None = (Counter(), Counter())  # None: what lives now
         self._curve: list[int] = []
         self._each = 1  # calls that a point of it stands for
         self._since = self._most = 0  # calls, and the most bytes, behind its last point
@@ -38,7 +41,9 @@ class Alive:
     def take(self, columns: Columns) -> NDArray[np.uint32]:
         """Take the calls that follow; returns the number of each one's object, as in `struct hw_calls`."""
         slots = []
-        for op, id_, size in zip(*(columns[key].tolist() for key in ("op", "id", "size")), strict=True):
+        sites = columns["site"].tolist() if "site" in columns else repeat(0)
+        calls = zip(*(columns[key].tolist() for key in ("op", "id", "size")), strict=True)
+        for (op, id_, size), site in zip(calls, sites, strict=False):
             if op <= CALLOC:
                 slot = self._born(id_)
             elif op == FREE:
@@ -46,7 +51,7 @@ class Alive:
                 self._free.append(slot)
             else:
                 slot = self._slot[id_]
-            self._change(slot, size, dies=op == FREE, born=op <= CALLOC)
+            self._change(slot, size, site, dies=op == FREE, born=op <= CALLOC)
             self._draw()
             slots.append(slot)
         self.calls += len(slots)
@@ -54,8 +59,13 @@ class Alive:
 
     def at_peak(self) -> list[tuple[int, int]]:
         """What lived when the bytes were most for the first time: sizes and numbers of objects, most bytes first."""
-        counts = self._sizes if self._at_peak is None else self._at_peak
+        counts = self._sizes if self._at_peak is None else self._at_peak[0]
         return sorted(counts.items(), key=lambda one: (-one[0] * one[1], one[0]))
+
+    def holders(self) -> list[tuple[int, int]]:
+        """The sites that held bytes then, and how many, most first."""
+        counts = self._held if self._at_peak is None else self._at_peak[1]
+        return sorted(((site, held) for site, held in counts.items() if held), key=lambda one: (-one[1], one[0]))
 
     def curve(self) -> list[int]:
         """Live bytes along the calls: the most in each of up to 2,048 equal stretches, and in a shorter last."""
@@ -75,21 +85,24 @@ class Alive:
         if not self._free:
             self._free.append(self.slots)
             self._size.append(0)
+            self._site.append(0)
             self.slots += 1
         slot = self._slot[id_] = self._free.pop()
         return slot
 
-    def _change(self, slot: int, size: int, *, dies: bool, born: bool) -> None:
+    def _change(self, slot: int, size: int, site: int, *, dies: bool, born: bool) -> None:
         before = self._size[slot]
         if self._at_peak is None and self.bytes + size - before <= self.peak_bytes:
-            self._at_peak = Counter(self._sizes)  # which stays until there is more
+            self._at_peak = Counter(self._sizes), Counter(self._held)  # which stay until there is more
         if not born:
             self._sizes[before] -= 1
             if not self._sizes[before]:
                 del self._sizes[before]
         if not dies:
             self._sizes[size] += 1
-        self._size[slot] = size
+        self._held[self._site[slot]] -= before
+        self._held[site] += size
+        self._size[slot], self._site[slot] = size, site
         self.objects += born - dies
         self.bytes += size - before
         self.peak_objects = max(self.peak_objects, self.objects)

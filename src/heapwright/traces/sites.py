@@ -53,6 +53,11 @@ class Sites:
         return np.array(names, dtype=object)[at]
 
 
+def name_in(path: Path, address: int) -> str:
+    """The name of a return address in a program that lies where it was linked to."""
+    return _names_in(Module(0, 1 << 32, 0, path), [address])[0]
+
+
 def _names_in(module: Module, addresses: Sequence[int]) -> list[str]:
     own = [address - module.bias for address in addresses]
     name = os.fsencode(module.path.name).decode(errors="replace")

@@ -14,6 +14,8 @@ from heapwright.files import database, parquet
 from heapwright.files.errors import HeapwrightError, ParameterError
 
 FORMAT_VERSION = "1"
+MOST_PACKETS = 1 << 26
+"""Packets that are read, some 2 GB of them: a file of some kilobytes may say that it holds more."""
 
 # Column -> (numpy dtype, DuckDB type), in the order of the file.
 COLUMNS: dict[str, tuple[Any, str]] = {
@@ -76,13 +78,15 @@ class PacketTable:
         columns = ", ".join(f'"{column}"::{kind} AS "{column}"' for column, (_, kind) in COLUMNS.items())
         try:
             with database.reaching(Path(name)) as connection:
+                rows = parquet.rows(connection, Path(name))
+                if rows > MOST_PACKETS:
+                    raise HeapwrightError(f"{name}: {rows:,} packets; at most {MOST_PACKETS:,} are read")
                 found = connection.execute(f"SELECT {columns} FROM {parquet.source(Path(name))}").fetchnumpy()
                 metadata = parquet.metadata(connection, Path(name))
         except database.Error as error:
-            raise HeapwrightError(
-                f"{name}: not a packet table: {str(error).splitlines()[0]}; "
-                f"Parquet with columns {', '.join(COLUMNS)} is needed"
-            ) from error
+            reason = "" if "Binder Error" in str(error) else f" ({str(error).splitlines()[0]})"  # a column is missing
+            needs = f"Parquet with columns {', '.join(COLUMNS)} is needed"
+            raise HeapwrightError(f"{name}: not a packet table{reason}; {needs}") from error
         _validate(name, found)
         version = metadata.setdefault("format_version", FORMAT_VERSION)
         if version != FORMAT_VERSION:

@@ -56,4 +56,6 @@ def profile_file(path: Path, repair: bool = False) -> dict[str, Any]:
         return profile_packets(PacketTable.read(path), path.stem)
     if kind == "trace":
         return profile(Trace.read(path, repair=repair))
+    if kind == "study":
+        raise HeapwrightError(f"{path}: a study, and no trace; give one that it was explored on")
     raise HeapwrightError(f"{path}: not a readable Parquet file; a trace or a packet table is one")

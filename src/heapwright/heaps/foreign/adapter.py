@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -18,11 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError, unknown_key
 from heapwright.files.shipped import toml_files, toml_text
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from heapwright.files.toml import parse_toml
 
 WordSize = Literal[32, 64]
 
@@ -125,9 +120,11 @@ class Adapter(BaseModel):
     def parse(cls, text: str, where: str) -> Adapter:
         """Read TOML text; `where` leads every message. Raises ForeignHeapError where it is no adapter."""
         try:
-            return cls.model_validate(_with_tuples(_extended(tomllib.loads(text))))
-        except tomllib.TOMLDecodeError as error:
-            problem = f"not TOML: {error}"
+            data = parse_toml(text)
+        except ValueError as error:
+            raise ForeignHeapError(f"{where}: not TOML: {error}") from None
+        try:
+            return cls.model_validate(_with_tuples(_extended(data)))
         except ValidationError as error:
             problem = _one_line(error)
         except HeapwrightError as error:
@@ -188,7 +185,7 @@ def _extended(data: dict[str, Any]) -> dict[str, Any]:
     base = data.get("extends")
     if not isinstance(base, str):
         return data
-    merged = _extended(tomllib.loads(_text(base)))
+    merged = _extended(parse_toml(_text(base)))
     for key, value in data.items():
         if isinstance(value, dict) and isinstance(merged.get(key), dict):
             value = {**merged[key], **value}
@@ -212,8 +209,8 @@ def _one_line(error: ValidationError) -> str:
 def is_adapter(path: Path) -> bool:
     """Whether a TOML file is an adapter: whether it has one of the keys that each adapter and no recipe has."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        data = parse_toml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return False
     return any(key in data for key in _OWN_KEYS)
 

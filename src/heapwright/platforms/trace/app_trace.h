@@ -1,7 +1,7 @@
 /* app_trace.h: the heap calls of a program, recorded in a ring of RAM for `heapwright import`.
  *
- * A record is 8 bytes: a call has one, a realloc three; a time or a size too large for one, and a change of thread,
- * take one more. Functions may be called from any thread; what they wait for is the platform's business.
+ * A record is 8 bytes: a call has one, a realloc three; a time or a size too large for one, and a change of thread or
+ * site, take one more. Functions may be called from any thread; what they wait for is the platform's business.
  */
 #ifndef APP_TRACE_H
 #define APP_TRACE_H
@@ -17,6 +17,17 @@
 /* What a full ring does: 0 counts further calls as lost until it is drained, 1 drops the oldest records. */
 #ifndef APP_TRACE_NEWEST
 #define APP_TRACE_NEWEST 0
+#endif
+
+/* Of how many live objects the size is known, 8 bytes each; a power of two. While they are no more than 7 of 8, what is
+ * lost leaves the peak as it was. */
+#ifndef APP_TRACE_OBJECTS
+#define APP_TRACE_OBJECTS 512
+#endif
+
+/* 1 records where in the program each malloc, calloc and realloc is. */
+#ifndef APP_TRACE_SITES
+#define APP_TRACE_SITES 0
 #endif
 
 /* What a debugger dumps, whole. The first four words tell `heapwright import` what it has. */
@@ -45,7 +56,7 @@ void app_trace_freed(const void *pointer);
 void app_trace_resizing(const void *from);
 void app_trace_resized(const void *from, const void *pointer, size_t size);
 
-/* Hands all calls out as lines of text, each with its end and of at most 228 characters, and makes room for more.
+/* Hands all calls out as lines of text, each with its end and of at most 244 characters, and makes room for more.
  *
  * For one thread at a time, that holds no lock that a heap call takes. Where others keep making calls it goes on until
  * it has caught up. `line` may not keep the text. */

@@ -1,35 +1,44 @@
 /* app_trace_lines.h: the calls of app_trace_ring.h as lines of text, 2 to 4 characters a call; included there, once.
  *
  *     hw:RRRRRRRRLLLLLLLLAAAAAAAA   ticks a second, calls lost so far, bytes of the arena; at first, and now and then
- *     hw!NCALLS...CC                N codes, and a checksum
+ *     hw*NCALLS...CC                N codes, and a checksum
  *
  * Characters are digits to the base of 91, from '$' to '~'. CALLS are bits, 13 in two digits, the highest first. A line
- * can be read without those before it: what is lost on the way costs a line. They are
+ * can be read without those before it: what is lost on the way costs a line, and leaves the peak as it was. They are
  *
  *     how many calls were told before (12 bits), how many mallocs more than frees, those missing included (12),
- *     the time in units (number), an address (32), a thread, and the codes:
+ *     1 and the bytes that live and how many more lived at most so far (numbers), or 0 where they are not known,
+ *     the time in units (number), an address (32), a thread, 1 where sites are told, and the codes:
  *
- *     - code: 0 freed, 10 malloc, 110 calloc, 1110 resized, 11110 resizing, 111110 a change of thread, 111111 what is
- *       missing here: four numbers, of calls, mallocs, their bytes, frees
+ *     - code: 0 freed, 10 malloc, 110 calloc, 1110 resized, 11110 resizing, 111110 a change of thread, and
+ *       11111100 what is missing here: numbers of calls; of objects more and bytes more whose mallocs were lost, both
+ *                with a sign; of others that were freed, and their bytes; and how far the bytes that live rose
+ *       11111101 freed as 0, and a size: of a large object, or one whose malloc was lost
+ *       11111110 a site: its number (number) and its address (32); when it is first met, and one in each line
  *     - time, in the first five: 0 as before, 10 a unit later, 11 and how many later (number)
  *     - place: 0 and how many places of this line ago it was named (5), or how far it is from the one before: 10, sign
  *       and number in units of 8 bytes, or 11, the same in bytes
  *     - size: 0 and how many new sizes of this line ago it was named (3), or 1 and the number
  *     - thread: one of the first 14 (4); 14 before any was told; 15 and what tells another apart (32)
+ *     - site: 0 and how many new sites of this line ago it was named (3), or 1 and its number (number); 0 is none
  *     - number: how many bits it has (4), or 15 and how many more than that (5); and all of them but the highest
+ *     - number with a sign: twice the number, or one less than twice what is below 0
  *
  * A unit of time is the least power of two of ticks of which at most 2,000 make a second. freed and resizing have a
  * place, malloc and calloc a place and a size, resized the place that was, a size, and 0 where it has no place now, or
- * 1 and that. The checksum is the upper 13 bits of FNV-1a, 32 bits, of N and CALLS.
+ * 1 and that; malloc, calloc and resized a site, where these are told. The checksum is the upper 13 bits of FNV-1a, 32
+ * bits, of N and CALLS.
  */
 enum {
     LINE_BITS = 13,  /* of two characters */
     LINE_LONG = 192, /* characters after which a line ends */
     LINE_CODES = 90, /* at most, of a line */
-    LINE_MOST = 32,  /* characters of a code, at most */
+    LINE_MOST = 48,  /* characters of a code, at most */
     LINE_PLACES = 32,
     LINE_SIZES = 8,
-    LINE_THREADS = 14, /* that have numbers */
+    LINE_THREADS = 14,                      /* that have numbers */
+    LINE_SITES = APP_TRACE_SITES ? 255 : 1, /* that have numbers */
+    LINE_LARGE = 16,                        /* an object is large that holds more than the peak divided by this */
     LINE_UNITS = 2000,
     LINE_HEADER_EVERY = 64
 };
@@ -38,19 +47,22 @@ struct trace_call {
     uint32_t kind; /* of its last record */
     uint32_t word, size, ticks;
     uint32_t from;    /* of a realloc, 0 of all others */
-    uint32_t lost[4]; /* of what is missing: calls, mallocs, their bytes, frees */
+    uint32_t gone;    /* bytes of the object that was freed or resized */
+    uint32_t lost[6]; /* of what is missing, as app_trace_ring.h has them */
 };
 
 /* What was handed out so far, and the line that is being made. For one thread at a time, as app_trace_drain(). */
 static struct {
     uint32_t lines, calls, objects, lost; /* objects that were told and live, by what was told */
     uint32_t time, ticks;                 /* units, and ticks beyond them */
+    uint32_t live, peak;                  /* bytes */
     uint32_t thread, threads, known[LINE_THREADS];
+    uint32_t site, sites, place[LINE_SITES], again; /* which of the sites is told again */
 } trace_told;
 
 static struct {
     uint32_t length, codes, bits, count; /* bits that make no character yet */
-    uint32_t places, place[LINE_PLACES], sizes, size[LINE_SIZES];
+    uint32_t places, place[LINE_PLACES], sizes, size[LINE_SIZES], sites, site[LINE_SIZES];
     char text[LINE_LONG + LINE_MOST + 5];
 } trace_line;
 
@@ -109,16 +121,45 @@ static void line_place(uint32_t address)
     trace_line.place[trace_line.places++ % LINE_PLACES] = address;
 }
 
-static void line_size(uint32_t size)
+/* A value that is one of the last few new ones, or a new one. */
+static void line_value(uint32_t *values, uint32_t *count, uint32_t value)
 {
-    const uint32_t ago = line_again(trace_line.size, trace_line.sizes, LINE_SIZES, size);
+    const uint32_t ago = line_again(values, *count, LINE_SIZES, value);
     if (ago < LINE_SIZES) {
         line_bits(ago, 4);
     } else {
         line_bits(1, 1);
-        line_number(size);
-        trace_line.size[trace_line.sizes++ % LINE_SIZES] = size;
+        line_number(value);
+        values[(*count)++ % LINE_SIZES] = value;
     }
+}
+
+static void line_size(uint32_t size)
+{
+    line_value(trace_line.size, &trace_line.sizes, size);
+}
+
+static void line_signed(uint32_t value)
+{
+    line_number(value << 1 ^ (0u - (value >> 31)));
+}
+
+/* The number of the site of the calls that follow; those beyond LINE_SITES have none. */
+static uint32_t line_site(void)
+{
+    uint32_t number = 0;
+    while (number < trace_told.sites && trace_told.place[number] != trace_told.site) {
+        number++;
+    }
+    return trace_told.site == 0 || number == trace_told.sites ? 0 : number + 1;
+}
+
+static void line_tell_site(uint32_t number)
+{
+    trace_line.codes++;
+    line_bits(254, 8);
+    line_number(number);
+    line_bits(trace_told.place[number - 1], 32);
 }
 
 static void line_thread(uint32_t thread)
@@ -161,9 +202,16 @@ static uint32_t line_units(uint32_t ticks)
 static void line_begin(uint32_t address)
 {
     trace_line.length = 4;
-    trace_line.codes = trace_line.bits = trace_line.count = trace_line.sizes = 0;
+    trace_line.codes = trace_line.bits = trace_line.count = trace_line.sizes = trace_line.sites = 0;
     line_bits(trace_told.calls, 12);
     line_bits(trace_told.objects, 12);
+    if (trace_homeless != 0 || (APP_TRACE_NEWEST && app_trace_ring.lost != 0)) {
+        line_bits(0, 1);
+    } else {
+        line_bits(1, 1);
+        line_number(trace_told.live);
+        line_number(trace_told.peak - trace_told.live);
+    }
     line_number(trace_told.time);
     line_bits(address, 32);
     trace_line.places = 1;
@@ -172,6 +220,11 @@ static void line_begin(uint32_t address)
         line_bits(LINE_THREADS, 4);
     } else {
         line_thread(trace_told.thread);
+    }
+    line_bits(APP_TRACE_SITES, 1);
+    if (trace_told.sites != 0) {
+        trace_told.again = trace_told.again < trace_told.sites ? trace_told.again + 1 : 1;
+        line_tell_site(trace_told.again);
     }
 }
 
@@ -186,7 +239,7 @@ static void line_end(void (*line)(const char *text))
     }
     trace_line.text[0] = 'h';
     trace_line.text[1] = 'w';
-    trace_line.text[2] = '!';
+    trace_line.text[2] = '*';
     trace_line.text[3] = (char)('$' + trace_line.codes);
     for (uint32_t k = 3; k < trace_line.length; k++) {
         hash = (hash ^ (uint8_t)trace_line.text[k]) * 16777619u;
@@ -202,12 +255,16 @@ static void line_end(void (*line)(const char *text))
 static void line_call(const struct trace_call *call)
 {
     const uint32_t units = line_units(call->ticks);
+    const int freed = call->kind == TRACE_OTHER && call->size != TRACE_RESIZING;
+    const int sized = freed && (call->size == TRACE_STRAY || call->gone > trace_told.peak / LINE_LARGE);
     if (call->from != 0) {
         line_bits(14, 4);
     } else if (call->kind != TRACE_OTHER) {
         line_bits(call->kind == TRACE_MALLOC ? 2 : 6, call->kind == TRACE_MALLOC ? 2 : 3);
+    } else if (sized) {
+        line_bits(253, 8);
     } else {
-        line_bits(call->size == TRACE_FREED ? 0 : 30, call->size == TRACE_FREED ? 1 : 5);
+        line_bits(freed ? 0 : 30, freed ? 1 : 5);
     }
     line_bits(units != 0, 1);
     if (units != 0) {
@@ -217,8 +274,8 @@ static void line_call(const struct trace_call *call)
         }
     }
     line_place(call->from != 0 ? call->from : call->word);
-    if (call->kind != TRACE_OTHER) {
-        line_size(call->size);
+    if (call->kind != TRACE_OTHER || sized) {
+        line_size(call->kind != TRACE_OTHER ? call->size : call->gone);
     }
     if (call->from != 0) {
         line_bits(call->word != 0, 1);
@@ -226,37 +283,63 @@ static void line_call(const struct trace_call *call)
     if (call->from != 0 && call->word != 0) {
         line_place(call->word);
     }
-    trace_told.calls++;
-    if (call->kind != TRACE_OTHER) {
-        trace_told.objects += call->from == 0;
-    } else {
-        trace_told.objects -= call->size == TRACE_FREED;
+    if (APP_TRACE_SITES && call->kind != TRACE_OTHER) {
+        line_value(trace_line.site, &trace_line.sites, line_site());
     }
+    trace_told.calls++;
+    trace_told.objects += (call->kind != TRACE_OTHER && call->from == 0) - (uint32_t)freed;
+}
+
+/* Follows the bytes that live. */
+static void line_count(const struct trace_call *call)
+{
+    const int resized = call->from != 0, stays = resized && call->word == 0;
+    uint32_t most = 0;
+    if (call->kind != TRACE_OTHER && !stays) {
+        trace_told.live += call->size;
+    }
+    if (call->kind == TRACE_OTHER && call->size >= TRACE_LOST && call->size < TRACE_LOST_END) {
+        most = trace_told.live + call->lost[5];
+        trace_told.live += call->lost[2] - call->lost[4];
+    }
+    trace_told.live -= call->gone;
+    most = most > trace_told.live ? most : trace_told.live;
+    trace_told.peak = trace_told.peak > most ? trace_told.peak : most;
 }
 
 /* Puts a call, a change of thread or a mark of what was lost into the line, which ends before where it is full. */
 static void line_code(const struct trace_call *call, void (*line)(const char *text))
 {
-    if (trace_line.codes == LINE_CODES || trace_line.length >= LINE_LONG) {
+    if (trace_line.codes >= LINE_CODES - 1 || trace_line.length >= LINE_LONG) {
         line_end(line);
     }
     if (trace_line.codes == 0) {
         line_begin(call->from != 0 ? call->from : call->word);
+    }
+    if (APP_TRACE_SITES && call->kind != TRACE_OTHER && line_site() == 0 && trace_told.sites < LINE_SITES &&
+        trace_told.site != 0) {
+        trace_told.place[trace_told.sites++] = trace_told.site;
+        line_tell_site(trace_told.sites);
     }
     trace_line.codes++;
     if (call->kind == TRACE_OTHER && call->size == TRACE_THREAD) {
         trace_told.thread = call->word;
         line_bits(62, 6);
         line_thread(call->word);
-    } else if (call->kind == TRACE_OTHER && call->size >= TRACE_LOST) {
-        line_bits(63, 6);
-        for (uint32_t k = 0; k < 4; k++) {
-            line_number(call->lost[k]);
+    } else if (call->kind == TRACE_OTHER && call->size >= TRACE_LOST && call->size < TRACE_LOST_END) {
+        line_bits(252, 8);
+        for (uint32_t k = 0; k < 6; k++) {
+            if (k == 1 || k == 2) {
+                line_signed(call->lost[k]);
+            } else {
+                line_number(call->lost[k] & ~TRACE_CROWDED);
+            }
         }
         trace_told.objects += call->lost[1] - call->lost[3];
     } else {
         line_call(call);
     }
+    line_count(call);
 }
 
 static void line_header(void (*line)(const char *text))

@@ -5,6 +5,7 @@
  * APP_TRACE_TICKS_PER_SECOND             and its frequency
  * APP_TRACE_ARENA                        bytes of the heap, where they are known
  * APP_TRACE_THREAD()                     32 bits that tell threads apart, where there are several
+ * APP_TRACE_CALLER()                     what called the heap, other than the caller of the platform's function
  */
 #include "app_trace.h"
 
@@ -25,25 +26,100 @@
 #endif
 
 _Static_assert(sizeof(void *) <= 4, "records have room for addresses of 32 bits");
+_Static_assert((APP_TRACE_OBJECTS & (APP_TRACE_OBJECTS - 1)) == 0 && APP_TRACE_OBJECTS >= 8,
+               "APP_TRACE_OBJECTS must be a power of two, 8 or more");
 _Static_assert((APP_TRACE_RECORDS & (APP_TRACE_RECORDS - 1)) == 0 && APP_TRACE_RECORDS >= 16,
                "APP_TRACE_RECORDS must be a power of two, 16 or more");
 
 /* A record is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). */
 enum { TRACE_MALLOC, TRACE_CALLOC, TRACE_OTHER, TRACE_WIDE };
-/* The "size" of a record of TRACE_OTHER. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now. Where
- * calls are missing, four records say how many, how many of them were mallocs or callocs, of how many bytes, how many
- * frees. */
-enum { TRACE_FREED, TRACE_RESIZING, TRACE_RESIZED, TRACE_THREAD, TRACE_LOST, TRACE_LOST_END = TRACE_LOST + 4 };
+/* The lowest four bits of the "size" of a record of TRACE_OTHER; above them is the size of the object that is freed or
+ * resized, as far as it is known. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now. The malloc of
+ * what TRACE_STRAY frees was lost. Where calls are missing, six records say how many; how many more objects live, of
+ * those whose mallocs were lost, and how many more bytes; how many others were freed, and their bytes; and how far the
+ * bytes that live rose in between. */
+enum {
+    TRACE_FREED,
+    TRACE_RESIZING,
+    TRACE_RESIZED,
+    TRACE_THREAD,
+    TRACE_LOST = 8,
+    TRACE_LOST_END = TRACE_LOST + 6,
+    TRACE_STRAY = TRACE_LOST_END,
+    TRACE_SITE
+};
 
 enum {
     TRACE_TICK_BITS = 10,
     TRACE_SIZE_BITS = 20,
-    TRACE_MOST = 9 /* records of one call of a function here, and of what is lost after it */
+    TRACE_MOST = 12 /* records of one call of a function here, and of what is lost after it */
 };
-#define TRACE_NOBODY 0xffffffffu /* the thread of the last record where that tells of lost calls */
+#define TRACE_CROWDED 0x80000000u /* beside the number of calls that are missing: some objects have no place */
+#define TRACE_NOBODY 0xffffffffu  /* the thread of the last record where that tells of lost calls */
 
 struct app_trace_ring app_trace_ring = {0x48577472u, APP_TRACE_RECORDS, APP_TRACE_TICKS_PER_SECOND, 0, 0, 0, 0, 0,
                                         {{0}}};
+
+/* The objects that live, found by their places: open addressing with linear probing. `known` is the size << 2, with a
+ * bit for a malloc that was lost, and one that is always set. */
+static struct {
+    uint32_t place, known;
+} trace_object[APP_TRACE_OBJECTS];
+static uint32_t trace_objects;  /* that have a place there */
+static uint32_t trace_homeless; /* objects that found none */
+
+static uint32_t trace_home(uint32_t place)
+{
+    return (place * 0x9e3779b1u >> 12) % APP_TRACE_OBJECTS;
+}
+
+/* Where the object is, or would be put. */
+static uint32_t trace_find(uint32_t place)
+{
+    uint32_t at = trace_home(place);
+    while (trace_object[at].place != place && trace_object[at].place != 0) {
+        at = (at + 1) % APP_TRACE_OBJECTS;
+    }
+    return at;
+}
+
+/* `at` is what trace_find() says. */
+static void trace_know(uint32_t at, uint32_t place, uint32_t known)
+{
+    if (trace_object[at].place == 0) {
+        if (trace_objects >= APP_TRACE_OBJECTS / 8 * 7) {
+            trace_homeless++;
+            return;
+        }
+        trace_objects++;
+    }
+    trace_object[at].place = place;
+    trace_object[at].known = known;
+}
+
+/* What is known of an object, and no longer; 0 where nothing is. Those behind it move up (Knuth 6.4, algorithm R). */
+static uint32_t trace_forget(uint32_t place)
+{
+    uint32_t hole = trace_find(place), at = hole;
+    const uint32_t known = trace_object[hole].known;
+    if (known == 0) {
+        return 0;
+    }
+    for (;;) {
+        at = (at + 1) % APP_TRACE_OBJECTS;
+        if (trace_object[at].place == 0) {
+            break;
+        }
+        if ((at - trace_home(trace_object[at].place)) % APP_TRACE_OBJECTS >= (at - hole) % APP_TRACE_OBJECTS) {
+            trace_object[hole].place = trace_object[at].place;
+            trace_object[hole].known = trace_object[at].known;
+            hole = at;
+        }
+    }
+    trace_object[hole].place = trace_object[hole].known = 0;
+    trace_objects--;
+    return known;
+}
 
 static void trace_put(uint32_t word, uint32_t rest)
 {
@@ -67,72 +143,50 @@ static void trace_note(uint32_t word, uint32_t kind, uint32_t size)
 
 #if !APP_TRACE_NEWEST
 
-static uint32_t trace_largest[4][2]; /* of the mallocs that the last records count: where they lie, their bytes */
-
 static uint32_t *trace_mark(uint32_t number)
 {
-    return app_trace_ring.record[(app_trace_ring.end - 4u + number) % APP_TRACE_RECORDS];
+    return app_trace_ring.record[(app_trace_ring.end - 6u + number) % APP_TRACE_RECORDS];
 }
 
-/* Of those that are missing a large object is freed: takes it back; 0 where it is not known. */
-static int trace_take_back(uint32_t word)
-{
-    for (uint32_t k = 0; k < 4; k++) {
-        if (trace_largest[k][0] == word) {
-            trace_mark(1)[0]--;
-            trace_mark(2)[0] -= trace_largest[k][1];
-            trace_largest[k][0] = trace_largest[k][1] = 0;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* There is no room for a call: the last four records count it. Returns 0. */
-TRACE_SELDOM static int trace_lose(uint32_t word, uint32_t kind, uint32_t size)
+/* There is no room for a call: the last six records count it. */
+TRACE_SELDOM static void trace_lose(void)
 {
     app_trace_ring.lost++;
     if (app_trace_ring.thread != TRACE_NOBODY) {
         app_trace_ring.thread = TRACE_NOBODY;
-        app_trace_ring.end += 4;
-        for (uint32_t k = 0; k < 4; k++) {
+        app_trace_ring.end += 6;
+        for (uint32_t k = 0; k < 6; k++) {
             trace_mark(k)[0] = 0;
             trace_mark(k)[1] = TRACE_OTHER | (TRACE_LOST + k) << (32 - TRACE_SIZE_BITS);
-            trace_largest[k][0] = trace_largest[k][1] = 0;
         }
     }
-    trace_mark(0)[0]++;
-    if (kind != TRACE_OTHER) {
-        uint32_t least = 0;
-        for (uint32_t k = 1; k < 4; k++) {
-            least = trace_largest[k][1] < trace_largest[least][1] ? k : least;
-        }
-        if (size > trace_largest[least][1]) {
-            trace_largest[least][0] = word;
-            trace_largest[least][1] = size;
-        }
-        trace_mark(1)[0]++;
-        trace_mark(2)[0] += size;
-    } else if (size == TRACE_FREED && !trace_take_back(word)) {
-        trace_mark(3)[0]++;
+    trace_mark(0)[0] = (trace_mark(0)[0] + 1u) | (trace_homeless != 0 ? TRACE_CROWDED : 0u);
+}
+
+/* They count an object that came, whose `known` says that its malloc was lost, or one that went. */
+TRACE_SELDOM static void trace_count(uint32_t known, int came)
+{
+    const uint32_t stray = known >> 1 & 1u, size = known >> 2;
+    trace_mark(stray ? 1 : 3)[0] += stray && !came ? 0u - 1u : 1u;
+    trace_mark(stray ? 2 : 4)[0] += stray && !came ? 0u - size : size;
+    const int32_t rise = (int32_t)(trace_mark(2)[0] - trace_mark(4)[0]);
+    if (rise > (int32_t)trace_mark(5)[0]) {
+        trace_mark(5)[0] = (uint32_t)rise;
     }
-    return 0;
 }
 
 #endif
 
-/* Whether there is room for one call, and a record of its thread where that is another than before. */
-static int trace_begin(uint32_t word, uint32_t kind, uint32_t size)
+/* Whether there is room for one call, and records of its thread and site where these are others than before. */
+static int trace_begin(uint32_t site)
 {
     if (APP_TRACE_RECORDS - (app_trace_ring.end - app_trace_ring.begin) < TRACE_MOST) {
 #if APP_TRACE_NEWEST
-        (void)word;
-        (void)kind;
-        (void)size;
         app_trace_ring.lost++;
         app_trace_ring.begin = app_trace_ring.end + TRACE_MOST - APP_TRACE_RECORDS;
 #else
-        return trace_lose(word, kind, size);
+        trace_lose();
+        return 0;
 #endif
     }
     const uint32_t thread = APP_TRACE_THREAD();
@@ -140,59 +194,143 @@ static int trace_begin(uint32_t word, uint32_t kind, uint32_t size)
         app_trace_ring.thread = thread;
         trace_put(thread, TRACE_OTHER | (uint32_t)TRACE_THREAD << (32 - TRACE_SIZE_BITS));
     }
+#if APP_TRACE_SITES
+    static uint32_t latest;
+#ifdef __thumb__
+    site &= ~1u;
+#endif
+    if (site != 0 && site != latest) {
+        latest = site;
+        trace_put(site, TRACE_OTHER | (uint32_t)TRACE_SITE << (32 - TRACE_SIZE_BITS));
+    }
+#else
+    (void)site;
+#endif
     return 1;
 }
 
-static void trace_call(const void *pointer, uint32_t kind, uint32_t size)
+/* An object of which so much is known is gone. */
+static void trace_gone(uint32_t word, uint32_t known, int room)
+{
+#if !APP_TRACE_NEWEST
+    if (!room) {
+        trace_count(known, 0);
+        return;
+    }
+#endif
+    (void)room;
+    trace_note(word, TRACE_OTHER, ((known & 2u) != 0 ? TRACE_STRAY : TRACE_FREED) | known >> 2 << 4);
+}
+
+static void trace_came(uint32_t at, uint32_t word, uint32_t kind, uint32_t size, int room)
+{
+    trace_know(at, word, size << 2 | (room ? 1u : 3u));
+#if !APP_TRACE_NEWEST
+    if (!room) {
+        trace_count(size << 2 | 3u, 1);
+        return;
+    }
+#endif
+    trace_note(word, kind, size);
+}
+
+/* An object came, other than by a realloc; where one is known to be there already, that was freed unseen. */
+static void trace_allocated(const void *pointer, uint32_t kind, uint32_t size, uint32_t site)
 {
     const uint32_t word = (uint32_t)(uintptr_t)pointer;
+    if (pointer == NULL) {
+        return;
+    }
     APP_TRACE_ENTER();
-    if (trace_begin(word, kind, size)) {
-        trace_note(word, kind, size);
+    const int room = trace_begin(site);
+    uint32_t at = trace_find(word);
+    if (trace_object[at].place != 0) {
+        trace_gone(word, trace_forget(word), room);
+        at = trace_find(word);
+    }
+    trace_came(at, word, kind, size, room);
+    APP_TRACE_LEAVE();
+}
+
+/* While a realloc runs its object is nobody's: what is known of it waits at an odd place. */
+static void trace_resized(const void *from, const void *pointer, uint32_t size, uint32_t site)
+{
+    const uint32_t was = (uint32_t)(uintptr_t)from, word = (uint32_t)(uintptr_t)pointer;
+    if (from == NULL) {
+        trace_allocated(pointer, TRACE_MALLOC, size, site);
+        return;
+    }
+    APP_TRACE_ENTER();
+    const int room = trace_begin(site);
+    const uint32_t aside = trace_forget(was | 1u), known = aside != 0 ? aside : trace_forget(was);
+    const int failed = pointer == NULL && size != 0;
+    if (failed && known != 0) {
+        trace_know(trace_find(was), was, known);
+    }
+    if (room) {
+        trace_note(was, TRACE_OTHER, TRACE_RESIZED | (failed ? 0u : known >> 2 << 4));
+        trace_note(word, TRACE_MALLOC, size);
+        if (pointer != NULL) {
+            trace_know(trace_find(word), word, size << 2 | 1u);
+        }
+    } else if (!failed) {
+        trace_gone(was, known, room);
+        if (pointer != NULL) {
+            trace_came(trace_find(word), word, TRACE_MALLOC, size, room);
+        }
     }
     APP_TRACE_LEAVE();
 }
 
+/* Where in the program the call is; a platform says it where its heap is called by others of its own. */
+#if !APP_TRACE_SITES
+#define TRACE_CALLER() 0u
+#elif defined(APP_TRACE_CALLER)
+#define TRACE_CALLER() ((uint32_t)(uintptr_t)(APP_TRACE_CALLER()))
+#else
+#define TRACE_CALLER() ((uint32_t)(uintptr_t)__builtin_return_address(0))
+#endif
+
 void app_trace_allocated(const void *pointer, size_t size)
 {
-    if (pointer != NULL) {
-        trace_call(pointer, TRACE_MALLOC, (uint32_t)size);
-    }
+    trace_allocated(pointer, TRACE_MALLOC, (uint32_t)size, TRACE_CALLER());
 }
 
 void app_trace_cleared(const void *pointer, size_t size)
 {
-    if (pointer != NULL) {
-        trace_call(pointer, TRACE_CALLOC, (uint32_t)size);
-    }
+    trace_allocated(pointer, TRACE_CALLOC, (uint32_t)size, TRACE_CALLER());
 }
 
 void app_trace_freed(const void *pointer)
 {
+    const uint32_t word = (uint32_t)(uintptr_t)pointer;
     if (pointer != NULL) {
-        trace_call(pointer, TRACE_OTHER, TRACE_FREED);
+        APP_TRACE_ENTER();
+        const int room = trace_begin(0);
+        trace_gone(word, trace_forget(word), room);
+        APP_TRACE_LEAVE();
     }
 }
 
 void app_trace_resizing(const void *from)
 {
+    const uint32_t word = (uint32_t)(uintptr_t)from;
     if (from != NULL) {
-        trace_call(from, TRACE_OTHER, TRACE_RESIZING);
+        APP_TRACE_ENTER();
+        if (trace_begin(0)) {
+            trace_note(word, TRACE_OTHER, TRACE_RESIZING);
+        }
+        const uint32_t known = trace_forget(word);
+        if (known != 0) {
+            trace_know(trace_find(word | 1u), word | 1u, known);
+        }
+        APP_TRACE_LEAVE();
     }
 }
 
 void app_trace_resized(const void *from, const void *pointer, size_t size)
 {
-    if (from == NULL) {
-        app_trace_allocated(pointer, size);
-        return;
-    }
-    APP_TRACE_ENTER();
-    if (trace_begin(0, TRACE_OTHER, TRACE_RESIZED)) {
-        trace_note((uint32_t)(uintptr_t)from, TRACE_OTHER, TRACE_RESIZED);
-        trace_note((uint32_t)(uintptr_t)pointer, TRACE_MALLOC, (uint32_t)size);
-    }
-    APP_TRACE_LEAVE();
+    trace_resized(from, pointer, (uint32_t)size, TRACE_CALLER());
 }
 
 #include "app_trace_lines.h"
@@ -206,8 +344,8 @@ static int trace_take(struct trace_call *call)
 {
     int found = 0;
     uint32_t more = 0;
-    call->kind = call->word = call->size = call->ticks = call->from = 0;
-    call->lost[0] = call->lost[1] = call->lost[2] = call->lost[3] = 0;
+    call->kind = call->word = call->size = call->ticks = call->from = call->gone = 0;
+    call->lost[0] = call->lost[1] = call->lost[2] = call->lost[3] = call->lost[4] = call->lost[5] = 0;
     APP_TRACE_ENTER();
 #if APP_TRACE_NEWEST
     if (trace_marked != app_trace_ring.lost) { /* before the oldest */
@@ -232,10 +370,18 @@ static int trace_take(struct trace_call *call)
         call->ticks += oldest[1] >> 2 & low;
         more = 0;
         found = 1;
-        if (call->kind == TRACE_OTHER && call->size == TRACE_RESIZED) {
+        if (call->kind != TRACE_OTHER) {
+            continue;
+        }
+        call->gone = call->size >> 4;
+        call->size &= 15u;
+        if (call->size == TRACE_RESIZED) {
             call->from = call->word;
             found = 0;
-        } else if (call->kind == TRACE_OTHER && call->size >= TRACE_LOST) {
+        } else if (call->size == TRACE_SITE) {
+            trace_told.site = call->word;
+            found = 0;
+        } else if (call->size >= TRACE_LOST && call->size < TRACE_LOST_END) {
             call->lost[call->size - TRACE_LOST] = call->word;
             found = call->size + 1u == TRACE_LOST_END;
         }
@@ -265,3 +411,10 @@ void app_trace_drain(void (*line)(const char *text))
         line_header(line);
     }
 }
+
+#if APP_TRACE_SITES
+/* For what follows, the calls of its functions: the site is where they are called, and not they. */
+#define app_trace_allocated(pointer, size) trace_allocated(pointer, TRACE_MALLOC, (uint32_t)(size), TRACE_CALLER())
+#define app_trace_cleared(pointer, size) trace_allocated(pointer, TRACE_CALLOC, (uint32_t)(size), TRACE_CALLER())
+#define app_trace_resized(from, pointer, size) trace_resized(from, pointer, (uint32_t)(size), TRACE_CALLER())
+#endif

@@ -1,11 +1,13 @@
-const drawFilms = (() => {
+const Film = (() => {
   "use strict";
 
   const KINDS = ["static", "long", "short", "cached", "free", "own", "unused"];
   const [STATIC, LONG, SHORT, CACHED, FREE, OWN, UNUSED] = [...KINDS.keys()];
   const LIFETIMES = { [STATIC]: "Static: never freed", [LONG]: "Long-lived", [SHORT]: "Short-lived" };
   const WORDS = ["static", "long", "short", "in a quick list", "free", "the heap's own", "never used yet"];
+  const NAMES = { [CACHED]: "a block in a quick list", [FREE]: "a hole", [OWN]: "the heap's own data", [UNUSED]: "what was never used" };
   const SITES = 8;
+  const STEPS = 120; // moments of a part of the trace
   const ROWS = { wide: 24, narrow: 44 };
   const [ROW, GAP, STRIP] = [13, 2, 72];
   const PACE = 100; // milliseconds from one moment to the next
@@ -29,33 +31,71 @@ const drawFilms = (() => {
   }
 
   class Film {
-    // `moved`: called with the call that is shown; `settled`: with the one at which the reader stays.
-    constructor(figure, film, moved, settled) {
-      Object.assign(this, { figure, film, moved, settled });
+    // `heap`: the same heap as timeline.js draws it; its `shown` is kept up to date.
+    constructor(figure, film, heap, view) {
+      Object.assign(this, { figure, film, heap, view, wanted: film.cap });
       this.blocks = unpacked(film);
       this.part = (name) => figure.querySelector(`.${name}`);
       this.part("stage").hidden = false;
+      this.tells = [this.part("told")];
       this.regions = film.regions.map((region) => this.addRegion(region));
       this.time = this.part("time");
-      this.time.max = film.frames.call.length - 1;
       this.chooser = this.part("block");
       this.by = "life";
       this.part("by").hidden = film.sites.length === 0;
-      this.time.addEventListener("input", () => this.show(Number(this.time.value)));
-      this.chooser.addEventListener("input", () => this.choose(Number(this.chooser.value)));
+      this.time.addEventListener("input", () => view.goTo(this.moments[Number(this.time.value)], false));
       this.time.addEventListener("change", () => this.settle());
+      this.chooser.addEventListener("input", () => this.choose(Number(this.chooser.value)));
       this.part("play").addEventListener("click", () => (this.playing ? this.stop() : this.play()));
-      this.part("fullest").addEventListener("click", () => {
-        this.show(film.peak, film.cap);
-        this.settle();
-      });
-      this.part("strip").addEventListener("pointerdown", (event) => this.seek(event));
-      this.part("strip").addEventListener("pointermove", (event) => event.buttons && this.seek(event));
-      this.part("strip").addEventListener("pointerup", () => this.settle());
+      this.part("fullest").addEventListener("click", () => this.goToFullest());
+      const strip = this.part("strip");
+      brush(strip.parentElement, view, () => strip.getBoundingClientRect(), (event, call) => this.goTo(call));
       for (const one of figure.querySelectorAll("input[type=radio]")) one.addEventListener("change", () => { this.by = one.value; this.draw(); });
       new ResizeObserver(() => this.draw()).observe(this.part("stage"));
       for (const medium of ["(prefers-color-scheme: dark)", "print"]) matchMedia(medium).addEventListener("change", () => this.draw());
-      this.show(film.peak, film.cap, false);
+      view.follow((turned) => this.follow(turned));
+      this.call = film.frames.call[film.peak];
+      this.follow(true);
+    }
+
+    // The moments of the slider: those that were kept; of a part of the trace others between them, too.
+    momentsInView() {
+      const { view, film } = this;
+      const kept = film.frames.call.filter((call) => call >= view.from && call <= view.to);
+      if (view.whole) return kept;
+      const steps = Math.min(STEPS, view.to - view.from);
+      const others = Array.from({ length: steps + 1 }, (_, at) => view.from + Math.round((at * (view.to - view.from)) / steps));
+      return [...new Set([...kept, ...others])].sort((one, other) => one - other);
+    }
+
+    follow(turned) {
+      if (turned || !this.moments) {
+        this.moments = this.momentsInView();
+        this.time.max = this.moments.length - 1;
+      }
+      const at = lastUpTo(this.moments, this.view.moment ?? this.call);
+      this.time.value = at;
+      this.show(this.moments[at]);
+    }
+
+    // Go to the moment next to a call.
+    goTo(call) {
+      const at = lastUpTo(this.moments, call);
+      const [before, after] = [this.moments[at], this.moments[at + 1] ?? Infinity];
+      this.view.goTo(call - before <= after - call ? before : after);
+    }
+
+    goToFullest() {
+      const call = this.film.frames.call[this.film.peak];
+      this.wanted = this.film.cap;
+      if (call < this.view.from || call > this.view.to) this.view.showAll();
+      this.view.goTo(call);
+    }
+
+    // Go to a moment, and choose what lies at an address.
+    look(call, address) {
+      this.goTo(call);
+      this.chooseAt(address);
     }
 
     addRegion(region) {
@@ -71,28 +111,16 @@ const drawFilms = (() => {
       return found;
     }
 
-    seek(event) {
-      const box = event.currentTarget.getBoundingClientRect();
-      const share = (event.clientX - box.left) / box.width;
-      this.show(Math.round(Math.min(Math.max(share, 0), 1) * Number(this.time.max)));
-    }
-
     settle() {
-      if (!this.playing) this.settled(this.film.frames.call[this.at]);
-    }
-
-    // Go to the last moment that is not after a call.
-    goTo(call) {
-      const after = this.film.frames.call.findIndex((one) => one > call);
-      const at = after < 0 ? Number(this.time.max) : Math.max(after - 1, 0);
-      if (at !== this.at) this.show(at, undefined, false);
+      if (!this.playing) this.view.goTo(this.call);
     }
 
     // From here to the end, or from the begin where this is the end.
     play() {
-      if (this.at >= Number(this.time.max)) this.show(0);
+      const step = () => Number(this.time.value) + 1;
+      if (step() >= this.moments.length) this.view.goTo(this.moments[0], false);
       this.part("play").textContent = "Pause";
-      this.playing = setInterval(() => (this.at < Number(this.time.max) ? this.show(this.at + 1) : this.stop()), PACE);
+      this.playing = setInterval(() => (step() < this.moments.length ? this.view.goTo(this.moments[step()], false) : this.stop()), PACE);
     }
 
     stop() {
@@ -102,11 +130,22 @@ const drawFilms = (() => {
       this.settle();
     }
 
-    // The items of a frame in the order of addresses: blocks, holes, and what was never used.
-    items(at) {
-      const blocks = this.blocks.filter((block) => block.first <= at && at <= block.last).sort((one, other) => one.offset - other.offset);
+    // The blocks after a call. Between two moments that were kept: those that lived then and those that will.
+    blocksAt(call) {
+      const found = this.blocks.filter((block) => block.first <= this.at && this.at <= block.last);
+      if (this.kept) return found;
+      const next = (block) => block.first <= this.at + 1 && this.at + 1 <= block.last;
+      const there = found.filter((block) => (block.lives ? block.death === null || block.death > call : block.kind === OWN || next(block)));
+      const known = new Set(there.map((block) => block.birth));
+      return [...there, ...this.blocks.filter((block) => next(block) && block.lives && block.birth <= call && !known.has(block.birth))];
+    }
+
+    // What lies there after a call in the order of addresses: blocks, holes, and what was never used.
+    items(call) {
+      const at = this.kept ? this.at : this.at + 1;
+      const blocks = this.blocksAt(call).sort((one, other) => one.offset - other.offset);
       if (this.film.least) {
-        const holes = this.film.frames.holes[at].map(([offset, size]) => ({ offset, size, kind: FREE }));
+        const holes = (this.kept ? this.film.frames.holes[at] : []).map(([offset, size]) => ({ offset, size, kind: FREE }));
         return [...blocks, ...holes].sort((one, other) => one.offset - other.offset);
       }
       const found = [];
@@ -123,34 +162,39 @@ const drawFilms = (() => {
     }
 
     gap(at, start, end) {
-      const [low, high] = [this.film.frames.low[at], this.film.frames.high[at]];
+      const { frames } = this.film;
+      const { samples } = this.heap;
+      const used = this.kept ? 0 : samples.footprint[lastUpTo(samples.call, this.call)]; // about as far, in between
+      const [low, high] = [Math.min(Math.max(frames.low[this.at], used), frames.low[at]), frames.high[at]];
       const parts = [[start, Math.min(end, low), FREE], [Math.max(start, low), Math.min(end, high), UNUSED], [Math.max(start, high, low), end, FREE]];
       return parts.filter(([from, to]) => from < to).map(([offset, to, kind]) => ({ offset, size: to - offset, kind }));
     }
 
-    // Shows a frame; the block chosen stays the one that was born at `birth`, else what lies at the same address.
-    show(at, birth, tell = true) {
+    // The block chosen stays the same one, else it is what lies at the same address.
+    show(call) {
       const before = this.chosen;
-      this.at = at;
-      this.list = this.items(at);
-      this.time.value = at;
+      const { frames } = this.film;
+      [this.call, this.at, this.heap.shown] = [call, lastUpTo(frames.call, call), call];
+      this.kept = frames.call[this.at] === call;
+      this.list = this.items(call);
       this.chooser.max = Math.max(this.list.length - 1, 0);
       const words = this.moment();
       this.part("moment").textContent = words;
       this.time.setAttribute("aria-valuetext", words);
-      const wanted = birth ?? (before && before.lives ? before.birth : null);
+      const wanted = this.wanted ?? (before && before.lives ? before.birth : null);
+      this.wanted = null;
       let next = wanted === null ? -1 : this.list.findIndex((one) => one.lives && one.birth === wanted);
       if (next < 0) next = Math.max(this.list.findIndex((one) => before && one.offset + one.size > before.offset), 0);
-      this.figure.dataset.call = this.film.frames.call[at];
+      this.figure.dataset.call = call;
       this.figure.dataset.items = this.list.length;
       this.choose(next);
-      if (tell) this.moved(this.film.frames.call[at]);
     }
 
     moment() {
-      const { frames, calls } = this.film;
+      const { frames } = this.film;
       const of = (key) => told(frames[key][this.at]);
-      return `After call ${of("call")} of ${told(calls)}: ${of("live")} bytes live in ${of("objects")} objects, ${of("free")} bytes free in ${of("count")} holes, the largest of ${of("largest")}.`;
+      if (!this.kept) return `After call ${told(this.call)}: what lived after call ${of("call")}, or will after call ${told(frames.call[this.at + 1])}. What is born and freed in between is not shown.`;
+      return `After call ${of("call")}: ${of("live")} bytes live in ${of("objects")} objects, ${of("free")} bytes free in ${of("count")} holes, the largest of ${of("largest")}.`;
     }
 
     choose(index) {
@@ -158,15 +202,27 @@ const drawFilms = (() => {
       this.chooser.value = index;
       const words = this.describe(this.chosen);
       this.chooser.setAttribute("aria-valuetext", words);
-      this.part("told").textContent = words;
+      for (const place of this.tells) place.textContent = words;
       this.draw();
     }
 
     describe(item) {
-      if (!item) return "Nothing lies here.";
+      return item ? `${this.describeAlone(item)}${this.neighbours(item)}` : "Nothing lies here.";
+    }
+
+    // What lies right below and above a block, where that is known.
+    neighbours(item) {
+      const at = this.list.indexOf(item);
+      const [below, above] = [this.list[at - 1], this.list[at + 1]];
+      const name = (one) => `${one.lives ? `object ${one.id}` : NAMES[one.kind]} (${told(one.size)} bytes)`;
+      const found = [below && below.offset + below.size === item.offset && `below it ${name(below)}`, above && item.offset + item.size === above.offset && `above it ${name(above)}`].filter(Boolean);
+      return found.length ? ` Right ${found.join(", ")}.` : "";
+    }
+
+    describeAlone(item) {
       const where = `at address ${told(item.offset)}`;
       if (item.lives) {
-        const age = `age ${told(this.film.frames.call[this.at] - item.birth)} calls`;
+        const age = `age ${told(this.call - item.birth)} calls`;
         const until = item.death === null ? `made by call ${told(item.birth)}, never freed` : `calls ${told(item.birth)} to ${told(item.death)}`;
         const site = this.film.sites.length ? `; site: ${this.film.sites[item.site] ?? "one of many smaller ones"}` : "";
         return `Object ${item.id}: ${told(item.requested)} bytes in a block of ${told(item.size)} ${where}; ${WORDS[item.kind]}, ${until}, ${age}${site}.`;
@@ -179,11 +235,15 @@ const drawFilms = (() => {
       const box = region.canvas.getBoundingClientRect();
       const row = Math.floor((event.clientY - box.top - 1) / (ROW + GAP));
       const address = region.start + Math.floor((row + Math.min(Math.max((event.clientX - box.left) / box.width, 0), 0.9999)) * this.across);
+      this.chooseAt(address);
+    }
+
+    chooseAt(address) {
       const index = this.list.findIndex((one) => one.offset <= address && address < one.offset + one.size);
       if (index >= 0) {
         if (this.list[index] !== this.chosen) this.choose(index);
       } else if (this.film.least) {
-        this.part("told").textContent = this.describeCell(address);
+        for (const place of this.tells) place.textContent = this.describeCell(address);
       }
     }
 
@@ -293,7 +353,7 @@ const drawFilms = (() => {
     markHoles(context, region, piece) {
       context.font = "10px system-ui, sans-serif";
       context.textBaseline = "middle";
-      for (const [offset, size] of this.film.frames.holes[this.at]) {
+      for (const [offset, size] of this.kept ? this.film.frames.holes[this.at] : []) {
         if (offset < region.start || offset >= region.end) continue;
         const words = told(size);
         [context.strokeStyle, context.lineWidth] = [this.colour("mark"), 1];
@@ -306,27 +366,27 @@ const drawFilms = (() => {
     }
 
     drawStrip() {
-      const { free, largest } = this.film.frames;
       const [context, width] = this.prepared(this.part("strip"), STRIP);
-      const [last, most] = [Math.max(free.length - 1, 1), Math.max(...free, 1)];
-      const x = (at) => (at / last) * (width - 2) + 1;
+      const across = this.view.columns(this.heap.looks.event, Math.max(Math.round(width), 1));
+      const [free, largest] = ["free", "largest"].map((key) => across.map((at) => this.heap.looks[key][at]));
+      const most = free.reduce((one, other) => Math.max(one, other), 1);
       const y = (bytes) => STRIP - 2 - (bytes / most) * (STRIP - 16);
       context.fillStyle = this.colour("unused");
       context.fillRect(0, 0, width, STRIP);
       context.beginPath();
-      context.moveTo(x(0), y(0));
-      free.forEach((bytes, at) => context.lineTo(x(at), y(bytes)));
-      context.lineTo(x(last), y(0));
+      context.moveTo(0, y(0));
+      free.forEach((bytes, x) => context.lineTo(x + 0.5, y(bytes)));
+      context.lineTo(width, y(0));
       context.fillStyle = this.colour("free");
       context.fill();
       [context.strokeStyle, context.lineWidth] = [this.colour("text"), 1];
       context.stroke();
       context.beginPath();
-      largest.forEach((bytes, at) => context[at ? "lineTo" : "moveTo"](x(at), y(bytes)));
+      largest.forEach((bytes, x) => context[x ? "lineTo" : "moveTo"](x + 0.5, y(bytes)));
       [context.strokeStyle, context.lineWidth] = [this.colour("long"), 2];
       context.stroke();
       context.fillStyle = this.colour("mark");
-      context.fillRect(x(this.at) - 1, 0, 2, STRIP);
+      context.fillRect(this.view.share(this.call) * width - 1, 0, 2, STRIP);
       context.font = "11px system-ui, sans-serif";
       context.textBaseline = "top";
       context.fillStyle = this.colour("text");
@@ -354,21 +414,5 @@ const drawFilms = (() => {
     }
   }
 
-  // Films of one trace show one moment, and the address has it.
-  return (films, address) => {
-    const [shown, key] = [[], (film) => `call-${film.trace}`];
-    const add = (name, film) => {
-      const moved = (call) => {
-        for (const other of shown) if (other.film !== film && other.film.trace === film.trace) other.goTo(call);
-      };
-      shown.push(new Film(document.getElementById(name), film, moved, (call) => address.put({ [key(film)]: call })));
-    };
-    for (const [name, film] of Object.entries(films)) add(name, film);
-    const goTo = () => {
-      const { chosen } = address.read();
-      for (const one of shown) if (chosen.has(key(one.film))) one.goTo(Number(chosen.get(key(one.film))));
-    };
-    addEventListener("hashchange", goTo);
-    goTo();
-  };
+  return Film;
 })();

@@ -160,22 +160,21 @@ class Study {
       return one;
     };
     const small = (text) => text && made("small", ` ${text}`);
-    const heads = told.heaps.map(([label, role, title]) => {
-      const head = made("th", `${label} `, role && made("b", role), made("span", title));
+    const heads = told.heaps.map(([label, role, title], at) => {
+      const is = at === 0 && recipe.id !== this.pick ? "chosen" : role; // a click does not make it what to ship
+      const head = made("th", `${label} `, is && made("b", is), made("span", title));
       head.scope = "col";
       return head;
     });
     const rows = told.rows.map(([words, unit, meaning, cells]) => {
-      const head = made("th", words, small(unit));
+      const head = made("th", "", term(words, meaning), small(unit));
       head.scope = "row";
       const found = cells.map(([text, against, better]) => {
         const cell = made("td", text, small(against));
         if (better !== null) cell.className = better ? "better" : "worse";
         return cell;
       });
-      const row = made("tr", "", head, ...found);
-      row.title = meaning;
-      return row;
+      return made("tr", "", head, ...found);
     });
     element("others").tHead.replaceChildren(made("tr", "", made("td", ""), ...heads));
     element("others").tBodies[0].replaceChildren(...rows);
@@ -226,8 +225,8 @@ class Study {
   fill(table, keys, recipe) {
     const found = keys.map((key) => {
       const row = document.createElement("tr");
-      row.title = this.data.metrics[key].meaning;
-      const heading = Object.assign(document.createElement("th"), { scope: "row", textContent: this.data.metrics[key].words });
+      const heading = Object.assign(document.createElement("th"), { scope: "row" });
+      heading.append(term(this.data.metrics[key].words, this.data.metrics[key].meaning));
       const cell = Object.assign(document.createElement("td"), { textContent: number(recipe.metrics[key], this.data.metrics[key].unit) });
       row.append(heading, cell);
       return row;
@@ -334,9 +333,10 @@ async function begin() {
   const data = await unpack(element("data").textContent);
   for (const button of document.querySelectorAll("button[data-copies]")) button.addEventListener("click", () => copy(button));
   for (const [at, table] of document.querySelectorAll(".scroll.sortable").entries()) enliven(table, `sort-${at}`);
+  tellTerms();
   document.documentElement.classList.add("live");
   fit(data.stills);
-  drawFilms(data.films, address);
+  await drawTraces(data, address);
   if (data.selected) new Study(data);
   document.documentElement.dataset.ready = "true";
 }

@@ -9,8 +9,10 @@ function enliven(scroll, key) {
   for (const [column, heading] of [...table.tHead.rows[0].cells].entries()) {
     const button = document.createElement("button");
     button.type = "button";
+    const told = heading.querySelector("abbr");
+    if (told) button.title = told.title;
+    told?.replaceWith(...told.childNodes);
     button.append(...heading.childNodes);
-    button.title = heading.title;
     heading.replaceChildren(button);
     button.addEventListener("click", () => address.put({ [key]: sort(table, column) }));
   }

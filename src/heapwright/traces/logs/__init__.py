@@ -110,7 +110,11 @@ class Imported:
 
 
 def import_log(
-    path: str | os.PathLike[str], format_name: str | None = None, arena: int | None = None, repair: bool = False
+    path: str | os.PathLike[str],
+    format_name: str | None = None,
+    arena: int | None = None,
+    repair: bool = False,
+    elf: str | os.PathLike[str] | None = None,
 ) -> Trace:
     """Read a log of heap calls into memory.
 
@@ -122,12 +126,14 @@ def import_log(
         format_name: one of FORMATS, None to find it by the file's first bytes.
         arena: bytes that the heap had when the log was written; None for what the log says, if it does.
         repair: where more than that lives at once, put frees in rather than refuse the log.
+        elf: the program of a board, which names the sites that its log tells.
 
     Raises:
         HeapwrightError: the format is not known, single calls are gone from it, or it has none; or more bytes live at
-            once than its arena holds.
+            once than its arena holds; or `elf` is no program, or the format has no use for it.
     """
-    read = Reading(Source(Path(path)), format_of(Path(path), format_name))
+    format_ = format_of(Path(path), format_name)
+    read = Reading(Source(Path(path), elf=elf_of(elf, format_)), format_)
     trace = read.history.trace(read.name, read.metadata)
     return read.within_arena(replace(trace, repairs=(*read.repairs, *trace.repairs)), arena, repair)
 
@@ -138,6 +144,7 @@ def convert_log(
     format_name: str | None = None,
     arena: int | None = None,
     repair: bool = False,
+    elf: str | os.PathLike[str] | None = None,
 ) -> Imported:
     """Write the trace of a log of heap calls as Parquet, in memory that does not grow with its calls.
 
@@ -147,14 +154,15 @@ def convert_log(
     output = Path(output)
     format_ = format_of(Path(path), format_name)
     with room_beside(output) as folder:
-        read = Reading(Source(Path(path), folder), format_)
-        return _repaired(path, output, read, arena, repair) if read.outgrows(arena) else read.write(output)
-
-
-def _repaired(path: str | os.PathLike[str], output: Path, read: Reading, arena: int | None, repair: bool) -> Imported:
+        read = Reading(Source(Path(path), folder, elf_of(elf, format_)), format_)
+        if not read.outgrows(arena):
+            return read.write(output)
     if not repair:
         raise read.too_much(arena)
-    trace = import_log(path, read.format.name, arena, repair)
+    return _repaired(import_log(path, format_.name, arena, repair, elf), output, read)
+
+
+def _repaired(trace: Trace, output: Path, read: Reading) -> Imported:
     trace.write(output)
     live = np.where(trace.op == FREE, -1, trace.op != REALLOC).cumsum()
     peaks = trace.peak_live_bytes, int(live.max())
@@ -234,6 +242,21 @@ def format_of(path: Path, format_name: str | None) -> Format:
     if found is None:
         raise HeapwrightError(f"{path}: no log of heap calls; formats: {', '.join(FORMATS)}", parameter="format")
     return found
+
+
+def elf_of(elf: str | os.PathLike[str] | None, format_: Format = board.FORMAT) -> Path | None:
+    """The program whose sites a log of that format tells; raises HeapwrightError where there is none such."""
+    if elf is None:
+        return None
+    if format_ is not board.FORMAT:
+        raise ParameterError(
+            f"a {format_.name} log has no addresses to look up; leave the program out", parameter="elf"
+        )
+    path = Path(elf)
+    if not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
+        what = "not an ELF file" if path.is_file() else "no such file"
+        raise HeapwrightError(f"{elf}: {what}; give the program as it was linked, with its symbols", parameter="elf")
+    return path
 
 
 def log_format(path: str | os.PathLike[str]) -> Format | None:

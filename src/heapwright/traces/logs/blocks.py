@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 
 LEFT_OUT = -1
 """Who has an address whose object is too large for a trace."""
@@ -71,6 +72,10 @@ class Blocks:
     def put(self, address: int, known: int) -> None:
         """The block that `place` has made room for."""
         self._known[address] = known
+
+    def youngest(self) -> Iterator[tuple[int, int]]:
+        """Addresses and blocks, those first that were put last; what is left out is not among them."""
+        return ((address, known) for address, known in reversed(self._known.items()) if known != LEFT_OUT)
 
     def take_all(self) -> list[int]:
         """Remove all blocks and return them."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import struct
 from collections import defaultdict
+from pathlib import Path
 
 from heapwright.traces.logs import board_lines
-from heapwright.traces.logs.board_lines import COUNTS, Code, DamagedError, Lost
+from heapwright.traces.logs.board_lines import COUNTS, Code, DamagedError, Line, Lost
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.history import History
 from heapwright.traces.logs.source import Source
@@ -22,10 +23,15 @@ _HEADER = 8
 _MOST_RECORDS = 1 << 26
 _MARKS = {"<": struct.pack("<I", _MAGIC), ">": struct.pack(">I", _MAGIC)}
 _LINE = re.compile(rb"hw([:#])([0-9a-f]{8})([0-9a-f]{8})((?<=hw:.{16})[0-9a-f]{8})?\s*$")
-_START = re.compile(rb"hw(?:[:#][0-9a-f]{16}|![$-~]{12})")
+_START = re.compile(rb"hw(?:[:#][0-9a-f]{16}|[!*][$-~]{12})")
 
 _MALLOC, _CALLOC, _OTHER, _WIDE = range(4)
-_FREED, _RESIZING, _RESIZED, _THREAD, *_LOST = range(8)
+_FREED, _RESIZING, _RESIZED, _THREAD, *_LOST_EARLY = range(8)
+*_LOST, _STRAY, _SITE = range(8, 16)
+"""What the lowest four bits of "size" mean in a record of `_OTHER`; `_LOST_EARLY` are those of earlier hooks."""
+_SIGNED = (_LOST[1], _LOST[2])
+_CROWDED = 1 << 31
+"""Beside the number of calls: not all objects had room in the board's table."""
 _TICK_BITS, _SIZE_BITS = 10, 20
 _TIMES = 1 << 32
 
@@ -33,8 +39,8 @@ _TIMES = 1 << 32
 class _Records:
     """Records and codes become calls, one by one."""
 
-    def __init__(self, history: History) -> None:
-        self.history = history
+    def __init__(self, history: History, elf: Path | None) -> None:
+        self.history, self._elf = history, elf
         self._ticks_per_second = self._lost = self._lost_before = 0
         self._marked = self._on_the_way = self._restarts = 0
         self._ticks = self._more_ticks = self._more_size = 0
@@ -42,7 +48,13 @@ class _Records:
         self._resizing: dict[int, list[int | None]] = defaultdict(list)
         self._time = 0  # in a line's units
         self._told: tuple[int, int] | None = None  # calls, and mallocs more than frees, modulo COUNTS
+        self._waiting: Line | None = None
+        self._crowded = False
         self._lost_numbers: list[int] = []
+        self._site = 0  # address of that of the calls that follow
+        self._caller = 0  # of the mallocs that a dump tells
+        self._site_names = {0: ""}
+        self._places: dict[int, int] = {}  # number: address of a site
 
     def head(self, ticks_per_second: int, lost: int) -> None:
         """Take in what a board tells of itself: its clock, and how many calls it has lost since it was started."""
@@ -59,31 +71,63 @@ class _Records:
         size = rest >> (32 - _SIZE_BITS) | self._more_size << _SIZE_BITS
         self._more_ticks = self._more_size = 0
         moved, self._from = self._from, None
+        self._set_site(self._caller if kind != _OTHER else 0)
         if kind != _OTHER:
             self._give(moved, word, size, cleared=kind == _CALLOC)
-        elif size == _FREED:
-            self.history.release(word)
-        elif size == _RESIZING:
-            self._resizing[word].append(self.history.begin_resize(word))
-        elif size == _RESIZED:
-            self._from = word
-        elif size == _THREAD:
-            self.history.set_thread(word)
-        elif size in _LOST:
-            self._lost_numbers = [*self._lost_numbers, word] if size > _LOST[0] else [word]
-            if size == _LOST[-1] and len(self._lost_numbers) == len(_LOST):
-                self._lose(Lost(*self._lost_numbers))
         else:
-            self.history.skipped += 1
+            self._put_other(word, size & 15, size >> 4)
 
-    def put_line(self, text: bytes) -> None:
-        """Take a line in, the characters behind its mark."""
+    def _put_other(self, word: int, what: int, size: int) -> None:
+        if what in (_FREED, _STRAY):
+            self.history.release(word, size or None)
+        elif what == _RESIZING:
+            self._resizing[word].append(self.history.begin_resize(word))
+        elif what == _RESIZED:
+            self._from = word
+        elif what == _THREAD:
+            self.history.set_thread(word)
+        elif what == _SITE:
+            self._caller = word
+        else:
+            self._put_lost(word, what)
+
+    def _put_lost(self, word: int, what: int) -> None:
+        numbers = _LOST if what in _LOST else _LOST_EARLY
+        if what == _LOST[0]:
+            self._crowded, word = self._crowded or bool(word & _CROWDED), word & ~_CROWDED
+        elif what in _SIGNED:
+            word -= word >> 31 << 32
+        self._lost_numbers = [*self._lost_numbers, word] if what > numbers[0] else [word]
+        if what == numbers[-1] and len(self._lost_numbers) == len(numbers):
+            self._lose(Lost(*self._lost_numbers))
+
+    def put_line(self, mark: bytes, text: bytes) -> None:
+        """Take a line in, its mark and the characters behind that.
+
+        Where calls are missing it waits for the next, which says how many bytes lived at most up to there.
+        """
         try:
-            line = board_lines.line_of(text)
+            line = board_lines.line_of(mark, text)
         except DamagedError:
             self.history.skipped += 1
             return
-        if (line.time - self._time) % _TIMES >= _TIMES // 2:  # its clock began anew
+        self._take_waiting(line)
+        if self.history.lossy or self._told not in (None, (line.calls, line.objects)):
+            self._waiting = line
+        else:
+            self._take_line(line)
+
+    def _take_waiting(self, following: Line | None) -> None:
+        if self._waiting is not None:
+            line, self._waiting = self._waiting, None
+            known = following is not None and following.live is not None and not self._begins_anew(following)
+            self._take_line(line, following.peak if following is not None and known else None)
+
+    def _begins_anew(self, line: Line) -> bool:
+        return (line.time - self._time) % _TIMES >= _TIMES // 2
+
+    def _take_line(self, line: Line, most: int | None = None) -> None:
+        if self._begins_anew(line):
             self._restarts += 1
             self._time = line.time
             self.history.release_all()
@@ -94,6 +138,13 @@ class _Records:
             self._forget_reallocs()
             self.history.lose(missing, more)
         self._told = line.after()
+        self._set_site(0)
+        self._crowded = self._crowded or line.crowded
+        if line.live is not None:
+            self.history.count(line.live, line.peak)
+        else:
+            self.history.stop_counting()
+        self.history.most = most
         if line.thread is not None:
             self.history.set_thread(line.thread)
         for code in line.codes:
@@ -106,16 +157,28 @@ class _Records:
         if code.kind == board_lines.LOST:
             self._lose(code.lost)
             return
+        if code.kind == board_lines.SITE:
+            self._places[code.size or 0] = code.word
+            return
+        self._set_site(self._places.get(code.site, 0))
         units = (code.time - self._time) % _TIMES
         self._time = code.time
         self._later(units << board_lines.unit_bits(self._ticks_per_second))
         if code.kind == board_lines.FREED:
-            self.history.release(code.word)
+            self.history.release(code.word, code.size)
         elif code.kind == board_lines.RESIZING:
             self._resizing[code.word].append(self.history.begin_resize(code.word))
         else:
             moved = code.moved_from if code.kind == board_lines.RESIZED else None
-            self._give(moved, code.word, code.size, cleared=code.kind == board_lines.CALLOC)
+            self._give(moved, code.word, code.size or 0, cleared=code.kind == board_lines.CALLOC)
+
+    def _set_site(self, address: int) -> None:
+        if address == self._site:
+            return
+        self._site = address
+        if address not in self._site_names:
+            self._site_names[address] = f"{address:#x}" if self._elf is None else _name_in(self._elf, address)
+        self.history.set_site(self._site_names[address])
 
     def _later(self, ticks: int) -> None:
         self._ticks += ticks
@@ -124,8 +187,14 @@ class _Records:
 
     def _lose(self, lost: Lost) -> None:
         self._marked += lost.calls
+        self._set_site(0)
         self._forget_reallocs()
-        self.history.lose(lost.calls, lost.mallocs - lost.frees, lost.bytes // max(lost.mallocs, 1))
+        if lost.freed_bytes is None or self._crowded:
+            each = max(lost.bytes, 0) // max(lost.objects, 1)
+            self.history.lose(lost.calls, lost.objects - lost.frees, each)
+        else:
+            came, freed = (lost.objects, lost.bytes), (lost.frees, lost.freed_bytes)
+            self.history.lose_counted(lost.calls, came, freed, lost.rise)
 
     def _forget_reallocs(self) -> None:
         """What ends them may be missing: their objects lie where they did, as far as is known."""
@@ -145,18 +214,35 @@ class _Records:
         self.history.end_resize(moved, number, word, size)
 
     def done(self) -> History:
+        """What was told, once all is."""
+        self._take_waiting(None)
         caveats = self.history.caveats
         if lost := max(self._lost_before + self._lost, self._marked):
-            caveats.append(f"{lost} calls were lost on the board, whose ring was full")
+            caveats.append(_one(f"{lost} calls were lost on the board, whose ring was full"))
         if self._on_the_way:
-            caveats.append(f"{self._on_the_way} calls were lost on the way from the board")
+            caveats.append(_one(f"{self._on_the_way} calls were lost on the way from the board"))
+        if self.history.lossy and self._crowded:
+            caveats.append(
+                "more objects lived than the board has room for in APP_TRACE_OBJECTS: their bytes are estimated"
+            )
         if self._restarts:
-            caveats.append(f"the board was started again, {self._restarts} times; what lived then is freed there")
+            times = "once" if self._restarts == 1 else f"{self._restarts} times"
+            caveats.append(f"the board was started again {times}; what lived then is freed there")
         return self.history
 
 
+def _one(told: str) -> str:
+    return told.replace("1 calls were", "1 call was") if told.startswith("1 ") else told
+
+
+def _name_in(elf: Path, address: int) -> str:
+    from heapwright.traces.sites import name_in
+
+    return name_in(elf, address)
+
+
 def _read(source: Source) -> History:
-    records = _Records(source.history())
+    records = _Records(source.history(), source.elf)
     if (order := _order(source.start(4))) is None:
         _of_lines(source, records)
     else:
@@ -167,7 +253,7 @@ def _read(source: Source) -> History:
 def _of_lines(source: Source, records: _Records) -> None:
     for line in source.lines():
         if found := board_lines.LINE.search(line):
-            records.put_line(found[1])
+            records.put_line(found[1], found[2])
         elif (found := _LINE.search(line)) is None:
             records.history.skipped += _START.search(line) is not None
         elif found[1] == b"#":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.traces.logs.blocks import LEFT_OUT, Blocks, size_of
+from heapwright.traces.logs.stand_ins import StandIns
 from heapwright.traces.tables import TableWriter
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC, Columns
@@ -20,6 +21,9 @@ _WINDOW = 1 << 17
 _LATEST_NS = 1 << 62
 _MOST_STAND_INS = 1 << 16
 """At a place where calls are missing; what claims to need more is damaged."""
+_LEAST_BITS = 4
+_SLACK_BITS = 8
+"""Stand-ins do not follow what is less than the peak divided by two to the power of this."""
 
 
 class History:
@@ -35,9 +39,11 @@ class History:
         skipped: lines or records that should have been a call and were none.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
+        most: how many bytes live at most from here on, where the log tells it ahead and lacks calls; else None.
         follower: is handed the calls, a window at a time and whenever `flush` is called; None where nobody follows.
     """
 
+    most: int | None = None
     follower: Callable[[Columns], None] | None = None
 
     def __init__(self, folder: Path | None = None, *, overlap: bool = False) -> None:
@@ -67,12 +73,25 @@ class History:
         self._unknown_frees = self._adopted = self._unseen_frees = self._huge = 0
         self._overlapped = self._freed_later = 0
         self._losses: list[tuple[int, int]] = []  # calls, and after how many
-        self._stand_ins: deque[int] = deque()  # as in _live
+        self._stand_ins = StandIns()
         self._unseen = 0  # objects that live and are not in _live, less those that are and do not live
-        self._asked = self._asked_bytes = self._stand_in_bytes = self._peak_without_stand_ins = self._stood_in = 0
+        self._asked = self._asked_bytes = self._peak_without_stand_ins = self._stood_in = 0
+        self._counted = False  # the log tells how many bytes live
+        self._owed_objects = self._owed_bytes = 0  # how many more live by what it tells
+        self._given_up: dict[int, int] = {}  # address: size, of what was freed in the place of others that were
 
     def __len__(self) -> int:
         return self._rows_before + len(self._ops)
+
+    @property
+    def site_names(self) -> list[str]:
+        """What the column site stands for; it grows as the log goes on."""
+        return self._site_names
+
+    @property
+    def lossy(self) -> bool:
+        """Whether it lacks calls."""
+        return bool(self._losses)
 
     def set_thread(self, thread: object) -> None:
         """Say whose the calls that follow are; anything that tells threads apart."""
@@ -100,6 +119,7 @@ class History:
         if not self._make_room(pointer, size):
             self._live.put(pointer, LEFT_OUT)
             return
+        self._keep_below(size)
         if 0 < align <= MAX_SIZE:
             self._aligns.put(len(self._ops), 1 << (align - 1).bit_length())
             self._aligns.put(len(self._ops) + 1, 0)
@@ -107,8 +127,8 @@ class History:
         self._asked += 1
         self._asked_bytes += size
 
-    def release(self, pointer: int) -> None:
-        """Note a free; nothing where `pointer` is 0."""
+    def release(self, pointer: int, size: int | None = None) -> None:
+        """Note a free, of so many bytes where the log tells; nothing where `pointer` is 0."""
         if (known := self._live.take(pointer)) is not None:
             self._free(known)
         elif pointer:
@@ -118,16 +138,17 @@ class History:
             elif not self._losses:
                 self._unknown_frees += 1
             if self._losses:
-                self._stand_down()
+                self._stand_down(self._given_up.pop(pointer, size))
 
     def release_all(self) -> None:
         """Note that all that lives is freed."""
         for known in self._live.take_all():
             self._free(known)
         self._ended.clear()
-        self._ended_bytes = self._unseen = 0
+        self._given_up.clear()
+        self._ended_bytes = self._unseen = self._owed_objects = self._owed_bytes = 0
         while self._stand_ins:
-            self._free_stand_in()
+            self._free(self._stand_ins.take_oldest())
 
     def lose(self, calls: int, more_objects: int, bytes_each: int | None = None) -> None:
         """Note that the log lacks so many calls here, after which `more_objects` more, or fewer, live than before.
@@ -136,15 +157,48 @@ class History:
         by default the mean of all before, take the place of those that the log does not tell; the oldest is freed where
         an address is that nobody has.
         """
-        if not self._losses:
-            self._peak_without_stand_ins = self.peak_bytes
-        self._losses.append((calls, len(self)))
+        self._note_loss(calls)
+        if self._counted:
+            self._owed_objects += more_objects
+            return
         mean = self._mean_size if bytes_each is None else min(bytes_each, MAX_SIZE)
         for _ in range(min(abs(more_objects), calls, _MOST_STAND_INS)):
             if more_objects > 0:
                 self._stand_in(mean)
             else:
                 self._stand_down()
+
+    def lose_counted(self, calls: int, came: tuple[int, int], freed: tuple[int, int], rise: int) -> None:
+        """Note that so many calls are missing here, whose objects and bytes the log counts.
+
+        `came`: how many more, or fewer, live of those whose mallocs are missing; `freed`: how many others were. In
+        between `rise` bytes more lived than before.
+        """
+        self._note_loss(calls)
+        self._counted = True
+        self._rise_to(self._bytes + self._owed_bytes + rise)
+        objects, size = self._give_up(min(freed[0], calls), freed[1])
+        self._owed_objects += came[0] - freed[0] + objects
+        self._owed_bytes += came[1] - freed[1] + size
+        self._settle()
+
+    def count(self, live: int, peak: int) -> None:
+        """Note that the log says how many bytes live here, and how many did at most up to now."""
+        self._counted = True
+        if self._losses:
+            self._rise_to(peak)
+            self._owed_bytes = live - self._bytes
+            self._settle()
+
+    def stop_counting(self) -> None:
+        """Note that the log says no longer how many bytes live: from now on stand-ins are of the mean size."""
+        self._unseen = len(self._stand_ins) if self._counted else self._unseen
+        self._counted = False
+
+    def _note_loss(self, calls: int) -> None:
+        if not self._losses:
+            self._peak_without_stand_ins = self.peak_bytes
+        self._losses.append((calls, len(self)))
 
     def resize(self, old: int, pointer: int, size: int) -> None:
         """Note a realloc of `old` that returned `pointer`."""
@@ -170,6 +224,7 @@ class History:
                     self._stand_down()
             self.allocate(pointer, size)
         elif self._make_room(pointer, size):
+            self._keep_below(size - size_of(known))
             self._live.put(pointer, known >> 32 << 32 | size)
             self._add(REALLOC, known >> 32, size, size - (known & 0xFFFFFFFF))
         else:
@@ -192,10 +247,12 @@ class History:
     def _missing(self) -> str:
         most, after = max(self._losses)
         higher = max(self.peak_bytes - self._peak_without_stand_ins, 0)
+        places = f"{len(self._losses)} place{'s' * (len(self._losses) != 1)}"
+        counted = ", as the log counts its bytes" if self._counted else ""
         return (
-            f"calls missing in the log: {sum(calls for calls, _ in self._losses)} in {len(self._losses)} places, the "
+            f"calls missing in the log: {sum(calls for calls, _ in self._losses)} in {places}, the "
             f"most, {most}, after call {after:,}; {self._stood_in} objects stand for those they left: the peak is "
-            f"{higher:,} B higher for it"
+            f"{higher:,} B higher for it{counted}"
         )
 
     @property
@@ -226,6 +283,7 @@ class History:
         Returns whether they are an object of the trace, or too many for one.
         """
         self._ended_bytes -= self._ended.pop(pointer, 0)
+        self._given_up.pop(pointer, None)
         fits = size <= MAX_SIZE
         self._huge += not fits
         for address, known in self._live.place(pointer, max(size, 1) if fits else 0):
@@ -237,7 +295,7 @@ class History:
                 self._ended_bytes += self._ended[address]
             self._free(known)
             if self._losses:
-                self._stand_in(min(size_of(known), self._mean_size))
+                self._stand_in(size_of(known) if self._counted else min(size_of(known), self._mean_size))
         return fits
 
     @property
@@ -246,22 +304,109 @@ class History:
 
     def _stand_in(self, size: int) -> None:
         """An object more lives than before, nobody knows where."""
+        if self._counted:
+            self._owed_objects += 1
+            self._owed_bytes += size
+            self._settle()
+            return
         self._unseen += 1
         if self._unseen > 0:
-            self._stand_in_bytes += size
-            self._stood_in += 1
-            self._stand_ins.append(self._begin(MALLOC, size))
+            self._begin_stand_in(size)
 
-    def _stand_down(self) -> None:
-        """An object fewer lives than before, nobody knows which."""
+    def _stand_down(self, size: int | None = None) -> None:
+        """An object fewer lives than before, of so many bytes; nobody knows which."""
+        if self._counted:
+            mean = self._stand_ins.bytes // len(self._stand_ins) if self._stand_ins else self._mean_size
+            self._owed_objects -= 1
+            self._owed_bytes -= mean if size is None else size
+            self._settle()
+            return
         self._unseen -= 1
         if self._stand_ins:
-            self._free_stand_in()
+            self._free(self._stand_ins.take_oldest())
 
-    def _free_stand_in(self) -> None:
-        known = self._stand_ins.popleft()
-        self._stand_in_bytes -= size_of(known)
+    def _begin_stand_in(self, size: int) -> None:
+        self._stood_in += 1
+        self._stand_ins.add(self._begin(MALLOC, size))
+
+    def _rise_to(self, peak: int) -> None:
+        """So many bytes lived at once where calls are missing."""
+        if peak <= self.peak_bytes:
+            return
+        more, without = peak - self._bytes, self._peak_without_stand_ins
+        objects = max(min(more // max(self._mean_size, 1), self._losses[-1][0], _MOST_STAND_INS), -(-more // MAX_SIZE))
+        begun = [self._begin(MALLOC, (peak - self._bytes) // left) for left in range(max(objects, 1), 0, -1)]
+        self._stood_in += len(begun)
+        for known in begun:
+            self._free(known)
+        self._peak_without_stand_ins = without
+
+    def _keep_below(self, more: int) -> None:
+        """Before so many bytes more live: free what did not live, where more than the log says would."""
+        if self.most is not None and self._bytes + more > self.most:
+            self._owed_bytes = min(self._owed_bytes, self.most - self._bytes - more)
+            self._settle()
+
+    def _settle(self) -> None:
+        """Let as many objects and bytes live as the log says, up to a part of the peak that does not matter."""
+        slack = self.peak_bytes >> _SLACK_BITS
+        while self._owed_objects < 0 and self._owed_bytes < 0 and self._stand_ins:
+            self._end_stand_in(max(self._owed_bytes // self._owed_objects, 0))
+        while self._owed_bytes < -slack and self._stand_ins.nearest(-self._owed_bytes) * 2 >= -self._owed_bytes:
+            self._end_stand_in(-self._owed_bytes)
+        if self._owed_bytes < -slack:
+            objects, size = self._give_up(max(-self._owed_objects, 1), -self._owed_bytes)
+            self._owed_objects += objects
+            self._owed_bytes += size
+        while self._owed_bytes < -slack and self._stand_ins:
+            self._end_stand_in(-self._owed_bytes)
+        least = max(self._mean_size >> _LEAST_BITS, 1)  # smaller ones would stand for what lives under another name
+        for left in range(min(self._owed_objects, self._owed_bytes // least, _MOST_STAND_INS), 0, -1):
+            self._stand_for(self._owed_bytes // left)
+        if self._owed_bytes > slack and self._stand_ins:
+            known = self._stand_ins.take_nearest(self._owed_bytes)
+            self._owed_bytes += size_of(known)
+            self._free(known)
+        if self._owed_bytes > slack:
+            self._stand_for(self._owed_bytes)
+        self._owed_objects = max(self._owed_objects, 0)
+
+    def _stand_for(self, size: int) -> None:
+        size = min(size, MAX_SIZE)
+        self._owed_objects -= 1
+        self._owed_bytes -= size
+        self._begin_stand_in(size)
+
+    def _end_stand_in(self, size: int) -> None:
+        known = self._stand_ins.take_nearest(size)
+        self._owed_objects += 1
+        self._owed_bytes += size_of(known)
         self._free(known)
+
+    def _give_up(self, objects: int, size: int) -> tuple[int, int]:
+        """Free about so many objects of so many bytes whose frees are missing, the youngest; returns how many of each.
+
+        The last is the one whose size comes nearest to what is left.
+        """
+        left = size
+        chosen: list[int] = []
+        fitting = ((address, known) for address, known in self._live.youngest())
+        for address, known in islice(fitting, _MOST_STAND_INS):
+            if len(chosen) >= objects - 1:
+                break
+            if size_of(known) <= left:
+                chosen.append(address)
+                left -= size_of(known)
+        taken = [(address, self._live.take(address) or 0) for address in chosen]
+        if objects:
+            rest = self._live.youngest()
+            last = min(rest, key=lambda one: abs(size_of(one[1]) - left), default=None)
+            if last is not None:
+                taken.append((last[0], self._live.take(last[0]) or 0))
+        for address, known in taken:
+            self._given_up[address] = size_of(known)
+            self._free(known)
+        return len(taken), sum(size_of(known) for _, known in taken)
 
     def _begin(self, op: int, size: int) -> int:
         """Note a new object; returns its number << 32 | size."""
@@ -282,8 +427,8 @@ class History:
         self._bytes += more
         if self._bytes > self.peak_bytes:
             self.peak_bytes = self._bytes
-        if self._losses and self._bytes - self._stand_in_bytes > self._peak_without_stand_ins:
-            self._peak_without_stand_ins = self._bytes - self._stand_in_bytes
+        if self._losses and self._bytes - self._stand_ins.bytes > self._peak_without_stand_ins:
+            self._peak_without_stand_ins = self._bytes - self._stand_ins.bytes
         if self._ended_bytes and self._bytes + self._ended_bytes > self._peak_without_ending:
             self._peak_without_ending = self._bytes + self._ended_bytes
         self._ops.append(op)

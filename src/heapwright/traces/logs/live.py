@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -32,9 +32,11 @@ class Follower(Protocol):
 
     Attributes:
         every: seconds between two looks.
+        sites: is set to what the column site stands for, which grows.
     """
 
     every: float
+    sites: Sequence[str]
 
     def take(self, columns: Columns) -> None:
         """Take the calls that have come, in the columns of a trace; an id names one object for ever."""
@@ -46,7 +48,9 @@ class Follower(Protocol):
         """Whether more is to be read; asked many times a second."""
 
 
-def follow_log(wire: Wire, output: Path, follower: Follower, format_name: str | None = None) -> Imported:
+def follow_log(
+    wire: Wire, output: Path, follower: Follower, format_name: str | None = None, elf: Path | None = None
+) -> Imported:
     """Write the trace of a log that is still being written, once its wire or the follower ends it.
 
     The trace is the one that `convert_log` makes of the same bytes. They are kept in OUTPUT.log until it is written, so
@@ -57,6 +61,7 @@ def follow_log(wire: Wire, output: Path, follower: Follower, format_name: str | 
         output: the trace.
         follower: who follows.
         format_name: one of LIVE_FORMATS, None to find it by what comes.
+        elf: the board's program, which names the sites that it tells.
 
     Raises HeapwrightError where no call came (the bytes are kept where a format was named), OUTPUT.log is there
     already, or `output` cannot be written.
@@ -65,6 +70,7 @@ def follow_log(wire: Wire, output: Path, follower: Follower, format_name: str | 
     kept = output.with_name(f"{output.name}.log")
     with room_beside(output) as folder, _new(kept) as file:
         source = _LiveSource(wire, folder, file, follower)
+        source.elf = elf
         found = source.find(formats)
         if found is None:
             came = file.tell()
@@ -119,6 +125,7 @@ class _LiveSource(Source):
     def history(self) -> History:
         self._history = super().history()
         self._history.follower = self._follower.take
+        self._follower.sites = self._history.site_names
         return self._history
 
     def start(self, most: int) -> bytes:

@@ -23,12 +23,13 @@ class Source:
 
     Attributes:
         path: the file.
+        elf: the program that its addresses are of; None where it is not given.
         folder: where a long trace may be kept while it is read; None for in memory.
         cut: once it is read, why it ends too early, in words; None where it does not.
     """
 
-    def __init__(self, path: Path, folder: Path | None = None) -> None:
-        self.path, self.folder = path, folder
+    def __init__(self, path: Path, folder: Path | None = None, elf: Path | None = None) -> None:
+        self.path, self.folder, self.elf = path, folder, elf
         self.cut: str | None = None
 
     def history(self) -> History:

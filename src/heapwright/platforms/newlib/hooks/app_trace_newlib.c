@@ -1,7 +1,8 @@
 /* app_trace_newlib.c: records the calls of newlib's heap, those of the library itself included.
  *
- * Linked with -Wl,--wrap=_malloc_r,--wrap=_free_r,--wrap=_realloc_r,--wrap=_calloc_r,--wrap=_memalign_r. Some of them
- * call others: only the outermost is recorded, and __malloc_lock keeps other threads out meanwhile.
+ * Linked with -Wl,--wrap=_malloc_r,--wrap=_free_r,--wrap=_realloc_r,--wrap=_calloc_r,--wrap=_memalign_r,
+ * --wrap=malloc,--wrap=calloc,--wrap=realloc. Some of them call others: only the outermost is recorded, and
+ * __malloc_lock keeps other threads out meanwhile.
  */
 #include <malloc.h>
 #include <reent.h>
@@ -10,14 +11,23 @@
 #define APP_TRACE_ENTER() __malloc_lock(_REENT)
 #define APP_TRACE_LEAVE() __malloc_unlock(_REENT)
 
+static const void *caller; /* of malloc() and its kin, which call what is recorded here */
+#define APP_TRACE_CALLER() (caller != 0 ? caller : __builtin_return_address(0))
+
 #include "app_trace_ring.h"
 
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *pointer, size_t size);
 void *__real__malloc_r(struct _reent *reent, size_t size);
 void __real__free_r(struct _reent *reent, void *pointer);
 void *__real__realloc_r(struct _reent *reent, void *pointer, size_t size);
 void *__real__calloc_r(struct _reent *reent, size_t count, size_t size);
 void *__real__memalign_r(struct _reent *reent, size_t alignment, size_t size);
 
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *pointer, size_t size);
 void *__wrap__malloc_r(struct _reent *reent, size_t size);
 void __wrap__free_r(struct _reent *reent, void *pointer);
 void *__wrap__realloc_r(struct _reent *reent, void *pointer, size_t size);
@@ -90,4 +100,44 @@ void *__wrap__memalign_r(struct _reent *reent, size_t alignment, size_t size)
     }
     leave(reent);
     return pointer;
+}
+
+static inline void called_from(const void *site)
+{
+    if (APP_TRACE_SITES) {
+        __malloc_lock(_REENT);
+        caller = site;
+    }
+}
+
+static inline void called(void)
+{
+    if (APP_TRACE_SITES) {
+        caller = 0;
+        __malloc_unlock(_REENT);
+    }
+}
+
+void *__wrap_malloc(size_t size)
+{
+    called_from(__builtin_return_address(0));
+    void *pointer = __real_malloc(size);
+    called();
+    return pointer;
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    called_from(__builtin_return_address(0));
+    void *pointer = __real_calloc(count, size);
+    called();
+    return pointer;
+}
+
+void *__wrap_realloc(void *pointer, size_t size)
+{
+    called_from(__builtin_return_address(0));
+    void *moved = __real_realloc(pointer, size);
+    called();
+    return moved;
 }

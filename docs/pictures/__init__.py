@@ -1,0 +1,1 @@
+"""The manual's pictures, drawn from what the tool computes: `make pictures`."""

@@ -1,0 +1,111 @@
+"""Pictures of explorations: what was tried, the front, and the picks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import heapwright as hw
+from pictures.arenas import heap_map
+from pictures.drawing import LINE, Picture
+from pictures.plot import Named, Plot, Span, name_points, octaves, short, steps
+from pictures.recordings import broker
+
+PICKS = ("balanced", "smallest", "fastest")
+RIVALS = ("all-round", "tlsf", "newlib-nano", "kingsley")
+REACH = (2.1, 14.0)
+"""How many times the least memory, and the fewest accesses, the plot shows."""
+CELL = 4
+"""Pixels within which recipes off the front are one mark."""
+
+
+Points = Mapping[str, tuple[str, int, int]]
+"""Recipes by id: the zoo's name, footprint, accesses."""
+
+
+def _points(study: hw.Study) -> Points:
+    """Those that refused nothing."""
+    _, rows = study.sql(
+        "SELECT recipe, name, footprint_bytes, accesses FROM replays WHERE role = 'explored' AND ranked AND failed = 0"
+    )
+    return {id: (name or "", int(footprint), int(accesses)) for id, name, footprint, accesses in rows}
+
+
+def trade_off(study: hw.Study) -> Picture:
+    """Every recipe of a study near the front by memory and accesses, the front and the picks."""
+    points = _points(study)
+    front = [points[one.id][1:] for one in study.front()]
+    low = min(footprint for footprint, _ in front), min(accesses for _, accesses in front)
+    told = "Recipes by footprint and accesses: the front, the picks, rivals"
+    picture = Picture(told, 420)
+    picture.text(16, 28, f"{study.tried} recipes for an MQTT broker, by footprint", bold=True)
+    x = Span(low[1] * 0.9, low[1] * REACH[1], 76, 524, log=True)
+    plot = Plot(picture, x, Span(low[0] * 0.84, low[0] * REACH[0], 362, 48))
+    plot.grid_y(steps(plot.y.low, plot.y.high))
+    plot.grid_x(octaves(x.low, x.high), short)
+    picture.text(524, 402, "accesses", "soft", anchor="end")
+    cells = set()
+    for _, footprint, accesses in points.values():
+        at = plot.place(accesses, footprint)
+        if accesses < x.high and footprint < plot.y.high:
+            cells.add((round(at[0] / CELL) * CELL, round(at[1] / CELL) * CELL))
+    marks, last = "", (0, 0)
+    for at_x, at_y in sorted(cells):
+        marks += f"m{at_x - last[0]} {at_y - last[1]}h2"
+        last = at_x + 2, at_y
+    picture.path(f"M0 0{marks}", "pale", 2)
+    shown = [(accesses, footprint) for footprint, accesses in sorted(front, key=lambda one: one[1])]
+    plot.stairs(shown, "blue", 2)
+    for point in shown:
+        plot.dot(*point, 3, "blue")
+    name_points(plot, _named(study, points), [plot.place(*point) for point in shown])
+    return picture
+
+
+def _named(study: hw.Study, points: Points) -> list[Named]:
+    """The picks and the rivals."""
+    picks: dict[str, list[str]] = {}
+    for how in PICKS:
+        picks.setdefault(study.pick(how).id, []).append(how)  # type: ignore[arg-type]
+    by_name = {name: id for id, (name, _, _) in points.items() if name}
+    names = picks | {by_name[name]: [name] for name in RIVALS if by_name[name] not in picks}
+    return [Named(points[id][2], points[id][1], ", ".join(words), id in picks) for id, words in names.items()]
+
+
+def pick(study: hw.Study) -> Picture:
+    """The heap map of the balanced pick."""
+    told = "Heap map of the balanced pick"
+    return heap_map(broker(), study.pick("balanced").recipe, "The balanced pick on the MQTT broker", told)
+
+
+def answer(study: hw.Study) -> Picture:
+    """What the report begins with: the heap to ship, the arena to reserve, and what else one could take."""
+    shipped = study.pick("balanced")
+    members = [shipped, *(study[name] for name in RIVALS[:3])]
+    reserves = dict(zip(study.combined.ids, study.reserves.tolist(), strict=True))
+    more = {one.id: max(need.bytes or 0 for need in study.needs(one.id) if need.loaded) for one in members}
+    picture = Picture("The heap to ship and its reserve, beside all-round, TLSF and newlib-nano", 316)
+    picture.text(16, 28, f"Ship {shipped.recipe.title()}:", bold=True)
+    picture.text(16, 28 + LINE, f"reserve {reserves[shipped.id]:,.0f} bytes for the MQTT broker.", bold=True)
+    heads = (
+        ("reserve,", "bytes"),
+        ("at 4 times", "the load"),
+        ("accesses", "a call"),
+        ("dearest", "malloc"),
+    )
+    ends = (230, 342, 436, 524)
+    for end, words in zip(ends, heads, strict=True):
+        picture.lines(end, 80, words, "soft", "end")
+    span = Span(0, max(reserves[one.id] for one in members), 16, 524)
+    for at, one in enumerate(members):
+        y, colour = 126 + at * 48, "green" if one is shipped else "ink"
+        values = (
+            f"{reserves[one.id]:,.0f}",
+            f"{more[one.id]:,}",
+            f"{(one.metrics['accesses'] or 0) / len(broker()):.1f}",
+            f"{one.metrics['accesses_malloc_max']:,}",
+        )
+        picture.text(16, y, "the pick" if one is shipped else one.label, colour, bold=one is shipped)
+        for end, value in zip(ends, values, strict=True):
+            picture.text(end, y, value, colour, "end", one is shipped)
+        picture.box(16, y + 8, span.at(reserves[one.id]) - 16, 14, "green" if one is shipped else "pale")
+    return picture

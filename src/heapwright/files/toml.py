@@ -1,0 +1,42 @@
+"""TOML files from anybody: read in bounded time and memory, or refused with a reason of one line."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MOST_CHARACTERS = 1 << 20
+DEEPEST = 64
+"""How deep tables and lists may lie in one another."""
+MOST_BITS = 128
+"""Of an integer: beyond TOML's 64, so that whoever knows the key says what would be valid."""
+
+# The parser takes quadratic time for a key of many names.
+_LONG_KEY = re.compile(rf"""(?:\.[ \t]*[\w"'-]+[ \t]*){{{DEEPEST}}}""")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text. Raises ValueError, with a reason, for what is no TOML or beyond the bounds above."""
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"{len(text):,} characters; at most {MOST_CHARACTERS:,}")
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key of more than {DEEPEST} names")
+    try:
+        tables: dict[str, Any] = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST}") from None
+    within: list[Any] = [tables]
+    for _ in range(DEEPEST):
+        found = [each for one in within for each in (one.values() if isinstance(one, dict) else one)]
+        if any(isinstance(one, int) and one.bit_length() > MOST_BITS for one in found):
+            raise ValueError(f"an integer of more than {MOST_BITS} bits")
+        within = [one for one in found if isinstance(one, dict | list)]
+    if within:
+        raise ValueError(f"nested deeper than {DEEPEST}")
+    return tables

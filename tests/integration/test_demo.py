@@ -1,0 +1,65 @@
+"""`heapwright demo`, with fewer recipes in the usual run: every step, what is left out without tools, and why."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from effort import brief
+
+from heapwright.cli import demo, heapwright
+
+PIPED_COLUMNS = 100
+FEW = ("--strategy", "random", "--limit", "60", "--copies", "2", "--no-endurance")
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "EXPLORE", ("explore", *brief(FEW, ())))
+
+
+def demonstrate(*words: str) -> Result:
+    done = CliRunner().invoke(heapwright, ["demo", *words])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+@pytest.mark.needs("cc")
+def test_the_demo_makes_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "MEASURE", ("study", "info"))  # test_target.py measures fronts
+    printed = demonstrate(str(tmp_path / "shown")).stdout
+    lines = printed.splitlines()
+    assert re.findall(r"^(\d)\. ", printed, re.MULTILINE) == list("123456")
+    assert [line for line in lines if len(line) > PIPED_COLUMNS and str(tmp_path) not in line] == []
+    assert "Left out" not in printed
+    assert "app_heap: ok" in printed
+    places = dict(re.findall(r"^  (\w+) +(\S+)$", printed.partition("\nDone in ")[2], re.MULTILINE))
+    assert sorted(places) == ["firmware", "report", "study", "trace"]
+    assert all(Path(place).exists() for place in places.values())
+    assert (tmp_path / "shown/firmware/app_heap.o").stat().st_size > 500
+
+
+def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    told = json.loads(demonstrate("--json").stdout)
+    assert [reason.partition(";")[0].partition(",")[0] for reason in told["left_out"]] == [
+        "no compiler for cortex-m3",
+        "no-such-compiler: no such C compiler",
+    ]
+    assert told["study"] == "heapwright-demo/study.duckdb"
+    assert [Path(file).name for file in told["files"]] == [
+        "app_heap.c",
+        "app_heap.h",
+        "app_heap_checks.h",
+        "app_heap_test.c",
+    ]
+    again = json.loads(demonstrate("--json").stdout)  # in the same folder, from the start
+    assert again["metrics"] == told["metrics"]
