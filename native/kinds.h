@@ -66,6 +66,27 @@ static uint32_t overhead_of_moving(const struct hw_policy *policy)
     return c->header + (c->in_arena ? c->handle : 0);
 }
 
+/* ---- links ------------------------------------------------------------------------------------------------------- */
+
+/* How a pool stores links; NULL of one that has none. */
+static inline struct hw_links *links_of(struct hw_pool *pool)
+{
+    switch (pool->kind) {
+    case HW_QUICK:
+        return &pool->quick.links;
+    case HW_GENERAL:
+        return &pool->general.links;
+    case HW_FIXED:
+        return &pool->fixed.links;
+    case HW_BUDDY:
+        return &pool->buddy.links;
+    case HW_COMPACT:
+        return &pool->compact.links;
+    default:
+        return NULL;
+    }
+}
+
 /* ---- quick lists ------------------------------------------------------------------------------------------------- */
 
 static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size_t size, uint32_t block, uint32_t *list)

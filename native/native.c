@@ -93,25 +93,6 @@ int hw_is_ordinary(const struct hw_policy *policy)
     return hw_leaves_switches(policy);
 }
 
-/* How a pool stores links; NULL of one that has none. */
-static struct hw_links *links_of(struct hw_pool *pool)
-{
-    switch (pool->kind) {
-    case HW_QUICK:
-        return &pool->quick.links;
-    case HW_GENERAL:
-        return &pool->general.links;
-    case HW_FIXED:
-        return &pool->fixed.links;
-    case HW_BUDDY:
-        return &pool->buddy.links;
-    case HW_COMPACT:
-        return &pool->compact.links;
-    default:
-        return NULL;
-    }
-}
-
 /* At level full, where nobody looks at the arena, a replay leaves out what its metadata would be masked with. */
 static const struct hw_policy *unmasked(const struct hw_policy *policy, struct hw_policy *bare)
 {
