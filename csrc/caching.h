@@ -64,6 +64,7 @@ HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, stru
 {
     int flushed = 0;
     for (uint32_t list = 0; list < q->count; list++) {
+        skip_empty_lists(q, h, &list);
         const uint32_t capacity = quick_list_capacity(q, list);
         uint32_t at = quick_pop(q, h, list, capacity);
         while (at) {

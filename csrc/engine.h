@@ -87,6 +87,8 @@ static inline void note_word_merging(const struct hw_general *g, struct hw_heap 
  * 0 where it has to be looked for. */
 static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size_t size, uint32_t block,
                                uint32_t *list);
+/* Past empty lists, the last one excepted. */
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list);
 
 /* The block of a class whose header or flag lies at `at` is taken, or not; it may be a new one. */
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken);
@@ -121,6 +123,13 @@ static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h
 static inline void note_stored(struct hw_heap *h, uint32_t at);
 /* Past copying `bytes` bytes of the application's one by one; 0 where it has to be done. */
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes);
+/* Past moving the payloads of blocks with headers from `from` on, so many bytes; 0 where it has to be done. */
+static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from,
+                              uint32_t bytes);
+/* Past filling so many bytes of padding, or, where nothing is stored, looking at them; 0 where it has to be done. */
+static inline int skip_padding(struct hw_heap *h, uint32_t bytes, const int stores);
+/* The same for the words of a freed payload. */
+static inline int skip_filling(const struct hw_policy *p, struct hw_heap *h, uint32_t words, const int stores);
 
 /* ---- where nobody listens ---------------------------------------------------------------------------------------- */
 
@@ -270,6 +279,11 @@ static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size
     return 0;
 }
 
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list)
+{
+    (void)q, (void)h, (void)list;
+}
+
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken)
 {
     (void)f, (void)h, (void)class_, (void)at, (void)taken;
@@ -343,6 +357,24 @@ static inline void note_stored(struct hw_heap *h, uint32_t at)
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     (void)h, (void)to, (void)from, (void)bytes;
+    return 0;
+}
+
+static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+{
+    (void)c, (void)h, (void)to, (void)from, (void)bytes;
+    return 0;
+}
+
+static inline int skip_padding(struct hw_heap *h, uint32_t bytes, const int stores)
+{
+    (void)h, (void)bytes, (void)stores;
+    return 0;
+}
+
+static inline int skip_filling(const struct hw_policy *p, struct hw_heap *h, uint32_t words, const int stores)
+{
+    (void)p, (void)h, (void)words, (void)stores;
     return 0;
 }
 #endif

@@ -58,8 +58,10 @@ HW_HOT void guard_set(const struct hw_policy *p, struct hw_heap *h, uint32_t at,
     const uint32_t key = guard_key(p, h, at, capacity);
     const uint32_t padding = capacity - n;
     const uint32_t filled = padding < HW_PADDED ? padding : HW_PADDED;
-    for (uint32_t i = 0; i < filled; i++) {
-        store1(h, at + n + i, guard_padding(key));
+    if (!skip_padding(h, filled, 1)) {
+        for (uint32_t i = 0; i < filled; i++) {
+            store1(h, at + n + i, guard_padding(key));
+        }
     }
     store_field(&p->guard, h, at + capacity, guard_word(key, padding));
 }
@@ -79,6 +81,9 @@ HW_HOT int is_guard_whole(const struct hw_policy *p, struct hw_heap *h, uint32_t
     }
     const uint32_t filler = guard_padding(guard_key(p, h, at, capacity));
     const uint32_t filled = padding < HW_PADDED ? padding : HW_PADDED;
+    if (skip_padding(h, filled, 0)) {
+        return 1;
+    }
     for (uint32_t i = 0; i < filled; i++) {
         if (load1(h, at + capacity - padding + i) != filler) {
             return 0;
@@ -125,8 +130,10 @@ HW_HOT void wait_fill(const struct hw_policy *p, struct hw_heap *h, uint32_t at,
     const uint32_t key = fill_key(p, h, at);
     const uint32_t words = capacity / 4u;
     const uint32_t stride = fill_stride(words);
-    for (uint32_t i = 0; i < words; i = next_filled(words, stride, i)) {
-        store_field(&p->guard, h, at + 4u * i, fill_word(key, i));
+    if (!skip_filling(p, h, words, 1)) {
+        for (uint32_t i = 0; i < words; i = next_filled(words, stride, i)) {
+            store_field(&p->guard, h, at + 4u * i, fill_word(key, i));
+        }
     }
     store_field(&p->guard, h, at + capacity, waiting_word(p, h, at, capacity));
 }
@@ -143,6 +150,9 @@ HW_HOT int is_fill_whole(const struct hw_policy *p, struct hw_heap *h, uint32_t 
     const uint32_t key = fill_key(p, h, at);
     const uint32_t words = capacity / 4u;
     const uint32_t stride = fill_stride(words);
+    if (skip_filling(p, h, words, 0)) {
+        return 1;
+    }
     for (uint32_t i = 0; i < words; i = next_filled(words, stride, i)) {
         if (load_field(&p->guard, h, at + 4u * i) != fill_word(key, i)) {
             return 0;

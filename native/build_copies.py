@@ -68,8 +68,21 @@ ORDINARY: dict[str, Fields] = {
 }
 """What all copies have in common; a field is a header word's, or a link's."""
 
-SECOND: Fields = {"last": 1, "cached": 1}
-"""Of the second pool, the only one that is asked for these."""
+GUARDED: dict[str, Fields] = {
+    "policy": ORDINARY["policy"] | {"checks": "HW_CHECKS_FULL"},
+    "quick": {"block_doubles": 0},
+    "general": {"trailer": 4, "pad": 0, "powers": 0, "region": 0, "checks": "HW_CHECKS_FULL", "size_raw": 1},
+    "links": {"shift": 0, "hardened": 1, "keyed": "HW_KEYS_NONE"},
+    "field": ORDINARY["field"],
+    "pool": {"min_size": 0},
+}
+"""At level full, which has one copy for many shapes. Nobody looks at what it masks, so it masks nothing."""
+
+LAST: Fields = {"last": 1}
+"""Of the second pool, the only one that is asked for this."""
+
+BEHIND: dict[str, Fields] = {"pool": {"cached": 1}}
+"""The same of the ordinary ones alone: behind empty quick lists is another answer than behind none."""
 
 KINDS = {("hw_pool", "kind"): ("HW_QUICK", "HW_GENERAL")}
 """What pools there are."""
@@ -169,7 +182,7 @@ static int is_of_two(const struct hw_policy *policy, struct hw_policy *two)
         two->pools[0].kind = HW_QUICK;
         two->pools[0].max_size = two->pools[0].at_hand = HW_MAX_REQUEST;
         two->pools[0].quick.links = policy->pools[0].general.links;
-        two->pools[0].quick.block_header = 4u;
+        two->pools[0].quick.block_header = policy->pools[0].general.overhead;
         two->pools[0].quick.block_unit_shift = policy->pools[0].general.unit_shift;
         two->pools[0].quick.block_least = policy->pools[0].general.min_block;
         two->pool_count = 2u;
@@ -180,7 +193,7 @@ static int is_of_two(const struct hw_policy *policy, struct hw_policy *two)
 int hw_leaves_switches(const struct hw_policy *policy)
 {{
     struct hw_policy two;
-    return is_of_two(policy, &two) && is_ordinary(&two);
+    return is_of_two(policy, &two) && (is_ordinary(&two) || is_guarded(&two));
 }}
 
 int hw_replay_ordinary(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
@@ -207,7 +220,7 @@ def conditions(fields: Fields, it: str = "it->") -> str:
 
 def known(*shape: dict[str, Fields]) -> dict[str, dict[str, str]]:
     """What reads of the policy are in a copy, by struct and field."""
-    parts = [*shape, {"policy": {"pool_count": 2}, "pool": SECOND}]
+    parts = [*shape, {"policy": {"pool_count": 2}, "pool": LAST}]
     names = dict.fromkeys(name for one in parts for name in one)
     return {
         f"hw_{name}": {field: constant(value) for one in parts for field, value in one.get(name, {}).items()}
@@ -239,19 +252,23 @@ def headers(folder: str) -> list[tuple[str, str]]:
 def main(output: Path) -> None:
     """Fill a folder with `ordinary.c`, which chooses, and a folder for each copy, of headers and `replay.c`."""
     sources = Sources(headers("csrc"), headers("native"))
-    for name, shape in {**SHAPES, "any": {}}.items():
+    copies = {name: known(ORDINARY, BEHIND, shape) for name, shape in {**SHAPES, "any": {}}.items()}
+    copies["guarded"] = known(GUARDED)
+    for name, fields in copies.items():
         folder = output / name
         folder.mkdir(parents=True, exist_ok=True)
-        for header, text in sources.with_known(known(ORDINARY, shape), KINDS).items():
+        for header, text in sources.with_known(fields, KINDS).items():
             (folder / header).parent.mkdir(exist_ok=True)
             (folder / header).write_text(text, encoding="utf-8")
         (folder / "replay.c").write_text(SOURCE.format(name=name), encoding="utf-8")
     choice = CHOICE.format(
-        declarations="\n".join(f"hw_replaying hw_replay_{name};" for name in [*SHAPES, "any"]),
-        tests=test("is_ordinary", ORDINARY) + "".join(test(f"is_{name}", shape) for name, shape in SHAPES.items()),
+        declarations="\n".join(f"hw_replaying hw_replay_{name};" for name in copies),
+        tests="".join(
+            test(f"is_{name}", shape) for name, shape in {"ordinary": ORDINARY, "guarded": GUARDED, **SHAPES}.items()
+        ),
         choices="".join(
             f"    {'else ' if at else ''}if (is_{name}(&two)) {{\n        own = hw_replay_{name};\n    }}\n"
-            for at, name in enumerate(SHAPES)
+            for at, name in enumerate(["guarded", *SHAPES])
         ).rstrip(),
     )
     (output / "ordinary.c").write_text(choice, encoding="utf-8")

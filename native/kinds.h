@@ -9,6 +9,7 @@
 #include "shadow_merging.h"
 #include "shadow_searches.h"
 #include "margins.h"
+#include "moving.h"
 
 /* ---- objects that move ------------------------------------------------------------------------------------------- */
 
@@ -16,12 +17,6 @@
 static int moves(const struct hw_policy *policy)
 {
     return pool_moves(&policy->pools[0]);
-}
-
-/* Whether what moves has headers with it. */
-static int has_metadata_that_moves(const struct hw_policy *policy)
-{
-    return moves(policy) && policy->pools[0].compact.header != 0;
 }
 
 /* Pointers that the reference of an object takes, with what the heap keeps beside it. */
@@ -71,6 +66,27 @@ static uint32_t overhead_of_moving(const struct hw_policy *policy)
     return c->header + (c->in_arena ? c->handle : 0);
 }
 
+/* ---- links ------------------------------------------------------------------------------------------------------- */
+
+/* How a pool stores links; NULL of one that has none. */
+static inline struct hw_links *links_of(struct hw_pool *pool)
+{
+    switch (pool->kind) {
+    case HW_QUICK:
+        return &pool->quick.links;
+    case HW_GENERAL:
+        return &pool->general.links;
+    case HW_FIXED:
+        return &pool->fixed.links;
+    case HW_BUDDY:
+        return &pool->buddy.links;
+    case HW_COMPACT:
+        return &pool->compact.links;
+    default:
+        return NULL;
+    }
+}
+
 /* ---- quick lists ------------------------------------------------------------------------------------------------- */
 
 static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size_t size, uint32_t block, uint32_t *list)
@@ -80,6 +96,20 @@ static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size
     }
     *list = exceeds(size, q->largest) ? q->count : h->engine.lists[block >> q->block_unit_shift];
     return 1;
+}
+
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list)
+{
+    const uint32_t first = *list;
+    uint32_t next = first;
+    if (q->links.field.bytes != 4u || !q->links.field.natural || (q->links.hardened && q->links.keyed)) {
+        return;
+    }
+    while (next + 1u < q->count && peek4(h, q->heads_at + 4u * next) == 0) {
+        next++;
+    }
+    count_skipped(h, next - first);
+    *list = next;
 }
 
 /* Notes which sizes of blocks have a quick list, so that none is looked for, where all lists are of one pool: another

@@ -13,8 +13,6 @@
 #include "kinds.h"
 #include "threads.h"
 
-#include "wiping.h"
-
 /* ---- one replay -------------------------------------------------------------------------------------------------- */
 
 struct object {
@@ -122,9 +120,8 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     r->metrics = metrics;
     metrics->broken_call = calls->count;
     metrics->abandoned_call = calls->count;
-    const int copies = check != HW_CHECK_NOTHING || has_metadata_that_moves(policy);
     const struct hw_engine engine = {.stored = policy->checks && check == HW_CHECK_NOTHING ? take_pages() : NULL,
-                                     .copies = copies,
+                                     .copies = check != HW_CHECK_NOTHING,
                                      .margins = {0, UINT32_MAX, 0, UINT32_MAX}};
     r->heap.engine = engine;
     if (!heap_init(policy, &r->heap, bytes)) {

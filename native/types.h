@@ -76,7 +76,7 @@ struct hw_metrics {
     uint64_t free_p999;
     uint64_t shared;         /* covered in the shared part of the arena */
     uint64_t live_blocks;    /* objects alive at the end */
-    uint64_t skipped;        /* metadata accesses that were counted and not made, because of the index */
+    uint64_t skipped;        /* metadata accesses that were counted and not made: passed by the index, or of fill */
     uint64_t walked;         /* metadata accesses that it did not spare: what a call made beyond HW_SHORT_WALK */
     double mean_requested;   /* live requested bytes, averaged over time (over calls where there are no times) */
     uint64_t abandoned_call; /* the call after which the replay was given up; count if none */

@@ -1,4 +1,4 @@
-/* wiping.h: which pages of the arena a replay stores to, and what it need not copy.
+/* wiping.h: which pages of the arena a replay stores to, and what it need neither copy nor fill.
  *
  * A heap with checks looks at payloads, where earlier replays left what it might take for its own marks. So a replay of
  * one leaves the arena as it found it, all 0. Giving the pages back to the system would do as well, but taking them
@@ -26,20 +26,51 @@ static inline void note_stored(struct hw_heap *h, uint32_t at)
     }
 }
 
+/* Copies at least one byte. */
+static inline void copy_bytes(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+{
+    memmove(h->base + to, h->base + from, bytes);
+    for (uint32_t page = to >> PAGE_LOG2; page <= (to + bytes - 1u) >> PAGE_LOG2; page++) {
+        note_stored(h, page << PAGE_LOG2);
+    }
+}
+
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     if (h->engine.copies && bytes) {
-        memmove(h->base + to, h->base + from, bytes);
-        for (uint32_t page = to >> PAGE_LOG2; page <= (to + bytes - 1u) >> PAGE_LOG2; page++) {
-            note_stored(h, page << PAGE_LOG2);
-        }
+        copy_bytes(h, to, from, bytes);
     }
     return 1;
+}
+
+/* Counts accesses of what fills memory that is no object's; 0 where they have to be made. */
+static inline int count_filling(struct hw_heap *h, uint32_t accesses, const int stores)
+{
+    if (h->engine.copies) {
+        return 0;
+    }
+    *(stores ? &h->writes : &h->reads) += accesses;
+    h->engine.skipped += accesses;
+    return 1;
+}
+
+static inline int skip_padding(struct hw_heap *h, uint32_t bytes, const int stores)
+{
+    return count_filling(h, bytes, stores);
+}
+
+static inline int skip_filling(const struct hw_policy *p, struct hw_heap *h, uint32_t words, const int stores)
+{
+    const uint32_t ends = 2u * HW_FILLED / 4u;
+    const uint32_t stride = words / HW_SAMPLED + 1u;
+    const uint32_t passed = stride > 1u ? (words - ends) / stride * (stride - 1u) : 0;
+    return count_filling(h, (words - passed) * (p->guard.natural ? 1u : p->guard.bytes), stores);
 }
 
 /* Leaves the arena as it is: somebody will look at it. */
 static inline void keep_arena(struct hw_heap *h)
 {
+    h->engine.copies = 1;
     if (h->engine.stored) {
         memset(h->engine.stored, 0, PAGES);
         hw_give_back(HW_KEPT_PAGES, h->engine.stored, PAGES, PAGES);

@@ -186,7 +186,9 @@ static inline void compact_shift(const struct hw_compact *c, struct hw_heap *h, 
                                  uint32_t from, uint32_t to)
 {
     const uint32_t top = load4(h, c->top_at);
-    move_payload(h, to, from, top - from);
+    if (!skip_moving(c, h, to, from, top - from)) {
+        move_payload(h, to, from, top - from);
+    }
     store4(h, c->top_at, top - from + to);
     if (c->header) {
         tell_headers(c, h, table, to, top - from + to);
@@ -208,7 +210,9 @@ static inline uint32_t slide_headers(const struct hw_compact *c, struct hw_heap 
             note_block_gone(h, c->header);
         } else {
             if (to != from) {
-                move_payload(h, to, from, size);
+                if (!skip_moving(c, h, to, from, size)) {
+                    move_payload(h, to, from, size);
+                }
                 store_handle(c, h, table, k, to + c->header);
             }
             to += size;

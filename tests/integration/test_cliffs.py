@@ -1,0 +1,44 @@
+"""Few pairs of a random recipe and a random trace make the engine walk far: accesses that it makes, whatever the time.
+
+bench/cliffs.py times pairs, in the nightly run as well.
+"""
+
+from __future__ import annotations
+
+import cliffs
+from click.testing import CliRunner
+from effort import EFFORT, SEED, brief
+
+from heapwright.files.errors import HeapwrightError
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.engine import run
+from heapwright.traces.trace import Trace
+
+FAR = 1_000
+"""Accesses a call."""
+
+
+def made(trace: Trace, recipe: Recipe) -> float | None:
+    """Accesses a call that the engine made to tell what a heap would make; None where the recipe cannot begin."""
+    try:
+        found, _ = run(trace, recipe, policy_struct(recipe), None)
+    except HeapwrightError:
+        return None
+    return float(found.reads + found.writes - found.skipped - found.moved / 2) / len(trace)
+
+
+def test_few_pairs_walk_far() -> None:
+    found = [made(*pair) for pair in cliffs.pairs(brief(100, 500) * EFFORT, 7 + SEED, ())]
+    steps = [one for one in found if one is not None]
+    far = sum(one > FAR for one in steps)
+    assert len(steps) > 80
+    assert far <= len(steps) * 0.08, f"{far} of {len(steps)}"
+    assert max(steps) < 20 * FAR
+
+
+def test_more_slow_pairs_than_allowed_fail() -> None:
+    told = CliRunner().invoke(cliffs.main, ["--pairs", "20", "--bound", "0", "--most", "3"])
+    assert told.exit_code == 1
+    assert "above 0 ns a call" in told.stdout
+    assert CliRunner().invoke(cliffs.main, ["--pairs", "20", "--bound", "1e9", "--most", "0"]).exit_code == 0

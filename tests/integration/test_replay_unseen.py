@@ -1,0 +1,85 @@
+"""A replay whose payloads nobody looks at leaves out fills, masks and copies, and counts them: the same numbers."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from typing import Any
+
+import cliffs
+import pytest
+from effort import EFFORT, brief
+from recipes_random import random_recipes
+from traces_random import random_trace
+
+from heapwright._native import ffi, lib
+from heapwright.files.errors import HeapwrightError
+from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.recipe import ContradictionError, Recipe
+from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.replay.engine import run
+from heapwright.traces.trace import Trace
+
+OF_THE_ENGINE = ("skipped", "walked", "margins", "wiped")
+METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in OF_THE_ENGINE]
+
+
+def of_large_objects() -> Trace:
+    """Objects of up to 64 KiB, of which three of ten calls resize one."""
+    whole = cliffs.random_trace(random.Random(14))
+    return Trace.from_columns(op=whole.op[:700], id=whole.id[:700], size=whole.size[:700])
+
+
+TRACES = (random_trace(random.Random(1), 800, live=200), of_large_objects())
+
+
+def counted(trace: Trace, recipe: Recipe, arena: int | None, check: int) -> Any:
+    """All that a replay counts, or why it cannot begin."""
+    try:
+        found, _ = run(trace, recipe, policy_struct(recipe), arena, check)
+    except HeapwrightError as error:
+        return str(error)
+    return {name: getattr(found, name) for name in METRICS}
+
+
+def same_either_way(recipe: Recipe) -> None:
+    """Assert that it is the same whether somebody looks at payloads or not, with room and with refusals."""
+    for trace in TRACES:
+        for arena in (None, 60_000, 2_000_000):
+            unseen = counted(trace, recipe, arena, lib.HW_CHECK_NOTHING)
+            assert unseen == counted(trace, recipe, arena, lib.HW_CHECK_PAYLOAD), recipe.to_toml()
+
+
+def checked_in_full(recipe: Recipe) -> Recipe:
+    return Recipe.from_dict(recipe.to_dict() | {"checks": "full"})
+
+
+@pytest.mark.slow
+def test_fills_and_masks_of_random_recipes() -> None:
+    tried = 0
+    for recipe in random_recipes(brief(40, 250) * EFFORT, seed=31):
+        with suppress(HeapwrightError):
+            policy_struct(checked_in_full(recipe))
+            tried += 1
+            same_either_way(checked_in_full(recipe))
+    assert tried > 20
+
+
+def test_fills_and_masks_of_the_zoo() -> None:
+    own = 0
+    for name in zoo.names():
+        with suppress(ContradictionError):
+            recipe = checked_in_full(zoo.load(name))
+            own += lib.hw_is_ordinary(policy_struct(recipe))
+            same_either_way(recipe)
+    assert own == 0  # as it is masked
+
+
+def test_blocks_that_move() -> None:
+    moved = set()
+    for recipe in random_recipes(brief(150, 600) * EFFORT, seed=32):
+        pool = recipe.pools[-1]
+        if pool.kind == "compact":
+            moved.add((pool.header > 0, pool.when))
+            same_either_way(recipe)
+    assert moved >= {(True, "lazy"), (True, "eager")}
