@@ -143,6 +143,8 @@ class Printer:
                 return head + self._broken(expr.source, column + len(head), room, 1)
             case c.Unary():
                 return expr.op + self._broken(expr.operand, column + 1, room, _UNARY)
+            case c.Braces(to=""):
+                return self.filled_braces(expr, column)
             case c.Cast():
                 head = f"({self.type(expr.to)})"
                 return head + self._broken(expr.operand, column + len(head), room, _UNARY)
@@ -220,7 +222,7 @@ class Printer:
             return head
         flat = self.flat(stmt.init, 1)
         if column + len(head) + 3 + len(flat) + 1 > WIDTH and not isinstance(
-            stmt.init, (c.Binary, c.Conditional, c.Call)
+            stmt.init, (c.Binary, c.Braces, c.Conditional, c.Call)
         ):
             return f"{head} =\n{' ' * (column + 4)}{self._broken(stmt.init, column + 4, 1, 1)}"
         return f"{head} = {self._broken(stmt.init, column + len(head) + 3, 1, 1)}"
