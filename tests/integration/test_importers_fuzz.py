@@ -143,7 +143,7 @@ def mutate(draw: random.Random, seeds: list[bytes]) -> bytes:
             data[at:at] = data[at:end] * draw.choice([1, 2, 20])
         elif change == 6:
             other = draw.choice(seeds)
-            data[at:] = other[draw.randrange(len(other)) :]
+            data[at:] = other[draw.randrange(len(other) + 1) :]
         elif change == 7:
             del data[max(at, len(data) - 100) :]
         else:
