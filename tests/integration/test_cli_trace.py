@@ -178,7 +178,7 @@ def test_the_array_in_c_compiles_without_a_warning_and_makes_the_same_calls(run:
         (("copies", "app.parquet", "-o", "x", "--kind", "size"), 2, "'size' is not one of"),
         (("copies", "app.parquet", "-o", "x", "--count", "0"), 2, "not in the range x>=1"),
         (("copies", "none.parquet", "-o", "x"), 1, "heapwright: none.parquet: no such file"),
-        (("copies", "app.parquet", "-o", "app.parquet"), 1, "app.parquet: cannot be written: File exists"),
+        (("copies", "app.parquet", "-o", "app.parquet"), 1, "app.parquet: is a file; name a folder"),
     ],
 )
 def test_wrong_words_are_said(run: Run, tmp_path: Path, words: tuple[str, ...], code: int, says: str) -> None:

@@ -52,7 +52,7 @@ class Needed(NamedTuple):
 NEEDED = (
     Needed(("--help",), set(), {"cli", "files"}, 15),
     Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 20),
-    Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 50),
+    Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 55),
     Needed(("zoo",), RECIPES | {"rich"}, ALL_READ, 55),
     Needed(("platforms",), {"pydantic", "rich"}, {*ALL_READ, "platforms"}, 45),
     Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 60),
@@ -60,7 +60,7 @@ NEEDED = (
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
         RECIPES | {"tree_sitter"},
         {*ALL_READ, "generate", "heaps", "measure", "platforms"},
-        90,
+        95,
         2,
     ),
     Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 40),

@@ -116,7 +116,7 @@ def test_what_contradicts_is_refused(tmp_path: Path, about: dict, one: dict, say
 
 def test_a_merged_study_is_a_new_file_of_two_or_more(tmp_path: Path) -> None:
     one = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1))])
-    with pytest.raises(HeapwrightError, match="give two or more"):
+    with pytest.raises(HeapwrightError, match="give two studies or more"):
         merge([one], tmp_path / "b.duckdb")
     with pytest.raises(HeapwrightError, match="exists; give another file"):
         merge([one, one], one)
