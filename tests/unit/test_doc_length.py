@@ -14,6 +14,7 @@ MOST_WORDS = 60_000
 MOST_LONG = 30
 """Sentences of more than `LONG` words, in all pages."""
 LONG = 38
+WORDS_A_MINUTE = 200
 LONGEST_ENTRY = 20
 """Words of an entry of the changelog."""
 
@@ -52,6 +53,25 @@ def words_of(page: str) -> int:
 def test_the_pages_have_no_more_words_than_they_were_cut_to() -> None:
     assert words_of("Two words.\n\n![A picture of it](images/it.svg)\n") == 2
     assert sum(words_of(path.read_text(encoding="utf-8")) for path in PAGES) <= MOST_WORDS
+
+
+def part_words(link: str) -> int:
+    """Of a page, or of the part below a heading of it."""
+    name, _, anchor = link.partition("#")
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    if not anchor:
+        return words_of(page)
+    parts = re.split(r"^(?=#+ )", page, flags=re.MULTILINE)
+    slugs = [re.sub(r"[^a-z0-9 -]", "", part.partition("\n")[0].lower()).strip().replace(" ", "-") for part in parts]
+    return words_of(parts[slugs.index(anchor)])
+
+
+def test_each_path_is_read_in_a_quarter_of_an_hour() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    paths = index.partition("## Three paths")[2].partition("\n## ")[0].split("\n**")[1:]
+    assert len(paths) == 3
+    for path in paths:
+        assert sum(map(part_words, re.findall(r"\]\(([^)]+)\)", path))) <= 15 * WORDS_A_MINUTE, path
 
 
 def test_few_sentences_run_long() -> None:
