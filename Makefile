@@ -48,9 +48,12 @@ $(VENV)/.docs: $(PACKAGE)
 # than all. Without an emulator for this machine the demo leaves measuring out.
 $(VENV)/.demo: INSTALL += --no-compile
 $(VENV)/.demo: $(BIN)/python $(SOURCES)
-	$(INSTALL) --no-deps --editable . & \
-	$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.txt && wait $$!
-	-$(INSTALL) 'heapwright[target]'
+	$(INSTALL) --no-deps \
+	    --editable . & \
+	$(BIN)/python -m pip install --quiet --no-compile \
+	    --require-hashes --requirement requirements.txt && wait $$!
+	-$(INSTALL) \
+	    'heapwright[target]'
 	touch $@
 
 demo: $(if $(wildcard $(TOOLS)),setup,$(VENV)/.demo)
