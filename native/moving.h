@@ -40,7 +40,7 @@ static int move_headers(const struct hw_compact *c, struct hw_heap *h, uint32_t 
 /* Moves no payloads where nobody looks at them, and blocks are large. */
 static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
-    if (c->header == 0 || h->engine.copies) {
+    if (c->header == 0 || h->engine.copies || bytes == 0) {
         return 0;
     }
     const uint32_t blocks = h->header_bytes / c->header + 1u;
