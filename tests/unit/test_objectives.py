@@ -52,6 +52,8 @@ def test_expressions_are_told_apart_at_commas_and_alike_whatever_their_blanks() 
         ("acceses / calls", r"'acceses' is no metric; did you mean accesses"),
         ("accesses /", "no arithmetic; valid: metrics, calls"),
         ("1 + 2", "names no metric"),
+        ("calls" + " + accesses" * 700, "more than 64 operations within one another"),
+        ("-" * 90 + "accesses", "more than 64 operations within one another"),
         ("accesses ** 2", r"'accesses \*\* 2' has no meaning here"),
         ("sqrt(reads, writes)", "sqrt takes one value"),
         ("reads if writes else 1", "has no meaning here"),

@@ -27,6 +27,9 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _FUNCTIONS = ("abs", "greatest", "least", "ln", "sqrt")
 
+DEEPEST = 64
+"""How deep operations may lie in one another: what walks a tree calls itself."""
+
 
 def is_expression(text: str) -> bool:
     """Whether it is more than a name."""
@@ -40,6 +43,11 @@ def parsed(text: str, known: Collection[str]) -> ast.expr:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise _wrong(text, "no arithmetic") from None
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    if level:
+        raise _wrong(text, f"more than {DEEPEST} operations within one another")
     if not any(isinstance(node, ast.Name) and node.id not in _FUNCTIONS for node in ast.walk(tree)):
         raise _wrong(text, "names no metric")
     for node in ast.walk(tree):
