@@ -149,6 +149,7 @@ def test_the_film_begins_where_the_arena_is_fullest_and_scrubbing_changes_the_fr
     browser.press("Home")
     assert shown.call() == 0
     assert shown.text(".moment").startswith("After call 0: ")
+    assert " bytes live in 1 object, " in shown.text(".moment")
     browser.run(f"{shown.part('.fullest')}.click()")
     assert (shown.picture(), shown.picture(".strip"), shown.text(".moment")) == before
 

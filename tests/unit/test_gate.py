@@ -12,7 +12,7 @@ from heapwright.assure.proof.harness import Harness
 from heapwright.assure.proof.prove import Proof
 from heapwright.decide.gate import Checked, Rule, judged
 from heapwright.files.errors import HeapwrightError
-from heapwright.files.units import number_of
+from heapwright.files.units import number_of, per_cent
 from heapwright.report.gate_files import junit, junit_of_proof, sarif
 
 
@@ -49,6 +49,11 @@ def test_numbers_of_bytes_are_read_with_units() -> None:
     for wrong in ("", "K", "12Q", "1,000", "nan", "inf"):
         with pytest.raises(ValueError, match=r".*"):
             number_of(wrong)
+
+
+def test_a_change_too_small_to_be_seen_is_not_told_as_none() -> None:
+    changes = (1000, 1042), (1000, 999), (10_000, 9_999), (10_000, 10_001), (5, 5)
+    assert [per_cent(*one) for one in changes] == ["+4.2%", "-0.1%", "under 0.1%", "under 0.1%", "+0.0%"]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from heapwright.cli.output import json_option, note, print_json, print_sentences
 from heapwright.cli.pipes import called, from_stdin, to_stdout
 from heapwright.cli.tables import print_table
 from heapwright.files.names import printable
+from heapwright.files.units import per_cent
 
 if TYPE_CHECKING:
     from heapwright.traces.streams import Written
@@ -224,7 +225,7 @@ def _change(before: float, after: float) -> str:
     if before == after:
         return ""
     difference = f"+{_number(after - before)}" if after > before else _number(after - before)
-    return f"{difference} ({(after - before) / before:+.1%})" if before else difference
+    return f"{difference} ({per_cent(before, after)})" if before else difference
 
 
 def _print_changes(key: str, rows: list[dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from heapwright.decide.picks import COMPARE
 from heapwright.files.errors import ParameterError, did_you_mean
-from heapwright.files.units import number_of
+from heapwright.files.units import number_of, per_cent
 from heapwright.replay.metrics import METRICS
 
 ARENAS = ("smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes")
@@ -203,7 +203,7 @@ def caused(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any
 def _change(before: float, value: float) -> str:
     if value == before:
         return "no more"
-    return f"{_shown(abs(value - before))} {'more' if value > before else 'less'} ({(value - before) / before:+.1%})"
+    return f"{_shown(abs(value - before))} {'more' if value > before else 'less'} ({per_cent(before, value)})"
 
 
 def _shown(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Numbers of bytes as people write them: 131072, 128K, 1.5M."""
+"""Numbers of bytes as people write them: 131072, 128K, 1.5M; changes in per cent as they read them."""
 
 from __future__ import annotations
 
@@ -14,3 +14,9 @@ def number_of(text: str) -> float:
     if match is None:
         raise ValueError(text)
     return float(match.group(1)) * _UNITS[(match.group(2) or "").upper()]
+
+
+def per_cent(before: float, after: float) -> str:
+    """The change from a number that is not 0 to another one: "+4.2%"; a change too small to be seen is none of 0.0%."""
+    share = (after - before) / before
+    return f"{share:+.1%}" if after == before or abs(share) >= 0.0005 else "under 0.1%"

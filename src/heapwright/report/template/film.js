@@ -193,8 +193,9 @@ const Film = (() => {
     moment() {
       const { frames } = this.film;
       const of = (key) => told(frames[key][this.at]);
+      const counted = (key, thing) => `${of(key)} ${thing}${frames[key][this.at] === 1 ? "" : "s"}`;
       if (!this.kept) return `After call ${told(this.call)}: what lived after call ${of("call")}, or will after call ${told(frames.call[this.at + 1])}. What is born and freed in between is not shown.`;
-      return `After call ${of("call")}: ${of("live")} bytes live in ${of("objects")} objects, ${of("free")} bytes free in ${of("count")} holes, the largest of ${of("largest")}.`;
+      return `After call ${of("call")}: ${of("live")} bytes live in ${counted("objects", "object")}, ${of("free")} bytes free in ${counted("count", "hole")}, the largest of ${of("largest")}.`;
     }
 
     choose(index) {
