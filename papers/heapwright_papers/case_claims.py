@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean, median
 from typing import Any, NamedTuple
 
@@ -13,8 +13,8 @@ from heapwright_papers.case_study import (
     REAL,
     SYSTEMS,
     Case,
-    Run,
     Trial,
+    Value,
     accesses,
     fragmentation,
     millions,
@@ -24,7 +24,6 @@ from heapwright_papers.measuring import NO_TOOLS
 from heapwright_papers.traffic import marked
 
 AVERAGE = "Avg. Alloc."
-Value = Callable[[Run, str], float]
 
 
 def names(case: Case, *trials: Trial) -> dict[str, Any]:

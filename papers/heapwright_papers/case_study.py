@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from random import Random
 from statistics import mean
 from typing import TYPE_CHECKING, Any
@@ -134,12 +134,21 @@ class Run:
     seed: int = 0
 
 
+Value = Callable[[Run, str], float]
+"""What is told of a heap on a run."""
+
+
 @dataclass(frozen=True)
 class Trial:
-    """The runs of a case study on one kind of traffic; several of one name differ in their seed."""
+    """The runs of a case study on one kind of traffic; several of one name differ in their seed.
+
+    `shown` names the heaps that stand under other names, which are those of `base`: there means are taken once.
+    """
 
     on: str
     runs: Sequence[Run]
+    base: Trial | None = None
+    shown: Mapping[str, str] = field(default_factory=dict)
 
     def under(self, heaps: Mapping[str, str]) -> Trial:
         """The same with other heaps under the names of the paper's rows: both by name."""
@@ -149,7 +158,11 @@ class Trial:
             told = {row: run.instructions[heap] for row, heap in heaps.items() if heap in run.instructions}
             kept = {heap: one for heap, one in run.instructions.items() if heap not in heaps}
             runs.append(replace(run, metrics=metrics, instructions=kept | told))
-        return Trial(self.on, runs)
+        return Trial(self.on, runs, self, heaps)
+
+    @cached_property
+    def _means(self) -> dict[tuple[str, Value, str], float]:
+        return {}
 
     @cached_property
     def names(self) -> list[str]:
@@ -164,7 +177,8 @@ class Trial:
     @cached_property
     def counted(self) -> Trial:
         """The runs of the first seed: instructions are counted on those, as they hardly differ between seeds."""
-        return Trial(self.on, [run for run in self.runs if run.seed == self.seeds[0]])
+        base = self.base and self.base.counted
+        return Trial(self.on, [run for run in self.runs if run.seed == self.seeds[0]], base, self.shown)
 
     def of(self, name: str) -> list[Run]:
         """The runs of one column."""
@@ -178,19 +192,24 @@ class Trial:
         """Whether its instructions are known on all runs."""
         return all(heap in run.instructions for run in self.runs)
 
-    def column(self, heap: str, value: Callable[[Run, str], float], name: str) -> float:
+    def column(self, heap: str, value: Value, name: str) -> float:
         """The mean over the seeds of one network."""
-        return mean(value(run, heap) for run in self.of(name))
+        if self.base:
+            return self.base.column(self.shown.get(heap, heap), value, name)
+        key = heap, value, name
+        if key not in self._means:
+            self._means[key] = mean(value(run, heap) for run in self.of(name))
+        return self._means[key]
 
-    def columns(self, heap: str, value: Callable[[Run, str], float]) -> list[float]:
+    def columns(self, heap: str, value: Value) -> list[float]:
         """The same for each network."""
         return [self.column(heap, value, name) for name in self.names]
 
-    def average(self, heap: str, value: Callable[[Run, str], float]) -> float:
+    def average(self, heap: str, value: Value) -> float:
         """The mean over networks and seeds, as the paper's columns "Avg."."""
         return mean(self.columns(heap, value))
 
-    def seed_averages(self, heap: str, value: Callable[[Run, str], float]) -> list[float]:
+    def seed_averages(self, heap: str, value: Value) -> list[float]:
         """The mean over networks for each seed."""
         return [mean(value(run, heap) for run in self.runs if run.seed == seed) for seed in self.seeds]
 
@@ -200,7 +219,8 @@ def fragmentation(run: Run, heap: str) -> float:
     return 100 * float(run.metrics[heap]["fragmentation"])
 
 
-def part(key: str) -> Callable[[Run, str], float]:
+@cache
+def part(key: str) -> Value:
     """The metric "internal_bytes" or "external_bytes" as per cent of the memory requested."""
 
     def value(run: Run, heap: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from statistics import mean
 
@@ -12,8 +12,8 @@ from heapwright_papers.case_study import (
     PROPOSED,
     SYSTEMS,
     Case,
-    Run,
     Trial,
+    Value,
     accesses,
     fragmentation,
     millions,
@@ -128,7 +128,7 @@ def _row(heap: str, trial: Trial) -> list[object]:
     return [heap, average, *wasted, "≈" * bool(inexact) + _with_range(counted, heap, millions, 1), *times]
 
 
-def _with_range(trial: Trial, heap: str, value: Callable[[Run, str], float], digits: int) -> str:
+def _with_range(trial: Trial, heap: str, value: Value, digits: int) -> str:
     average = f"{trial.average(heap, value):.{digits}f}"
     if len(trial.seeds) == 1:
         return average
