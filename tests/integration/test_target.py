@@ -31,7 +31,9 @@ from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 pytestmark = pytest.mark.usefixtures("forks")
 
-CORES = [(cpu, compiler) for cpu in CPUS for compiler in compilers.COMPILERS]
+ON_BOTH = [name for name, cpu in CPUS.items() if cpu.unicorn_model]
+CORES = [(cpu, compiler) for cpu in ON_BOTH for compiler in compilers.COMPILERS]
+HEAPS = ("tlsf", "victim-bins", "kingsley", "drr-proposed", "newlib-nano")
 
 
 def tools(cpu: str, compiler: str | None = None, *backends: str) -> None:
@@ -95,8 +97,14 @@ def test_three_runs_are_identical(random_trace: Trace) -> None:
     assert all(other == first for other in others)
 
 
-@pytest.mark.parametrize("cpu", CPUS)
-@pytest.mark.parametrize("name", ["tlsf", "victim-bins", "kingsley", "drr-proposed", "newlib-nano"])
+@pytest.mark.parametrize(
+    ("cpu", "name"),
+    [
+        (cpu, name)
+        for cpu in ON_BOTH
+        for name in (HEAPS if cpu in ("cortex-m3", "cortex-m0plus", "rv32imac") else HEAPS[:1])
+    ],
+)
 def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: Trace) -> None:
     tools(cpu, None, "unicorn")
     found = measured(name, random_trace, cpu)
@@ -104,6 +112,23 @@ def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: 
     assert told["metadata_equal"] and told["metadata_bytes"] > 100
     assert 0.5 < told["ratio"] < 2.5
     assert (found["note"] is None) == (cpu != "cortex-m0plus")
+
+
+def test_a_core_that_one_emulator_has_is_measured_on_that(random_trace: Trace) -> None:
+    tools("cortex-m55", None, "qemu")
+    trace = Trace.from_columns(
+        op=random_trace.op[:2000], id=random_trace.id[:2000], size=random_trace.size[:2000], name="random"
+    )
+    found, older = (
+        Session(cpu, "qemu").measure(resolve_on_target("tlsf"), [trace], ["Os"])[0]
+        for cpu in ("cortex-m55", "cortex-m3")
+    )
+    assert found["prediction"]["metadata_equal"] and found["note"] is None
+    assert found["calls"]["malloc"]["loads_mean"] is None
+    totals = [sum(one["calls"][kind]["instructions_mean"] for kind in ("malloc", "free")) for one in (found, older)]
+    assert 0.9 * totals[1] < totals[0] < totals[1], "a loop and a choice in one instruction each"
+    with pytest.raises(HeapwrightError, match=r"cortex-m55 is emulated by qemu alone; apt-get install"):
+        find_backend(CPUS["cortex-m55"], "unicorn")
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m0plus", "rv32imac"])

@@ -127,7 +127,7 @@ align_option = click.option(
     callback=lambda ctx, option, text: int(text) if text else None,
     help="Alignment of every recipe in bytes; default what the space says, or 8.",
 )
-CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "rv32imac")
+CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "rv32imac")
 cpu_option = click.option(
     "--cpu",
     type=click.Choice(CPUS),

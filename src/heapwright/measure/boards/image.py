@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 from heapwright.files.errors import HeapwrightError
@@ -370,7 +371,14 @@ def _memory_functions(compiler: Compiler) -> Path:
 
 
 def _script(compiler: Compiler) -> str:
-    return f"-T{DRIVER / compiler.cpu.family}.ld"
+    """The linker's script, with the addresses of this processor's memory."""
+    memory, path = compiler.cpu.memory, _shared_folder() / f"{compiler.cpu.name}.ld"
+    template = Template((DRIVER / f"{compiler.cpu.family}.ld").read_text(encoding="utf-8"))
+    places = {name: f"{value:#010x}" for name, value in vars(memory).items()}
+    with _shared_lock:
+        if not path.exists():
+            path.write_text(template.substitute(places), encoding="utf-8")
+    return f"-T{path}"
 
 
 def _entry(compiler: Compiler) -> str:

@@ -234,16 +234,18 @@ class _Host:
 
 def find_backend(target: Cpu, name: str | None = None) -> str:
     """The emulator of this name, or the first installed. Raises HeapwrightError, with what to install."""
-    installed = {"unicorn": unicorn_backend.available(), "qemu": qemu_backend.available(target)}
+    installed = {"unicorn": unicorn_backend.available(target), "qemu": qemu_backend.available(target)}
     for one in BACKENDS if name is None else (name,):
         if installed.get(one):
             return one
     pip = "pip install 'heapwright[target]'"
     debian = f"apt-get install --no-install-recommends {qemu_backend.PACKAGES[target.family]}"
-    if name == "unicorn":
+    if name == "unicorn" and target.unicorn_model:
         raise HeapwrightError(f"unicorn is missing; {pip}")
     if name == "qemu":
         raise HeapwrightError(f"{target.qemu[0]} is missing; {debian}")
+    if not target.unicorn_model:
+        raise HeapwrightError(f"{target.name} is emulated by qemu alone; {debian}", parameter="backend")
     raise HeapwrightError(f"no emulator for {target.name}; {pip} (unicorn), or {debian} (qemu)")
 
 

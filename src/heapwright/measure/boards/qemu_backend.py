@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 PACKAGES = {"arm": "qemu-system-arm", "riscv": "qemu-system-misc"}
 REMEDY = "install QEMU 7.2 or newer from your distribution"
 
-TICKS_PER_INSTRUCTION = {"arm": 3.2, "riscv": 1.0}
-"""Arm: shift=7 makes an instruction 128 ns, SysTick counts at 25 MHz; with shifts below 7 rounding is ambiguous."""
-
 MARKER_INSTRUCTIONS = {"arm": 3, "riscv": 3}
 """Instructions between the two readings of the counter that are not the called function's."""
 
@@ -131,5 +128,5 @@ def _results(output: bytes, given: Input, cpu: Cpu) -> Run:
 
 def _instructions(ticks: NDArray[np.uint32], cpu: Cpu) -> NDArray[np.int64]:
     """Instructions of the called function; the counter has 24 bits, 5.2 million instructions on Arm."""
-    counted = (ticks & 0xFFFFFF) / TICKS_PER_INSTRUCTION[cpu.family]
+    counted = (ticks & 0xFFFFFF) / cpu.ticks
     return np.rint(counted).astype(np.int64) - MARKER_INSTRUCTIONS[cpu.family]

@@ -28,9 +28,9 @@ _HOOK_MEMORY, _HOOK_BLOCK = (1 << 10) | (1 << 11), 1 << 3
 _FAILURE = "the image did not reach its end"
 
 
-def available() -> bool:
-    """Whether Unicorn is installed."""
-    return importlib.util.find_spec("unicorn") is not None
+def available(cpu: Cpu) -> bool:
+    """Whether Unicorn is installed, and has the core."""
+    return cpu.unicorn_model is not None and importlib.util.find_spec("unicorn") is not None
 
 
 def version() -> str:
@@ -60,7 +60,7 @@ def open_core(cpu: Cpu) -> Any:
         core = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
     else:
         core = unicorn.Uc(unicorn.UC_ARCH_RISCV, unicorn.UC_MODE_RISCV32)
-    core.ctl_set_cpu_model(getattr(family, cpu.unicorn_model))
+    core.ctl_set_cpu_model(getattr(family, str(cpu.unicorn_model)))
     return core
 
 
