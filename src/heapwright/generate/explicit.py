@@ -39,7 +39,6 @@ def _explicit(left: Left, program: Program, boolean: bool) -> Left:
 
 
 def _written(expr: c.Expr, program: Program) -> c.Expr:
-    expr = c.rebuild(expr, lambda inner: _written(inner, program))
     match expr:
         case c.Unary(op="!"):
             return _negated(expr, program)

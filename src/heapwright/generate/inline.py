@@ -60,7 +60,7 @@ def _suits(target: Specialisation, expr: c.Expr, call: c.Call, program: Program)
     own = {parameter.name for parameter in target.parameters}
     if any(isinstance(part, c.Call) and part.callee is target for part in parts):
         return False
-    if any(isinstance(part, (c.Assign, c.Update, c.Verbatim, c.Conditional)) for part in parts):
+    if any(isinstance(part, (c.Change, c.Verbatim, c.Conditional)) for part in parts):
         return False
     if any(isinstance(part, c.Unary) and part.op == "&" for part in parts):
         return False

@@ -9,7 +9,7 @@ from heapwright.generate import syntax as c
 from heapwright.generate.expressions import expanded
 from heapwright.generate.fold import Facts, Folder
 from heapwright.generate.left import Specialisation
-from heapwright.generate.memo import Memo
+from heapwright.generate.memo import Memo, spelling
 from heapwright.generate.program import PolicyValues, Program, is_pure, number
 from heapwright.generate.syntax import Key
 from heapwright.generate.tidy import tidy
@@ -41,8 +41,7 @@ def fold_all(
         if not new:
             return folder, wanted
         facts = {key: facts.get(key, {}) | new.get(key, {}) for key in facts | new}
-    refuted = {(key, name) for key, known in facts.items() for name in known}
-    folder = Folder(program, memo, values, _without(facts, refuted))
+    folder = Folder(program, memo, values)
     wanted = [folder.entry(name) for name in entries]
     settle(wanted, program)
     return folder, wanted
@@ -104,17 +103,5 @@ def _same(arguments: list[c.Expr], parameter: c.Parameter, program: Program) -> 
         return None
     form, typed = expanded(arguments[0]), program.promoted(parameter.type)
     atomic = isinstance(form, (c.Constant, c.Derived, c.Name)) and form.type == typed
-    alike = all(_spelling(expanded(other)) == _spelling(form) for other in arguments)
+    alike = all(spelling(expanded(other)) == spelling(form) for other in arguments)
     return form if atomic and alike else number(value, typed) if isinstance(form, c.Literal) else None
-
-
-def _spelling(expr: c.Expr) -> object:
-    match expr:
-        case c.Constant():
-            return expr.path
-        case c.Derived():
-            return expr.key
-        case c.Name():
-            return expr.name
-        case _:
-            return expr.value
