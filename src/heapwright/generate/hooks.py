@@ -22,16 +22,15 @@ def without_hooks(sources: Sequence[c.Source]) -> list[c.Source]:
     hooks = [item for source in sources if source.file == DOOR for item in source.items if isinstance(item, c.Function)]
     answers = {hook.name: _answer(hook) for hook in hooks if hook.body is not None}
     return [
-        c.replace(source, items=[_silent(item, answers) for item in source.items if not _is_of_hooks(source, item)])
+        c.replace(source, items=[_silent(item, answers) for item in source.items if not _is_of_hooks(item)])
         for source in sources
     ]
 
 
-def _is_of_hooks(source: c.Source, item: c.Item) -> bool:
+def _is_of_hooks(item: c.Item) -> bool:
     """Whether an item is a hook, or names a struct for hooks alone."""
-    return source.file == DOOR and (
-        isinstance(item, c.Function) or (isinstance(item, c.Struct) and item.fields is None)
-    )
+    hook = isinstance(item, c.Function) or (isinstance(item, c.Struct) and item.fields is None)
+    return hook and item.file == DOOR
 
 
 def _answer(hook: c.Function) -> c.Expr | None:

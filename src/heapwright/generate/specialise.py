@@ -28,7 +28,7 @@ from heapwright.generate.printer import (
 )
 from heapwright.generate.program import PolicyValues, Program
 from heapwright.generate.syntax import GrammarError, replace
-from heapwright.generate.together import reachable, settle, unused_in_entry
+from heapwright.generate.together import reachable, settle
 from heapwright.generate.whole import fold_all
 
 __all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "specialise", "specialise_parts"]
@@ -152,7 +152,12 @@ class _Writer:
         public = [item for item in kept if header and item.file == header]
         inner = _without_repeats(public, [item for item in kept if item not in public])
         macros = [item for item in inner if isinstance(item, c.Macro)]
-        guarded = [item for item in inner if isinstance(item, c.GuardedItems) and _holds_function(item)]
+        guarded = [
+            item
+            for item in inner
+            if isinstance(item, c.GuardedItems)
+            and any(isinstance(within, c.Function) for _, items in item.branches for within in items)
+        ]
         types = [item for item in inner if item not in guarded and item not in macros]
         constants = [self.names.definitions(self.printer), self.items(macros)]
         hot = any(target.function.storage in HEAT for target in self.live)
@@ -295,7 +300,8 @@ class _Writer:
         function = _typed(target)
         storage = function.storage.replace("static inline", "").strip() if target.entry else function.storage
         head = self.printer.signature(storage, function, target.name, target.parameters)
-        unused = "".join(f"    (void){name};\n" for name in unused_in_entry(target)) if target.entry else ""
+        names = [target.parameters[index].name for index in target.left.unused] if target.entry else []
+        unused = "".join(f"    (void){name};\n" for name in names)
         return f"{head}{self.braced(function, target.body, unused)}\n"
 
     def functions(self, guarded: list[c.GuardedItems], apart: Sequence[str]) -> tuple[str, str]:
@@ -377,10 +383,6 @@ def _without_repeats(earlier: list[c.Item], items: list[c.Item]) -> list[c.Item]
         seen |= {item.name} if isinstance(item, c.Struct) else set()
         out.append(item)
     return out
-
-
-def _holds_function(item: c.GuardedItems) -> bool:
-    return any(isinstance(inner, c.Function) for _, items in item.branches for inner in items)
 
 
 def _words_of(item: c.Item) -> Set[str]:

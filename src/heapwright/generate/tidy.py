@@ -151,7 +151,10 @@ class _Cleaner:
                 return [stmt]
 
     def does_nothing(self, expr: c.Expr) -> bool:
-        return self.pure(expr) or (isinstance(expr, c.Assign) and _changes_nothing(expr) and self.pure(expr.target))
+        neutral = {"+=": 0, "-=": 0, "|=": 0, "^=": 0, "<<=": 0, ">>=": 0, "*=": 1, "/=": 1}
+        if isinstance(expr, c.Assign) and expr.source.value is not None and neutral.get(expr.op) == expr.source.value:
+            return self.pure(expr.target)
+        return self.pure(expr)
 
     def discarded(self, expr: c.Expr) -> list[c.Stmt]:
         """What evaluating an expression does when its value is not wanted."""
@@ -327,9 +330,8 @@ class _Cleaner:
     def drop_unread(self) -> None:
         """Variables that are never read go, with their assignments."""
         own = set(c.declared(self.whole))
-        if not own:
-            return
-        unread = own - _read_names(self.whole) - self.loop_counters()
+        loops = [stmt.init for stmt in c.all_statements(self.whole) if isinstance(stmt, c.For)]
+        unread = own - _read_names(self.whole) - {counter.name for counter in loops if counter}
         if unread:
             self.whole = self.without(self.whole, unread)
             self.changed = True
@@ -346,10 +348,6 @@ class _Cleaner:
                     own[at : at + 1] = self.stripped(stmt, unread)
                     self.changed = True
                     return
-
-    def loop_counters(self) -> set[str]:
-        loops = [stmt for stmt in c.all_statements(self.whole) if isinstance(stmt, c.For)]
-        return {loop.init.name for loop in loops if isinstance(loop.init, c.Declare)}
 
     def without(self, body: list[c.Stmt], unread: set[str]) -> list[c.Stmt]:
         changed = c.each_changed(body, lambda stmt: self.stripped(stmt, unread))
@@ -387,11 +385,6 @@ def is_boolean(expr: c.Expr) -> bool:
             return bool(callee.left.boolean)
         case _:
             return False
-
-
-def _changes_nothing(expr: c.Assign) -> bool:
-    neutral = {"+=": 0, "-=": 0, "|=": 0, "^=": 0, "<<=": 0, ">>=": 0, "*=": 1, "/=": 1}
-    return expr.source.value is not None and neutral.get(expr.op) == expr.source.value
 
 
 def _assigned(stmt: c.Stmt) -> str:

@@ -128,9 +128,10 @@ def redirect(live: Sequence[Specialisation], forwarders: Forwarders) -> None:
     for caller in live if forwarders else []:
         passed: Forwarders = {}
         for callee in caller.left.callees:
-            while callee in forwarders and callee not in passed:
-                passed[callee] = forwarders[callee]
-                callee = getattr(passed[callee][1], "callee", None)
+            at: Specialisation | None = callee
+            while at in forwarders and at not in passed:
+                passed[at] = forwarders[at]
+                at = getattr(passed[at][1], "callee", None)
         if passed:
             caller.left = caller.left.once(("redirected", *passed.items()), _past, caller.left, passed)
 
@@ -170,8 +171,3 @@ def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Exp
             case _:
                 pass
     return found
-
-
-def unused_in_entry(entry: Specialisation) -> list[str]:
-    """Run-time parameters of an entry that its body does not use; they stay, marked as unused."""
-    return [entry.parameters[index].name for index in entry.left.unused]

@@ -81,16 +81,11 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
             fact = _same(arguments, parameter, program) if arguments else None
             if fact is not None and (target.key, parameter.name) not in refuted:
                 known[parameter.name] = fact
-        for name in known.keys() & _told_of(target.function).union(c.names_changed(target.body)) if known else ():
-            del known[name]
-        if known:
+        told = {name for comment in target.function.comments for name in re.findall(r"`(\w+)`", comment.text)}
+        kept = told.union(c.names_changed(target.body)) if known else told
+        if known := {name: fact for name, fact in known.items() if name not in kept}:
             learnt[target.key] = known
     return learnt
-
-
-def _told_of(function: c.Function) -> set[str]:
-    """Names that a function's comment speaks of, in backquotes."""
-    return {name for comment in function.comments for name in re.findall(r"`(\w+)`", comment.text)}
 
 
 def _same(arguments: list[c.Expr], parameter: c.Parameter, program: Program) -> c.Expr | None:
