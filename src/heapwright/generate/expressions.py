@@ -375,11 +375,9 @@ def _of_32_bits(literal: c.Literal) -> c.Cast:
 
 def expanded(expr: c.Expr) -> c.Expr:
     """A static expression without local variables, as it may be written anywhere."""
-
-    def written_out(part: c.Expr) -> c.Expr:
-        return expanded(part.origin) if isinstance(part, c.Name) and part.origin is not None else part
-
-    return c.transformed(expr, written_out)
+    if isinstance(expr, c.Name) and expr.origin is not None:
+        return expanded(expr.origin)
+    return c.rebuild(expr, expanded)
 
 
 def _pointed(typed: str | None) -> str | None:

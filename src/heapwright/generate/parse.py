@@ -352,7 +352,7 @@ class _Reader:
     # -- expressions
 
     def expr(self, node: Node) -> c.Expr:
-        if any(child.type == "comment" for child in node.children):
+        if b"/" in (node.text or b"") and any(child.type == "comment" for child in node.children):
             raise self.error(node, "a comment inside an expression")
         expr = self.expression(node)
         expr.line = node.start_point[0] + 1

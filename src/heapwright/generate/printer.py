@@ -78,7 +78,7 @@ class Printer:
                 return f"{self.flat(expr.test, 3)} ? {self.flat(expr.yes, 1)} : {self.flat(expr.no, 2)}"
             case _:
                 head, parts, tail = self._pieces(expr)
-                return head + ", ".join(self.flat(part, level) for part, _, level, _ in parts) + tail
+                return head + ", ".join([self.flat(part, level) for part, _, level, _ in parts]) + tail
 
     def _pieces(self, expr: c.Expr) -> tuple[str, list[Part], str]:
         """What stands ahead of the operands that may begin new lines, these, and what stands behind them."""

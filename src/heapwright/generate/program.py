@@ -280,14 +280,13 @@ def equal(test: c.Expr) -> tuple[str, int] | None:
 
 def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
     """Whether evaluating an expression of specialised code changes nothing; `pure_names` are harmless macros."""
-    if not c.operands(expr) and not isinstance(expr, c.Call):
+    if not expr.inner and not expr.row:
         return True
-    return all(_is_harmless(part, pure_names) for part in c.walk(expr))
-
-
-def _is_harmless(part: c.Expr, pure_names: Iterable[str]) -> bool:
-    if not isinstance(part, c.Call):
-        return not isinstance(part, c.Change)
-    if part.callee:
-        return bool(part.callee.left.pure)
-    return part.name in pure_names or part.name.startswith(_HARMLESS)
+    for part in c.walk(expr):
+        if isinstance(part, c.Change):
+            return False
+        if isinstance(part, c.Call):
+            named = part.name in pure_names or part.name.startswith(_HARMLESS)
+            if not (part.callee.left.pure if part.callee else named):
+                return False
+    return True

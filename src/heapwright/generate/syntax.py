@@ -286,7 +286,7 @@ def transformed(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     """The expression with what a rule makes of everything in it, operands first."""
 
     def change(inner: Expr) -> Expr:
-        return rule(rebuild(inner, change))
+        return rule(rebuild(inner, change) if inner.inner or inner.row else inner)
 
     return change(expr)
 
@@ -294,18 +294,18 @@ def transformed(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
 def walk(*exprs: Expr) -> list[Expr]:
     """The expressions and everything in them, each before its operands."""
     found: list[Expr] = []
-
-    def add(expr: Expr) -> None:
-        found.append(expr)
-        for name in expr.inner:
-            add(getattr(expr, name))
-        if expr.row:
-            for operand in getattr(expr, expr.row):
-                add(operand)
-
     for expr in exprs:
-        add(expr)
+        _walk(expr, found)
     return found
+
+
+def _walk(expr: Expr, found: list[Expr]) -> None:
+    found.append(expr)
+    for name in expr.inner:
+        _walk(getattr(expr, name), found)
+    if expr.row:
+        for operand in getattr(expr, expr.row):
+            _walk(operand, found)
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------
@@ -425,7 +425,7 @@ def all_statements(body: list[Stmt]) -> list[Stmt]:
 
 def all_expressions(body: list[Stmt]) -> list[Expr]:
     """Every expression of a body, operands included."""
-    return walk(*(expr for stmt in all_statements(body) for expr in expressions(stmt)))
+    return walk(*[expr for stmt in all_statements(body) for name in stmt.exprs if (expr := getattr(stmt, name))])
 
 
 def root(expr: Expr) -> str:

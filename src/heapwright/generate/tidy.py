@@ -22,14 +22,17 @@ from heapwright.generate.syntax import replace
 def tidy(target: Specialisation, program: Program) -> bool:
     """Clean one function until nothing changes; says whether anything that its callers see may have."""
     before = target.left
-    target.left = before.once(_cleaning(before), _cleaned, before, target.function, program)
-    target.left.once(_cleaning(target.left), lambda: target.left)
-    return target.left is not before
+    left = before.once(_cleaning(before), _cleaned, before, target.function, program)
+    if left is before:
+        return False
+    target.left = left
+    left.known[_cleaning(left)] = left
+    return True
 
 
 def _cleaning(left: Left) -> object:
     """What cleaning a function depends on besides its body."""
-    return "cleaned", *((callee.left.pure, callee.left.boolean) for callee in left.callees)
+    return "cleaned", *[(callee.left.pure, callee.left.boolean) for callee in left.callees]
 
 
 def _cleaned(left: Left, function: c.Function, program: Program) -> Left:
@@ -188,9 +191,9 @@ class _Cleaner:
     def shortened(self, body: list[c.Stmt]) -> bool:
         """Replace, in place, one pair of statements that dispatch left behind by what a person would write."""
         for index, stmt in enumerate(body):
-            if not isinstance(stmt, c.Declare) or stmt.suffix or c.mentions(body[index + 1 :], stmt.name):
+            if not isinstance(stmt, c.Declare) or stmt.suffix or (stmt.init and not self.pure(stmt.init)):
                 continue
-            if stmt.init is None or self.pure(stmt.init):
+            if not c.mentions(body[index + 1 :], stmt.name):
                 del body[index]
                 return True
         for index in range(len(body) - 1):
@@ -330,6 +333,8 @@ class _Cleaner:
     def drop_unread(self) -> None:
         """Variables that are never read go, with their assignments."""
         own = set(c.declared(self.whole))
+        if not own:
+            return
         loops = [stmt.init for stmt in c.all_statements(self.whole) if isinstance(stmt, c.For)]
         unread = own - _read_names(self.whole) - {counter.name for counter in loops if counter}
         if unread:
