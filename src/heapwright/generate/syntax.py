@@ -452,14 +452,10 @@ def mentions(body: list[Stmt], name: str) -> int:
 
 def names_changed(body: list[Stmt]) -> list[str]:
     """Variables that statements change or point to, once for each time."""
-    found = []
-    for expr in all_expressions(body):
-        match expr:
-            case Change(target=target) | Unary(op="&", operand=target):
-                found.append(root(target))
-            case _:
-                pass
-    return found
+    parts = all_expressions(body)
+    changed = [part.target for part in parts if isinstance(part, Change)]
+    pointed_to = [part.operand for part in parts if isinstance(part, Unary) and part.op == "&"]
+    return [root(target) for target in [*changed, *pointed_to]]
 
 
 def each_changed(body: list[Stmt], change: Callable[[Stmt], list[Stmt]]) -> Iterator[tuple[Stmt, list[Stmt]]]:
