@@ -6,11 +6,12 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from core_grammar import check_grammar
 from small_policy import POLICY, function, general, policy, quick, shipped
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.generate.emit import core_sources
-from heapwright.generate.specialise import Parting, check_grammar, specialise, specialise_parts
+from heapwright.generate.specialise import Parting, specialise, specialise_parts
 from heapwright.generate.syntax import GrammarError
 
 

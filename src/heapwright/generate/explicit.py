@@ -39,10 +39,9 @@ def _explicit(left: Left, program: Program, boolean: bool) -> Left:
 
 
 def _written(expr: c.Expr, program: Program) -> c.Expr:
-    expr = c.rebuild(expr, lambda inner: _written(inner, program))
     match expr:
         case c.Unary(op="!"):
-            return _negated(expr, program)
+            return _beside_zero(expr.operand, "==", program) or expr
         case c.Binary(op="&&" | "||"):
             left, right = _compared(expr.left, program), _compared(expr.right, program)
             return replace(expr, left=_apart(left, expr.op), right=_apart(right, expr.op))
@@ -58,17 +57,14 @@ def _written(expr: c.Expr, program: Program) -> c.Expr:
 
 def _compared(expr: c.Expr, program: Program) -> c.Expr:
     """A condition that is a comparison."""
-    if is_boolean(expr) or expr.value is not None:
-        return expr
-    zero = _zero(expr, program)
-    return c.Binary("!=", replace(expr, paren=False), zero, line=expr.line, type="int") if zero else expr
+    compared = None if expr.value is not None else _beside_zero(replace(expr, paren=False), "!=", program)
+    return compared or expr
 
 
-def _negated(expr: c.Unary, program: Program) -> c.Expr:
-    if is_boolean(expr.operand):
-        return expr
-    zero = _zero(expr.operand, program)
-    return c.Binary("==", expr.operand, zero, line=expr.line, type="int") if zero else expr
+def _beside_zero(expr: c.Expr, op: str, program: Program) -> c.Expr | None:
+    """The comparison with zero; None for what is one, and where the type is not known."""
+    zero = None if is_boolean(expr) else _zero(expr, program)
+    return c.Binary(op, expr, zero, line=expr.line, type="int") if zero else None
 
 
 def _zero(expr: c.Expr, program: Program) -> c.Expr | None:

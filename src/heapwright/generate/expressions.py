@@ -81,8 +81,7 @@ class Expressions:
                 return None
 
     def _member(self, expr: c.Member, base: c.Place) -> c.Place:
-        fields = self.program.structs[base.of].fields if base.of in self.program.structs else None
-        found = (fields or {}).get(expr.name)
+        found = self.program.fields(base.of).get(expr.name)
         if found is None or base.array or base.pointer != expr.arrow:
             raise self.error(expr, f"{base.of} has no member {expr.name} here")
         return c.Place((*base.path, expr.name), c.bare_type(found.type), array=found.array, line=expr.line)
@@ -97,14 +96,6 @@ class Expressions:
         if base.of in self.program.structs:
             raise self.error(expr, f"the index into {path_text(base.path)} is not static")
         return None
-
-    def table(self, expr: c.Index) -> c.Expr | None:
-        """An element of a policy array at a run-time index."""
-        base = self.place(expr.base)
-        if base is None:
-            return None
-        table = c.Table(base.path, type=base.of + " *", line=expr.line)
-        return c.Index(table, self.expr(expr.index), type=base.of, line=expr.line)
 
     def _constant(self, place: c.Place) -> c.Expr:
         if place.pointer or place.array or place.of in self.program.structs:
@@ -143,7 +134,7 @@ class Expressions:
                 return self.call(expr)
             case c.Cast():
                 return self._cast(expr)
-            case c.Assign() | c.Update():
+            case c.Change():
                 return self._assignment(expr)
             case _:
                 return self.access(expr)
@@ -167,23 +158,21 @@ class Expressions:
         if expr.name in program.enumerators:
             return replace(expr, value=program.enumerators[expr.name], type="int")
         macro = program.macros.get(expr.name)
-        if macro and macro.parameters is None and macro.value is not None:
+        if macro and macro.value is not None:
             meaning = self.expr(macro.value)
             return replace(expr, value=meaning.value, type=meaning.type)
         variable = program.globals.get(expr.name)
         return replace(expr, type=c.bare_type(variable.type) if variable else None)
 
     def access(self, expr: c.Expr) -> c.Expr:
-        """Members, elements and initialisers of run-time objects."""
-        if isinstance(expr, c.Index):
-            table = self.table(expr)
-            if table is not None:
-                return table
+        """Members, elements and initialisers of run-time objects, and elements of the policy at a run-time index."""
+        if isinstance(expr, c.Index) and (base := self.place(expr.base)):
+            table = c.Table(base.path, type=base.of + " *", line=expr.line)
+            return c.Index(table, self.expr(expr.index), type=base.of, line=expr.line)
         out = c.rebuild(expr, self.expr)
         match out:
             case c.Member():
-                struct = self.program.structs.get((out.base.type or "").removesuffix(" *"))
-                found = ((struct.fields or {}) if struct else {}).get(out.name)
+                found = self.program.fields((out.base.type or "").removesuffix(" *")).get(out.name)
                 out.type = c.bare_type(found.type) + (" *" if found.array else "") if found else None
             case c.Index():
                 out.type = _pointed(out.base.type)
@@ -217,17 +206,14 @@ class Expressions:
             raise self.error(expr, f"a static expression overflows {typed}")
         return kind.wrap(value)
 
-    def _assignment(self, expr: c.Assign | c.Update) -> c.Expr:
-        target = expr.target if isinstance(expr, c.Assign) else expr.operand
-        if self.place(target) is not None:
+    def _assignment(self, expr: c.Change) -> c.Expr:
+        if self.place(expr.target) is not None:
             raise self.error(expr, "the policy is assigned to")
         out = c.rebuild(expr, self.expr)
-        if isinstance(out, c.Assign):
-            out.type = out.target.type
-            if out.op == "=":
-                out.source = self.convert(out.source, out.type)
-        elif isinstance(out, c.Update):
-            out.type = out.operand.type
+        assert isinstance(out, c.Change)
+        out.type = out.target.type
+        if isinstance(out, c.Assign) and out.op == "=":
+            out.source = self.convert(out.source, out.type)
         return out
 
     def logical(self, expr: c.Binary, control: bool) -> c.Expr:

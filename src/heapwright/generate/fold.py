@@ -51,12 +51,11 @@ class Folder:
             return target
         target.owner, target.statics, target.facts = self, statics, self.facts.get(target.key, {})
         target.left, target.constant, target.shown = UNDER_WAY, None, None
-        target.entry, target.done, target.clean = entry, False, False
+        target.entry = entry
         kept = self.memo.find(target, self.answer)
         if kept is None:
             kept = self.memo.keep(target, _Body(self, target).specialise())
-        target.left, target.constant, target.clean, target.shown = kept
-        target.done = True
+        target.left, target.constant, target.shown = kept
         return target
 
     def answer(self, question: Question) -> object:
@@ -129,7 +128,8 @@ class _Body(Expressions):
         if isinstance(form, (c.Constant, c.Name, c.Derived)) and form.value == value:
             return replace(form, paren=False)
         if any(isinstance(part, (c.Constant, c.Derived)) for part in c.walk(form)) and value == result.value:
-            return c.Derived(self.function, self.target.key, form, value=value, type=typed)
+            path = next((part for part in self.target.key if isinstance(part, tuple) and part), ())
+            return c.Derived(path, self.function, self.target.key, form, value=value, type=typed)
         assert value is not None
         return number(value, typed)
 
@@ -161,10 +161,8 @@ class _Body(Expressions):
                 return self.for_statement(stmt)
             case c.While():
                 return self.while_statement(stmt)
-            case c.Return():
-                if stmt.expr is None:
-                    return [replace(stmt)]
-                return [replace(stmt, expr=self.convert(self.expr(stmt.expr), self.function.type))]
+            case c.Return(expr=c.Expr() as expr):
+                return [replace(stmt, expr=self.convert(self.expr(expr), self.function.type))]
             case _:
                 return [replace(stmt)]
 
@@ -197,7 +195,7 @@ class _Body(Expressions):
         if test.value is None:
             return [replace(stmt, test=test, yes=self.block(stmt.yes), no=self.block(stmt.no))]
         left = self.block(stmt.yes if test.value else stmt.no)
-        return _with_comments(stmt, self.effects(test, stmt) + left)
+        return c.with_comments(stmt, self.effects(test, stmt) + left)
 
     def effects(self, test: c.Expr, stmt: c.Stmt) -> list[c.Stmt]:
         """What evaluating a static condition does all the same."""
@@ -211,10 +209,10 @@ class _Body(Expressions):
         if test.value == 0:
             effects = self.effects(test, stmt)
             if not stmt.at_end:
-                return _with_comments(stmt, effects)
+                return c.with_comments(stmt, effects)
             body = self.block(stmt.body)
             if not has_jump(body):
-                return _with_comments(stmt, body + effects)
+                return c.with_comments(stmt, body + effects)
         if test.value is not None and self.pure(test):
             test = number(int(bool(test.value)), "int")
         return [replace(stmt, test=test, body=self.block(stmt.body))]
@@ -222,7 +220,7 @@ class _Body(Expressions):
     def for_statement(self, stmt: c.For) -> list[c.Stmt]:
         unrolled = self.unrolled(stmt)
         if unrolled is not None:
-            return _with_comments(stmt, unrolled)
+            return c.with_comments(stmt, unrolled)
         scope = dict(self.names)
         init: c.Declare | None = None
         if stmt.init:
@@ -272,7 +270,7 @@ class _Body(Expressions):
         if init is None or init.init is None or test is None or update is None:
             return None
         step = step_of(init.name, update)
-        changes = any(isinstance(part, (c.Assign, c.Update)) for part in c.walk(test))
+        changes = any(isinstance(part, c.Change) for part in c.walk(test))
         if step is None or changes or init.name in c.names_changed(stmt.body):
             return None
         start = self.expr(init.init)
@@ -340,13 +338,6 @@ class _Body(Expressions):
         variants = self.program.opaque.get(expr.name)
         typed = c.bare_type(variants[0].type) if variants else None
         return replace(expr, arguments=[self.expr(argument) for argument in expr.arguments], type=typed)
-
-
-def _with_comments(stmt: c.Stmt, left: list[c.Stmt]) -> list[c.Stmt]:
-    """What is left of a statement, with its comments."""
-    if left:
-        left[0].comments = [*stmt.comments, *left[0].comments]
-    return left
 
 
 def _without_repeated_comments(body: list[c.Stmt], seen: set[str]) -> list[c.Stmt]:

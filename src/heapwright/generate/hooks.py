@@ -19,24 +19,18 @@ def without_hooks(sources: Sequence[c.Source]) -> list[c.Source]:
 
     Raises GrammarError for a hook that does something, and for a call of one whose arguments do.
     """
-    answers = {name: answer for source in sources if source.file == DOOR for name, answer in _answers(source)}
-    if not answers:
-        return list(sources)
+    hooks = [item for source in sources if source.file == DOOR for item in source.items if isinstance(item, c.Function)]
+    answers = {hook.name: _answer(hook) for hook in hooks if hook.body is not None}
     return [
-        c.replace(source, items=[_silent(item, answers) for item in source.items if not _is_of_hooks(source, item)])
+        c.replace(source, items=[_silent(item, answers) for item in source.items if not _is_of_hooks(item)])
         for source in sources
     ]
 
 
-def _is_of_hooks(source: c.Source, item: c.Item) -> bool:
+def _is_of_hooks(item: c.Item) -> bool:
     """Whether an item is a hook, or names a struct for hooks alone."""
-    return source.file == DOOR and (
-        isinstance(item, c.Function) or (isinstance(item, c.Struct) and item.fields is None)
-    )
-
-
-def _answers(door: c.Source) -> list[tuple[str, c.Expr | None]]:
-    return [(item.name, _answer(item)) for item in door.items if isinstance(item, c.Function) and item.body is not None]
+    hook = isinstance(item, c.Function) or (isinstance(item, c.Struct) and item.fields is None)
+    return hook and item.file == DOOR
 
 
 def _answer(hook: c.Function) -> c.Expr | None:
@@ -65,7 +59,7 @@ def _silent(item: c.Item, answers: Answers) -> c.Item:
     if not calls:
         return item
     for call in calls:
-        if any(isinstance(part, (c.Assign, c.Update)) for argument in call.arguments for part in c.walk(argument)):
+        if any(isinstance(part, c.Change) for part in c.walk(*call.arguments)):
             raise GrammarError(item.file, call.line or item.line, f"an argument of the hook {call.name} does something")
     body = c.copied(item.body, lambda expr: _answered(expr, answers))
     _drop_calls(body, answers)
@@ -73,10 +67,9 @@ def _silent(item: c.Item, answers: Answers) -> c.Item:
 
 
 def _answered(expr: c.Expr, answers: Answers) -> c.Expr:
-    """An expression with what hooks return in place of their calls."""
-    if isinstance(expr, c.Call) and (answer := answers.get(expr.name)):
-        return c.replace(answer, line=expr.line)
-    return c.rebuild(expr, lambda inner: _answered(inner, answers))
+    """What a hook returns in place of its call."""
+    answer = answers.get(expr.name) if isinstance(expr, c.Call) else None
+    return c.replace(answer, line=expr.line) if answer else expr
 
 
 def _drop_calls(body: list[c.Stmt], answers: Answers) -> None:

@@ -60,11 +60,12 @@ def _suits(target: Specialisation, expr: c.Expr, call: c.Call, program: Program)
     own = {parameter.name for parameter in target.parameters}
     if any(isinstance(part, c.Call) and part.callee is target for part in parts):
         return False
-    if any(isinstance(part, (c.Assign, c.Update, c.Verbatim, c.Conditional)) for part in parts):
+    if any(isinstance(part, (c.Change, c.Verbatim, c.Conditional)) for part in parts):
         return False
     if any(isinstance(part, c.Unary) and part.op == "&" for part in parts):
         return False
-    if any(isinstance(part, c.Binary) and is_comparison(part.op) and _unlike(part) for part in parts):
+    compared = [part for part in parts if isinstance(part, c.Binary) and is_comparison(part.op)]
+    if any(c.bare_type(part.left.type or "") != c.bare_type(part.right.type or "") for part in compared):
         return False  # the parameters are there to convert
     if any(isinstance(part, c.Name) and part.value is None and part.name not in own for part in parts):
         return False
@@ -77,10 +78,6 @@ def _suits(target: Specialisation, expr: c.Expr, call: c.Call, program: Program)
         if parameter.suffix or not (passed or c.bare_type(argument.type or "") == c.bare_type(parameter.type)):
             return False
     return True
-
-
-def _unlike(expr: c.Binary) -> bool:
-    return c.bare_type(expr.left.type or "") != c.bare_type(expr.right.type or "")
 
 
 def _is_passed(expr: c.Expr, name: str) -> bool:

@@ -7,8 +7,8 @@ known, and the compiler folds. Which struct a member is of is told by the declar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from tree_sitter import Node, Parser
 
@@ -25,8 +25,7 @@ Alternatives = Mapping[tuple[str, str], Sequence[str]]
 """By struct and member the only enumerators that the member can be."""
 
 
-@dataclass(frozen=True)
-class _Read:
+class _Read(NamedTuple):
     """A member that is read, at bytes of the text, or compared with an enumerator (`other`, by `op`)."""
 
     start: int
@@ -36,15 +35,14 @@ class _Read:
     op: str = ""
     other: str = ""
     compared: int = 0  # where the member ends that is compared
-    inner: tuple[_Read, ...] = ()
 
 
-@dataclass
-class _File:
+class _File(NamedTuple):
+    """A text, and what it reads in its order, each before what is read within it."""
+
     name: str
     text: bytes
-    root: Node
-    reads: list[_Read] = field(default_factory=list)
+    reads: list[_Read]
 
 
 class Sources:
@@ -58,15 +56,17 @@ class Sources:
         self.functions: dict[str, str] = {}
         sources = [*written_out(core), *around]
         extensions = _extensions(text for _, text in sources)
-        self.files = [_read(name, text, extensions) for name, text in sources]
-        for file in self.files:
-            for node in _all(file.root):
+        roots = [_parsed(name, text, extensions) for name, text in sources]
+        for root in roots:
+            for node in _all(root):
                 if node.type == "struct_specifier" and node.child_by_field_name("body"):
                     self.structs[_named(node)] = dict(self._members(node))
                 elif node.type in ("function_definition", "declaration"):
                     self._declare_function(node)
-        for file in self.files:
-            _Reader(self, file).read()
+        self.files = [
+            _File(name, text.encode(), list(_Reader(self, name).within(root)))
+            for (name, text), root in zip(sources, roots, strict=True)
+        ]
 
     def _members(self, struct: Node) -> Iterator[tuple[str, str]]:
         """The members of a struct and the structs that they are, or point to; "" for none."""
@@ -107,61 +107,58 @@ def _extensions(texts: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join([r"^#define .*$", *attributes]), re.MULTILINE)
 
 
-def _read(name: str, text: str, extensions: re.Pattern[str]) -> _File:
+def _parsed(name: str, text: str, extensions: re.Pattern[str]) -> Node:
     plain = extensions.sub(lambda found: found[0] if found[0][0] == "#" else " " * len(found[0]), text)
     root = Parser(LANGUAGE).parse(plain.encode()).root_node
     if root.has_error:
         raise GrammarError(name, first_error(root).start_point[0] + 1, "this cannot be read as C")
-    return _File(name, text.encode(), root)
+    return root
 
 
 def _replaced(file: _File, known: Known, alternatives: Alternatives) -> str:
     """The text of a file with known members written out."""
     out = b""
     at = 0
-
-    def put(reads: Sequence[_Read]) -> None:
-        nonlocal out, at
-        for read in reads:
-            value = _value(read, known, alternatives)
-            if value is None:
-                put(read.inner)
-                continue
-            out += file.text[at : read.start] + value(file.text).encode()
+    for read in file.reads:
+        value = _value(read, known, alternatives, file.text) if read.start >= at else None
+        if value is not None:
+            out += file.text[at : read.start] + value
             at = read.end
-
-    put(file.reads)
     return (out + file.text[at:]).decode()
 
 
-def _value(read: _Read, known: Known, alternatives: Alternatives) -> Callable[[bytes], str] | None:
+def _value(read: _Read, known: Known, alternatives: Alternatives, text: bytes) -> bytes | None:
     """What stands in place of what is read; None where that is not known."""
-    constant = known.get(read.struct, {}).get(read.member)
     if not read.op:
-        return None if constant is None else lambda _: constant
+        constant = known.get(read.struct, {}).get(read.member)
+        return None if constant is None else constant.encode()
     possible = alternatives.get((read.struct, read.member), ())
-    if not possible:
-        return None
-    if read.other not in possible:
-        return lambda _: str(int(read.op == "!="))
+    if possible and read.other not in possible:
+        return b"%d" % (read.op == "!=")
     if len(possible) == 2 and read.other == possible[1]:
         # the first is the one that all comparisons are with, so that the compiler sees one condition
         turned = "!=" if read.op == "==" else "=="
-        return lambda text: f"{text[read.start : read.compared].decode()} {turned} {possible[0]}"
+        return text[read.start : read.compared] + f" {turned} {possible[0]}".encode()
     return None
+
+
+_LIKE = {
+    "subscript_expression": "argument",
+    "pointer_expression": "argument",
+    "update_expression": "argument",
+    "conditional_expression": "alternative",
+    "binary_expression": "left",
+}
+"""Expressions that are of the struct that one of their operands is of, or point to it."""
 
 
 class _Reader:
     """Finds the members that one file reads, with the structs that they are of."""
 
-    def __init__(self, sources: Sources, file: _File) -> None:
+    def __init__(self, sources: Sources, file: str) -> None:
         self.sources = sources
         self.file = file
         self.scopes: list[dict[str, str]] = [{}]
-
-    def read(self) -> None:
-        """Fill in the file's reads, in the order of the text."""
-        self.file.reads = list(self.within(self.file.root))
 
     def within(self, node: Node) -> Iterator[_Read]:
         """What is read inside a node; declarations on the way count from there on, up to the end of their block."""
@@ -171,19 +168,16 @@ class _Reader:
         match node.type:
             case "parameter_declaration" | "declaration":
                 self.declare(node)
-                yield from self.inside(node)
-            case "binary_expression" if read := self.comparison(node):
-                yield read
+            case "binary_expression":
+                yield from self.comparison(node)
             case "field_expression":
                 yield from self.member(node)
             case _:
-                yield from self.inside(node)
-        if opens:
-            self.scopes.pop()
-
-    def inside(self, node: Node) -> Iterator[_Read]:
+                pass
         for child in node.named_children:
             yield from self.within(child)
+        if opens:
+            self.scopes.pop()
 
     def declare(self, node: Node) -> None:
         struct = _struct_of(child_of(node, "type"))
@@ -192,27 +186,19 @@ class _Reader:
 
     def member(self, node: Node) -> Iterator[_Read]:
         argument, name = child_of(node, "argument"), text_of(child_of(node, "field"))
-        inner = tuple(self.within(argument))
         struct = self.struct(argument)
         if struct is None:
-            raise GrammarError(self.file.name, node.start_point[0] + 1, f"of what {name} is a member is not known")
+            raise GrammarError(self.file, node.start_point[0] + 1, f"of what {name} is a member is not known")
         if struct and not _is_place(node):
-            yield _Read(node.start_byte, node.end_byte, struct, name, inner=inner)
-        else:
-            yield from inner
+            yield _Read(node.start_byte, node.end_byte, struct, name)
 
-    def comparison(self, node: Node) -> _Read | None:
+    def comparison(self, node: Node) -> Iterator[_Read]:
         """A comparison of a member with a name in upper case."""
         left, right, op = (child_of(node, name) for name in ("left", "right", "operator"))
-        if left.type != "field_expression" or right.type != "identifier" or text_of(op) not in ("==", "!="):
-            return None
-        if not text_of(right).isupper():
-            return None
-        inner = tuple(self.within(left))
-        name, struct = text_of(child_of(left, "field")), self.struct(child_of(left, "argument"))
-        return _Read(
-            node.start_byte, node.end_byte, struct or "", name, text_of(op), text_of(right), left.end_byte, inner
-        )
+        enumerator = right.type == "identifier" and text_of(right).isupper()
+        if left.type == "field_expression" and enumerator and text_of(op) in ("==", "!="):
+            name, struct = text_of(child_of(left, "field")), self.struct(child_of(left, "argument"))
+            yield _Read(node.start_byte, node.end_byte, struct or "", name, text_of(op), text_of(right), left.end_byte)
 
     def struct(self, node: Node) -> str | None:
         """The struct that an expression is, or points to; "" for one that is none; None where that is not known."""
@@ -225,16 +211,12 @@ class _Reader:
                 return self.sources.structs.get(struct or "", {}).get(text_of(child_of(node, "field")))
             case "call_expression":
                 return self.sources.functions.get(text_of(child_of(node, "function")))
-            case "subscript_expression" | "pointer_expression" | "update_expression":
-                return self.struct(child_of(node, "argument"))
+            case kind if kind in _LIKE:
+                return self.struct(child_of(node, _LIKE[kind]))
             case "parenthesized_expression":
                 return self.struct(node.named_children[0])
             case "cast_expression":
                 return _struct_of(child_of(child_of(node, "type"), "type"))
-            case "conditional_expression":
-                return self.struct(child_of(node, "alternative"))
-            case "binary_expression":
-                return self.struct(child_of(node, "left"))
             case _:
                 return None
 

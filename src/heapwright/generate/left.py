@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ParamSpec, TypeVar
@@ -12,6 +12,7 @@ from heapwright.generate.syntax import Key
 
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
+Change = TypeVar("Change")
 
 
 @dataclass(eq=False)
@@ -29,9 +30,9 @@ class Left:
     boolean: bool = False
     known: dict[object, Any] = field(default_factory=dict)
 
-    def changed(self, change: Callable[[c.Expr], c.Expr]) -> Left:
-        """The function with all its outermost expressions changed."""
-        return Left(c.copied(self.body, change), self.parameters, self.pure, self.boolean)
+    def changed(self, rule: Callable[[c.Expr], c.Expr]) -> Left:
+        """The function with all its expressions transformed."""
+        return Left(c.copied(self.body, rule), self.parameters, self.pure, self.boolean)
 
     def once(self, key: object, make: Callable[Given, Result], *given: Given.args, **more: Given.kwargs) -> Result:
         """What `make` returns, called once for a key."""
@@ -46,6 +47,17 @@ class Left:
             self.known[style] = words, write()
         found: str = self.known[style][1]
         return found
+
+    def with_calls(
+        self, what: str, changes: Mapping[Specialisation, Change], rule: Callable[[c.Call, Change], c.Expr]
+    ) -> Left:
+        """The function with what a rule makes of the calls of some functions; `what`: its name in `known`."""
+        own = {callee: changes[callee] for callee in self.callees if callee in changes}
+
+        def changed(expr: c.Expr) -> c.Expr:
+            return rule(expr, own[expr.callee]) if isinstance(expr, c.Call) and expr.callee in own else expr
+
+        return self.once((what, *own.items()), self.changed, changed) if own else self
 
     @cached_property
     def calls(self) -> list[c.Call]:
@@ -68,11 +80,11 @@ class Left:
         return [index for index, parameter in enumerate(self.parameters) if parameter.name not in self.names]
 
     @cached_property
-    def constants(self) -> dict[object, c.Constant | c.Table | c.Derived]:
+    def constants(self) -> dict[object, c.Named]:
         """All numbers and tables of the policy, and static results, each where it comes last in the body."""
-        found: dict[object, c.Constant | c.Table | c.Derived] = {}
+        found: dict[object, c.Named] = {}
         for expr in c.all_expressions(self.body):
-            if isinstance(expr, (c.Constant, c.Table, c.Derived)):
+            if isinstance(expr, c.Named):
                 found.pop(expr.named, None)
                 found[expr.named] = expr
         return found
@@ -87,9 +99,8 @@ class Specialisation:
     """A function of the core for given static arguments, known by its `key`; each policy fills it in anew.
 
     `left` is what is left of it; `constant` is the result where it is static and nothing else happens. `facts`:
-    run-time parameters with a known value; `owner`: the folding that filled it in; `done`: folding is over; `clean`:
-    nothing is left to clean; `shown`: what of all this a caller's folding sees. `name` is final after naming;
-    `boolean`: it is written with the type bool.
+    run-time parameters with a known value; `owner`: the folding that filled it in; `shown`: what of all this a
+    caller's folding sees. `name` is final after naming; `boolean`: it is written with the type bool.
     """
 
     function: c.Function
@@ -100,8 +111,6 @@ class Specialisation:
     entry: bool = False
     facts: dict[str, c.Expr] = field(default_factory=dict)
     constant: c.Expr | None = None
-    done: bool = False
-    clean: bool = False
     shown: object = None
     name: str = ""
     boolean: bool = False
@@ -115,8 +124,3 @@ class Specialisation:
     def parameters(self) -> list[c.Parameter]:
         """The run-time parameters that are left."""
         return self.left.parameters
-
-    @property
-    def empty(self) -> bool:
-        """Whether a call does nothing at all."""
-        return self.done and not self.left.body and self.function.type == "void"

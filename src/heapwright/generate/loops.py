@@ -94,7 +94,7 @@ def needs_static(program: Program, counter: str, body: list[c.Stmt]) -> bool:
 def step_of(counter: str, update: c.Expr) -> tuple[int, c.Expr] | None:
     """Direction and size of a loop's step."""
     match update:
-        case c.Update(operand=c.Name(name=name)) if name == counter:
+        case c.Update(target=c.Name(name=name)) if name == counter:
             return (1 if update.op == "++" else -1), c.Literal("1")
         case c.Assign(op="+=" | "-=", target=c.Name(name=name)) if name == counter:
             return (1 if update.op == "+=" else -1), update.source

@@ -53,8 +53,9 @@ def heat(sources: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def _without_storage(text: str, macros: Mapping[str, str]) -> str:
-    for name, storage in macros.items():
-        text = re.sub(rf"(?<!#define )\b{name}\b", storage, text)
+    for name in macros:
+        if name in text:
+            text = re.sub(rf"(?<!#define )\b{name}\b", macros[name], text)
     return text
 
 

@@ -38,7 +38,6 @@ class Kept(NamedTuple):
 
     left: Left
     constant: c.Expr | None
-    clean: bool
     shown: object
 
 
@@ -97,7 +96,7 @@ class Memo:
         left = target.left
         shown = spelling(target.constant), left.pure, left.boolean, not left.body
         number = self.shown.setdefault(shown, len(self.shown))
-        kept = ways[last] = Kept(left, target.constant, target.clean, number)
+        kept = ways[last] = Kept(left, target.constant, number)
         return kept
 
 

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
 from heapwright.generate import syntax as c
 from heapwright.generate.fold import Folder
-from heapwright.generate.left import Left, Specialisation
-from heapwright.generate.printer import Printer, commented_lines, declarator
+from heapwright.generate.left import Specialisation
+from heapwright.generate.printer import Printer, comment_words, commented_lines
 from heapwright.generate.program import ROOT, Program, number
 from heapwright.generate.syntax import replace
 from heapwright.generate.together import reachable
 
 POOLS = "pools"
-Named = c.Constant | c.Table | c.Derived
 
 
 class Names:
@@ -28,7 +27,7 @@ class Names:
         self.folder = folder
         self.prefix = prefix
         self.constants: dict[object, str] = {}
-        self.meanings: dict[str, c.Expr] = {}
+        self.meanings: dict[str, c.Named] = {}
 
     def rename(self, name: str) -> str:
         """An identifier of the core in the output; in comments functions stand with parentheses, as find()."""
@@ -46,7 +45,7 @@ class Names:
         """The name of a constant behind the prefix."""
         return f"{self.prefix.upper()}_{name}"
 
-    def constant(self, expr: Named) -> str:
+    def constant(self, expr: c.Named) -> str:
         """The name of a number, table or static result."""
         return self.constants[expr.named]
 
@@ -68,38 +67,21 @@ class Names:
     def kind(self, index: int) -> str:
         """A pool's kind, as the policy's enumerators name it, without HW_."""
         value = self.folder.lookup((POOLS, index, "kind"))
-        pool = self.program.structs[c.bare_type(self._fields(ROOT)[POOLS].type)]
-        for member in pool.fields or {}:
-            if self.program.enumerators.get(f"HW_{member.upper()}") == value:
-                return member
-        return "pool"
+        members = self.program.fields(c.bare_type(self.program.fields(ROOT)[POOLS].type))
+        found = (name for name in members if self.program.enumerators.get(f"HW_{name.upper()}") == value)
+        return next(found, "pool")
 
-    def _fields(self, struct: str) -> dict[str, c.Field]:
-        found = self.program.structs.get(struct)
-        return (found.fields if found else None) or {}
-
-    def comment(self, path: c.Path) -> str:
-        """What policy.h says of a value: the comments of the members on the way, structs first."""
-        struct = ROOT
-        notes = []
-        for part in path:
-            if isinstance(part, str):
-                field = self._fields(struct)[part]
-                notes.append(field.comment.removeprefix("derived: "))
-                struct = c.bare_type(field.type)
-        return ": ".join(note for note in notes if note)
-
-    def _order(self, path: c.Path) -> tuple[int, ...]:
-        """Where a path stands among all: heap before pools, members in the order of their structs."""
-        struct = ROOT
-        order = [0 if path[0] != POOLS else 1]
+    def _way(self, path: c.Path) -> Iterator[tuple[int, str]]:
+        """Where each part of a path stands in its array or struct, with what policy.h says of a member."""
+        fields = self.program.fields(ROOT)
         for part in path:
             if isinstance(part, int):
-                order.append(part)
+                yield part, ""
             else:
-                order.append(list(self._fields(struct)).index(part))
-                struct = c.bare_type(self._fields(struct)[part].type)
-        return tuple(order)
+                field = fields[part]
+                above = field.comments[-1].text if field.comments else ""
+                yield list(fields).index(part), comment_words(field.trailing or above).removeprefix("derived: ")
+                fields = self.program.fields(c.bare_type(field.type))
 
     # ---- constants
 
@@ -141,16 +123,16 @@ class Names:
     def name_constants(self, live: Iterable[Specialisation]) -> None:
         """Give each policy value, table and static result in use its name."""
         self.constants, self.meanings = {}, {}
-        found: dict[object, Named] = {}
+        found: dict[object, c.Named] = {}
         todo = [item for target in live for item in target.left.constants.items()]
         while todo:
             named, expr = todo.pop()
             if named not in found:
                 found[named] = expr
                 if isinstance(expr, c.Derived):
-                    inner = (part for part in c.walk(expr.form) if isinstance(part, Named))
+                    inner = (part for part in c.walk(expr.form) if isinstance(part, c.Named))
                     todo += [(part.named, part) for part in inner]
-        by_base: dict[str, list[Named]] = {}
+        by_base: dict[str, list[c.Named]] = {}
         for expr in found.values():
             by_base.setdefault(self.base(expr), []).append(expr)
         taken = {self.rename(name) for name in (*self.program.macros, *self.program.enumerators)}
@@ -160,8 +142,8 @@ class Names:
                 self.constants[expr.named] = self._free_name(expr, base, agree, taken)
             taken |= {self.constants[expr.named] for expr in group}
 
-    def _free_name(self, expr: c.Expr, base: str, agree: bool, taken: set[str]) -> str:
-        label = self.label(_path(expr)).upper()
+    def _free_name(self, expr: c.Named, base: str, agree: bool, taken: set[str]) -> str:
+        label = self.label(expr.path).upper()
         name = self.upper(base if agree or not label else f"{label}_{base}")
         for number_ in count(1):
             candidate = name if number_ == 1 else f"{name}_{number_}"
@@ -173,11 +155,11 @@ class Names:
                 return candidate
         raise AssertionError(name)
 
-    def base(self, expr: c.Expr) -> str:
+    def base(self, expr: c.Named) -> str:
         """A constant's name while no pools disagree."""
         if isinstance(expr, c.Derived):
             return expr.function.name.upper()
-        path = _path(expr)
+        path = expr.path
         rest = path[2:] if path[0] == POOLS else path
         if len(rest) > 1 and path[0] == POOLS and isinstance(rest[1], str) and rest[0] == self.kind(int(path[1])):
             rest = rest[1:]
@@ -192,14 +174,17 @@ class Names:
             value = value[part]
         return [int(element) for element in value]
 
-    def meaning(self, expr: c.Expr) -> object:
+    def meaning(self, expr: c.Named) -> object:
         """What has to be equal for two constants to share a name."""
         if isinstance(expr, c.Table):
             return tuple(self.values(expr.path))
         return expr.value, expr.type, isinstance(expr, c.Derived)
 
-    def _place_of(self, expr: c.Expr) -> tuple[int, ...]:
-        return (2,) if isinstance(expr, c.Derived) else self._order(_path(expr))
+    def _place_of(self, expr: c.Named) -> tuple[int, ...]:
+        """Where a constant stands: the heap's before the pools', members in the order of their structs."""
+        if isinstance(expr, c.Derived):
+            return (2,)
+        return int(expr.path[0] == POOLS), *(at for at, _ in self._way(expr.path))
 
     def definitions(self, printer: Printer) -> str:
         """The constants in use: those of the policy in its order, then static results, then tables."""
@@ -212,7 +197,7 @@ class Names:
                 rows.append((f"#define {name} {self._value(expr, printer)}", self._note(expr, printer)))
         return "\n".join(part for part in (commented_lines(rows), tables) if part)
 
-    def _value(self, expr: c.Expr, printer: Printer) -> str:
+    def _value(self, expr: c.Named, printer: Printer) -> str:
         if isinstance(expr, c.Derived):
             text = printer.flat(expr.form)
             return f"({text})" if printer.parenthesised(expr.form, 15) else text
@@ -221,14 +206,15 @@ class Names:
             return f"UINT32_C({expr.value})"
         return number(expr.value, expr.type).text
 
-    def _note(self, expr: c.Expr, printer: Printer) -> str:
+    def _note(self, expr: c.Named, printer: Printer) -> str:
         """The comment of a constant: that of the policy member, or the function's."""
         if isinstance(expr, c.Derived):
             comments = expr.function.comments
             text = comments[-1].text.removeprefix("/*").removesuffix("*/").strip() if comments else ""
             return "" if "\n" in text else printer.words(text)
         value = None if isinstance(expr, c.Table) else expr.value
-        clauses = re.split(r"(?:; |^)(?=\d+: )", self.comment(_path(expr)))
+        comment = ": ".join(note for _, note in self._way(expr.path) if note)
+        clauses = re.split(r"(?:; |^)(?=\d+: )", comment)
         return printer.words("; ".join(clause for clause in clauses if clause and _is_true_of(value, clause)))
 
     def _table(self, name: str, expr: c.Table, printer: Printer) -> str:
@@ -239,10 +225,10 @@ class Names:
         kind = self.program.integer(element)
         element = f"uint{bits}_t" if kind and not kind.signed else element
         items = c.Braces([c.Literal(str(value)) for value in values])
-        head = f"static const {declarator(element, name)}[{len(values)}] = "
         note = self._note(expr, printer)
         comment = f"/* {note} */\n" if note else ""
-        return f"{comment}{head}{printer.filled_braces(items, len(head))};\n"
+        table = c.Declare(f"static const {element}", name, f"[{len(values)}]", items)
+        return f"{comment}{printer.declaration(table, 0)};\n"
 
     # ---- equal functions
 
@@ -266,13 +252,9 @@ class Names:
         first: dict[tuple[str, int], Specialisation] = {}
         for target in live:
             first.setdefault(groups[id(target)], target)
-        chosen = {target: first[groups[id(target)]] for target in live}
+        others = {target: other for target in live if (other := first[groups[id(target)]]) is not target}
         for target in live:
-            others: dict[Specialisation | None, Specialisation]
-            others = {callee: other for callee in target.left.callees if (other := chosen[callee]) is not callee}
-            if others:
-                target.left = target.left.once(("merged", *others.items()), _merged, target.left, others)
-                target.clean = False
+            target.left = target.left.with_calls("merged", others, lambda call, other: replace(call, callee=other))
 
     def _text(self, target: Specialisation, printer: Printer) -> str:
         head = ", ".join(f"{parameter.type} {parameter.name}" for parameter in target.parameters)
@@ -283,21 +265,3 @@ def _is_true_of(value: int | None, clause: str) -> bool:
     """Whether what a member's comment says, maybe of one value of it, holds for this one."""
     of = re.match(r"(\d+): ", clause)
     return of is None or int(of[1]) == value
-
-
-def _merged(left: Left, others: Mapping[Specialisation | None, Specialisation]) -> Left:
-    """The function with `others` in place of what it calls."""
-
-    def change(expr: c.Expr) -> c.Expr:
-        expr = c.rebuild(expr, change)
-        return replace(expr, callee=others[expr.callee]) if isinstance(expr, c.Call) and expr.callee in others else expr
-
-    return left.changed(change)
-
-
-def _path(expr: c.Expr) -> c.Path:
-    if isinstance(expr, (c.Constant, c.Table)):
-        return expr.path
-    if isinstance(expr, c.Derived):
-        return next((part for part in expr.key if isinstance(part, tuple) and part), ())
-    return ()

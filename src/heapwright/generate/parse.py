@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import tree_sitter_c
 from tree_sitter import Language, Node, Parser
@@ -14,6 +15,7 @@ from heapwright.generate import syntax as c
 from heapwright.generate.syntax import GrammarError
 
 LANGUAGE = Language(tree_sitter_c.language())
+Made = TypeVar("Made", bound=c.Commented)
 _FORMS: dict[str, tuple[Callable[..., c.Expr], tuple[str, ...]]] = {
     "unary_expression": (c.Unary, ("argument",)),
     "pointer_expression": (c.Unary, ("argument",)),
@@ -107,6 +109,18 @@ class _Reader:
         self.removed = removed
         self.text = text.encode()
         self.includes: list[str] = []
+        self.readers: dict[str, Callable[[Node], c.Item | None]] = {
+            "preproc_include": self.include,
+            "preproc_def": self.macro,
+            "preproc_function_def": self.macro,
+            "preproc_if": self.guarded_items,
+            "preproc_ifdef": self.guarded_items,
+            "struct_specifier": self.struct,
+            "enum_specifier": self.enum,
+            "type_definition": self.typedef,
+            "function_definition": self.function,
+            "declaration": self.function,
+        }
 
     def read(self) -> c.Source:
         # The parser knows no attribute ahead of a typedef's name; typedefs are copied from the text itself.
@@ -126,65 +140,50 @@ class _Reader:
         """Whether an empty line of the original stands between two lines (indices, exclusive)."""
         return any(not self.lines[i].strip() and i not in self.removed for i in range(above + 1, below))
 
-    def with_comments(self, nodes: list[Node]) -> list[tuple[Node, list[c.Comment], str, bool]]:
-        """Nodes with the comments above them, the comment behind them, and whether a blank line comes before."""
-        found: list[tuple[Node, list[c.Comment], str, bool]] = []
+    def with_comments(self, nodes: Iterable[Node], make: Callable[[Node], Made | None]) -> list[Made]:
+        """What is made of nodes, with the comments above and behind each, and whether a blank line comes before."""
+        found: list[Made] = []
+        last: Made | None = None
         pending: list[c.Comment] = []
         blank = False
-        end = -1
+        end = behind = -1  # the last line read, and the last of what a comment may stand behind
         for node in nodes:
             start = node.start_point[0]
-            gap = end >= 0 and self.blank_between(end, start)
-            if node.type == "comment" and found and not pending and start == _last_line(found[-1][0]):
-                owner = found[-1]
-                found[-1] = (owner[0], owner[1], text_of(node), owner[3])
+            if node.type == "comment" and not pending and start == behind:
+                if last:
+                    last.trailing = last.trailing or text_of(node)
                 end = node.end_point[0]
                 continue
-            if gap:
+            if end >= 0 and self.blank_between(end, start):
                 pending, blank = [], True
+            end = _last_line(node)
             if node.type == "comment":
                 pending.append(c.Comment(text_of(node), node.start_point[1]))
-            else:
-                found.append((node, pending, "", blank))
-                pending, blank = [], False
-            end = _last_line(node)
+                continue
+            last, behind = make(node), end
+            if last:
+                last.line, last.comments, last.blank = start + 1, pending, blank
+                found.append(last)
+            pending, blank = [], False
         return found
 
     # -- file level
 
-    def items(self, nodes: list[Node]) -> list[c.Item]:
-        items: list[c.Item] = []
-        for node, comments, trailing, blank in self.with_comments([n for n in nodes if n.type != ";"]):
-            item = self.item(node)
-            if item:
-                item.file, item.line = self.file, node.start_point[0] + 1
-                item.comments, item.trailing, item.blank = comments, item.trailing or trailing, blank
-                items.append(item)
-        return items
+    def items(self, nodes: Iterable[Node]) -> list[c.Item]:
+        return self.with_comments((node for node in nodes if node.type != ";"), self.item)
 
     def item(self, node: Node) -> c.Item | None:
-        match node.type:
-            case "preproc_include":
-                path = text_of(child_of(node, "path"))
-                if path.startswith("<"):
-                    self.includes.append(path)
-                return None
-            case "preproc_def" | "preproc_function_def":
-                return self.macro(node)
-            case "struct_specifier":
-                return self.struct(node)
-            case "enum_specifier":
-                return self.enum(node)
-            case "type_definition":
-                return self.typedef(node)
-            case "function_definition":
-                return self.function(node, child_of(node, "body"))
-            case "declaration":
-                return self.declaration(node)
-            case "preproc_if" | "preproc_ifdef":
-                return self.guarded_items(node)
-            case _:
-                raise self.not_allowed(node, " at file level")
+        if node.type not in self.readers:
+            raise self.not_allowed(node, " at file level")
+        item = self.readers[node.type](node)
+        if item:
+            item.file = self.file
+        return item
+
+    def include(self, node: Node) -> None:
+        path = text_of(child_of(node, "path"))
+        if path.startswith("<"):
+            self.includes.append(path)
 
     def guarded_items(self, node: Node) -> c.Item | None:
         directive = self.lines[node.start_point[0]].strip()
@@ -205,16 +204,11 @@ class _Reader:
     def macro(self, node: Node) -> c.Macro:
         value = node.child_by_field_name("value")
         body = text_of(value).split("/*")[0].strip() if value else ""
-        parameters = node.child_by_field_name("parameters")
-        names = None if parameters is None else [text_of(child) for child in parameters.named_children]
         code, mark, comment = text_of(node).rstrip().partition("/*")
-        macro = c.Macro(text_of(child_of(node, "name")), names, code.rstrip(), body, self.macro_value(body))
-        macro.trailing = mark + comment
-        return macro
+        meaning = self.macro_value(body) if body and node.type == "preproc_def" else None
+        return c.Macro(text_of(child_of(node, "name")), code.rstrip(), body, meaning, trailing=mark + comment)
 
     def macro_value(self, body: str) -> c.Expr | None:
-        if not body:
-            return None
         root = Parser(LANGUAGE).parse(f"int x = {body};".encode()).root_node
         try:
             return None if root.has_error else self.expr(child_of(child_of(root.children[0], "declarator"), "value"))
@@ -224,29 +218,16 @@ class _Reader:
     def struct(self, node: Node) -> c.Struct:
         name = text_of(child_of(node, "name"))
         body = node.child_by_field_name("body")
-        return c.Struct(name, self.fields(body) if body else None, text_of(node) + ";")
+        fields = self.with_comments(_members(body), self.field) if body else None
+        members = None if fields is None else {field.name: field for field in fields}
+        return c.Struct(name, members, text_of(node) + ";")
 
-    def fields(self, body: Node) -> dict[str, c.Field]:
-        """The members of a struct, those of a union without a name among them."""
-        fields: dict[str, c.Field] = {}
-        for child, comments, trailing, _ in self.with_comments(body.named_children):
-            note = trailing or (comments[-1].text if comments else "")
-            declarators = child.children_by_field_name("declarator")
-            union = child.child_by_field_name("type")
-            if not declarators and union and union.type == "union_specifier":
-                fields |= self.fields(child_of(union, "body"))
-            for declarator in declarators:
-                typed, field, suffix = self.declarator(_type_text(child), declarator)
-                fields[field] = c.Field(typed, bool(suffix), comment_words(note))
-        return fields
+    def field(self, node: Node) -> c.Field:
+        typed, name, suffix = self.declarator(_type_text(node), child_of(node, "declarator"))
+        return c.Field(typed, name, bool(suffix))
 
     def enum(self, node: Node) -> c.Enum:
-        body = child_of(node, "body")
-        members = []
-        for child, comments, trailing, _ in self.with_comments([n for n in body.children if n.type not in "{},"]):
-            value = child.child_by_field_name("value")
-            name = text_of(child_of(child, "name"))
-            members.append(c.Enumerator(name, text_of(value) if value else "", comments, trailing))
+        members = self.with_comments((n for n in child_of(node, "body").children if n.type not in "{},"), enumerator)
         tag = node.child_by_field_name("name")
         return c.Enum(text_of(tag) if tag else "", members, node.start_point[0] == node.end_point[0])
 
@@ -257,18 +238,13 @@ class _Reader:
         typed, name, suffix = self.declarator(text_of(child_of(node, "type")), declarator)
         return c.Global(name, typed + suffix, self.text[node.start_byte : node.end_byte].decode())
 
-    def declaration(self, node: Node) -> c.Item:
-        if _function_declarator(child_of(node, "declarator")):
-            return self.function(node, None)
-        raise self.error(node, "the core has no variables at file level")
-
-    def function(self, node: Node, body: Node | None) -> c.Function:
+    def function(self, node: Node) -> c.Function:
+        body = node.child_by_field_name("body")
         storage = " ".join(text_of(n) for n in node.children if n.type == "storage_class_specifier")
-        declarator = child_of(node, "declarator")
-        stars = ""
-        while declarator.type == "pointer_declarator":
-            stars += "*"
-            declarator = child_of(declarator, "declarator")
+        declarator = _innermost(child_of(node, "declarator"))
+        if declarator.type != "function_declarator":
+            raise self.error(node, "the core has no variables at file level")
+        stars = self.text[child_of(node, "declarator").start_byte : declarator.start_byte].decode()
         typed = _type_text(node, storage=False) + (f" {stars}" if stars else "")
         name = text_of(child_of(declarator, "declarator"))
         parameters = [self.parameter(n) for n in child_of(declarator, "parameters").named_children]
@@ -311,12 +287,9 @@ class _Reader:
         return self.statements([child for child in node.children if child.type not in "{}"])
 
     def statements(self, nodes: list[Node]) -> list[c.Stmt]:
-        found: list[c.Stmt] = []
-        for node, comments, trailing, blank in self.with_comments(nodes):
-            stmt = self.statement(node)
-            stmt.line = node.start_point[0] + 1
-            stmt.comments, stmt.trailing, stmt.blank = comments, trailing, blank and bool(found)
-            found.append(stmt)
+        found = self.with_comments(nodes, self.statement)
+        for stmt in found[:1]:
+            stmt.blank = False
         return found
 
     def statement(self, node: Node) -> c.Stmt:
@@ -379,7 +352,7 @@ class _Reader:
     # -- expressions
 
     def expr(self, node: Node) -> c.Expr:
-        if any(child.type == "comment" for child in node.children):
+        if b"/" in (node.text or b"") and any(child.type == "comment" for child in node.children):
             raise self.error(node, "a comment inside an expression")
         expr = self.expression(node)
         expr.line = node.start_point[0] + 1
@@ -436,10 +409,20 @@ class _Reader:
         return name
 
 
-def comment_words(comment: str) -> str:
-    """The words of a comment, without its marks and line breaks."""
-    text = re.sub(r"^/\*+|\*/$|^//+", "", comment.strip(), flags=re.MULTILINE)
-    return " ".join(re.sub(r"^\s*\*", "", line).strip() for line in text.split("\n")).strip()
+def enumerator(node: Node) -> c.Enumerator:
+    """One of an enum."""
+    value = node.child_by_field_name("value")
+    return c.Enumerator(text_of(child_of(node, "name")), text_of(value) if value else "")
+
+
+def _members(body: Node) -> Iterator[Node]:
+    """The members of a struct and the comments between them, those of a union without a name among them."""
+    for child in body.named_children:
+        kind = child.child_by_field_name("type")
+        if kind and kind.type == "union_specifier" and not child.child_by_field_name("declarator"):
+            yield from _members(child_of(kind, "body"))
+        else:
+            yield child
 
 
 def text_of(node: Node) -> str:
@@ -462,10 +445,11 @@ def _type_text(node: Node, storage: bool = True) -> str:
     return " ".join(" ".join(words).split())
 
 
-def _function_declarator(node: Node) -> bool:
-    while node.type == "pointer_declarator":
-        node = child_of(node, "declarator")
-    return node.type == "function_declarator"
+def _innermost(declarator: Node) -> Node:
+    """What a declarator is behind its stars."""
+    while declarator.type == "pointer_declarator":
+        declarator = child_of(declarator, "declarator")
+    return declarator
 
 
 def _last_line(node: Node) -> int:

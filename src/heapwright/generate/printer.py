@@ -36,10 +36,14 @@ _CONFUSED = {  # inner operators that compilers warn about without parentheses
 }
 
 
+Part = tuple[c.Expr, str, int, str]
+"""An operand, the separator behind it, the precedence around it, and the operator."""
+
+
 class Printer:
     """Writes one text. `rename` maps identifiers of the core to those of the text; `name` gives constants theirs."""
 
-    def __init__(self, rename: Callable[[str], str], name: Callable[[c.Constant | c.Table | c.Derived], str]) -> None:
+    def __init__(self, rename: Callable[[str], str], name: Callable[[c.Named], str]) -> None:
         self.rename = rename
         self.name = name
 
@@ -67,46 +71,50 @@ class Printer:
 
     def _bare(self, expr: c.Expr) -> str:
         match expr:
-            case c.Name() | c.Call():
-                return self._named(expr)
-            case c.Literal():
-                return expr.text
-            case c.Verbatim():
-                return c.WORD.sub(lambda match: self.rename(match.group()), expr.text)
-            case c.Constant() | c.Table() | c.Derived():
-                return self.name(expr)
-            case c.Unary():
-                inner = self.flat(expr.operand, _UNARY)
-                return expr.op + (" " if inner[0] == expr.op and expr.op in "+-&" else "") + inner
-            case c.Update():
-                inner = self.flat(expr.operand, _UNARY + 1)
-                return expr.op + inner if expr.prefix else inner + expr.op
-            case c.Binary(op=","):
-                return f"{self.flat(expr.left)}, {self.flat(expr.right, 1)}"
-            case c.Binary():
-                level = _PRECEDENCE[expr.op]
-                return f"{self.flat(expr.left, level, expr.op)} {expr.op} {self.flat(expr.right, level + 1, expr.op)}"
-            case c.Assign():
-                return f"{self.flat(expr.target, _UNARY)} {expr.op} {self.flat(expr.source, 1)}"
+            case c.Binary(op=op) if op != ",":
+                level = _PRECEDENCE[op]
+                return f"{self.flat(expr.left, level, op)} {op} {self.flat(expr.right, level + 1, op)}"
             case c.Conditional():
                 return f"{self.flat(expr.test, 3)} ? {self.flat(expr.yes, 1)} : {self.flat(expr.no, 2)}"
+            case _:
+                head, parts, tail = self._pieces(expr)
+                return head + ", ".join([self.flat(part, level) for part, _, level, _ in parts]) + tail
+
+    def _pieces(self, expr: c.Expr) -> tuple[str, list[Part], str]:
+        """What stands ahead of the operands that may begin new lines, these, and what stands behind them."""
+        match expr:
+            case c.Name():
+                return self.rename(expr.name), [], ""
+            case c.Literal():
+                return expr.text, [], ""
+            case c.Verbatim():
+                return self.type(expr.text), [], ""
+            case c.Named():
+                return self.name(expr), [], ""
+            case c.Unary():
+                space = " " if expr.op in "+-&" and self.flat(expr.operand, _UNARY)[0] == expr.op else ""
+                return expr.op + space, [(expr.operand, "", _UNARY, "")], ""
+            case c.Update():
+                inner = self.flat(expr.target, _UNARY + 1)
+                return expr.op + inner if expr.prefix else inner + expr.op, [], ""
+            case c.Binary():
+                return f"{self.flat(expr.left)}, {self.flat(expr.right, 1)}", [], ""
+            case c.Assign():
+                return f"{self.flat(expr.target, _UNARY)} {expr.op} ", [(expr.source, "", 1, "")], ""
             case c.Index():
-                return f"{self.flat(expr.base, _UNARY + 1)}[{self.flat(expr.index)}]"
+                return f"{self.flat(expr.base, _UNARY + 1)}[{self.flat(expr.index)}]", [], ""
             case c.Member():
-                return f"{self.flat(expr.base, _UNARY + 1)}{'->' if expr.arrow else '.'}{expr.name}"
+                return f"{self.flat(expr.base, _UNARY + 1)}{'->' if expr.arrow else '.'}{expr.name}", [], ""
             case c.Cast():
-                return f"({self.type(expr.to)}){self.flat(expr.operand, _UNARY)}"
+                return f"({self.type(expr.to)})", [(expr.operand, "", _UNARY, "")], ""
+            case c.Call():
+                name = expr.callee.name if expr.callee else expr.name
+                return f"{self.rename(name)}(", [(argument, ",", 1, "") for argument in expr.arguments], ")"
             case c.Braces():
-                items = ", ".join(self.flat(item, 1) for item in expr.items)
-                return f"({self.type(expr.to)}){{{items}}}" if expr.to else f"{{{items}}}"
+                to = f"({self.type(expr.to)})" if expr.to else ""
+                return to + "{", [(item, ",", 1, "") for item in expr.items], "}"
             case _:
                 raise AssertionError(f"{type(expr).__name__} is left in specialised code")
-
-    def _named(self, expr: c.Name | c.Call) -> str:
-        name = expr.callee.name if isinstance(expr, c.Call) and expr.callee else expr.name
-        if isinstance(expr, c.Name):
-            return self.rename(name)
-        return f"{self.rename(name)}({', '.join(self.flat(argument, 1) for argument in expr.arguments)})"
 
     def type(self, text: str) -> str:
         """A type's text in the names of the output."""
@@ -127,10 +135,6 @@ class Printer:
                 level = _PRECEDENCE[operator]
                 links = _chain(expr, level, self)
                 return self.filled([(part, f" {op}", level, op) for part, op in links], column, room)
-            case c.Call():
-                head = self._named(c.Call(expr.name, [], expr.callee))[:-1]
-                parts = [(argument, ",", 1, "") for argument in expr.arguments]
-                return f"{head}{self.filled(parts, column + len(head), room + 1)})"
             case c.Conditional():
                 test = self._broken(expr.test, column, 0, 3)
                 beside = "\n" not in test and column + len(test) + 3 + len(self.flat(expr.yes, 1)) <= WIDTH
@@ -138,20 +142,11 @@ class Printer:
                 gap = " " if beside else "\n" + " " * at
                 yes = self._broken(expr.yes, at + 2, 0, 1)
                 return f"{test}{gap}? {yes}\n{' ' * at}: {self._broken(expr.no, at + 2, room, 2)}"
-            case c.Assign():
-                head = f"{self.flat(expr.target, _UNARY)} {expr.op} "
-                return head + self._broken(expr.source, column + len(head), room, 1)
-            case c.Unary():
-                return expr.op + self._broken(expr.operand, column + 1, room, _UNARY)
-            case c.Braces(to=""):
-                return self.filled_braces(expr, column)
-            case c.Cast():
-                head = f"({self.type(expr.to)})"
-                return head + self._broken(expr.operand, column + len(head), room, _UNARY)
             case _:
-                return self._bare(expr)
+                head, parts, tail = self._pieces(expr)
+                return head + self.filled(parts, column + len(head), room + len(tail)) + tail
 
-    def filled(self, parts: Sequence[tuple[c.Expr, str, int, str]], column: int, room: int) -> str:
+    def filled(self, parts: Sequence[Part], column: int, room: int) -> str:
         """Parts and the separators behind them, as many on a line as fit, all lines starting in the same column."""
         text = ""
         at = column
@@ -170,11 +165,6 @@ class Printer:
             text += piece
             at = len(piece.split("\n")[-1]) if "\n" in piece else at + len(piece)
         return text
-
-    def filled_braces(self, braces: c.Braces, column: int) -> str:
-        """A list of numbers in braces, over several lines where it does not fit."""
-        parts = [(item, ",", 1, "") for item in braces.items]
-        return "{" + self.filled(parts, column + 1, 2) + "}"
 
     # ---- statements
 
@@ -196,7 +186,7 @@ class Printer:
         column = 4 * depth
         match stmt:
             case c.Declare():
-                return self._declaration(stmt, column) + ";"
+                return self.declaration(stmt, column) + ";"
             case c.Do():
                 return self._broken(stmt.expr, column, 1) + ";"
             case c.Return(expr=None):
@@ -216,7 +206,8 @@ class Printer:
             case _:
                 raise AssertionError(type(stmt).__name__)
 
-    def _declaration(self, stmt: c.Declare, column: int) -> str:
+    def declaration(self, stmt: c.Declare, column: int) -> str:
+        """A declaration that starts in a column, without its semicolon."""
         head = declarator(self.type(stmt.type), stmt.name) + self.type(stmt.suffix)
         if stmt.init is None:
             return head
@@ -238,7 +229,7 @@ class Printer:
                 return f"{text} else {self._braces(stmt.no, depth)}"
 
     def _for_head(self, stmt: c.For, column: int) -> str:
-        init = self._declaration(stmt.init, 0) if stmt.init else ""
+        init = self.declaration(stmt.init, 0) if stmt.init else ""
         parts = [init] + [self.flat(expr) if expr else "" for expr in (stmt.test, stmt.update)]
         flat = "; ".join(parts) if any(parts) else ";;"
         if column + len(flat) + 3 <= WIDTH:
@@ -267,20 +258,8 @@ class Printer:
         """The head of a function definition, without its brace."""
         head = f"{self.words(storage)} " if storage else ""
         head += declarator(self.type(function.type), self.rename(name)) + "("
-        parts = [declarator(self.type(p.type), p.name) + self.type(p.suffix) for p in parameters] or ["void"]
-        text = head
-        at = len(head)
-        for index, part in enumerate(parts):
-            piece = part + (")" if index == len(parts) - 1 else ",")
-            if index and at + 1 + len(piece) > WIDTH:
-                text += "\n" + " " * len(head)
-                at = len(head)
-            elif index:
-                text += " "
-                at += 1
-            text += piece
-            at += len(piece)
-        return text
+        texts = [declarator(self.type(p.type), p.name) + self.type(p.suffix) for p in parameters] or ["void"]
+        return head + self.filled([(c.Literal(text), ",", 0, "") for text in texts], len(head), 1) + ")"
 
 
 def declarator(typed: str, name: str) -> str:
@@ -296,11 +275,7 @@ def _level(expr: c.Expr) -> int:
             return 1
         case c.Conditional():
             return 2
-        case c.Unary() | c.Cast():
-            return _UNARY
-        case c.Update():
-            return _UNARY if expr.prefix else _UNARY + 1
-        case c.Literal(text=text) if text.startswith("-"):
+        case c.Unary() | c.Cast() | c.Update(prefix=True):
             return _UNARY
         case _:
             return _UNARY + 1
@@ -316,10 +291,15 @@ def _chain(expr: c.Binary, level: int, printer: Printer) -> list[tuple[c.Expr, s
     return [(left, expr.op), (expr.right, expr.op)]
 
 
+def comment_words(comment: str) -> str:
+    """The words of a comment, without its marks and line breaks."""
+    text = re.sub(r"^/\*+|\*/$|^//+", "", comment.strip(), flags=re.MULTILINE)
+    return " ".join(re.sub(r"^\s*\*", "", line).strip() for line in text.split("\n")).strip()
+
+
 def _filled_comment(text: str, indent: str) -> list[str]:
     """The lines of a comment in prose."""
-    words = " ".join(re.sub(r"^\s*\* ?", "", line) for line in text.removeprefix("/*").removesuffix("*/").split("\n"))
-    glued = " ".join(words.split()) + "\N{NO-BREAK SPACE}*/"  # the end stays with the last word
+    glued = " ".join(comment_words(text).split()) + "\N{NO-BREAK SPACE}*/"  # the end stays with the last word
     lines = textwrap.wrap(glued, WIDTH - len(indent) - 3, break_long_words=False, break_on_hyphens=False)
     marked = [f"{indent}{' *' if index else '/*'} {line}" for index, line in enumerate(lines)]
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in marked]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Union
 
@@ -18,7 +19,24 @@ BUILTIN_VALUES = {
     "UINT16_MAX": (0xFFFF, "int"),
     "UINT32_MAX": (0xFFFFFFFF, "uint32_t"),
 }
-_COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
+_COMPARISONS: dict[str, Callable[[int, int], int]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_OPERATIONS: dict[str, Callable[[int, int], int]] = _COMPARISONS | {
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+}
 _INVERTED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -91,13 +109,18 @@ class Program:
             if name in found or name not in self.structs:
                 continue
             found.add(name)
-            todo += [c.bare_type(field.type) for field in (self.structs[name].fields or {}).values()]
+            todo += [c.bare_type(field.type) for field in self.fields(name).values()]
         return frozenset(found)
+
+    def fields(self, struct: str) -> dict[str, c.Field]:
+        """The members of a struct type, as `struct NAME`; none of any other type."""
+        found = self.structs.get(struct)
+        return (found.fields if found else None) or {}
 
     @cached_property
     def struct_arrays(self) -> frozenset[str]:
         """Names of policy members that are arrays of structs: their indices must be static."""
-        fields = [item for name in self.policy_structs for item in (self.structs[name].fields or {}).items()]
+        fields = [item for name in self.policy_structs for item in self.fields(name).items()]
         return frozenset(name for name, field in fields if field.array and c.bare_type(field.type) in self.structs)
 
     def policy_pointer(self, typed: str) -> str | None:
@@ -141,28 +164,22 @@ class Program:
 
     @cached_property
     def pure_opaque(self) -> frozenset[str]:
-        """Functions between compiler conditionals that change nothing."""
+        """Functions between compiler conditionals that change nothing, and macros of which nothing is left."""
         pure = {name for name, variants in self.opaque.items() if all(map(_changes_only_locals, variants))}
-        while True:
-            bad = {name for name in pure if not self._calls_only(name, pure)}
-            if not bad:
-                break
+        while bad := {name for name in pure if not self._calls_only(name, pure)}:
             pure -= bad
-        return frozenset(pure)
+        nothing = ("", "((void)0)", "(void)0")
+        return frozenset(pure).union(n for n, macro in self.macros.items() if macro.body.replace(" ", "") in nothing)
 
     def _calls_only(self, name: str, pure: set[str]) -> bool:
-        bodies = [variant.body or [] for variant in self.opaque[name]]
-        calls = [e.name for body in bodies for e in c.all_expressions(body) if isinstance(e, c.Call)]
+        parts = [part for variant in self.opaque[name] for part in c.all_expressions(variant.body or [])]
+        calls = [part.name for part in parts if isinstance(part, c.Call)]
         return all(call in pure or call.startswith(_HARMLESS) for call in calls)
 
 
 def _changes_only_locals(function: c.Function) -> bool:
-    body = function.body or []
-    for expr in c.all_expressions(body):
-        target = expr.target if isinstance(expr, c.Assign) else expr.operand if isinstance(expr, c.Update) else None
-        if target is not None and not isinstance(target, c.Name):
-            return False
-    return True
+    changes = [part for part in c.all_expressions(function.body or []) if isinstance(part, c.Change)]
+    return all(isinstance(change.target, c.Name) for change in changes)
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
@@ -203,17 +220,7 @@ def as_unsigned(literal: c.Literal, typed: str) -> c.Literal:
 
 def unary_value(op: str, operand: int) -> int | None:
     """Mathematical value of a unary operation; None for other operators."""
-    match op:
-        case "-":
-            return -operand
-        case "~":
-            return ~operand
-        case "!":
-            return int(not operand)
-        case "+":
-            return operand
-        case _:
-            return None
+    return {"-": -operand, "~": ~operand, "!": int(not operand), "+": operand}.get(op)
 
 
 def binary_value(op: str, left: int, right: int) -> int | None:
@@ -223,15 +230,9 @@ def binary_value(op: str, left: int, right: int) -> int | None:
             return None
         quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
         return quotient if op == "/" else left - quotient * right
-    if op in ("<<", ">>"):
-        if not 0 <= right < 64:
-            return None
-        return left << right if op == "<<" else left >> right
-    if op in _COMPARISONS:
-        compare = {"==": left == right, "!=": left != right, "<": left < right, "<=": left <= right}
-        return int(compare[op] if op in compare else not compare[_INVERTED[op]])
-    known = {"+": left + right, "-": left - right, "*": left * right, "&": left & right, "|": left | right}
-    return {**known, "^": left ^ right}.get(op)
+    if op not in _OPERATIONS or (op in ("<<", ">>") and not 0 <= right < 64):
+        return None
+    return int(_OPERATIONS[op](left, right))
 
 
 def is_comparison(op: str) -> bool:
@@ -246,10 +247,12 @@ def mirrored(op: str) -> str:
 
 def substituted(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
     """A copy of an expression with others in place of variables."""
-    if isinstance(expr, c.Name) and expr.name in given:
-        return c.replace(given[expr.name], line=expr.line)
-    changed = c.rebuild(expr, lambda inner: substituted(inner, given))
-    return changed if changed is not expr else c.replace(expr)
+    return c.transformed(expr, lambda part: substitute(part, given))
+
+
+def substitute(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
+    """What stands in place of a variable; any other expression itself."""
+    return c.replace(given[expr.name], line=expr.line) if isinstance(expr, c.Name) and expr.name in given else expr
 
 
 def negated(expr: c.Expr) -> c.Expr:
@@ -261,21 +264,29 @@ def negated(expr: c.Expr) -> c.Expr:
     return c.Unary("!", expr, line=expr.line, type="int")
 
 
+def equal(test: c.Expr) -> tuple[str, int] | None:
+    """The variable, and the number that it has where a condition holds."""
+    match test:
+        case c.Binary(op="==", left=c.Name(name=name), right=c.Expr(value=int(value))):
+            return name, value
+        case c.Unary(op="!", operand=c.Name(name=name)):
+            return name, 0
+        case _:
+            return None
+
+
 # ---- purity ---------------------------------------------------------------------------------------------------------
 
 
 def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
     """Whether evaluating an expression of specialised code changes nothing; `pure_names` are harmless macros."""
-    if not c.operands(expr) and not isinstance(expr, c.Call):
+    if not expr.inner and not expr.row:
         return True
     for part in c.walk(expr):
-        if isinstance(part, (c.Assign, c.Update)):
+        if isinstance(part, c.Change):
             return False
         if isinstance(part, c.Call):
-            if part.callee:
-                harmless = part.callee.left.pure
-            else:
-                harmless = part.name in pure_names or part.name.startswith(_HARMLESS)
-            if not harmless:
+            named = part.name in pure_names or part.name.startswith(_HARMLESS)
+            if not (part.callee.left.pure if part.callee else named):
                 return False
     return True

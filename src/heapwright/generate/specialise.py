@@ -1,8 +1,12 @@
 """Rewrites the core for one policy, at source level.
 
 The core (csrc/) is one text for all policies. `specialise` evaluates everything in it that the policy decides and
-writes what is left: C that holds only what one recipe uses. CONTRIBUTING.md has the grammar of the core;
-`check_grammar` tells where a source does not.
+writes what is left: C that holds only what one recipe uses. CONTRIBUTING.md has the grammar of the core.
+
+What is left is a tree, not the text with some of its ranges edited. Of `uint32_t r = 0; if (kind == HW_QUICK) { r =
+take(q, n); }` folding leaves `uint32_t r = 0; r = take(n);`. That this is one declaration, `const` where nothing else
+changes r, follows from types, values and what is left of `take`. So passes read one another's results, until nothing
+changes; and names of other lengths break most lines anew.
 """
 
 from __future__ import annotations
@@ -12,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from heapwright.generate import syntax as c
-from heapwright.generate.check import violations
 from heapwright.generate.explicit import write_out
 from heapwright.generate.hooks import without_hooks
 from heapwright.generate.inline import inline
@@ -21,13 +24,19 @@ from heapwright.generate.macros import HEAT, HEAT_DEFINITIONS, heat, written_out
 from heapwright.generate.memo import Memo
 from heapwright.generate.naming import Names
 from heapwright.generate.parse import parse
-from heapwright.generate.printer import Printer, collapse_blank_lines, commented_lines, without_sentences_on
+from heapwright.generate.printer import (
+    Printer,
+    collapse_blank_lines,
+    comment_words,
+    commented_lines,
+    without_sentences_on,
+)
 from heapwright.generate.program import PolicyValues, Program
 from heapwright.generate.syntax import GrammarError, replace
-from heapwright.generate.together import reachable, settle, unused_in_entry
+from heapwright.generate.together import reachable, settle
 from heapwright.generate.whole import fold_all
 
-__all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "check_grammar", "specialise", "specialise_parts"]
+__all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "specialise", "specialise_parts"]
 
 Sources = Sequence[tuple[str, str]]
 
@@ -108,23 +117,6 @@ def specialise_parts(
         return _Writer(program, names, live, wanted, parting.finish).parts(parting.header, parting.apart)
 
 
-def check_grammar(sources: Sources, defines: Iterable[str] = frozenset()) -> list[GrammarError]:
-    """Everything in the sources that breaks the grammar in CONTRIBUTING.md, in order; empty where all is well."""
-    parsed = []
-    found = []
-    for file, text in written_out(sources):
-        try:
-            parsed.append(parse(file, text, frozenset(defines)))
-        except GrammarError as error:
-            found.append(error)
-    if found:
-        return found
-    try:
-        return violations(Program(without_hooks(parsed)))
-    except GrammarError as error:
-        return [error]
-
-
 @lru_cache(maxsize=8)
 def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> tuple[Program, Memo]:
     # A file that does not name a define is the same with and without it: it is read once for both.
@@ -165,7 +157,12 @@ class _Writer:
         public = [item for item in kept if header and item.file == header]
         inner = _without_repeats(public, [item for item in kept if item not in public])
         macros = [item for item in inner if isinstance(item, c.Macro)]
-        guarded = [item for item in inner if isinstance(item, c.GuardedItems) and _holds_function(item)]
+        guarded = [
+            item
+            for item in inner
+            if isinstance(item, c.GuardedItems)
+            and any(isinstance(within, c.Function) for _, items in item.branches for within in items)
+        ]
         types = [item for item in inner if item not in guarded and item not in macros]
         constants = [self.names.definitions(self.printer), self.items(macros)]
         hot = any(target.function.storage in HEAT for target in self.live)
@@ -197,47 +194,38 @@ class _Writer:
         """Every identifier of the functions left, and of what these need in turn."""
         words = {word for target in self.live for word in target.left.once("words", _words_left, target)}
         while True:
-            more = set(words)
-            for source in self.program.sources:
-                for item in self.kept(source.items, words):
-                    more |= _words_of(item)
+            kept = [item for source in self.program.sources for item in self.kept(source.items, words)]
+            more = words.union(*map(_words_of, kept))
             if more == words:
                 return words
             words = more
 
-    def kept(self, items: list[c.Item], used: set[str]) -> list[c.Item]:
-        """The items at file level that are used, guarded ones without what is not."""
+    def kept(self, items: list[c.Item], used: set[str], guarded: bool = False) -> list[c.Item]:
+        """The items at file level that are used; of functions those that are `guarded` by a compiler's #if."""
         out: list[c.Item] = []
         blank = False
         for item in items:
-            count = len(out)
             blank |= item.blank
-            match item:
-                case c.GuardedItems():
-                    branches = [(head, self.kept_guarded(inner, used)) for head, inner in item.branches]
-                    if any(inner for _, inner in branches):
-                        out.append(replace(item, branches=branches))
-                case c.Enum():
-                    if any(member.name in used for member in item.members) or item.name in used:
-                        out.append(item)
-                case c.Struct() if "struct " + item.name in self.program.policy_structs:
-                    pass
-                case c.Macro() if item.name in HEAT:
-                    pass
-                case c.Struct() | c.Macro() | c.Global():
-                    if item.name in used:
-                        out.append(item)
-                case _:
-                    pass
-            if len(out) > count:
-                out[-1] = replace(out[-1], blank=blank)
+            if left := self.used_of(item, used, guarded):
+                out.append(replace(left, blank=blank))
                 blank = False
         return out
 
-    def kept_guarded(self, items: list[c.Item], used: set[str]) -> list[c.Item]:
-        functions = {item.line for item in items if isinstance(item, c.Function) and item.name in used}
-        others = {item.line: item for item in self.kept(items, used)}
-        return [others.get(item.line, item) for item in items if item.line in functions or item.line in others]
+    def used_of(self, item: c.Item, used: set[str], guarded: bool) -> c.Item | None:
+        """An item without what is not used, or None."""
+        match item:
+            case c.GuardedItems():
+                branches = [(head, self.kept(inner, used, guarded=True)) for head, inner in item.branches]
+                return replace(item, branches=branches) if any(inner for _, inner in branches) else None
+            case c.Enum():
+                return item if used & {item.name, *(member.name for member in item.members)} else None
+            case c.Function():
+                return item if guarded and item.name in used else None
+            case c.Struct() | c.Macro() | c.Global():
+                dropped = "struct " + item.name in self.program.policy_structs or item.name in HEAT
+                return item if item.name in used and not dropped else None
+            case _:
+                return None
 
     # ---- items
 
@@ -252,34 +240,32 @@ class _Writer:
             if isinstance(item, c.Macro):
                 out += "\n" if item.blank else ""
                 out += "".join(self.printer.comment(comment, "") for comment in item.comments)
-                rows.append((self.printer.words(item.text), _inner(self.printer, item.trailing)))
+                rows.append((self.printer.words(item.text), comment_words(self.printer.words(item.trailing))))
             else:
                 out += self.item(item)
         return out + commented_lines(rows)
 
-    def item(self, item: c.Item, first: bool = False) -> str:
-        head = "\n" if item.blank and not first else ""
+    def item(self, item: c.Item) -> str:
+        head = "\n" if item.blank else ""
         head += "".join(self.printer.comment(comment, "") for comment in item.comments)
         tail = f" {self.printer.words(item.trailing)}\n" if item.trailing else "\n"
         match item:
             case c.GuardedItems():
-                branches = (f"{line}\n{self.guarded(items)}" for line, items in item.branches)
+                branches = (f"{line}\n{''.join(map(self.item, items)).lstrip()}" for line, items in item.branches)
                 return head + "".join(branches) + "#endif" + tail
             case c.Enum():
                 return head + self.enum(item) + tail
             case c.Function():
-                return head + self.opaque_function(item) + tail
+                first = self.printer.signature(item.storage, item, item.name, item.parameters)
+                return head + first + self.braced(item, item.body or []) + tail
             case c.Struct() | c.Macro() | c.Global():
                 return head + self.printer.words(item.text) + tail
             case _:
                 raise AssertionError(type(item).__name__)
 
-    def guarded(self, items: list[c.Item]) -> str:
-        return "".join(self.item(item, first=index == 0) for index, item in enumerate(items))
-
-    def opaque_function(self, function: c.Function) -> str:
-        head = self.printer.signature(function.storage, function, function.name, function.parameters)
-        return f"{head}{' {' if function.attached else chr(10) + '{'}\n{self.printer.body(function.body or [], 1)}}}"
+    def braced(self, function: c.Function, body: list[c.Stmt], ahead: str = "") -> str:
+        """A body in braces, the first of which stands where the source has it."""
+        return f"{' ' if function.attached else chr(10)}{{\n{ahead}{self.printer.body(body, 1)}}}"
 
     def enum(self, item: c.Enum) -> str:
         """An enum with the enumerators that are used, their values as they were."""
@@ -296,10 +282,12 @@ class _Writer:
         if item.flat:
             flat = ", ".join(text + (f" {self.printer.words(m.trailing)}" if m.trailing else "") for text, m in rows)
             return f"{tag}{{ {flat} }};"
+        commas = [","] * (len(rows) - 1) + [""]
         lines = [
-            (f"    {text}{',' if index + 1 < len(rows) else ''}", member) for index, (text, member) in enumerate(rows)
+            (f"    {text}{comma}", comment_words(self.printer.words(member.trailing)))
+            for (text, member), comma in zip(rows, commas, strict=True)
         ]
-        return f"{tag}{{\n{commented_lines([(text, _inner(self.printer, m.trailing)) for text, m in lines])}}};"
+        return f"{tag}{{\n{commented_lines(lines)}}};"
 
     # ---- functions
 
@@ -317,9 +305,9 @@ class _Writer:
         function = _typed(target)
         storage = function.storage.replace("static inline", "").strip() if target.entry else function.storage
         head = self.printer.signature(storage, function, target.name, target.parameters)
-        unused = "".join(f"    (void){name};\n" for name in unused_in_entry(target)) if target.entry else ""
-        brace = " {" if function.attached else "\n{"
-        return f"{head}{brace}\n{unused}{self.printer.body(target.body, 1)}}}\n"
+        names = [target.parameters[index].name for index in target.left.unused] if target.entry else []
+        unused = "".join(f"    (void){name};\n" for name in names)
+        return f"{head}{self.braced(function, target.body, unused)}\n"
 
     def functions(self, guarded: list[c.GuardedItems], apart: Sequence[str]) -> tuple[str, str]:
         """All functions, in two parts: without and with the entries `apart` and what they alone call.
@@ -362,7 +350,7 @@ class _Writer:
         waiting = list(self.by_function.get(item.name, [])) if item.body is not None else []
         out: list[Specialisation] = []
         while waiting:
-            free = [t for t in waiting if not any(callee in waiting and callee is not t for callee in _callees(t))]
+            free = [t for t in waiting if not any(callee in waiting and callee is not t for callee in t.left.callees)]
             out += free or waiting
             waiting = [target for target in waiting if target not in out]
         return out
@@ -370,7 +358,7 @@ class _Writer:
     def early(self, target: Specialisation, known: set[str]) -> list[str]:
         """Prototypes of functions that `target` calls before their definition."""
         out = []
-        for callee in _callees(target):
+        for callee in target.left.callees:
             if callee.name not in known and callee is not target and not callee.entry:
                 known.add(callee.name)
                 head = self.printer.signature(callee.function.storage, _typed(callee), callee.name, callee.parameters)
@@ -390,25 +378,16 @@ def _typed(target: Specialisation) -> c.Function:
     return replace(target.function, type="bool") if target.boolean else target.function
 
 
-def _callees(target: Specialisation) -> list[Specialisation]:
-    return target.left.callees
-
-
 def _without_repeats(earlier: list[c.Item], items: list[c.Item]) -> list[c.Item]:
     """The items without declarations of structs that are declared before."""
     seen = {item.name for item in earlier if isinstance(item, c.Struct)}
     out = []
     for item in items:
-        if isinstance(item, c.Struct):
-            if item.fields is None and item.name in seen:
-                continue
-            seen.add(item.name)
+        if isinstance(item, c.Struct) and item.fields is None and item.name in seen:
+            continue
+        seen |= {item.name} if isinstance(item, c.Struct) else set()
         out.append(item)
     return out
-
-
-def _holds_function(item: c.GuardedItems) -> bool:
-    return any(isinstance(inner, c.Function) for _, items in item.branches for inner in items)
 
 
 def _words_of(item: c.Item) -> Set[str]:
@@ -445,8 +424,3 @@ def _words_in(body: list[c.Stmt]) -> set[str]:
     parts = [expr for expr in c.all_expressions(body) if not isinstance(expr, c.Member)]
     texts = [getattr(expr, name, "") for expr in parts for name in ("name", "text", "to")]
     return set(c.WORD.findall(" ".join(declared + texts)))
-
-
-def _inner(printer: Printer, comment: str) -> str:
-    text = printer.words(comment)
-    return text.removeprefix("/*").removesuffix("*/").strip()

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from heapwright.generate import syntax as c
 from heapwright.generate.left import Left, Specialisation
 from heapwright.generate.loops import falls_through
-from heapwright.generate.program import as_unsigned, negated, substituted
+from heapwright.generate.printer import comment_words
+from heapwright.generate.program import as_unsigned, equal, negated, substitute
 from heapwright.generate.syntax import replace
 from heapwright.generate.together import call_sites, told_in_comments
 
@@ -51,13 +52,13 @@ def splice(live: list[Specialisation]) -> bool:
                 ("spliced", callee, callee.left), _spliced, caller.left, caller.function.type, callee
             )
             if left is not None:
-                caller.left, caller.clean, done = left, False, True
+                caller.left, done = left, True
                 break  # what it calls is another thing now
     return done
 
 
 def _may_go(
-    callee: Specialisation, caller: Specialisation, sites: Mapping[Specialisation | None, list[c.Call]], told: set[str]
+    callee: Specialisation, caller: Specialisation, sites: Mapping[Specialisation, list[c.Call]], told: set[str]
 ) -> bool:
     """Whether a function may lose its name to its one caller: then what is rare stays apart from what is frequent."""
     if callee.entry or callee is caller or len(sites.get(callee, [])) != 1:
@@ -92,12 +93,11 @@ def _spliced(left: Left, typed: str, callee: Specialisation) -> Left | None:
 
 def _aside(comment: str) -> str:
     """The comment on a function as one in its midst: the first sentence, without what it says of the result."""
-    lines = comment.removeprefix("/*").removesuffix("*/").split("\n")
-    words = " ".join(line.strip().removeprefix("* ") for line in lines)
-    if "|" in words:  # a picture, which stays without words
+    if "|" in comment:  # a picture, which stays without words
+        lines = comment.removeprefix("/*").removesuffix("*/").split("\n")
         drawn = [re.sub(r"^\s*\*", "", line).rstrip() for line in lines if "|" in line]
         return "/*" + "\n *".join(drawn) + "   */"
-    sentence = _RESULT.sub("", _SENTENCE.match(words.strip())[0])  # type: ignore[index]
+    sentence = _RESULT.sub("", _SENTENCE.match(comment_words(comment))[0])  # type: ignore[index]
     if not sentence[1:2].isupper():
         sentence = sentence[0].lower() + sentence[1:]
     return f"/* {sentence} */"
@@ -162,7 +162,7 @@ def _fitted(left: Left, callee: Specialisation, site: _Site) -> list[c.Stmt] | N
         declared.remove(own)
     if taken & set(declared) or len(set(declared)) < len(declared):
         return None
-    inner = [*ahead, *c.copied(body, lambda expr: substituted(expr, given))]
+    inner = [*ahead, *c.copied(body, lambda expr: substitute(expr, given))]
     for stmt in c.all_statements(inner):
         if isinstance(stmt, c.Declare) and stmt.name == own and own in given:
             stmt.name = site.name
@@ -236,16 +236,8 @@ class _Ending:
             self.declared = True
             typed = self.site.type.removeprefix("const ")
             return [replace(self.site.stmt, type=typed, init=replace(value, paren=False), comments=[])]
-        if isinstance(self.site.stmt, c.Declare) and value.value is not None:
-            match test:
-                case c.Binary(op="==", left=c.Name(name=tested), right=c.Expr(value=int(number))):
-                    if tested == name and number == value.value:
-                        return []
-                case c.Unary(op="!", operand=c.Name(name=tested)) if tested == name and value.value == 0:
-                    return []
-                case _:
-                    pass
-        return None
+        known = isinstance(self.site.stmt, c.Declare) and equal(test) == (name, value.value)
+        return [] if known else None
 
     def given(self, stmt: c.Return, value: c.Expr | None) -> list[c.Stmt]:
         """What the last return does."""

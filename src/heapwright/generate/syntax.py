@@ -50,9 +50,7 @@ class Integer:
 
     def holds(self, value: int) -> bool:
         """Whether the value is representable; unknown widths hold what 32 bits hold."""
-        bits = self.bits or 32
-        low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if self.signed else (0, (1 << bits) - 1)
-        return low <= value <= high
+        return self.wrap(value) == value
 
     def wrap(self, value: int) -> int:
         """The value converted to this type, modulo 2 to the width."""
@@ -61,8 +59,8 @@ class Integer:
         return value - (1 << bits) if self.signed and value >> bits - 1 else value
 
 
+_QUALIFIERS = ("const", "volatile", "restrict", "static")
 INT = Integer(32, True)
-UNSIGNED = Integer(32, False)
 INTEGERS = {
     "bool": Integer(1, False),
     "_Bool": Integer(1, False),
@@ -72,8 +70,8 @@ INTEGERS = {
     "short": Integer(16, True),
     "unsigned short": Integer(16, False),
     "int": INT,
-    "unsigned": UNSIGNED,
-    "unsigned int": UNSIGNED,
+    "unsigned": Integer(32, False),
+    "unsigned int": Integer(32, False),
     "long long": Integer(64, True),
     "unsigned long long": Integer(64, False),
     "size_t": Integer(0, False),
@@ -86,10 +84,8 @@ INTEGERS = {
 @lru_cache(maxsize=1024)
 def bare_type(text: str) -> str:
     """A type's text without qualifiers and with single spaces: `const uint8_t *` is `uint8_t *`."""
-    words = [
-        word for word in text.replace("*", " * ").split() if word not in ("const", "volatile", "restrict", "static")
-    ]
-    return " ".join(words).replace("* *", "**")
+    words = text.replace("*", " * ").split()
+    return " ".join(word for word in words if word not in _QUALIFIERS).replace("* *", "**")
 
 
 # ---- expressions ----------------------------------------------------------------------------------------------------
@@ -137,15 +133,6 @@ class Unary(Expr, inner=("operand",)):
 
 
 @dataclass(eq=False)
-class Update(Expr, inner=("operand",)):
-    """++ or --, before or after."""
-
-    op: str
-    operand: Expr
-    prefix: bool
-
-
-@dataclass(eq=False)
 class Binary(Expr, inner=("left", "right")):
     """Two operands, `&&`, `||` and the comma included."""
 
@@ -155,12 +142,25 @@ class Binary(Expr, inner=("left", "right")):
 
 
 @dataclass(eq=False)
-class Assign(Expr, inner=("target", "source")):
-    """An assignment, `op` being = or += and the like."""
+class Change(Expr):
+    """What changes its `target`."""
 
     op: str
     target: Expr
+
+
+@dataclass(eq=False)
+class Assign(Change, inner=("target", "source")):
+    """An assignment, `op` being = or += and the like."""
+
     source: Expr
+
+
+@dataclass(eq=False)
+class Update(Change, inner=("target",)):
+    """++ or --, before or after."""
+
+    prefix: bool
 
 
 @dataclass(eq=False)
@@ -222,32 +222,30 @@ class Braces(Expr, row="items"):
 
 
 @dataclass(eq=False)
-class Constant(Expr):
-    """A number of the policy, which becomes a named constant."""
+class Named(Expr):
+    """What becomes a named constant: it is of the policy, or of its part, at a `path`."""
 
     path: Path
 
     @property
     def named(self) -> object:
         """What tells it from others that get names."""
-        return "Constant", self.path
+        return type(self).__name__, self.path
 
 
 @dataclass(eq=False)
-class Table(Expr):
+class Constant(Named):
+    """A number of the policy."""
+
+
+@dataclass(eq=False)
+class Table(Named):
     """An array of numbers of the policy, indexed at run time."""
 
-    path: Path
-
-    @property
-    def named(self) -> object:
-        """What tells it from others that get names."""
-        return "Table", self.path
-
 
 @dataclass(eq=False)
-class Derived(Expr):
-    """The static result of a function specialised for a `key`, which becomes a named constant."""
+class Derived(Named):
+    """The static result of a function specialised for a `key`."""
 
     function: Function
     key: Key
@@ -284,10 +282,20 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     return replace(expr, **{name: change(getattr(expr, name)) for name in expr.inner}) if expr.inner else expr
 
 
-def walk(expr: Expr) -> list[Expr]:
-    """The expression and everything in it, each before its operands."""
+def transformed(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
+    """The expression with what a rule makes of everything in it, operands first."""
+
+    def change(inner: Expr) -> Expr:
+        return rule(rebuild(inner, change) if inner.inner or inner.row else inner)
+
+    return change(expr)
+
+
+def walk(*exprs: Expr) -> list[Expr]:
+    """The expressions and everything in them, each before its operands."""
     found: list[Expr] = []
-    _walk(expr, found)
+    for expr in exprs:
+        _walk(expr, found)
     return found
 
 
@@ -312,16 +320,19 @@ class Comment:
 
 
 @dataclass(eq=False, kw_only=True)
-class Stmt:
-    """A statement with the comments that belong to it; `blank`: a blank line comes before.
-
-    A kind says which of its members are expressions (`exprs`) or lists of statements (`blocks`).
-    """
+class Commented:
+    """What begins at a `line`, with comments above and one behind it; `blank`: a blank line comes before."""
 
     line: int = 0
     comments: list[Comment] = field(default_factory=list)
     trailing: str = ""
     blank: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class Stmt(Commented):
+    """A statement. A kind says which of its members are expressions (`exprs`) or lists of statements (`blocks`)."""
+
     exprs: ClassVar[tuple[str, ...]] = ()
     blocks: ClassVar[tuple[str, ...]] = ()
 
@@ -414,12 +425,7 @@ def all_statements(body: list[Stmt]) -> list[Stmt]:
 
 def all_expressions(body: list[Stmt]) -> list[Expr]:
     """Every expression of a body, operands included."""
-    found: list[Expr] = []
-    for stmt in all_statements(body):
-        for name in stmt.exprs:
-            if expr := getattr(stmt, name):
-                _walk(expr, found)
-    return found
+    return walk(*[expr for stmt in all_statements(body) for name in stmt.exprs if (expr := getattr(stmt, name))])
 
 
 def root(expr: Expr) -> str:
@@ -446,14 +452,10 @@ def mentions(body: list[Stmt], name: str) -> int:
 
 def names_changed(body: list[Stmt]) -> list[str]:
     """Variables that statements change or point to, once for each time."""
-    found = []
-    for expr in all_expressions(body):
-        match expr:
-            case Assign(target=target) | Update(operand=target) | Unary(op="&", operand=target):
-                found.append(root(target))
-            case _:
-                pass
-    return found
+    parts = all_expressions(body)
+    changed = [part.target for part in parts if isinstance(part, Change)]
+    pointed_to = [part.operand for part in parts if isinstance(part, Unary) and part.op == "&"]
+    return [root(target) for target in [*changed, *pointed_to]]
 
 
 def each_changed(body: list[Stmt], change: Callable[[Stmt], list[Stmt]]) -> Iterator[tuple[Stmt, list[Stmt]]]:
@@ -468,31 +470,35 @@ def each_changed(body: list[Stmt], change: Callable[[Stmt], list[Stmt]]) -> Iter
         yield stmt, left
 
 
-def copied(body: list[Stmt], change: Callable[[Expr], Expr] = lambda expr: expr) -> list[Stmt]:
-    """Statements of their own, nested ones included, with every outermost expression changed."""
-    return [_copied(stmt, change) for stmt in body]
+def with_comments(stmt: Stmt, left: list[Stmt]) -> list[Stmt]:
+    """What is left of a statement, with its comments ahead."""
+    if left:
+        left[0].comments = [*stmt.comments, *left[0].comments]
+    return left
 
 
-def _copied(stmt: Stmt, change: Callable[[Expr], Expr]) -> Stmt:
-    parts: dict[str, object] = {name: change(expr) for name in stmt.exprs if (expr := getattr(stmt, name))}
-    parts |= {name: copied(getattr(stmt, name), change) for name in stmt.blocks}
-    if isinstance(stmt, For) and stmt.init:
-        parts["init"] = _copied(stmt.init, change)
-    return replace(stmt, **parts)
+def copied(body: list[Stmt], rule: Callable[[Expr], Expr] | None = None) -> list[Stmt]:
+    """Statements of their own, nested ones included, with all expressions transformed where there is a rule."""
+
+    def copy(stmt: Stmt) -> Stmt:
+        parts: dict[str, object] = {name: list(map(copy, getattr(stmt, name))) for name in stmt.blocks}
+        if rule:
+            parts |= {name: transformed(expr, rule) for name in stmt.exprs if (expr := getattr(stmt, name))}
+        if isinstance(stmt, For) and stmt.init:
+            parts["init"] = copy(stmt.init)
+        return replace(stmt, **parts)
+
+    return list(map(copy, body))
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, kw_only=True)
-class Item:
-    """Something at file level, in `file` at `line`, with the comments that belong to it."""
+class Item(Commented):
+    """Something at file level, in `file`."""
 
     file: str = ""
-    line: int = 0
-    comments: list[Comment] = field(default_factory=list)
-    trailing: str = ""
-    blank: bool = True
 
 
 @dataclass(eq=False)
@@ -521,12 +527,12 @@ class Function(Item):
 
 
 @dataclass(eq=False)
-class Field:
+class Field(Commented):
     """A member of a struct; `array` where it is an array."""
 
     type: str
+    name: str
     array: bool
-    comment: str
 
 
 @dataclass(eq=False)
@@ -539,13 +545,11 @@ class Struct(Item):
 
 
 @dataclass(eq=False)
-class Enumerator:
-    """An enumerator, the text of its number where it has one, and its comments."""
+class Enumerator(Commented):
+    """An enumerator, and the text of its number where it has one."""
 
     name: str
     text: str
-    comments: list[Comment]
-    trailing: str
 
 
 @dataclass(eq=False)
@@ -559,10 +563,9 @@ class Enum(Item):
 
 @dataclass(eq=False)
 class Macro(Item):
-    """#define; `parameters` is None for an object-like one. `value` is the parsed body, where it is an expression."""
+    """#define. `value` is the parsed body of an object-like one, where it is an expression."""
 
     name: str
-    parameters: list[str] | None
     text: str
     body: str
     value: Expr | None

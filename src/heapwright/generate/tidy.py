@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from heapwright.generate import syntax as c
 from heapwright.generate.left import Left, Specialisation
 from heapwright.generate.loops import falls_through, has_jump
@@ -11,31 +9,30 @@ from heapwright.generate.program import (
     Program,
     as_unsigned,
     binary_value,
+    equal,
     is_comparison,
     is_pure,
     negated,
     number,
-    substituted,
+    substitute,
 )
 from heapwright.generate.syntax import replace
 
-Item = TypeVar("Item")
-Forwarders = dict["Specialisation | None", tuple[Left, c.Expr]]
-"""Functions that only forward, with what is left of each and the call, argument or number that this comes to."""
-
 
 def tidy(target: Specialisation, program: Program) -> bool:
-    """Clean one function until nothing changes; says whether anything that its callers see may have.
-
-    What is left depends on the body and on the callees; whoever changes one of them makes `clean` false.
-    """
-    if target.clean:
-        return False
+    """Clean one function until nothing changes; says whether anything that its callers see may have."""
     before = target.left
-    answers = [(callee.left.pure, callee.left.boolean, callee.empty) for callee in before.callees]
-    target.left = before.once(("cleaned", *answers), _cleaned, before, target.function, program)
-    target.clean = all(callee.done for callee in target.left.callees)
-    return target.left is not before
+    left = before.once(_cleaning(before), _cleaned, before, target.function, program)
+    if left is before:
+        return False
+    target.left = left
+    left.known[_cleaning(left)] = left
+    return True
+
+
+def _cleaning(left: Left) -> object:
+    """What cleaning a function depends on besides its body."""
+    return "cleaned", *[(callee.left.pure, callee.left.boolean) for callee in left.callees]
 
 
 def _cleaned(left: Left, function: c.Function, program: Program) -> Left:
@@ -55,7 +52,7 @@ def _is_pure_function(cleaner: _Cleaner, program: Program) -> bool:
     own = cleaner.own_names()
     for expr in c.all_expressions(cleaner.whole):
         match expr:
-            case c.Assign(target=changed) | c.Update(operand=changed):
+            case c.Change(target=changed):
                 if c.root(changed) not in own:
                     return False
             case c.Call():
@@ -96,7 +93,6 @@ class _Cleaner:
 
     def simpler(self, expr: c.Expr) -> c.Expr:
         """An expression without choices between a number and the same number, x - 1 + 1, and !(x < 1)."""
-        expr = c.rebuild(expr, self.simpler)
         simpler = self.in_short(expr)
         self.simplified |= simpler is not None
         return expr if simpler is None else replace(simpler, paren=expr.paren and bool(c.operands(simpler)))
@@ -146,7 +142,7 @@ class _Cleaner:
             setattr(stmt, name, self.body(getattr(stmt, name)))
         match stmt:
             case c.Do():
-                return self.do(stmt)
+                return [] if self.does_nothing(stmt.expr) else [stmt]
             case c.If():
                 return self.if_statement(stmt)
             case c.For(body=[]) if self.idle(stmt):
@@ -157,41 +153,27 @@ class _Cleaner:
             case _:
                 return [stmt]
 
-    def do(self, stmt: c.Do) -> list[c.Stmt]:
-        expr = stmt.expr
-        if isinstance(expr, c.Cast) and expr.to == "void":
-            expr = expr.operand
-        if self.pure(expr) or (isinstance(expr, c.Assign) and _changes_nothing(expr) and self.pure(expr.target)):
-            return []
-        if isinstance(expr, c.Call) and ((expr.callee and expr.callee.empty) or self.is_empty_macro(expr.name)):
-            return [] if all(map(self.pure, expr.arguments)) else [stmt]
-        return [stmt]
-
-    def replacing(self, stmt: c.Stmt, effects: list[c.Stmt]) -> list[c.Stmt]:
-        """Statements in place of another, with its comments."""
-        if effects:
-            effects[0].comments = stmt.comments
-        return effects
+    def does_nothing(self, expr: c.Expr) -> bool:
+        neutral = {"+=": 0, "-=": 0, "|=": 0, "^=": 0, "<<=": 0, ">>=": 0, "*=": 1, "/=": 1}
+        if isinstance(expr, c.Assign) and expr.source.value is not None and neutral.get(expr.op) == expr.source.value:
+            return self.pure(expr.target)
+        return self.pure(expr)
 
     def discarded(self, expr: c.Expr) -> list[c.Stmt]:
         """What evaluating an expression does when its value is not wanted."""
         if self.pure(expr):
             return []
-        plain = isinstance(expr, (c.Call, c.Assign, c.Update))
+        plain = isinstance(expr, (c.Call, c.Change))
         return [c.Do(expr if plain else c.Cast("void", expr), line=expr.line)]
-
-    def is_empty_macro(self, name: str) -> bool:
-        macro = self.program.macros.get(name)
-        return macro is not None and macro.body.replace(" ", "") in ("", "((void)0)", "(void)0")
 
     def if_statement(self, stmt: c.If) -> list[c.Stmt]:
         if not stmt.yes and not stmt.no:
-            return self.replacing(stmt, self.discarded(stmt.test))
+            return c.with_comments(stmt, self.discarded(stmt.test))
         if not stmt.yes:
             return [replace(stmt, test=negated(stmt.test), yes=stmt.no, no=[])]
         match stmt:
             case c.If(no=[], yes=[c.Do(expr=c.Assign(op="=", target=c.Name(name=name), source=source))]):
-                if source.value is not None and _equal(stmt.test) == (name, source.value):
+                if source.value is not None and equal(stmt.test) == (name, source.value):
                     return []
             case _:
                 pass
@@ -201,8 +183,7 @@ class _Cleaner:
         """Whether a counting loop without a body does nothing that lasts."""
         if not isinstance(loop.init, c.Declare) or loop.test is None or not self.pure(loop.test):
             return False
-        update = loop.update
-        changed = update.target if isinstance(update, c.Assign) else getattr(update, "operand", None)
+        changed = loop.update.target if isinstance(loop.update, c.Change) else None
         return isinstance(changed, c.Name) and changed.name == loop.init.name
 
     # -- pairs of statements
@@ -210,9 +191,9 @@ class _Cleaner:
     def shortened(self, body: list[c.Stmt]) -> bool:
         """Replace, in place, one pair of statements that dispatch left behind by what a person would write."""
         for index, stmt in enumerate(body):
-            if not isinstance(stmt, c.Declare) or stmt.suffix or c.mentions(body[index + 1 :], stmt.name):
+            if not isinstance(stmt, c.Declare) or stmt.suffix or (stmt.init and not self.pure(stmt.init)):
                 continue
-            if stmt.init is None or self.pure(stmt.init):
+            if not c.mentions(body[index + 1 :], stmt.name):
                 del body[index]
                 return True
         for index in range(len(body) - 1):
@@ -243,7 +224,7 @@ class _Cleaner:
         declared = c.declared(self.whole)
         if declared.count(first.name) > 1 or declared.count(getattr(value, "name", "")) > 1:
             return False
-        named = c.copied(body[index + 1 :], lambda expr: self.simpler(substituted(expr, {first.name: value})))
+        named = c.copied(body[index + 1 :], lambda expr: self.simpler(substitute(expr, {first.name: value})))
         if named:
             named[0].blank = named[0].blank or first.blank
         body[index:] = named
@@ -286,24 +267,19 @@ class _Cleaner:
                 pass
             case _:
                 return False
-        test = body[index + 1]
-        declared = c.declared(self.whole)
-        if isinstance(test, c.While) and value == 0 and not test.at_end and _positive(test.test) == name:
-            del body[index + 1]
-            return True
-        if not isinstance(test, c.If) or name not in self.own_names() or declared.count(name) > 1:
+        choice = body[index + 1]
+        if name not in self.own_names() or c.declared(self.whole).count(name) > 1:
             return False  # of two variables of one name, drop_unread() does not see which is read
-        if _tested(test.test) == name:
-            left = test.yes if value else test.no
-        elif (equal := _equal(test.test)) and equal[0] == name:
-            left = test.yes if value == equal[1] else test.no
-        else:
-            return False
+        match choice:
+            case c.If() if (outcome := _outcome(choice.test, name, value)) is not None:
+                left = choice.yes if outcome else choice.no
+            case c.While(at_end=False) if _outcome(choice.test, name, value) == 0:
+                left = []
+            case _:
+                return False
         if any(isinstance(stmt, c.Declare) for stmt in left):
             return False
-        if left:
-            left[0].comments = [*test.comments, *left[0].comments]
-        body[index + 1 : index + 2] = left
+        body[index + 1 : index + 2] = c.with_comments(choice, left)
         return True
 
     def merged(self, first: c.Stmt, second: c.Stmt) -> c.Stmt | None:
@@ -359,7 +335,8 @@ class _Cleaner:
         own = set(c.declared(self.whole))
         if not own:
             return
-        unread = own - _read_names(self.whole) - self.loop_counters()
+        loops = [stmt.init for stmt in c.all_statements(self.whole) if isinstance(stmt, c.For)]
+        unread = own - _read_names(self.whole) - {counter.name for counter in loops if counter}
         if unread:
             self.whole = self.without(self.whole, unread)
             self.changed = True
@@ -377,10 +354,6 @@ class _Cleaner:
                     self.changed = True
                     return
 
-    def loop_counters(self) -> set[str]:
-        loops = [stmt for stmt in c.all_statements(self.whole) if isinstance(stmt, c.For)]
-        return {loop.init.name for loop in loops if isinstance(loop.init, c.Declare)}
-
     def without(self, body: list[c.Stmt], unread: set[str]) -> list[c.Stmt]:
         changed = c.each_changed(body, lambda stmt: self.stripped(stmt, unread))
         return [kept for _, left in changed for kept in left]
@@ -392,13 +365,13 @@ class _Cleaner:
                 value = stmt.init
             case c.Do(expr=c.Assign(target=target, source=source)) if c.root(target) in unread:
                 value = source
-            case c.Do(expr=c.Update(operand=target)) if c.root(target) in unread:
+            case c.Do(expr=c.Update(target=target)) if c.root(target) in unread:
                 pass
             case _:
                 for name in stmt.blocks:
                     setattr(stmt, name, self.without(getattr(stmt, name), unread))
                 return [stmt]
-        return [] if value is None else self.replacing(stmt, self.discarded(value))
+        return [] if value is None else c.with_comments(stmt, self.discarded(value))
 
 
 def _points(expr: c.Expr) -> bool:
@@ -417,11 +390,6 @@ def is_boolean(expr: c.Expr) -> bool:
             return bool(callee.left.boolean)
         case _:
             return False
-
-
-def _changes_nothing(expr: c.Assign) -> bool:
-    neutral = {"+=": 0, "-=": 0, "|=": 0, "^=": 0, "<<=": 0, ">>=": 0, "*=": 1, "/=": 1}
-    return expr.source.value is not None and neutral.get(expr.op) == expr.source.value
 
 
 def _assigned(stmt: c.Stmt) -> str:
@@ -462,22 +430,21 @@ def _tested(test: c.Expr) -> str:
     return test.name if isinstance(test, c.Name) else ""
 
 
-def _positive(test: c.Expr) -> str:
-    """The variable that has to be larger than zero for a condition to hold."""
-    while isinstance(test, c.Binary) and test.op == "&&":
-        test = test.left
+def _outcome(test: c.Expr, name: str, value: int) -> int | None:
+    """What a condition comes to where a variable has a value; None where that does not decide it."""
     match test:
-        case c.Binary(op=">", left=c.Name(name=name), right=c.Expr(value=0)):
-            return name
-        case _:
-            return ""
-
-
-def _equal(test: c.Expr) -> tuple[str, int] | None:
-    """The variable and the number that a condition compares for equality."""
-    match test:
-        case c.Binary(op="==", left=c.Name(name=name), right=c.Expr(value=int(value))):
-            return name, value
+        case c.Name() if test.name == name:
+            return value
+        case c.Expr(value=int(known)):
+            return known
+        case c.Binary(op="&&"):
+            return 0 if _outcome(test.left, name, value) == 0 else None
+        case c.Binary() if is_comparison(test.op):
+            left, right = _outcome(test.left, name, value), _outcome(test.right, name, value)
+            return None if left is None or right is None else binary_value(test.op, left, right)
+        case c.Unary(op="!"):
+            inner = _outcome(test.operand, name, value)
+            return None if inner is None else int(not inner)
         case _:
             return None
 
@@ -487,9 +454,8 @@ def _read_names(body: list[c.Stmt]) -> set[str]:
     read: set[str] = set()
     for stmt in c.all_statements(body):
         for expr in c.expressions(stmt):
-            if isinstance(stmt, c.Do) and isinstance(expr, c.Assign) and c.root(expr.target):
-                expr = expr.source
-            elif isinstance(stmt, c.Do) and isinstance(expr, c.Update) and c.root(expr.operand):
-                continue
-            read |= c.names(expr)
+            if isinstance(stmt, c.Do) and isinstance(expr, c.Change) and c.root(expr.target):
+                read |= c.names(expr.source) if isinstance(expr, c.Assign) else set()
+            else:
+                read |= c.names(expr)
     return read

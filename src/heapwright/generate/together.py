@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ _FUNCTION = re.compile(r"(\w+)\(\)")
 """A function that a comment speaks of."""
 
 Item = TypeVar("Item")
-Forwarders = dict["Specialisation | None", tuple[Left, c.Expr]]
+Forwarders = dict[Specialisation, tuple[Left, c.Expr]]
 """Functions that only forward, with what is left of each and the call, argument or number that this comes to."""
 
 
@@ -37,18 +37,14 @@ def settle(entries: list[Specialisation], program: Program) -> list[Specialisati
     """Clean all reachable functions together; returns those that are left."""
     while True:
         live = reachable(entries)
-        changed = {target for target in live if tidy(target, program)}
-        changed |= _drop_parameters(live, program)
-        for caller in live if changed else []:
-            if not changed.isdisjoint(caller.left.callees):
-                caller.clean = False
-        if not _collapse_forwarders(live, program) and not changed:
+        changed = [target for target in live if tidy(target, program)]
+        if not (_drop_parameters(live, program) | _collapse_forwarders(live)) and not changed:
             return reachable(entries)
 
 
-def call_sites(live: list[Specialisation]) -> dict[Specialisation | None, list[c.Call]]:
+def call_sites(live: list[Specialisation]) -> dict[Specialisation, list[c.Call]]:
     """All calls of each function."""
-    sites: dict[Specialisation | None, list[c.Call]] = {}
+    sites: dict[Specialisation, list[c.Call]] = {}
     for caller in live:
         for call in caller.left.calls:
             sites.setdefault(call.callee, []).append(call)
@@ -60,8 +56,8 @@ def told_in_comments(live: list[Specialisation]) -> set[str]:
     return {name for target in live for comment in target.function.comments for name in _FUNCTION.findall(comment.text)}
 
 
-def _drop_parameters(live: list[Specialisation], program: Program) -> set[Specialisation]:
-    """Drop parameters that nothing uses, where no argument has an effect; returns whose."""
+def _drop_parameters(live: list[Specialisation], program: Program) -> bool:
+    """Drop parameters that nothing uses, where no argument has an effect; says whether there were any."""
     unused = [target for target in live if target.left.unused and not target.entry]
     sites = call_sites(live) if unused else {}
     gone: dict[Specialisation, tuple[int, ...]] = {}
@@ -71,24 +67,16 @@ def _drop_parameters(live: list[Specialisation], program: Program) -> set[Specia
         if free:
             gone[target] = tuple(free)
     for caller in live if gone else []:
-        own = gone.get(caller, ())
-        less: dict[Specialisation | None, tuple[int, ...]]
-        less = {callee: gone[callee] for callee in caller.left.callees if callee in gone}
-        if own or less:
-            caller.left = caller.left.once(("dropped", own, *less.items()), _dropped, caller.left, own, less)
-    return set(gone)
+        left = caller.left.with_calls("dropped", gone, _with_fewer)
+        if caller in gone:
+            fewer = _without(left.parameters, gone[caller])
+            left = left.once(("without", gone[caller]), Left, left.body, fewer, left.pure, left.boolean)
+        caller.left = left
+    return bool(gone)
 
 
-def _dropped(left: Left, own: Sequence[int], less: Mapping[Specialisation | None, Sequence[int]]) -> Left:
-    """A function without some of its `own` parameters, in whose calls of some functions arguments are `less`."""
-
-    def change(expr: c.Expr) -> c.Expr:
-        expr = c.rebuild(expr, change)
-        if isinstance(expr, c.Call) and expr.callee in less:
-            expr.arguments = _without(expr.arguments, less[expr.callee])
-        return expr
-
-    return replace(left.changed(change), parameters=_without(left.parameters, own))
+def _with_fewer(call: c.Call, gone: Sequence[int]) -> c.Call:
+    return replace(call, arguments=_without(call.arguments, gone))
 
 
 def _without(items: list[Item], indices: Sequence[int]) -> list[Item]:
@@ -126,7 +114,7 @@ def _is_accessor(function: c.Function) -> bool:
             return len(body or []) < 2
 
 
-def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
+def _collapse_forwarders(live: list[Specialisation]) -> bool:
     """Let callers call what a forwarder calls."""
     found = [(target, call) for target in live if (call := _forwarded(target)) is not None]
     inner: Forwarders = {target: (target.left, call) for target, call in found if not target.entry}
@@ -138,22 +126,29 @@ def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
 def redirect(live: Sequence[Specialisation], forwarders: Forwarders) -> None:
     """Let callers do what the functions that they call come to."""
     for caller in live if forwarders else []:
-        passed = _passed(caller.left.callees, forwarders)
+        passed: Forwarders = {}
+        for callee in caller.left.callees:
+            at: Specialisation | None = callee
+            while at in forwarders and at not in passed:
+                passed[at] = forwarders[at]
+                at = getattr(passed[at][1], "callee", None)
         if passed:
             caller.left = caller.left.once(("redirected", *passed.items()), _past, caller.left, passed)
-            caller.clean = False
 
 
-def _passed(callees: Sequence[Specialisation], forwarders: Forwarders) -> Forwarders:
-    """The forwarders that calls of these functions pass through."""
-    passed: Forwarders = {}
-    for callee in callees:
-        at: Specialisation | None = callee
-        while at in forwarders and at not in passed:
-            passed[at] = forwarders[at]
-            _, forward = forwarders[at]
-            at = forward.callee if isinstance(forward, c.Call) else None
-    return passed
+def _past(left: Left, forwarders: Forwarders) -> Left:
+    """A function that calls what forwarders, one behind the other, forward to."""
+
+    def change(expr: c.Expr) -> c.Expr:
+        for _ in forwarders:
+            if not isinstance(expr, c.Call) or expr.callee not in forwarders:
+                break
+            forwarder, forward = forwarders[expr.callee]
+            given = {p.name: argument for p, argument in zip(forwarder.parameters, expr.arguments, strict=True)}
+            expr = replace(substituted(forward, given), line=expr.line, paren=expr.paren)
+        return expr
+
+    return left.changed(change)
 
 
 def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Expr]]:
@@ -162,7 +157,7 @@ def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Exp
     As an initialiser or an operand it is then converted as the function's result was.
     """
     found: list[tuple[Specialisation, c.Expr]] = []
-    sites: dict[Specialisation | None, list[c.Call]] | None = None
+    sites: dict[Specialisation, list[c.Call]] | None = None
     for target in live:
         match target.body:
             case [c.Return(expr=c.Name(name=name, value=None) as value)] if not target.entry:
@@ -176,25 +171,3 @@ def _handed_back(live: list[Specialisation]) -> list[tuple[Specialisation, c.Exp
             case _:
                 pass
     return found
-
-
-def _past(left: Left, forwarders: Forwarders) -> Left:
-    """A function that calls what forwarders forward to."""
-    return left.changed(lambda expr: _redirected(expr, forwarders))
-
-
-def _redirected(expr: c.Expr, forwarders: Forwarders) -> c.Expr:
-    """An expression in which calls of forwarders are replaced by what these forward to."""
-    expr = c.rebuild(expr, lambda inner: _redirected(inner, forwarders))
-    for _ in forwarders:
-        if not isinstance(expr, c.Call) or expr.callee not in forwarders:
-            break
-        left, forward = forwarders[expr.callee]
-        given = {p.name: argument for p, argument in zip(left.parameters, expr.arguments, strict=True)}
-        expr = replace(substituted(forward, given), line=expr.line, paren=expr.paren)
-    return expr
-
-
-def unused_in_entry(entry: Specialisation) -> list[str]:
-    """Run-time parameters of an entry that its body does not use; they stay, marked as unused."""
-    return [entry.parameters[index].name for index in entry.left.unused]

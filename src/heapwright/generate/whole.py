@@ -9,7 +9,7 @@ from heapwright.generate import syntax as c
 from heapwright.generate.expressions import expanded
 from heapwright.generate.fold import Facts, Folder
 from heapwright.generate.left import Specialisation
-from heapwright.generate.memo import Memo
+from heapwright.generate.memo import Memo, spelling
 from heapwright.generate.program import PolicyValues, Program, is_pure, number
 from heapwright.generate.syntax import Key
 from heapwright.generate.tidy import tidy
@@ -41,8 +41,7 @@ def fold_all(
         if not new:
             return folder, wanted
         facts = {key: facts.get(key, {}) | new.get(key, {}) for key in facts | new}
-    refuted = {(key, name) for key, known in facts.items() for name in known}
-    folder = Folder(program, memo, values, _without(facts, refuted))
+    folder = Folder(program, memo, values)
     wanted = [folder.entry(name) for name in entries]
     settle(wanted, program)
     return folder, wanted
@@ -82,16 +81,11 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
             fact = _same(arguments, parameter, program) if arguments else None
             if fact is not None and (target.key, parameter.name) not in refuted:
                 known[parameter.name] = fact
-        for name in known.keys() & _told_of(target.function).union(c.names_changed(target.body)) if known else ():
-            del known[name]
-        if known:
+        told = {name for comment in target.function.comments for name in re.findall(r"`(\w+)`", comment.text)}
+        kept = told.union(c.names_changed(target.body)) if known else told
+        if known := {name: fact for name, fact in known.items() if name not in kept}:
             learnt[target.key] = known
     return learnt
-
-
-def _told_of(function: c.Function) -> set[str]:
-    """Names that a function's comment speaks of, in backquotes."""
-    return {name for comment in function.comments for name in re.findall(r"`(\w+)`", comment.text)}
 
 
 def _same(arguments: list[c.Expr], parameter: c.Parameter, program: Program) -> c.Expr | None:
@@ -104,17 +98,5 @@ def _same(arguments: list[c.Expr], parameter: c.Parameter, program: Program) -> 
         return None
     form, typed = expanded(arguments[0]), program.promoted(parameter.type)
     atomic = isinstance(form, (c.Constant, c.Derived, c.Name)) and form.type == typed
-    alike = all(_spelling(expanded(other)) == _spelling(form) for other in arguments)
+    alike = all(spelling(expanded(other)) == spelling(form) for other in arguments)
     return form if atomic and alike else number(value, typed) if isinstance(form, c.Literal) else None
-
-
-def _spelling(expr: c.Expr) -> object:
-    match expr:
-        case c.Constant():
-            return expr.path
-        case c.Derived():
-            return expr.key
-        case c.Name():
-            return expr.name
-        case _:
-            return expr.value

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from heapwright.generate import syntax as c
+from heapwright.generate.hooks import without_hooks
 from heapwright.generate.loops import needs_static
+from heapwright.generate.macros import written_out
+from heapwright.generate.parse import parse
 from heapwright.generate.program import BUILTIN_VALUES, Program
 from heapwright.generate.syntax import GrammarError
+
+
+def check_grammar(sources: Sequence[tuple[str, str]], defines: Iterable[str] = frozenset()) -> list[GrammarError]:
+    """Everything in the sources that breaks the grammar, in order; empty where all is well."""
+    parsed = []
+    found = []
+    for file, text in written_out(sources):
+        try:
+            parsed.append(parse(file, text, frozenset(defines)))
+        except GrammarError as error:
+            found.append(error)
+    if found:
+        return found
+    try:
+        return violations(Program(without_hooks(parsed)))
+    except GrammarError as error:
+        return [error]
 
 
 @dataclass(frozen=True)
@@ -41,7 +62,7 @@ def violations(program: Program) -> list[GrammarError]:
 
 def _macro_names(program: Program) -> list[GrammarError]:
     """Macros named like a constant that a policy member becomes."""
-    members = {name.upper() for struct in program.policy_structs for name in program.structs[struct].fields or {}}
+    members = {name.upper() for struct in program.policy_structs for name in program.fields(struct)}
     return [
         GrammarError(macro.file, macro.line, f"{name} is also the name of a policy member's constant")
         for name, macro in program.macros.items()
@@ -175,7 +196,7 @@ class _Checker:
                 return _Kind(True, base.part, True) if base.part and not base.array else _RUN_TIME
             case c.Call():
                 return self.call(expr)
-            case c.Assign() | c.Update():
+            case c.Change():
                 return self.assignment(expr)
             case c.Cast(to="void"):
                 return self.kind(expr.operand)
@@ -198,7 +219,7 @@ class _Checker:
         base = self.kind(expr.base)
         if not base.part:
             return _RUN_TIME
-        field = (self.program.structs[base.part].fields or {}).get(expr.name)
+        field = self.program.fields(base.part).get(expr.name)
         if field is None or base.array or base.pointer != expr.arrow:
             self.report(expr, f"{base.part} has no member {expr.name} that is reached like this")
             return _NUMBER
@@ -217,10 +238,9 @@ class _Checker:
             self.report(expr, f"the index into an array of {base.part} is not static")
         return _Kind(True, base.part)
 
-    def assignment(self, expr: c.Assign | c.Update) -> _Kind:
-        target = expr.target if isinstance(expr, c.Assign) else expr.operand
-        kind = self.kind(target)
-        if not isinstance(target, c.Name) and (kind.part or kind.static):
+    def assignment(self, expr: c.Change) -> _Kind:
+        kind = self.kind(expr.target)
+        if not isinstance(expr.target, c.Name) and (kind.part or kind.static):
             self.report(expr, "the policy is assigned to")
         if isinstance(expr, c.Assign):
             self.number(expr.source)
