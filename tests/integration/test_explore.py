@@ -388,7 +388,7 @@ main()
         ("explore.space", "Space.load"),
         ("explore.search", "_candidates"),
         ("studies.study", "_create"),
-        ("studies.study", "check"),
+        ("studies.study", "StudyFile.__init__"),
     ],
 )
 def test_an_early_ctrl_c_is_one_line_and_leaves_no_half_study(moment: tuple[str, str], run: Run, files: Path) -> None:
