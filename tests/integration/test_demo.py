@@ -1,4 +1,4 @@
-"""`heapwright demo`, with fewer recipes in the usual run: every step, what is left out without tools, and why."""
+"""`heapwright demo`, usually with few recipes and calls: every step, what is left out without tools, and why."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from effort import brief
 
+import heapwright as hw
 from heapwright.cli import demo, heapwright
 
 PIPED_COLUMNS = 100
@@ -25,8 +26,11 @@ bins = ["none", "exact"]
 
 
 @pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+def short(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setattr(demo, "EXPLORE", ("explore", *brief(FEW, ())))
+    part = tmp_path_factory.mktemp("shipped") / demo.TRACE
+    hw.cut(hw.read_trace(demo._shipped()), first=brief(2_000, 1 << 30)).write(part)
+    monkeypatch.setattr(demo, "_shipped", lambda: part)
 
 
 def demonstrate(*words: str) -> Result:
