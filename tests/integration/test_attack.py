@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import subprocess
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 from effort import brief
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 from needed import emulator
 
 import heapwright as hw
@@ -19,8 +18,6 @@ from heapwright.assure.attack.attack import attack
 from heapwright.assure.attack.faults import FAULTS, OUTCOMES
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.zoo import catalogue as zoo
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 RUNS = brief(20, 40)
 MATRIX = Path(__file__).with_name("attack_matrix.txt")
@@ -143,12 +140,12 @@ def test_what_only_a_processor_has_and_what_it_cannot_have() -> None:
 
 
 def test_the_command_prints_the_levels_asked_for() -> None:
-    command = [HEAPWRIGHT, "attack", "tlsf", "--checks", "frees", "--runs", "3"]
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    command = ["attack", "tlsf", "--checks", "frees", "--runs", "3"]
+    done = run_here(*command, "--json")
     (level,) = json.loads(done.stdout)
     assert level["checks"] == "frees"
     assert level["faults"]["double_free"]["at_once"] == 3
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    shown = run_here(*command).stdout
     assert "double_free" in shown and "100.0%" in shown
 
 

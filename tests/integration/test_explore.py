@@ -14,15 +14,14 @@ from pathlib import Path
 
 import pytest
 from exploring import explore
-from forked_commands import HEAPWRIGHT, INSTALLED
+from forked_commands import INSTALLED
+from in_process import run_here
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study, reserve_for
 from heapwright.explore.space import Space
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -75,7 +74,7 @@ def run(files: Path) -> Run:
     """Run the installed command in that folder; stdout and stderr apart."""
 
     def heapwright_command(*words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([HEAPWRIGHT, *words], cwd=files, capture_output=True, text=True, check=False)
+        return run_here(*words, folder=files)
 
     return heapwright_command
 

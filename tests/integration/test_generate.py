@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED
 from effort import brief, some
-from forked_commands import HEAPWRIGHT, INSTALLED
+from forked_commands import INSTALLED
+from in_process import run_here
 from needed import compilers, emulator, needs
 from recipes_random import random_recipes
 from traces_random import random_trace
@@ -51,8 +52,6 @@ from heapwright.replay import engine
 from heapwright.replay.pictures import metadata
 from heapwright.replay.replay import refused_low, replay
 from heapwright.traces.trace import Trace
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
 
@@ -615,7 +614,7 @@ def command(folder: Path, *words: str, limit: int | None = None) -> subprocess.C
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit or 0, limit or 0))
 
     if limit is None:
-        return run_in(folder, HEAPWRIGHT, *words)
+        return run_here("generate", *words, folder=folder)
     whole = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # Python keeps modules that it wrote in part
     return run_in(folder, INSTALLED, *words, preexec_fn=set_limit, env=whole)
 

@@ -24,7 +24,7 @@ from axe import axe_source, faults
 from chromium import CUT_LABELS, Chromium, chromium
 from effort import LONG, some
 from exploring import explore
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 from made_studies import identity
 from made_studies import metrics as plain_metrics
 from PIL import Image, ImageChops, ImageColor
@@ -52,8 +52,6 @@ from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 from heapwright_papers.page import Page, html_of
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 
 def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trace:
@@ -924,7 +922,7 @@ def test_names_from_files_are_escaped(tmp_path: Path) -> None:
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([HEAPWRIGHT, *map(str, arguments)], capture_output=True, text=True, check=False)
+    return run_here(*arguments)
 
 
 def test_command_writes_plots_beside_the_page_or_none(made: Made, tmp_path: Path) -> None:
