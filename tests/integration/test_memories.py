@@ -69,7 +69,7 @@ def placed(tmp_path_factory: pytest.TempPathFactory) -> Placed:
 
     @cache
     def program(recipe: Recipe) -> Path:
-        return compiled(recipe, tmp_path_factory.mktemp("driver"), driver, "-O2", *secret)
+        return compiled(recipe, tmp_path_factory.mktemp("driver"), driver, "-O0", *secret)
 
     def run(recipe: Recipe, trace: Trace) -> NDArray[np.uint32]:
         calls = tmp_path_factory.mktemp("calls") / "calls"
