@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 from brief import ASKED, forms
 
 from heapwright.explore import endurance
+from heapwright.generate.emit import generated_files
+from heapwright.recipes.zoo import catalogue as zoo
 
 _NOT_PYTHON = ("heapwright.recorder", "heapwright.papers")
 """What is preloaded into recorded programs, and what only the pages of papers need."""
@@ -30,6 +32,7 @@ def main(path: str) -> None:
     for module in pkgutil.walk_packages(package.__path__, "heapwright."):
         if not module.name.startswith(_NOT_PYTHON):
             import_module(module.name)
+    _know()
     gc.collect()
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as listening:
@@ -50,6 +53,12 @@ def main(path: str) -> None:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 _answer(asking)
             asking.close()
+
+
+def _know() -> None:
+    """What commands otherwise find out each for itself: the zoo, and the core as the generator reads it."""
+    zoo.recipes()
+    generated_files(zoo.load("tlsf"))
 
 
 def _reap(*_: object) -> None:

@@ -115,7 +115,7 @@ def test_groups_of_the_default_space(trace: Trace, most: float) -> None:
     for recipe in Space.default([trace]).recipes():
         if form := form_of(recipe):
             groups[form.rest].append(recipe)
-    drawn = random.Random(4).sample([group for group in groups.values() if len(group) > 5], brief(8, 15) * EFFORT)
+    drawn = random.Random(4).sample([group for group in groups.values() if len(group) > 5], brief(5, 15) * EFFORT)
     recipes = [recipe for group in drawn for recipe in group]
     random.Random(5).shuffle(recipes)
     counted = Counted(trace)

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import yaml  # type: ignore[import-untyped]
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 from needed import tool
 
 from heapwright.traces.trace import Trace
@@ -22,8 +22,6 @@ from heapwright.traces.validation import FREE, MALLOC
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 
 def build(path: Path, connection: int) -> Path:
@@ -47,7 +45,7 @@ def run(tmp_path: Path) -> Run:
     build(tmp_path / "app.parquet", 144)
 
     def command(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([HEAPWRIGHT, "check", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        return run_here("check", *words, folder=tmp_path)
 
     return command
 
@@ -122,7 +120,7 @@ def test_the_action_tells_of_a_study(run: Run, tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text('include_zoo = false\n[[pool]]\nkind = "general"\nfit = ["first", "best"]\n')
     for name in ("old", "app"):
         words = ["explore", f"{name}.parquet", "--space", "space.toml", "-o", f"{name}.duckdb"]
-        subprocess.run([HEAPWRIGHT, *words], cwd=tmp_path, capture_output=True, check=True)
+        run_here(*words, folder=tmp_path).check_returncode()
     for baseline, told in (("", "### Heap: reserve "), ("old.duckdb", "bytes, before ")):
         given = {"STUDY": "app.duckdb", "BASELINE": baseline, "GITHUB_STEP_SUMMARY": "summary.md"}
         done = in_shell(step["run"], tmp_path, given)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from captures import pcap
 from click.testing import CliRunner
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 from needed import needs
 
 from heapwright.cli import COMMANDS, heapwright
@@ -19,8 +19,6 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import METRICS
 from heapwright.traces.trace import Trace
 from heapwright.traffic.packets import PacketTable
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -121,7 +119,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table.write(folder / "packets.parquet")
     (folder / "space.toml").write_text("include_zoo = false\n" + SPACE)
     for words in ("explore a.parquet --space space.toml -o s.duckdb", "profile packets.parquet --json"):
-        done = subprocess.run([HEAPWRIGHT, *words.split()], cwd=folder, capture_output=True, text=True, check=True)
+        done = run_here(*words.split(), folder=folder)
+        done.check_returncode()
         (folder / "network.json").write_text(done.stdout)
     return folder
 
@@ -129,7 +128,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(folder: Path) -> Run:
     def heapwright_command(*words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([HEAPWRIGHT, *words], cwd=folder, capture_output=True, text=True, check=False)
+        return run_here(*words, folder=folder)
 
     return heapwright_command
 

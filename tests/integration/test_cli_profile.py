@@ -8,18 +8,16 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 from made_traces import packets_of, stack, trace_of
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.traces.validation import MALLOC
 from heapwright.traffic.profile import profile_file
 
-pytestmark = pytest.mark.usefixtures("forks")
-
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([HEAPWRIGHT, *map(str, arguments)], capture_output=True, text=True, check=False)
+    return run_here(*arguments)
 
 
 def test_command_prints_json_for_a_trace_and_for_packets(tmp_path: Path) -> None:

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS
 from heapwright.traces.trace import Trace
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -27,7 +25,7 @@ def run(tmp_path: Path) -> Run:
     (tmp_path / "energy.csv").write_text("size_bytes,read_pJ,write_pJ\n1,1000,1000\n2,1000,1000\n")
 
     def heapwright_command(*words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([HEAPWRIGHT, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        return run_here(*words, folder=tmp_path)
 
     return heapwright_command
 

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import compile_c
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 from traces_random import random_trace
 
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -28,7 +26,7 @@ def run(tmp_path: Path) -> Run:
     Trace.from_columns(**calls, ts_us=[0, 1, 2, 3, 2_000_000]).write(tmp_path / "app.parquet")
 
     def heapwright_command(*words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([HEAPWRIGHT, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        return run_here(*words, folder=tmp_path)
 
     return heapwright_command
 

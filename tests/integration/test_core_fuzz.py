@@ -223,7 +223,13 @@ def test_coverage_guided_programs(tmp_path: Path) -> None:
         "#include <stddef.h>\n#include <stdint.h>\n"
         "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return data == NULL && size > 1; }\n"
     )
-    fuzzer = ["-std=gnu11", "-O1", "-g", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all"]
+    fuzzer = [
+        "-std=gnu11",
+        brief("-O0", "-O1"),
+        "-g",
+        "-fsanitize=fuzzer,address,undefined",
+        "-fno-sanitize-recover=all",
+    ]
     if subprocess.run([clang, *fuzzer, probe, "-o", tmp_path / "probe"], capture_output=True).returncode != 0:
         absent("libFuzzer", "clang cannot link -fsanitize=fuzzer (Debian: libclang-rt-14-dev)")
     program = compile_c(tmp_path / "libfuzzer", "libfuzzer.c", flags=[*fuzzer, "-DHW_EXPLORE"], compiler=clang)

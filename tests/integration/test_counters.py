@@ -46,7 +46,7 @@ def test_counters_are_what_the_walk_tells(name: str, traces: list[tuple[Trace, P
         (tmp_path / file).write_text(text)
     words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
     sources = [str(tmp_path / "app_heap.c"), str(ROOT / "tests" / "c" / "generated_driver.c")]
-    flags = [*STRICT, UNCHECKED, "-O2", "-pthread", "-DCOUNTERS", *words, f"-I{tmp_path}"]
+    flags = [*STRICT, UNCHECKED, "-O0", "-pthread", "-DCOUNTERS", *words, f"-I{tmp_path}"]
     subprocess.run(["cc", *flags, *sources, "-o", str(tmp_path / "driver")], check=True)
     looked = short = 0
     least = policy(recipe)["fixed_end"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 from needed import absent, unsuited
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
@@ -27,8 +27,6 @@ from heapwright.replay.metrics import METRICS
 from heapwright.replay.replay import replay
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 BUMP = """
 #include <stdint.h>
@@ -539,7 +537,7 @@ def run(tmp_path: Path, make: Make) -> Callable[..., "subprocess.CompletedProces
     (tmp_path / "bad.toml").write_text(BUMP_TOML.replace("bump.c", "bad.c"))
 
     def command(*words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([HEAPWRIGHT, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+        return run_here(*words, folder=tmp_path)
 
     return command
 

@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED
 from effort import brief, some
-from forked_commands import HEAPWRIGHT, INSTALLED
+from forked_commands import INSTALLED
+from in_process import run_here
 from needed import compilers, emulator, needs
 from recipes_random import random_recipes
 from traces_random import random_trace
@@ -51,8 +52,6 @@ from heapwright.replay import engine
 from heapwright.replay.pictures import metadata
 from heapwright.replay.replay import refused_low, replay
 from heapwright.traces.trace import Trace
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
 
@@ -241,25 +240,48 @@ def symbols(path: Path) -> Iterator[tuple[str, str]]:
 
 
 FOUND = compilers()
-COMPILED = [(one, which) for at, one in enumerate(RECIPES) for which in some(FOUND, 2, at % max(1, len(FOUND)))]
-"""By turns where there are two compilers."""
+LEVELS = ("-Os", "-O2")
 
 
-@pytest.mark.parametrize(("recipe", "compiler"), COMPILED, ids=lambda one: getattr(one, "name", one))
-def test_compiles_without_a_warning_and_needs_no_library(
-    recipe: Recipe, compiler: str, generated: Callable[[Recipe], Path], tmp_path: Path
-) -> None:
-    source, heap = generated(recipe) / "app_heap.c", tmp_path / "heap.o"
+def ways(recipe: Recipe) -> list[tuple[str, str]]:
+    """Compilers and levels for a recipe: all in long runs, else by turns where there are two compilers."""
+    turn = int(recipe.hash, 16)
+    chosen = some(FOUND, 2, turn % max(1, len(FOUND)))
+    levels = {which: ("-O2",) if which == "clang" else some(LEVELS, 2, turn // 2 % 2) for which in chosen}
+    return [(which, level) for which in chosen for level in levels[which]]
+
+
+COMPILED = [(one, *way) for one in RECIPES for way in ways(one)]
+
+
+@pytest.fixture(scope="module")
+def compiled(
+    generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Recipe, str, str], Path]:
+    """The object of a recipe's code as one compiler makes it at one level, without a warning; tests only read it."""
+    folder = tmp_path_factory.mktemp("objects")
     flags = [*STRICT, "-Wshadow", UNCHECKED, "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-c"]
-    flags += ["-DAPP_SECRET_OF_ADDRESS"]
-    for level in ("-O2",) if "clang" in compiler else some(("-Os", "-O2"), 2, int(recipe.hash, 16) % 2):
-        compile_or_fail(compiler, *flags, level, source, "-o", heap)
-        found = list(symbols(heap))
-        kinds, names = zip(*found, strict=True)
-        assert {name for kind, name in found if kind == "U"} <= LEFT_TO_THE_LINKER
-        assert set(kinds) <= {"U", "T", "t", "r"}, "something is neither code nor constant"
-        assert {entry.replace("hw_", "app_") for entry in entries(recipe)} <= set(names)
-        assert all(name.startswith("app_") for kind, name in found if kind == "T")
+    flags += [f"-D{replayed_secret('app')}"]
+
+    @cache
+    def made(recipe: Recipe, compiler: str, level: str) -> Path:
+        heap = folder / f"{recipe.hash}-{compiler}{level}.o"
+        compile_or_fail(compiler, *flags, level, generated(recipe) / "app_heap.c", "-o", heap)
+        return heap
+
+    return made
+
+
+@pytest.mark.parametrize(("recipe", "compiler", "level"), COMPILED, ids=lambda one: getattr(one, "name", one))
+def test_compiles_without_a_warning_and_needs_no_library(
+    recipe: Recipe, compiler: str, level: str, compiled: Callable[[Recipe, str, str], Path]
+) -> None:
+    found = list(symbols(compiled(recipe, compiler, level)))
+    kinds, names = zip(*found, strict=True)
+    assert {name for kind, name in found if kind == "U"} <= LEFT_TO_THE_LINKER
+    assert set(kinds) <= {"U", "T", "t", "r"}, "something is neither code nor constant"
+    assert {entry.replace("hw_", "app_") for entry in entries(recipe)} <= set(names)
+    assert all(name.startswith("app_") for kind, name in found if kind == "T")
 
 
 @every_recipe
@@ -457,22 +479,25 @@ def test_an_arena_that_does_not_suit_its_objects_does_not_compile(tmp_path: Path
 
 
 @pytest.fixture(scope="module")
-def driver(generated: Callable[[Recipe], Path], tmp_path_factory: pytest.TempPathFactory) -> Callable[[Recipe], Path]:
-    """The driver around a recipe's generated code."""
+def driver(
+    generated: Callable[[Recipe], Path],
+    compiled: Callable[[Recipe, str, str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[Recipe], Path]:
+    """The driver around a recipe's generated code, which where it can be is that of the test above."""
 
     @cache
-    def compiled(recipe: Recipe) -> Path:
+    def linked(recipe: Recipe) -> Path:
         program = tmp_path_factory.mktemp("driver") / "driver"
-        folder = generated(recipe)
         pool = recipe.pools[0]
         words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
-        words += ["-DCOUNTERS"] * recipe.counts + ["-DRESERVE"] * (recipe.reserve > 0) + [f"-D{replayed_secret('app')}"]
-        compile_or_fail(
-            "cc", *STRICT, UNCHECKED, "-O2", *words, f"-I{folder}", folder / "app_heap.c", DRIVER, "-o", program
-        )
+        words += ["-DCOUNTERS"] * recipe.counts + ["-DRESERVE"] * (recipe.reserve > 0)
+        words += [f"-I{generated(recipe)}", "-no-pie"]
+        heap = compiled(recipe, *ways(recipe)[0] if recipe in RECIPES else ("cc", "-O0"))
+        compile_or_fail("cc", *STRICT, UNCHECKED, "-O1", *words, heap, DRIVER, "-o", program)
         return program
 
-    return compiled
+    return linked
 
 
 def write_calls(trace: Trace, path: Path) -> Path:
@@ -589,7 +614,7 @@ def command(folder: Path, *words: str, limit: int | None = None) -> subprocess.C
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit or 0, limit or 0))
 
     if limit is None:
-        return run_in(folder, HEAPWRIGHT, *words)
+        return run_here("generate", *words, folder=folder)
     whole = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # Python keeps modules that it wrote in part
     return run_in(folder, INSTALLED, *words, preexec_fn=set_limit, env=whole)
 

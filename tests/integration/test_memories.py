@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import ROOT, SANITIZED, STRICT
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 from numpy.typing import NDArray
 from traces_random import random_trace
 
@@ -25,8 +25,6 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.memories import replay_memories, route
 from heapwright.replay.pictures import metadata
 from heapwright.traces.trace import Trace
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 BROKER = ROOT / "examples" / "mosquitto_broker.parquet"
 UNCHECKED = ["-DAPP_FAST_HEAP_ALIGN_UNCHECKED", "-DAPP_EXTERNAL_HEAP_ALIGN_UNCHECKED"]
@@ -71,7 +69,7 @@ def placed(tmp_path_factory: pytest.TempPathFactory) -> Placed:
 
     @cache
     def program(recipe: Recipe) -> Path:
-        return compiled(recipe, tmp_path_factory.mktemp("driver"), driver, "-O2", *secret)
+        return compiled(recipe, tmp_path_factory.mktemp("driver"), driver, "-O0", *secret)
 
     def run(recipe: Recipe, trace: Trace) -> NDArray[np.uint32]:
         calls = tmp_path_factory.mktemp("calls") / "calls"
@@ -200,14 +198,14 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_command_tells_the_metrics_of_each_memory(file: Path) -> None:
-    command = [HEAPWRIGHT, "replay", str(BROKER), "--heap", str(file), "--heap", "tlsf"]
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+    command = ["replay", str(BROKER), "--heap", str(file), "--heap", "tlsf"]
+    done = run_here(*command, "--json")
     ours, tlsf = json.loads(done.stdout)
     assert list(ours) == ["trace", "heap", "metrics", "memories"]
     assert list(ours["memories"]) == ["fast", "external"]
     assert ours["memories"]["fast"].keys() == ours["metrics"].keys() == tlsf["metrics"].keys()
     assert "memories" not in tlsf
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    shown = run_here(*command).stdout
     assert f"{file}, external" in shown or "two.toml, external" in shown
 
 
@@ -226,7 +224,7 @@ def test_the_command_tells_the_metrics_of_each_memory(file: Path) -> None:
 )
 def test_what_cannot_be_had_is_told_in_one_line(words: list[str], told: str, file: Path) -> None:
     traces = [str(BROKER)] if words == ["measure"] else []
-    done = subprocess.run([HEAPWRIGHT, *words, str(file), *traces], capture_output=True, text=True, cwd=file.parent)
+    done = run_here(*words, file, *traces, folder=file.parent)
     assert done.returncode in (1, 2)
     assert not (file.parent / "out").exists()
     assert told in done.stderr

@@ -30,8 +30,8 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], st
     def compiled(suite: str, options: str) -> str:
         folder = tmp_path_factory.mktemp("lwip")
         written(folder)
-        run(["sh", "-c", f"cc -O1 -w {flags(suite)} {options} -I. -c {sources(suite)}/core/*.c"], folder)
-        run(["sh", "-c", f"cc -O1 -w {flags(suite)} {options} -I. -c {sources(suite)}/core/ipv4/*.c"], folder)
+        run(["sh", "-c", f"cc -O0 -w {flags(suite)} {options} -I. -c {sources(suite)}/core/*.c"], folder)
+        run(["sh", "-c", f"cc -O0 -w {flags(suite)} {options} -I. -c {sources(suite)}/core/ipv4/*.c"], folder)
         return f"{folder}/*.o"
 
     return compiled

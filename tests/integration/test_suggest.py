@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from exploring import explore
+from in_process import run_here
 
 import heapwright as hw
 from heapwright.explore import search
@@ -15,7 +14,6 @@ from heapwright.explore.space import Space
 from heapwright.explore.taught import tailored, taught
 from heapwright.traces.trace import Trace
 
-HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
 
 
@@ -91,7 +89,8 @@ def test_what_is_tried_first_does_not_change_what_a_complete_exploration_finds(
 
 def test_the_command_prints_a_recipe_that_every_command_takes(tmp_path: Path) -> None:
     def run(*words: str) -> str:
-        done = subprocess.run([HEAPWRIGHT, *words], cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = run_here(*words, folder=tmp_path)
+        done.check_returncode()
         return done.stdout
 
     (tmp_path / "pick.toml").write_text(run("suggest", str(BROKER), "-o", "s.duckdb", "--toml"))
@@ -101,8 +100,6 @@ def test_the_command_prints_a_recipe_that_every_command_takes(tmp_path: Path) ->
 
 
 def test_a_recipe_alone_and_a_document_do_not_go_together() -> None:
-    done = subprocess.run(
-        [HEAPWRIGHT, "suggest", str(BROKER), "--toml", "--json"], capture_output=True, text=True, check=False
-    )
+    done = run_here("suggest", BROKER, "--toml", "--json")
     assert (done.returncode, done.stdout) == (2, "")
     assert "not with --json" in done.stderr

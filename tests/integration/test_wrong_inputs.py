@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
-from forked_commands import HEAPWRIGHT
+from in_process import run_here
 from made_studies import write_five
-
-pytestmark = pytest.mark.usefixtures("forks")
 
 BROKER = Path(__file__).parents[2] / "examples" / "mosquitto_broker.parquet"
 
@@ -117,7 +114,7 @@ def test_a_wrong_input_is_one_line_that_says_what_would_do(
 ) -> None:
     monkeypatch.chdir(folder)
     before = sorted(folder.iterdir())
-    done = subprocess.run([HEAPWRIGHT, *shlex.split(command)], capture_output=True, text=True, check=False)
+    done = run_here(*shlex.split(command))
     assert done.returncode in (1, 2), done.stdout
     *_, line = done.stderr.splitlines()
     assert re.match(r"(heapwright|Error): ", line), done.stderr

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -91,14 +91,23 @@ def taught() -> Taught:
 
 def tailored(told: Sequence[Told], traces: Sequence[Trace], align: int = DEFAULT_ALIGN) -> list[Recipe]:
     """Recipes of the list as traces make them, in its order: canonical, each once, without those they cannot have."""
-    levels = Levels(Demand.of(traces), align)
+    return _made(told, Demand.of(traces), align)
+
+
+def _made(told: Sequence[Told], demand: Demand, align: int) -> list[Recipe]:
+    levels = Levels(demand, align)
     made = (recipe.canonical() for one in told if (recipe := tailored_to(one, levels)) is not None)
     return list({recipe.hash: recipe for recipe in made}.values())
 
 
 def first_of(traces: Sequence[Trace], align: int) -> list[str]:
     """Ids of what is worth being tried first, the best first."""
-    return [recipe.hash for recipe in tailored(taught().recipes, traces, align)]
+    return [*_first_of(Demand.of(traces), align)]
+
+
+@lru_cache(maxsize=64)
+def _first_of(demand: Demand, align: int) -> tuple[str, ...]:
+    return tuple(recipe.hash for recipe in _made(taught().recipes, demand, align))
 
 
 def taught_space(traces: Sequence[Trace], align: int = DEFAULT_ALIGN, told: Sequence[Told] | None = None) -> Space:

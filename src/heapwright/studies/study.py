@@ -93,6 +93,8 @@ class StudyFile:
             try:
                 if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
                     _create(connection, identity)
+                    if new:  # nobody else has written to it
+                        return cls(path, connection)
                 types = migrate(connection, str(path))
             except BaseException:
                 connection.close()
