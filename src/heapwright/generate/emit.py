@@ -21,7 +21,6 @@ from heapwright.files.templates import template
 from heapwright.files.version import __version__
 from heapwright.files.writing import filling
 from heapwright.generate.behind import family, of_pools, require_in_front
-from heapwright.generate.constant_sizes import constant_sizes, require_plain_lists
 from heapwright.generate.package import package_files
 from heapwright.recipes.sites import c_names
 from heapwright.recipes.worst_steps import worst_steps
@@ -199,6 +198,8 @@ def generated_files(
     if behind is not None:
         require_in_front(recipe, recipe.name or recipe.hash)
     if inline:
+        from heapwright.generate.constant_sizes import require_plain_lists
+
         require_plain_lists(recipe)
     if recipe.memory:
         return _memory_files(recipe, prefix, about, watched)
@@ -262,6 +263,8 @@ def generated_files(
     suffixes = ("heap.c", "heap.h", "heap_test.c", "heap_checks.h") + (("heap_watched.c",) if watched else ())
     suffixes += ("behind.c",) if behind is not None else ()
     if inline:
+        from heapwright.generate.constant_sizes import constant_sizes
+
         names["constant"] = constant_sizes(recipe.canonical(), values)
         suffixes += ("heap_inline.h",)
     return {f"{prefix}_{suffix}": template(_PACKAGE, suffix).render(names) for suffix in suffixes}

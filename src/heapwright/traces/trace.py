@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from heapwright.files import parquet
 from heapwright.files.errors import HeapwrightError
 from heapwright.traces.calls import Calls, number_objects
-from heapwright.traces.patterns import matching
 from heapwright.traces.tables import reading
 from heapwright.traces.validation import (
     CALLOC,
@@ -221,6 +220,8 @@ class Trace:
         key = tuple(map(tuple, classes))
         if not key or self.sites == ("",):
             return self.calls
+        from heapwright.traces.patterns import matching
+
         if key not in self._calls_at:
             of_site = np.zeros(len(self.sites), np.uint8)
             for number, patterns in reversed(list(enumerate(key, 1))):
