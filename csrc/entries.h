@@ -14,15 +14,38 @@ static inline void *counted(const struct hw_policy *p, struct hw_heap *h, void *
     return memory;
 }
 
-static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+static inline void *hw_malloc_at(const struct hw_policy *p, struct hw_heap *heap, uint32_t site, size_t size)
 {
     if (p->counters_at) {
-        return HW_TOLD(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size))), size);
+        return HW_TOLD(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size), site)), size);
     }
     if (tells(p)) {
-        return HW_TOLD(heap, heap_serve(p, heap, request_for(p, size)), size);
+        return HW_TOLD(heap, heap_serve(p, heap, request_for(p, size), site), size);
     }
-    return heap_serve(p, heap, request_for(p, size));
+    return heap_serve(p, heap, request_for(p, size), site);
+}
+
+static inline void *hw_malloc(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+{
+    if (p->sited) {
+        return hw_malloc_at(p, heap, 0, size);
+    }
+    if (p->counters_at) {
+        return HW_TOLD(heap, counted(p, heap, heap_serve(p, heap, request_for(p, size), 0)), size);
+    }
+    if (tells(p)) {
+        return HW_TOLD(heap, heap_serve(p, heap, request_for(p, size), 0), size);
+    }
+    return heap_serve(p, heap, request_for(p, size), 0);
+}
+
+/* Memory for a request of a class of call sites, where some pool has its own. */
+static inline void *malloc_at(const struct hw_policy *p, struct hw_heap *heap, size_t size, uint32_t site)
+{
+    if (p->sited) {
+        return hw_malloc_at(p, heap, site, size);
+    }
+    return hw_malloc(p, heap, size);
 }
 
 static inline void *hw_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
@@ -84,15 +107,15 @@ static inline int may_stay(const struct hw_policy *p)
 }
 
 /* Memory for an object that could not be resized where it is. Where it may stay after all, no refusal is told. */
-static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *heap, size_t size)
+static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *heap, size_t size, uint32_t site)
 {
     if (p->counters_at && may_stay(p)) {
-        return counted(p, heap, heap_serve(p, heap, request_for(p, size)));
+        return counted(p, heap, heap_serve(p, heap, request_for(p, size), site));
     }
     if (may_stay(p)) {
-        return HW_UNTOLD(heap_serve(p, heap, request_for(p, size)), hw_malloc(p, heap, size));
+        return HW_UNTOLD(heap_serve(p, heap, request_for(p, size), site), malloc_at(p, heap, size, site));
     }
-    return hw_malloc(p, heap, size);
+    return malloc_at(p, heap, size, site);
 }
 
 /* Bytes of a block that counters tell of; 0 where there are none. */
@@ -144,7 +167,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
         if (p->keeps && refused) {
             break;
         }
-        moved = malloc_to_move(p, heap, size);
+        moved = malloc_to_move(p, heap, size, heap_site(p, heap, at));
         refused = 1; /* lists that were emptied in vain may have held what lies beside the object */
     } while (p->keeps && moved == NULL);
     if (moves_to_shrink(p) && moved == NULL && size <= heap_capacity(p, heap, at)) {

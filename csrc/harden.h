@@ -276,7 +276,7 @@ HW_COLD int is_sound_still(const struct hw_policy *p, struct hw_heap *h, uint32_
 }
 
 /* Serves a request that is guarded. */
-HW_HOT void *malloc_guarded(const struct hw_policy *p, struct hw_heap *h, size_t size)
+HW_HOT void *malloc_guarded(const struct hw_policy *p, struct hw_heap *h, size_t size, uint32_t site)
 {
     void *memory;
     if (!heap_is_bounded(p, h)) {
@@ -284,7 +284,7 @@ HW_HOT void *malloc_guarded(const struct hw_policy *p, struct hw_heap *h, size_t
         return NULL;
     }
     do {
-        memory = heap_malloc(p, h, size);
+        memory = heap_malloc(p, h, size, site);
     } while (memory ? !is_sound_still(p, h, address_of(p, h, memory)) : end_all_waits(p, h));
     if (memory) {
         mark_end(p, h, address_of(p, h, memory), size);
@@ -310,12 +310,12 @@ static inline uint32_t malloc_aligned_guarded(const struct hw_policy *p, struct 
 }
 
 /* Serves `size` bytes, guarded where the level says so: the payload, or NULL. */
-HW_HOT void *heap_serve(const struct hw_policy *p, struct hw_heap *h, size_t size)
+HW_HOT void *heap_serve(const struct hw_policy *p, struct hw_heap *h, size_t size, uint32_t site)
 {
     if (p->checks == HW_CHECKS_FULL) {
-        return malloc_guarded(p, h, size);
+        return malloc_guarded(p, h, size, site);
     }
-    return heap_malloc(p, h, size);
+    return heap_malloc(p, h, size, site);
 }
 
 /* Serves n bytes at a larger alignment, guarded where the level says so: the address of the payload, or 0. */

@@ -71,7 +71,8 @@ static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_poo
 }
 
 /* Goes on where nothing is at hand: the payload, or NULL. */
-HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, size_t size)
+HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, size_t size,
+                               uint32_t site)
 {
     uint32_t at = 0;
     count_miss(p, h);
@@ -79,8 +80,9 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
         for (uint32_t i = from; i < p->pool_count; i++) {
             const struct hw_pool *pool = &p->pools[i];
             flush_ahead(p, pool, h, size);
-            if (pool_admits(pool, pool->max_size, size)) {
-                at = i == 0 ? pool_strive(p, pool, h, (uint32_t)size) : pool_serve(p, pool, h, size);
+            if (pool_serves_site(pool, site) && pool_admits(pool, pool->max_size, size)) {
+                const int asked = i == from && i <= p->sited; /* for what is at hand */
+                at = asked ? pool_strive(p, pool, h, (uint32_t)size) : pool_serve(p, pool, h, size);
                 if (at) {
                     HW_ASSERT(at >= p->control && (at & (p->align - 1u)) == 0);
                     return arena_pointer(h, at);
@@ -92,15 +94,35 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
     return NULL;
 }
 
-/* Serves a request: the payload, or NULL. Each pool bounds by itself what it takes. */
-HW_HOT void *heap_malloc(const struct hw_policy *p, struct hw_heap *h, size_t size)
+/* Serves a request of a pool's own call sites: the payload, or NULL. */
+HW_HOT void *heap_malloc_sited(const struct hw_policy *p, const uint32_t i, struct hw_heap *h, size_t size,
+                               uint32_t site)
 {
-    for (uint32_t i = 0; i < p->pool_count; i++) {
+    const struct hw_pool *pool = &p->pools[i];
+    if (pool_admits(pool, pool->at_hand, size)) {
+        const uint32_t at = pool_hit(pool, h, (uint32_t)size);
+        if (at) {
+            HW_ASSERT(at >= p->control && (at & (p->align - 1u)) == 0);
+            return arena_pointer(h, at);
+        }
+    }
+    return heap_malloc_from(p, i, h, size, site);
+}
+
+/* Serves a request: the payload, or NULL. Each pool bounds by itself what it takes. */
+HW_HOT void *heap_malloc(const struct hw_policy *p, struct hw_heap *h, size_t size, uint32_t site)
+{
+    for (uint32_t i = 0; i < p->sited; i++) {
+        if (p->pools[i].site == site) {
+            return heap_malloc_sited(p, i, h, size, site);
+        }
+    }
+    for (uint32_t i = p->sited; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
+        if (holds_blocks(pool) && i != p->sited) {
+            return heap_malloc_from(p, i, h, size, site); /* behind quick lists even what is at hand is less frequent */
+        }
         if (holds_blocks(pool)) {
-            if (i != 0) {
-                return heap_malloc_from(p, i, h, size); /* behind quick lists even what is at hand is less frequent */
-            }
             if (pool_admits(pool, pool->at_hand, size)) {
                 const uint32_t at = pool_hit(pool, h, (uint32_t)size);
                 if (at) {
@@ -108,7 +130,7 @@ HW_HOT void *heap_malloc(const struct hw_policy *p, struct hw_heap *h, size_t si
                     return arena_pointer(h, at);
                 }
             }
-            return heap_malloc_from(p, i, h, size);
+            return heap_malloc_from(p, i, h, size, site);
         }
         flush_ahead(p, pool, h, size);
         if (pool_admits(pool, pool->max_size, size)) {
@@ -166,7 +188,7 @@ static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_
     do {
         for (uint32_t i = 0; i < p->pool_count; i++) {
             const struct hw_pool *pool = &p->pools[i];
-            if (cuts_blocks(pool) && pool_takes(pool, n)) {
+            if (cuts_blocks(pool) && pool->site == 0 && pool_takes(pool, n)) {
                 /* a block with a header can be cut to it */
                 at = pool_malloc_aligned(p, pool, h, alignment, n);
                 if (at) {

@@ -80,6 +80,10 @@ HW_API struct hw_heap *hw_init(const struct hw_policy *policy, void *arena, size
  * Returns NULL if and only if the heap has no room for it; that is counted, and the heap goes on as before. */
 HW_API void *hw_malloc(const struct hw_policy *policy, struct hw_heap *heap, size_t size);
 
+/* Memory for `size` bytes as of hw_malloc(), for a class of call sites: first from the pools that serve it alone. Class
+ * 0, and one that no pool names, is that of hw_malloc(). An object that realloc has to move stays with its class. */
+HW_API void *hw_malloc_at(const struct hw_policy *policy, struct hw_heap *heap, uint32_t site, size_t size);
+
 /* Memory for `count` objects of `size` bytes, all zero. Returns NULL also where count * size overflows. O(count *
  * size). */
 HW_API void *hw_calloc(const struct hw_policy *policy, struct hw_heap *heap, size_t count, size_t size);

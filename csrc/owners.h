@@ -74,6 +74,18 @@ static inline uint32_t heap_block_bytes(const struct hw_policy *p, struct hw_hea
     return 0;
 }
 
+/* The class of call sites that the pool of an object serves; 0 where it serves any. */
+static inline uint32_t heap_site(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    for (uint32_t i = 0; i < p->sited; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool_owns(pool, h, at)) {
+            return pool->site;
+        }
+    }
+    return 0;
+}
+
 /* Makes an object n bytes large without a search, and returns where it is; 0 where it cannot, and nothing has changed.
  */
 static inline uint32_t heap_resize(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)

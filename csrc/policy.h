@@ -285,6 +285,7 @@ struct hw_pool {
     uint32_t at_hand;  /* derived: largest request for which it looks at what is at hand */
     uint32_t last;     /* derived: 1 where whatever no pool above owns is its own */
     uint32_t cached;   /* derived: 1 where quick pools stand above it */
+    uint32_t site;     /* class of the call sites that it serves alone, from 1; 0: any request */
     union {
         struct hw_quick quick;
         struct hw_general general;
@@ -301,6 +302,7 @@ struct hw_policy {
     uint32_t reserve;         /* bytes that requests of low priority leave free; 0: there are none of low priority */
     uint32_t shares;          /* derived: 1 where some pool takes what the regions leave of the arena */
     uint32_t pool_count;      /* number of pools */
+    uint32_t sited;           /* number of pools that serve call sites alone; they are the first */
     uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
     uint32_t keeps;           /* derived: 1 where some quick pool may keep what a refused request could have */
     uint32_t empty_as_one;    /* derived: 1 where all pools give 0 bytes the block of 1 byte by themselves */

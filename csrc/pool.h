@@ -106,6 +106,12 @@ static inline int pool_admits(const struct hw_pool *pool, const uint32_t most, s
     return !exceeds(size, most);
 }
 
+/* Whether a pool serves a class of call sites; requests of class 0 are those that name none. */
+static inline int pool_serves_site(const struct hw_pool *pool, uint32_t site)
+{
+    return pool->site == 0 || pool->site == site;
+}
+
 /* Serves n bytes from what is at hand: the address of the payload, or 0. */
 HW_HOT uint32_t pool_hit(const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
 {

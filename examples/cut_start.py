@@ -32,6 +32,8 @@ def cut_start(trace: Trace, pause: float) -> Trace:
         ts_us=trace.ts_us[keep] - trace.ts_us[keep][0],
         tid=trace.tid[keep],
         align=trace.align[keep],
+        site=trace.site[keep],
+        sites=trace.sites,
         name=trace.name,
         metadata=metadata,
     )

@@ -27,6 +27,7 @@ ORDINARY: dict[str, Fields] = {
         "empty_as_one": 1,
         "grows_down": 0,
         "end_header": 0,
+        "sited": 0,
     },
     "quick": {
         "by_size": 0,
@@ -63,7 +64,7 @@ ORDINARY: dict[str, Fields] = {
     },
     "links": {"shift": 0},
     "field": {"bytes": 4, "natural": 1},
-    "pool": {"min_size": 0, "max_size": "HW_MAX_REQUEST"},
+    "pool": {"min_size": 0, "max_size": "HW_MAX_REQUEST", "site": 0},
     "engine": {"stored": "((uint8_t *)0)"},
 }
 """What all copies have in common; a field is a header word's, or a link's."""
@@ -74,7 +75,7 @@ GUARDED: dict[str, Fields] = {
     "general": {"trailer": 4, "pad": 0, "powers": 0, "region": 0, "checks": "HW_CHECKS_FULL", "size_raw": 1},
     "links": {"shift": 0, "hardened": 1, "keyed": "HW_KEYS_NONE"},
     "field": ORDINARY["field"],
-    "pool": {"min_size": 0},
+    "pool": {"min_size": 0, "site": 0},
 }
 """At level full, which has one copy for many shapes. Nobody looks at what it masks, so it masks nothing."""
 

@@ -248,7 +248,7 @@ static int has_caches(const struct replay *r)
 }
 
 /* Asks for an object; returns its address, 0 where it was refused. Objects that move have the heap's own alignment. */
-static uint32_t request(struct replay *r, uint32_t slot, uint32_t size, uint32_t align)
+static uint32_t request(struct replay *r, uint32_t slot, uint32_t size, uint32_t align, uint32_t site)
 {
     if (moves(r->policy)) {
         if (align > r->policy->align || !hw_handle_alloc(r->policy, &r->heap, slot_reference(r, slot), size)) {
@@ -264,7 +264,7 @@ static uint32_t request(struct replay *r, uint32_t slot, uint32_t size, uint32_t
     if (align) {
         return address_or_none(r, hw_aligned_alloc(r->policy, &r->heap, align, size));
     }
-    return address_or_none(r, hw_malloc(r->policy, &r->heap, size));
+    return address_or_none(r, hw_malloc_at(r->policy, &r->heap, site, size));
 }
 
 /* Asks for another size of an object; returns its address, 0 where it was refused. */
@@ -293,7 +293,7 @@ static uint32_t request_low(struct replay *r, uint32_t slot, uint32_t size, uint
     const struct hw_policy *p = r->policy;
     if (align) {
         if (leaves_reserve(p, &r->heap, size)) {
-            return request(r, slot, size, align);
+            return request(r, slot, size, align, 0);
         }
         count_refused(p, &r->heap);
         return 0;
@@ -336,7 +336,8 @@ static void replay_malloc(struct replay *r, uint64_t i)
     const uint32_t slot = r->calls->slot[i];
     const uint32_t size = r->calls->size[i];
     const uint32_t align = r->calls->align ? r->calls->align[i] : 0;
-    const uint32_t at = is_low(r, i) ? request_low(r, slot, size, align) : request(r, slot, size, align);
+    const uint32_t site = r->calls->site ? r->calls->site[i] : 0;
+    const uint32_t at = is_low(r, i) ? request_low(r, slot, size, align) : request(r, slot, size, align, site);
     r->objects[slot].at = at;
     tally_request(r, size, at != 0);
     if (at == 0) {

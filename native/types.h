@@ -43,6 +43,7 @@ struct hw_calls {
     const uint8_t *low;      /* 1 where a request has low priority; NULL where none has */
     const uint32_t *thread;  /* the calling thread's number; NULL where there is one */
     uint32_t threads;        /* how many there are */
+    const uint8_t *site;     /* class of the call sites that each asks for, from 1, 0: none; NULL where none has one */
     struct hw_totals totals; /* of all calls; not needed, but replays are faster with it */
 };
 

@@ -1,6 +1,6 @@
 """Record pairs: a program under two loads, as one device may see them, for learning which heaps hold on other traffic.
 
-    .venv/bin/python bench/pairs/record.py NAME|all OUT    # OUT/NAME_a.parquet and OUT/NAME_b.parquet
+    .venv/bin/python bench/pairs/record.py NAME|all OUT [--sites]    # OUT/NAME_a.parquet and OUT/NAME_b.parquet
 
 README.md tells of each pair. The packages are Debian's; servers run on loopback, at free ports.
 """
@@ -109,12 +109,12 @@ PAIRS = {
 }
 
 
-def record(name: str, out: Path) -> None:
+def record(name: str, out: Path, sites: bool) -> None:
     """Record both loads of a pair, each from scratch."""
     pair = PAIRS[name]
     for number, (load, parameters) in enumerate((("a", pair.a), ("b", pair.b)), 1):
         with tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
-            run = Run(Path(folder), number)
+            run = Run(Path(folder), number, sites)
             pair.record(run, **parameters)
             trace = run.trace
             if not pair.starts:
@@ -127,10 +127,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", choices=[*PAIRS, "all"], metavar="NAME")
     parser.add_argument("out", type=Path, metavar="OUT")
+    parser.add_argument("--sites", action="store_true", help="with the place of each call")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in PAIRS if arguments.name == "all" else [arguments.name]:
-        record(name, arguments.out.resolve())
+        record(name, arguments.out.resolve(), arguments.sites)
 
 
 if __name__ == "__main__":

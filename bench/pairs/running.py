@@ -38,9 +38,13 @@ def open_ports() -> set[int]:
 
 
 class Run:
-    """A folder, and a seed. The trace of the process with most calls is `trace` of the folder."""
+    """A folder, and a seed. The trace of the process with most calls is `trace` of the folder.
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    With `sites` it says where each call was made.
+    """
+
+    def __init__(self, folder: Path, seed: int, sites: bool = False) -> None:
+        self.sites = ["--sites"] if sites else []
         self.folder = folder
         self.trace = folder / "trace" / "trace.parquet"
         self.trace.parent.mkdir()
@@ -70,7 +74,7 @@ class Run:
 
     def recording(self, command: Sequence[str | Path]) -> list[str | Path]:
         """The command that records another."""
-        return [HEAPWRIGHT, "record", "-o", self.trace, "--", *command]
+        return [HEAPWRIGHT, "record", *self.sites, "-o", self.trace, "--", *command]
 
     def record(self, *command: str | Path, text: str = "") -> None:
         """Record a program that ends by itself; `text` is its standard input."""

@@ -12,6 +12,14 @@ static inline void *hw_locked_malloc(const struct hw_policy *p, struct hw_heap *
     return memory;
 }
 
+static inline void *hw_locked_malloc_at(const struct hw_policy *p, struct hw_heap *heap, uint32_t site, size_t size)
+{
+    const uintptr_t key = HW_LOCK(heap);
+    void *memory = hw_malloc_at(p, heap, site, size);
+    HW_UNLOCK(heap, key);
+    return memory;
+}
+
 static inline void *hw_locked_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
 {
     const size_t bytes = size != 0 && count > HW_MAX_REQUEST / size ? SIZE_MAX : count * size;

@@ -4,8 +4,10 @@
  *
  * CALLS is as in driver_calls.h. Refused objects are skipped, as a replay does. Every object is filled with a pattern
  * that must be there when it is resized or freed. With -DHANDLE_WORDS=N objects move, and references to them, N
- * pointers each, lie ahead of the arena. With -DRESERVE alignment 1 means low priority. On stderr: peak, requests
- * refused, blocks in use, the checker's answer, and the number of broken objects.
+ * pointers each, lie ahead of the arena. With -DRESERVE alignment 1 means low priority; with -DSITES the top byte of an
+ * alignment is the class of call sites, and each call's object is told on the first stdout line as its address in the
+ * arena, 0 where there is none. On stderr: peak, requests refused, blocks in use, the checker's answer, and the number
+ * of broken objects.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -41,7 +43,12 @@ static void **references; /* the end of all references, and the start of the are
 #define ALIGNED(slot, a, n) ((a) == 1u ? app_malloc_low(heap, n) : app_aligned_alloc(heap, a, n))
 #else
 #define REALLOC(slot, bytes, n) app_realloc(heap, bytes, n)
+#ifdef SITES
+#define ALIGNED(slot, a, n)                                                                                            \
+    (((a) & 0xffffffu) ? app_aligned_alloc(heap, (a) & 0xffffffu, n) : app_malloc_at(heap, (a) >> 24, n))
+#else
 #define ALIGNED(slot, a, n) app_aligned_alloc(heap, a, n)
+#endif
 #endif
 #define FREE(slot, bytes) app_free(heap, bytes)
 #endif
@@ -149,6 +156,10 @@ int main(int argc, char **argv)
 #endif
     for (uint32_t i = 0; i < calls.count; i++) {
         perform(&calls.call[i], calls.objects);
+#ifdef SITES
+        const unsigned char *bytes = calls.objects[calls.call[i].op_and_slot & 0x3fffffffu].bytes;
+        printf("%lu%c", bytes ? (unsigned long)(bytes - arena) : 0ul, i + 1u == calls.count ? '\n' : ' ');
+#endif
         if (i % (calls.count / 64u + 1u) == 0 || i + 1u == calls.count) {
             expect_walk();
         }

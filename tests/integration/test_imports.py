@@ -74,7 +74,7 @@ NEEDED = (
         ("replay", TRACE, "--heap", "tlsf"),
         RECIPES | TABLES | {"rich"},
         {*ALL_READ, "assure", "generate", "heaps", "measure", "traces"},
-        100,
+        101,
     ),
 )
 

@@ -78,6 +78,7 @@ def generate(
     watched: bool = False,
     package: bool = False,
     behind: str | None = None,
+    inline: bool = False,
     evidence: AnyTrace | Sequence[AnyTrace] = (),
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     cpu: str = "cortex-m3",
@@ -102,6 +103,8 @@ def generate(
             of Zephyr: CMakeLists.txt, library.json, idf_component.yml, zephyr/module.yml.
         behind: the malloc of another allocator, as "malloc" or "mi_malloc", which by PREFIX_behind.c gets what the
             recipe's pools, all with bounds, do not take or have no room for. Neither for a platform nor with evidence.
+        inline: also write PREFIX_heap_inline.h, whose macros choose the lists of constant sizes when they are compiled.
+            Not for a platform.
         evidence: traces that the heap has to serve. PREFIX_heap_evidence.md then says what is known of it: the arena to
             reserve, the dearest calls on the target, what misuse it notices, what was proved, and by which tools.
         held_out: other recordings that the reserve has to serve.
@@ -116,7 +119,7 @@ def generate(
     which says so.
     """
     from heapwright.files.writing import write_text
-    from heapwright.generate.emit import About
+    from heapwright.generate.emit import About, Beside
     from heapwright.generate.emit import generate as write
     from heapwright.measure.boards.levels import cost_of_checks
     from heapwright.platforms.catalogue import platform as find_platform
@@ -130,13 +133,15 @@ def generate(
             "itself; leave them out",
             parameter="behind",
         )
+    if inline and platform is not None:
+        raise ParameterError("a platform's glue calls functions; leave inline or platform out", parameter="inline")
     with _to_ship(heap) as found:
         recipe = found.recipe
         if traces:
             require_one_memory(recipe)
         if platform is None:
             about = About(*found.shipped(recipe), cost_of_checks(recipe))
-            files = write(recipe, Path(output), prefix, about, watched, behind, package)
+            files = write(recipe, Path(output), prefix, about, watched, behind, Beside(package, inline))
         else:
             into = find_platform(platform)
             given = recipe_for(into, recipe)

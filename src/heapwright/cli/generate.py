@@ -36,6 +36,7 @@ from heapwright.cli.output import json_option, note, print_json
     metavar="MALLOC",
     help="Stand in front of another allocator, named by its malloc, which gets what the pools do not serve.",
 )
+@click.option("--inline", is_flag=True, help="Also write NAME_heap_inline.h: macros for calls of constant sizes.")
 @click.option(
     "--evidence",
     metavar="TRACE",
@@ -58,6 +59,7 @@ def command(
     watched: bool,
     package: bool,
     behind: str | None,
+    inline: bool,
     evidence: tuple[Path, ...],
     held_out: tuple[Path, ...],
     cpu: str,
@@ -86,6 +88,7 @@ def command(
         watched=watched,
         package=package,
         behind=behind,
+        inline=inline,
         evidence=read_traces(evidence, repair),
         held_out=read_traces(held_out, repair),
         cpu=cpu,

@@ -11,13 +11,16 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from heapwright.explore.by_site import NO_SITES, SITE_CLASS, SITE_CLASSES, pool_of_sites
 from heapwright.explore.families import FREELISTS, Demand, Levels, default_families, frequent_capacities
 from heapwright.files.errors import HeapwrightError, unknown_key
 from heapwright.files.toml import parse_toml
+from heapwright.recipes.limits import MAX_SITES
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.pools import KINDS
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
 from heapwright.recipes.recipe import json_schema as recipe_schema
+from heapwright.traces.site_classes import SiteClass, SitesOfClass, site_classes
 
 if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 MAX_EXHAUSTIVE = 100_000
 """Combinations up to which all are tried."""
 
-NEEDED = ("sizes", "up_to", "most_frequent", "counts", "size")
+NEEDED = ("sizes", "up_to", "most_frequent", "counts", "size", "site_class")
 """Keys without which a pool is none."""
 
 _HEAP_AXES = ("link_bytes", "checks", "reserve")
@@ -67,7 +70,7 @@ def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_a
     if "pool" not in data and data:
         raise HeapwrightError(f'{path}: "{next(iter(data))}" is for [[pool]] tables, and there is none; add one')
     demand = Demand.of(traces) if traces else None
-    axes = Axes.of(data, demand, align, path) if "pool" in data else None
+    axes = Axes.of(data, demand, align, path, tuple(traces)) if "pool" in data else None
     if axes and axes.count > MAX_EXHAUSTIVE:
         if switches["default"]:
             raise HeapwrightError(
@@ -98,6 +101,8 @@ def json_schema() -> dict[str, Any]:
     ):
         keys = {key: value for key, value in pool["properties"].items() if key != "kind"}
         keys |= {key: {"type": "integer", "minimum": 0, "maximum": FREELISTS} for key in kind.space_keys}
+        if kind.owns_blocks and not kind.moves_objects:
+            keys[SITE_CLASS] = {"enum": list(SITE_CLASSES)}
         pool["properties"] = {"kind": pool["properties"]["kind"]} | {key: _axis(key, one) for key, one in keys.items()}
         pool["required"] = ["kind"]
     return schema
@@ -134,9 +139,12 @@ class Axes:
     demand: Demand | None
     align: int
     path: Path
+    traces: tuple[Trace, ...] = ()
 
     @classmethod
-    def of(cls, data: Mapping[str, Any], demand: Demand | None, align: int, path: Path) -> Axes:
+    def of(
+        cls, data: Mapping[str, Any], demand: Demand | None, align: int, path: Path, traces: tuple[Trace, ...]
+    ) -> Axes:
         """Take the axes out of a file; raises HeapwrightError for a pool or key that is none."""
         axes: list[list[tuple[int | None, str, Any]]] = [
             [(None, key, value) for value in _values(key, data[key])] for key in _HEAP_AXES if key in data
@@ -148,7 +156,7 @@ class Axes:
             kinds.append(_kind(pool, f"{path}: pool {index + 1}"))
             keys = [key for key in pool if key != "kind"]
             axes += [[(index, key, value) for value in _values(key, pool[key])] for key in keys]
-        return cls(tuple(map(tuple, axes)), tuple(kinds), demand, align, path)
+        return cls(tuple(map(tuple, axes)), tuple(kinds), demand, align, path, traces)
 
     @property
     def count(self) -> int:
@@ -168,7 +176,10 @@ class Axes:
         for pool in pools:
             if "most_frequent" in pool:
                 pool["sizes"] = self._most_frequent(pool.pop("most_frequent"))
-        return Recipe.from_dict({**heap, "pool": [one for one in pools if one.get("sizes") != []]}, str(self.path))
+            if SITE_CLASS in pool:
+                pool |= self._of_sites(pool)
+        kept = [one for one in pools if one.get("sizes") != [] and one.pop(SITE_CLASS, None) != NO_SITES]
+        return Recipe.from_dict({**heap, "pool": kept}, str(self.path))
 
     def _bytes(self, key: str, value: Any) -> Any:
         """The value; where it is a share of the requests, the size that so many do not exceed."""
@@ -185,6 +196,23 @@ class Axes:
         if self.demand is None:
             raise HeapwrightError(f'{self.path}: "most_frequent" needs traces to count sizes in')
         return self._frequent[:count]
+
+    def _of_sites(self, pool: Mapping[str, Any]) -> dict[str, Any]:
+        """What a pool says for a class of call sites; `NO_SITES` where it is to be left out."""
+        told = pool[SITE_CLASS]
+        if told not in SITE_CLASSES:
+            raise HeapwrightError(
+                f'{self.path}: "{SITE_CLASS}": {told!r} is not valid; valid: {", ".join(SITE_CLASSES)}'
+            )
+        if told == NO_SITES:
+            return {}
+        if not self.traces:
+            raise HeapwrightError(f'{self.path}: "{SITE_CLASS}" needs traces with call sites')
+        return pool_of_sites(self._classes[told], pool, self.align) or {SITE_CLASS: NO_SITES}
+
+    @cached_property
+    def _classes(self) -> dict[SiteClass, SitesOfClass]:
+        return site_classes(self.traces, MAX_SITES)
 
     def recipes(self) -> tuple[list[Recipe], list[str]]:
         """The recipes of all combinations, and why each of the others is none."""
@@ -203,7 +231,9 @@ def _kind(pool: Any, where: str) -> str:
     kind = pool.get("kind") if isinstance(pool, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
         raise HeapwrightError(f'{where}: "kind": {kind!r} is not valid; valid: one of {", ".join(KINDS)}')
-    _check_keys(pool, [*KINDS[kind].model_fields, *KINDS[kind].space_keys], f"{where} ({kind})")
+    model = KINDS[kind]
+    sited = [SITE_CLASS] if model.owns_blocks and not model.moves_objects else []
+    _check_keys(pool, [*model.model_fields, *model.space_keys, *sited], f"{where} ({kind})")
     return kind
 
 

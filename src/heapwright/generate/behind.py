@@ -29,6 +29,8 @@ def require_in_front(recipe: Recipe, heap: str) -> None:
             f"the recipe has a {grows[0].kind} pool without bounds, so nothing would reach the heap behind it; "
             f"{HOW_TO_END}"
         )
+    elif recipe.sites:
+        problem = "its pools for call sites are asked by themselves, not in front of another heap; take one without"
     elif recipe.threads == "cached":
         problem = 'its caches of threads would be emptied by each request that goes on; give it threads = "lock"'
     else:

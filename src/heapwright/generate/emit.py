@@ -22,6 +22,7 @@ from heapwright.files.version import __version__
 from heapwright.files.writing import filling
 from heapwright.generate.behind import family, of_pools, require_in_front
 from heapwright.generate.package import package_files
+from heapwright.recipes.sites import c_names
 from heapwright.recipes.worst_steps import worst_steps
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ RESERVING = ("hw_malloc_low", "hw_realloc_low")
 """What a heap has for requests of low priority."""
 
 CHECKING = ("hw_misused",)
+
+SITED = ("hw_malloc_at",)
+"""What a heap has whose pools serve call sites alone."""
 
 EVENTS = {
     "ALLOCATED": "heap, pointer, size",
@@ -97,7 +101,16 @@ class Surroundings:
     entropy: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What else is written: the files of `package_files`; PREFIX_heap_inline.h."""
+
+    package: bool = False
+    inline: bool = False
+
+
 NOTHING = About()
+HEAP_ALONE = Beside()
 FREESTANDING = Surroundings()
 
 _PACKAGE = "heapwright.generate"
@@ -157,6 +170,7 @@ def generated_files(
     into: Surroundings = FREESTANDING,
     watched: bool = False,
     behind: str | None = None,
+    inline: bool = False,
 ) -> dict[str, str]:
     """The text of each file, by its name: PREFIX_heap.c, PREFIX_heap.h, PREFIX_heap_test.c and PREFIX_heap_checks.h.
 
@@ -169,9 +183,11 @@ def generated_files(
         into: the platform.
         watched: also PREFIX_heap_watched.c, which tells AddressSanitizer and Valgrind what is handed out.
         behind: the malloc that gets what the pools do not serve, by PREFIX_behind.c; None for none.
+        inline: also PREFIX_heap_inline.h, by which calls of constant sizes are compiled where they are made.
 
     Raises ParameterError for a prefix that is no C identifier, a heap to watch that moves its objects, and a malloc of
-    which `behind.family` knows no others; HeapwrightError for a recipe that leaves nothing to it.
+    which `behind.family` knows no others, and a recipe whose lists cannot be inlined; HeapwrightError for a recipe that
+    leaves nothing to it.
     """
     from heapwright._native import lib
     from heapwright.generate.specialise import Parting, specialise_parts
@@ -181,6 +197,10 @@ def generated_files(
     called_behind = family(behind) if behind is not None else {}
     if behind is not None:
         require_in_front(recipe, recipe.name or recipe.hash)
+    if inline:
+        from heapwright.generate.constant_sizes import require_plain_lists
+
+        require_plain_lists(recipe)
     if recipe.memory:
         return _memory_files(recipe, prefix, about, watched)
     values = policy(recipe)
@@ -192,6 +212,7 @@ def generated_files(
         )
     checking = CHECKING if recipe.checks != "none" else ()
     counting = (COUNTING if recipe.counts else ()) + (RESERVING if recipe.reserve else ())
+    counting += SITED if recipe.sites else ()
     public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {
         name: name for name in into.functions
     }
@@ -235,11 +256,17 @@ def generated_files(
         "arena_bytes": _test_arena(values) if behind is None else values["fixed_end"],
         "behind": called_behind,
         "offered": recipe.offered,
+        "sites": [(word, number, _in_comment(site)) for word, number, site in c_names(recipe.sites)],
         "keeps": values["keeps"] or recipe.checks == "full",
         "pools": "pools_" if behind is not None else "",
     }
     suffixes = ("heap.c", "heap.h", "heap_test.c", "heap_checks.h") + (("heap_watched.c",) if watched else ())
     suffixes += ("behind.c",) if behind is not None else ()
+    if inline:
+        from heapwright.generate.constant_sizes import constant_sizes
+
+        names["constant"] = constant_sizes(recipe.canonical(), values)
+        suffixes += ("heap_inline.h",)
     return {f"{prefix}_{suffix}": template(_PACKAGE, suffix).render(names) for suffix in suffixes}
 
 
@@ -301,7 +328,7 @@ def _common(recipe: Recipe, prefix: str, about: About) -> dict[str, object]:
 
 def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:
     """The functions that an interface declares, and whether they neither hand out nor take back an object."""
-    told = ("init", "malloc", "calloc", "realloc", "aligned_alloc", "free", "usable_size")
+    told = ("init", "malloc", "malloc_at", "calloc", "realloc", "aligned_alloc", "free", "usable_size")
     entries: list[dict[str, str | bool]] = []
     for kind, name, parameters in re.findall(rf"^(\w[\w ]*[ *]){prefix}_(\w+)\(([^)]*)\);", interface, re.MULTILINE):
         names = re.findall(r"(\w+)(?:,|$)", parameters)
@@ -325,17 +352,17 @@ def generate(
     about: About = NOTHING,
     watched: bool = False,
     behind: str | None = None,
-    package: bool = False,
+    beside: Beside = HEAP_ALONE,
 ) -> list[Path]:
     """Write the files of `generated_files` into `directory`, made where it is missing; returns their paths.
 
-    With what it was tuned for also PREFIX_heap.toml, the recipe to replay; with `package` those of `package_files`.
+    With what it was tuned for also PREFIX_heap.toml, the recipe to replay.
 
     Files take their places once all are written: a full disk leaves what was there, and no new folder. Raises
     HeapwrightError where it cannot write.
     """
-    files = generated_files(recipe, prefix, about, watched=watched, behind=behind)
-    packed = package_files(files, prefix, described(recipe)) if package else {}
+    files = generated_files(recipe, prefix, about, watched=watched, behind=behind, inline=beside.inline)
+    packed = package_files(files, prefix, described(recipe)) if beside.package else {}
     return write_files(files | recipe_file(recipe, prefix, about) | packed, Path(directory))
 
 

@@ -21,3 +21,6 @@ MEMORY_NAME = "^[a-z][a-z0-9]{0,30}$"
 """What a memory may be called: part of a C name."""
 
 MAX_POOLS = lib.HW_MAX_POOLS
+
+MAX_SITES = 256
+"""Call sites that one pool names."""

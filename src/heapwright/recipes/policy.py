@@ -21,6 +21,7 @@ from heapwright.recipes.kinds.base import reach_of
 from heapwright.recipes.kinds.layout import CHECKS, Field, Layout
 from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST, Lists, owners_in
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.sites import site_classes
 
 KEYS = {
     "none": lib.HW_KEYS_NONE,
@@ -60,6 +61,14 @@ def require_one_memory(recipe: Recipe) -> None:
         raise HeapwrightError(
             f"{recipe.name or recipe.hash}: lies in several memories ({', '.join(recipe.parts())}), and only replay "
             "and generate take it whole; give each memory's pools a recipe of their own"
+        )
+
+
+def require_no_sites(recipe: Recipe) -> None:
+    """Raise HeapwrightError for a recipe with pools of call sites: what asks here tells none."""
+    if recipe.sites:
+        raise HeapwrightError(
+            f"{recipe.name or recipe.hash}: has pools for call sites, which are not told here; take a recipe without"
         )
 
 
@@ -140,6 +149,7 @@ class _Packed:
             "reserve": recipe.reserve,
             "shares": int(any(pool.shares_the_rest for pool in pools)),
             "pool_count": len(pools),
+            "sited": sum(1 for pool in pools if pool.sites),
             "keeps": int(any(not pool.owns_blocks for pool in pools)),
             "flushes": int(any(pool.flushes_before_growing for pool in pools)),
             "empty_as_one": int(all(empty)),
@@ -160,6 +170,7 @@ class _Packed:
 
     def _lay_out_pools(self) -> list[dict[str, Any]]:
         last = max(index for index, pool in enumerate(self.pools) if pool.owns_blocks)
+        classes = site_classes(self.pools)
         laid_out = []
         for index, pool in enumerate(self.pools):
             largest = min(pool.max_size or MAX_REQUEST, pool.largest_request(self.geometry))
@@ -172,6 +183,7 @@ class _Packed:
                     "at_hand": min(largest, pool.largest_at_hand(self.geometry)),
                     "last": int(index == last),
                     "cached": int(kept),
+                    "site": classes.index(pool.sites) + 1 if pool.sites else 0,
                     pool.kind: pool.lay_out(self.layout, self.pools[index + 1 :], kept or self.cached),
                 }
             )

@@ -36,6 +36,7 @@ from heapwright.recipes.pools import (
     owners_in,
 )
 from heapwright.recipes.rules import contradictions, guard_contradictions, memory_contradictions, thread_contradictions
+from heapwright.recipes.sites import Classes, site_classes, site_contradictions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -122,6 +123,7 @@ class Recipe(Table):
             yield from self._memory_contradictions()
             return
         yield from contradictions(self.pools, self.geometry)
+        yield from site_contradictions(self.pools, self.threads)
         if self.reserve and any(pool.moves_objects for pool in self.pools):
             yield None, '"reserve" is for objects that stay where they are; valid: 0 with pools that move them'
         if self.reserve and self.threads == "cached":
@@ -143,6 +145,11 @@ class Recipe(Table):
             yield None, '"reserve" is of one arena; valid: 0 where there are several memories'
         wrong = list(memory_contradictions(dict(self.memory), self.threads, self.pools))
         yield from wrong
+        yield from (
+            (index, '"sites" are told apart in one arena; valid: without "memory"')
+            for index, pool in enumerate(self.pools)
+            if pool.sites
+        )
         first = 0
         for part in () if wrong else self.parts().values():
             for where, problem in part._contradictions():
@@ -197,6 +204,11 @@ class Recipe(Table):
     def counts(self) -> bool:
         """Whether the heap keeps its counters: where the recipe says so, or has a reserve, which needs them."""
         return self.counters or self.reserve > 0
+
+    @property
+    def sites(self) -> Classes:
+        """The call sites of each class that pools serve alone, class 1 first; empty where no pool names any."""
+        return site_classes(self.pools)
 
     @property
     def geometry(self) -> Geometry:

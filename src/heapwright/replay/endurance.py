@@ -396,19 +396,21 @@ def repeated(trace: Trace, calls: int, seed: int) -> Trace:
     later = freed_at[rng.random(len(freed_at)) < 1 / OUTLIVE]
     left = np.setdiff1d(np.unique(born), np.unique(born[freed_at]))
     spread = np.sort(rng.integers(0, count, len(left)))
-    columns: list[list[NDArray[Any]]] = [[], [], [], [], []]
+    columns: list[list[NDArray[Any]]] = [[], [], [], [], [], []]
     lives_in = int(born.max()) + 1
     for number in range(passes):
         ids = born + number * lives_in
         ids[later] = born[later[rng.permutation(len(later))]] + (number - 1) * lives_in
         keep = np.ones(count, bool)
         keep[later] = number > 0
-        one: list[NDArray[Any]] = [values[keep] for values in (trace.op, ids, trace.size, trace.align, trace.low)]
+        asked = (trace.op, ids, trace.size, trace.align, trace.low, trace.site)
+        one: list[NDArray[Any]] = [values[keep] for values in asked]
         if number:
             gone, zeros = rng.permutation(left) + (number - 1) * lives_in, np.zeros(len(left), np.int64)
-            extra = (zeros + FREE, gone, zeros, zeros, zeros)
+            extra = (zeros + FREE, gone, zeros, zeros, zeros, zeros)
             one = [np.insert(values, spread, more) for values, more in zip(one, extra, strict=True)]
         for column, values in zip(columns, one, strict=True):
             column.append(values)
-    op, id, size, align, low = (np.concatenate(column) for column in columns)
-    return Trace.from_columns(op=op, id=id, size=size, align=align, low=low, name=f"{trace.name}, {passes} passes")
+    op, id, size, align, low, site = (np.concatenate(column) for column in columns)
+    name = f"{trace.name}, {passes} passes"
+    return Trace.from_columns(op=op, id=id, size=size, align=align, low=low, site=site, sites=trace.sites, name=name)

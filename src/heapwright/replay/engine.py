@@ -216,7 +216,7 @@ def run(
     watch: Watch | None = None,
 ) -> tuple[Any, int]:
     """Replay once: what the engine counted (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does."""
-    calls = trace.calls
+    calls = trace.calls_at(recipe.sites)
     size = arena_bytes_of(struct, arena)
     found = ffi.new("struct hw_metrics *")
     memory = memory_of(struct, calls, size)

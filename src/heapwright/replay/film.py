@@ -106,8 +106,9 @@ def filming(trace: Trace, recipe: Recipe, size: int, without: tuple[int, int] | 
     """
     struct = policy_struct(recipe)
     code = ffi.new("int *")
-    with lent_memory(struct, trace.calls, size) as memory:
-        handle = lib.hw_film_open(struct, trace.calls.struct, memory, size, code)
+    calls = trace.calls_at(recipe.sites)
+    with lent_memory(struct, calls, size) as memory:
+        handle = lib.hw_film_open(struct, calls.struct, memory, size, code)
         explain(int(code[0]), recipe, struct, size)
         if without:
             birth, death = without

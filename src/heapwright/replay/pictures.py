@@ -43,7 +43,7 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
     blocks have covered so far), each after that call.
     """
     struct = policy_struct(recipe)
-    calls = trace.calls
+    calls = trace.calls_at(recipe.sites)
     size = arena_bytes_of(struct, None)
     ends = _ends(len(trace), points)
     moments = np.empty((len(ends), 2), MOMENT_TYPE)
@@ -111,7 +111,7 @@ def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8
     """
     struct = policy_struct(recipe)
     size = arena_bytes_of(struct, arena)
-    calls = trace.calls
+    calls = trace.calls_at(recipe.sites)
     memory = memory_of(struct, calls, size)
     marks = np.zeros(size, np.uint8)
     end = lib.hw_metadata(struct, calls.struct, memory, size, ffi.cast("unsigned char *", ffi.from_buffer(marks)))

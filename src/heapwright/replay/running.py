@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy_struct, require_one_memory
+from heapwright.recipes.policy import policy_struct, require_no_sites, require_one_memory
 from heapwright.replay.engine import explain
 from heapwright.replay.film import PIECE_TYPE, extent_of, used_part
 from heapwright.replay.reserve import with_margin
@@ -116,6 +116,7 @@ def running(recipe: Recipe, arena: int | None = None) -> Iterator[RunningHeap]:
     Raises HeapwrightError where the arena cannot hold the heap's control data, or the recipe lies in several memories.
     """
     require_one_memory(recipe)
+    require_no_sites(recipe)
     struct = policy_struct(recipe)
     size = int(min(AMPLE if arena is None else arena, struct.reach))
     calls = _calls(0)

@@ -109,7 +109,7 @@ def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | 
 
 def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
     """Whether an arena of so many bytes serves the whole trace; a run ends at the first refusal."""
-    calls, least = trace.calls, least_arena(struct)
+    calls, least = trace.calls_at(recipe.sites), least_arena(struct)
 
     def serves(size: int) -> bool:
         if size < least:

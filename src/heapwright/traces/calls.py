@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ class Calls:
         struct: the calls as the engine takes them (`struct hw_calls *`).
         op, slot, size, align, ts_us, low: the columns that it points to, one entry a call.
         thread: the same of the calling thread's number; empty where there is one thread.
+        site: the same of the class of call sites, from 1, 0 for none; empty where a heap tells none apart.
     """
 
     struct: Any
@@ -32,6 +33,7 @@ class Calls:
     ts_us: NDArray[np.int64]
     thread: NDArray[np.uint32]
     low: NDArray[np.uint8]
+    site: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     @classmethod
     def of(
@@ -78,6 +80,13 @@ class Calls:
             struct.threads, struct.thread = len(threads), pointer("uint32_t", thread)
         lib.hw_total(struct, len(op), ffi.addressof(struct, "totals"))
         return cls(struct, op, slot, size, align, ts_us, thread, low)
+
+    def at_sites(self, site: NDArray[np.uint8]) -> Calls:
+        """The same calls, each from a class of call sites. O(calls)."""
+        site = np.ascontiguousarray(site, np.uint8)
+        struct = ffi.new("struct hw_calls *", self.struct[0])
+        struct.site = pointer("uint8_t", site)
+        return replace(self, struct=struct, site=site)
 
     @property
     def slots(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from heapwright.files.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright.traces.living import Living, Totals
+from heapwright.traces.patterns import matching
 from heapwright.traces.streams import COLUMNS, Stream
 from heapwright.traces.validation import FREE, Columns
 
@@ -287,8 +287,7 @@ def _indices(names: Sequence[str], wanted: Sequence[str], parameter: str) -> NDA
         return None
     found: set[int] = set()
     for one in wanted:
-        pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
-        matches = [at for at, name in enumerate(names) if pattern.fullmatch(name)]
+        matches = matching(one, names)
         if not matches:
             known = [name for name in names if name]
             hint = did_you_mean(one, known) if known else "the trace names none"

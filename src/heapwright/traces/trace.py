@@ -207,6 +207,38 @@ class Trace:
         """The trace as the native engine takes it, made once. O(calls)."""
         return Calls.of(self.op, self.id, self.size, self.align, self.ts_us, self.tid, self.low)
 
+    def calls_at(self, classes: Sequence[Sequence[str]]) -> Calls:
+        """The same with the class of call sites of each call, from 1, 0 where no class has its site. O(calls) once.
+
+        Args:
+            classes: names of the sites of each class, in which ``*`` stands for any letters; of several that hold a
+                site the first has it. Without any it is `calls`.
+
+        A trace that names no sites asks as code that tells none. Raises HeapwrightError where the trace names sites,
+        and none of these.
+        """
+        key = tuple(map(tuple, classes))
+        if not key or self.sites == ("",):
+            return self.calls
+        from heapwright.traces.patterns import matching
+
+        if key not in self._calls_at:
+            of_site = np.zeros(len(self.sites), np.uint8)
+            for number, patterns in reversed(list(enumerate(key, 1))):
+                for pattern in patterns:
+                    of_site[matching(pattern, self.sites)] = number
+            if not of_site.any():
+                raise HeapwrightError(
+                    f"{self.name}: names none of the call sites that the recipe gives pools to, as {key[0][0]}; take "
+                    "one that was made for this program, or one without"
+                )
+            self._calls_at[key] = self.calls.at_sites(of_site[self.site])
+        return self._calls_at[key]
+
+    @cached_property
+    def _calls_at(self) -> dict[tuple[tuple[str, ...], ...], Calls]:
+        return {}
+
     @cached_property
     def live_bytes(self) -> NDArray[np.int64]:
         """int64, one a call: requested bytes of all live objects after the call."""

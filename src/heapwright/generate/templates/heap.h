@@ -168,6 +168,15 @@ extern "C" {
  * {{ unchecked }} where no object needs it, or to try the heap of a smaller target on a larger one. */
 #define {{ upper }}_ALIGNMENT {{ align }}u
 
+{% if sites %}
+/* Call sites that pools serve alone, for {{ prefix }}_malloc_at(): each is the number of its class. */
+enum {
+{% for word, number, site in sites %}
+    {{ upper }}_SITE_{{ word }} = {{ number }}, /* {{ site }} */
+{% endfor %}
+};
+
+{% endif %}
 {% if behind %}
 /* Bytes of the arena: what the pools need. They cannot use more. */
 #define {{ upper }}_ARENA_BYTES {{ arena_bytes }}u

@@ -115,6 +115,13 @@ static void allocate(struct {{ prefix }}_heap *heap, unsigned i)
 {% else %}
     objects[i].bytes = {{ prefix }}_malloc(heap, objects[i].size);
 {% endif %}
+{% if sites %}
+    if (objects[i].bytes && random_below(2)) {
+        {{ prefix }}_free(heap, objects[i].bytes);
+        alignment = {{ upper }}_ALIGNMENT;
+        objects[i].bytes = {{ prefix }}_malloc_at(heap, random_below({{ sites[-1][1] + 1 }}), objects[i].size);
+    }
+{% endif %}
     if (objects[i].bytes) {
         expect((uintptr_t)objects[i].bytes % alignment == 0, "an object is aligned");
 {% if moving %}

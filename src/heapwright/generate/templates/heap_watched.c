@@ -205,6 +205,14 @@ void *{{ prefix }}_{{ pools }}malloc(struct {{ prefix }}_heap *heap, size_t size
     return {{ prefix }}_open(heap, {{ prefix }}_unseen_{{ pools }}malloc(heap, size), size, 0);
 }
 
+{% if sites %}
+void *{{ prefix }}_malloc_at(struct {{ prefix }}_heap *heap, uint32_t site, size_t size)
+{
+    {{ upper }}_QUIET;
+    return {{ prefix }}_open(heap, {{ prefix }}_unseen_malloc_at(heap, site, size), size, 0);
+}
+
+{% endif %}
 void *{{ prefix }}_{{ pools }}calloc(struct {{ prefix }}_heap *heap, size_t count, size_t size)
 {
     {{ upper }}_QUIET;

@@ -299,9 +299,10 @@ class Workshop:
     def _heap_sources(self) -> list[Path]:
         if self.heap.recipe:
             from heapwright.generate import generated_files
-            from heapwright.recipes.policy import require_one_memory
+            from heapwright.recipes.policy import require_no_sites, require_one_memory
 
             require_one_memory(self.heap.recipe)
+            require_no_sites(self.heap.recipe)
             for name, text in (self.generated or generated_files(self.heap.recipe, "target")).items():
                 (self.folder / name).write_text(text, encoding="utf-8")
             return [self.folder / "target_heap.c"]

@@ -84,8 +84,9 @@ class Bench:
     def generated(self, recipe: Recipe, *defines: str) -> Program:
         """The driver around the recipe's generated code, compiled as a separate file, as firmware would."""
         from heapwright.generate.emit import align_unchecked, generate
-        from heapwright.recipes.policy import policy
+        from heapwright.recipes.policy import policy, require_no_sites
 
+        require_no_sites(recipe)
         folder = self.folder / f"generated-{recipe.hash}"
         if not folder.exists():
             generate(recipe, folder, "timed")
@@ -100,8 +101,9 @@ class Bench:
         """The driver around the core as it is, which reads the recipe's policy at run time."""
         from heapwright._native import ffi
         from heapwright.generate.emit import core_directory
-        from heapwright.recipes.policy import policy_struct
+        from heapwright.recipes.policy import policy_struct, require_no_sites
 
+        require_no_sites(recipe)
         struct = policy_struct(recipe)
         path = self.folder / f"policy-{recipe.hash}.bin"
         path.write_bytes(bytes(ffi.buffer(struct)))

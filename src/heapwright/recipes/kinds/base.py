@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from heapwright.recipes.geometry import Geometry, round_up
 from heapwright.recipes.kinds.bounds import Calls, Load, Thresholds, WorstCase
-from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
+from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST, MAX_SITES
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -81,6 +81,12 @@ class BasePool(Table):
     min_size: int = Field(default=0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
     max_size: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
     memory: str = Field(default="", description="name of the memory that it lies in, where the recipe has several")
+    sites: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        default=(),
+        strict=False,
+        max_length=MAX_SITES,
+        description="call sites that it serves alone, as traces name them; * stands for any letters",
+    )
 
     @property
     def kind_name(self) -> str:
@@ -172,9 +178,10 @@ class BasePool(Table):
 
     def range_summary(self) -> str:
         """What requests it takes, where not all."""
+        sites = f" of {len(self.sites)} site{'s' * (len(self.sites) > 1)}" if self.sites else ""
         if self.max_size is not None:
-            return f" for {self.min_size} to {self.max_size} B"
-        return f" from {self.min_size} B" if self.min_size else ""
+            return f" for {self.min_size} to {self.max_size} B{sites}"
+        return (f" from {self.min_size} B" if self.min_size else "") + sites
 
     def overhead_bytes(self, values: Mapping[str, Any]) -> int:
         """Bytes of a block in use that lists of allocators call its overhead."""

@@ -1,0 +1,194 @@
+"""Pools of call sites: generated code does call by call what the replay did, and macros what the functions do."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from c_programs import ROOT, STRICT, UNCHECKED
+from effort import brief
+from numpy.typing import NDArray
+from traces_random import random_trace
+
+import heapwright as hw
+from heapwright.generate.emit import generated_files, replayed_secret
+from heapwright.recipes.policy import policy
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.film import filming
+from heapwright.replay.replay import replay
+from heapwright.replay.running import running
+from heapwright.traces.trace import Trace
+
+SITES = ("", "parse (config.c:41)", "parse (config.c:97)", "send+0x1c (net)", "other")
+POOLS: list[dict[str, Any]] = [
+    {"kind": "fixed", "sites": ["send+*"], "sizes": [24, 64], "counts": [9, 20]},
+    {"kind": "general", "sites": ["parse (config.c:*)"], "region": 4000, "bins": "exact", "fit": "best"},
+    {"kind": "buddy", "sites": ["send+*"], "region": 2048},
+    {"kind": "quick", "up_to": 100},
+    {"kind": "general", "bins": "exact", "fit": "best", "victim_up_to": 64},
+]
+OF_SITES = POOLS[:3]
+
+
+def recipe_of(pools: list[dict[str, Any]] = POOLS, **keys: Any) -> Recipe:
+    return Recipe.from_dict({"name": "sited", "align": 8, **keys, "pool": pools})
+
+
+def sited_trace(seed: int, calls: int) -> Trace:
+    rng = random.Random(seed)
+    trace = random_trace(rng, calls, live=120)
+    size = np.where(np.array([rng.random() < 0.7 for _ in range(calls)]), trace.size % 90, trace.size)
+    site = [rng.randrange(len(SITES)) for _ in range(calls)]
+    return Trace.from_columns(op=trace.op, id=trace.id, size=size, align=trace.align, site=site, sites=SITES, name="t")
+
+
+def addresses(trace: Trace, recipe: Recipe, arena: int) -> NDArray[np.int64]:
+    """Where each call's object lies after it in a replay; 0 where it lives no more, or was refused."""
+    found = np.zeros(len(trace), np.int64)
+    with filming(trace, recipe, arena) as film:
+        for call, slot in enumerate(trace.calls.slot):
+            film.go_on(call)
+            alive = film.alive()
+            mine = alive["at"][alive["slot"] == slot]
+            found[call] = mine[0] if len(mine) else 0
+    return found
+
+
+def built(folder: Path, recipe: Recipe, *flags: str) -> Path:
+    for file, text in generated_files(recipe).items():
+        (folder / file).write_text(text)
+    secret = "-D" + replayed_secret("app")
+    sources = [str(folder / "app_heap.c"), str(ROOT / "tests" / "c" / "generated_driver.c")]
+    words = ["cc", *STRICT, UNCHECKED, secret, "-O1", "-pthread", *flags, f"-I{folder}", *sources]
+    subprocess.run([*words, "-o", str(folder / "driver")], check=True)
+    return folder / "driver"
+
+
+def told_by(driver: Path, trace: Trace, classes: NDArray[np.uint8], arena: int) -> tuple[NDArray[np.int64], list[str]]:
+    records = trace.calls.records()
+    records[:, 2] |= classes.astype(np.uint32) << np.uint32(24)
+    calls = driver.with_name("calls")
+    calls.write_bytes(np.array([len(trace), trace.calls.slots], np.uint32).tobytes() + records.tobytes())
+    done = subprocess.run([driver, calls, str(arena), "0"], capture_output=True, text=True, check=True)
+    return np.array(done.stdout.split(), np.int64), done.stderr.split()
+
+
+USUAL: list[dict[str, Any]] = [{"counters": True, "threads": "lock"}, {"checks": "full", "link_bytes": 2}]
+OTHERS: list[dict[str, Any]] = [
+    {},
+    {"checks": "frees"},
+    {"checks": "neighbours"},
+    {"checks": "full", "threads": "lock"},
+]
+
+
+@pytest.mark.parametrize("keys", brief(USUAL, USUAL + OTHERS), ids=str)
+def test_generated_code_does_call_by_call_what_the_replay_did(keys: dict[str, Any], tmp_path: Path) -> None:
+    recipe = recipe_of(**keys)
+    driver = built(tmp_path, recipe, "-DSITES", *(["-DCOUNTERS"] if "counters" in keys else []))
+    served: set[int] = set()
+    for seed in range(brief(1, 12)):
+        trace = sited_trace(seed, 1000)
+        needed = replay(trace, recipe, check_invariants=True)["footprint_bytes"]
+        assert isinstance(needed, int)
+        for arena in (needed + 64, needed * 2 // 3):
+            classes = trace.calls_at(recipe.sites).site
+            expected = addresses(trace, recipe, arena)
+            found, told = told_by(driver, trace, classes, arena)
+            np.testing.assert_array_equal(found, expected)
+            assert told[3:] == ["0", "0"]
+            assert told[1] == str(replay(trace, recipe, arena=arena)["failed"])
+            served |= set(classes[(expected > 0) & (expected < policy(recipe)["fixed_end"])].tolist())
+    assert served >= {1, 2}
+
+
+def test_requests_of_no_site_and_of_others_stay_out_of_the_pools_of_sites() -> None:
+    recipe = recipe_of()
+    trace = sited_trace(3, 1200)
+    arena = 1 << 20
+    born = (trace.op <= 1) & (addresses(trace, recipe, arena) > 0)
+    at, of = addresses(trace, recipe, arena)[born], trace.calls_at(recipe.sites).site[born]
+    regions = policy(recipe)["fixed_end"]
+    assert (at[of == 0] >= regions).all()
+    assert (at[of == 1] < regions).any()
+    assert (at[of == 2] < regions).any()
+    aligned = trace.align[born] > 8
+    assert (at[aligned] >= regions).all()
+
+
+def test_an_object_that_moves_stays_with_its_class() -> None:
+    pools: list[dict[str, Any]] = [{"kind": "general", "sites": ["a"], "region": 4096}, {"kind": "general"}]
+    trace = Trace.from_columns(
+        op=[0, 0, 2, 2, 0, 2], id=[0, 1, 0, 1, 2, 2], size=[40, 40, 400, 2000, 40, 8000], site=[1, 0, 0, 1, 1, 0],
+        sites=("", "a"),
+    )  # fmt: skip
+    at = addresses(trace, recipe_of(pools), 1 << 16)
+    regions = policy(recipe_of(pools))["fixed_end"]
+    assert (at < regions).tolist() == [True, False, True, False, True, False]  # the last finds no room there
+
+
+def test_a_trace_without_sites_asks_as_plain_malloc_does() -> None:
+    drawn, recipe = random_trace(random.Random(1), 900), recipe_of()
+    trace = Trace.from_columns(op=drawn.op, id=drawn.id, size=drawn.size)
+    plain = recipe_of([pool for pool in POOLS if "sites" not in pool])
+    told, without = replay(trace, recipe), replay(trace, plain)
+    more = policy(recipe)["fixed_end"] - policy(plain)["fixed_end"]
+    assert isinstance(told["footprint_bytes"], int)
+    assert isinstance(without["footprint_bytes"], int)
+    assert told["footprint_bytes"] - without["footprint_bytes"] == more
+    assert told["failed"] == without["failed"]
+
+
+def test_a_trace_of_another_program_is_refused_in_one_line() -> None:
+    trace = Trace.from_columns(op=[0], id=[0], size=[9], site=[1], sites=("", "main"), name="other")
+    with pytest.raises(hw.HeapwrightError, match=r"^other: names none of the call sites .* send\+\*; take one .*$"):
+        replay(trace, recipe_of())
+
+
+@pytest.mark.parametrize(
+    ("pools", "keys", "problem"),
+    [
+        ([POOLS[4], OF_SITES[1]], {}, '"region" in bytes'),
+        ([POOLS[3], OF_SITES[1], POOLS[4]], {}, 'a pool with "sites" comes before all pools without; move it up'),
+        ([OF_SITES[1]], {}, 'no pool serves requests of other sites; give one below it no "sites"'),
+        ([POOLS[3] | {"sites": ["a"]}, POOLS[4]], {}, 'a quick pool cannot serve "sites" alone'),
+        ([{"kind": "compact", "sites": ["a"]}], {}, 'a compact pool cannot serve "sites" alone'),
+        (POOLS, {"threads": "cached"}, '"threads" "cached" keeps blocks of all sites in one list'),
+        ([one | {"memory": "a"} for one in (OF_SITES[0], POOLS[4])], {"memory": {"a": 9999}}, 'without "memory"'),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_told_in_one_line(pools: list[dict[str, Any]], keys: dict[str, Any], problem: str) -> None:
+    with pytest.raises(hw.HeapwrightError) as raised:
+        recipe_of(pools, **keys)
+    assert problem in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_tells_no_sites_refuses_such_a_heap(tmp_path: Path) -> None:
+    with pytest.raises(hw.HeapwrightError, match="has pools for call sites"), running(recipe_of()):
+        pass
+    with pytest.raises(hw.HeapwrightError, match="its pools for call sites are asked by themselves"):
+        hw.generate(recipe_of([*OF_SITES, POOLS[4] | {"region": 4096}]), tmp_path / "out", behind="malloc")
+
+
+def test_the_header_numbers_each_site_by_its_class() -> None:
+    header = generated_files(recipe_of())["app_heap.h"]
+    assert "    APP_SITE_SEND = 1, /* send+* */\n    APP_SITE_PARSE_CONFIG_C = 2, /* parse (config.c:*) */\n" in header
+    assert "void *app_malloc_at(struct app_heap *heap, uint32_t site, size_t size);" in header
+    assert "malloc_at" not in generated_files(recipe_of(POOLS[3:]))["app_heap.h"]
+
+
+def test_the_generated_test_passes(tmp_path: Path) -> None:
+    recipe = recipe_of(threads="lock", counters=True)
+    for file, text in generated_files(recipe, watched=True).items():
+        (tmp_path / file).write_text(text)
+    for source, flags in (("app_heap.c", ["-O1"]), ("app_heap_watched.c", ["-O1", "-fsanitize=address,undefined"])):
+        sources = [str(tmp_path / source), str(tmp_path / "app_heap_test.c")]
+        command = ["cc", "-std=c11", "-Wall", "-Wextra", "-pthread", UNCHECKED, *flags, *sources]
+        subprocess.run([*command, "-o", str(tmp_path / "test")], check=True)
+        subprocess.run([tmp_path / "test"], check=True, stdout=subprocess.DEVNULL)
