@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-import tomllib
 from recipes_random import random_recipes
 
 from heapwright._native import ffi
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.toml import parse_toml
 from heapwright.recipes.policy import BeyondReachError, policy, policy_struct, structure_of
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.worst_steps import worst_steps
@@ -25,7 +25,7 @@ def general(**keys: object) -> Recipe:
 
 def with_other_thresholds(recipe: Recipe, rng: random.Random) -> Recipe | None:
     """The recipe with other thresholds in all general pools; None where it cannot have them."""
-    heap = tomllib.loads(recipe.to_toml())
+    heap = parse_toml(recipe.to_toml())
     for pool in heap["pool"]:
         if pool["kind"] == "general":
             pool |= {"split": rng.choice(SPLITS), "coalesce_from": rng.choice(MERGES)}

@@ -80,6 +80,7 @@ class _Kept(NamedTuple):
 
     margins: Margins
     found: SoFar | bytes
+    refused: bool = False
 
 
 class Alikes:
@@ -109,13 +110,13 @@ class Alikes:
                     return dict(zip(self._keys, pickle.loads(one.found), strict=True))
                 if given_up is None or one.found.calls > given_up.calls:
                     given_up = one.found
-                    margins = one.margins
+                    margins, refused = one.margins, one.refused
         if given_up and watch and not watch(given_up):
-            raise GivenUpError(given_up, margins)
+            raise GivenUpError(given_up, margins, refused)
         try:
             replayed = replay()
         except GivenUpError as error:
-            self._keep(kept, error.margins, error.so_far)
+            self._keep(kept, error.margins, error.so_far, error.refused)
             raise
         if replayed.margins:
             self._keys = tuple(replayed.metrics)
@@ -129,7 +130,7 @@ class Alikes:
         below = bisect_right(self._asked, small)
         return self._asked[below - 1] if below else 0
 
-    def _keep(self, kept: list[_Kept], margins: Margins, found: SoFar | bytes) -> None:
+    def _keep(self, kept: list[_Kept], margins: Margins, found: SoFar | bytes, refused: bool = False) -> None:
         if self._left > 0:
             self._left -= 1
-            kept.append(_Kept(margins, found))
+            kept.append(_Kept(margins, found, refused))

@@ -11,7 +11,7 @@ from heapwright.recipes.geometry import Geometry, log2, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape
 from heapwright.recipes.kinds.bounds import Calls, Load, Thresholds, WorstCase, powers, rounded
-from heapwright.recipes.kinds.general import bounds, rules, thresholds
+from heapwright.recipes.kinds.general import bounds, rules
 from heapwright.recipes.kinds.general.keys import BINS_PER_OCTAVE, Bins, GeneralKeys
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
 
@@ -83,7 +83,7 @@ class General(GeneralKeys):
         return _canonical(self, geometry)
 
     def without_thresholds(self) -> General:
-        return self.model_copy(update=thresholds.least(self))
+        return self.model_copy(update=bounds.least_thresholds(self))
 
     def without_resolved(self, geometry: Geometry) -> General:
         changes: dict[str, Any] = {}
@@ -411,12 +411,12 @@ class General(GeneralKeys):
         return powers(blocks) if general.powers else blocks
 
     def set_thresholds(self, laid_out: Any, geometry: Geometry) -> None:
-        thresholds.put(self, laid_out)
+        bounds.put_thresholds(self, laid_out)
         laid_out.at_hand = min(laid_out.max_size, self.largest_at_hand(geometry))
 
     @classmethod
     def take_thresholds(cls, laid_out: Any, checks: bool) -> Thresholds:
-        return thresholds.take(laid_out, checks)
+        return bounds.take_thresholds(laid_out, checks)
 
     # ---- what is attacked and proved
 
