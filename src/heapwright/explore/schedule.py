@@ -229,6 +229,9 @@ SHARES = (1 / 64, 1 / 16)
 LEAST_PIECE = 4096
 """A shorter piece tells too little of a trace."""
 
+_LEADING = 8
+"""Where what was taught is all that there is time for, one in so many is replayed on longer pieces."""
+
 ROOM = 1 / 4
 """Share of the time left that a round of pieces may take."""
 
@@ -243,8 +246,8 @@ def by_promise(
 ) -> list[Candidate]:
     """The candidates, those that promise most first; some of them are replayed on pieces of the traces to know.
 
-    As many are as the time of ``patience`` has room for, those of ``taught`` first; the others come last, by the design
-    of those that were.
+    As many are as the time of ``patience`` has room for, and only those of ``taught`` where some are given; the others
+    come last, by the design of those that were.
     """
     if max(map(len, trials.traces)) < LEAST_PIECE:
         return list(candidates)
@@ -256,11 +259,15 @@ def by_promise(
         counted = meter.for_pieces()
         counted.expect(asked)
         runner.run(asked, trials, counted, replace(patience, pieces=pieces))
+        if taught:  # until then the zoo's slowest tell what a recipe costs
+            meter.costs.take_from_pieces(counted.costs, 1 / share)
         return _in_order(candidates, forecast)
 
     if taught:
-        try_on(SHARES[0], [one for one in candidates if one.id in taught])
-    ordered = try_on(SHARES[0], [one for one in _spread(candidates) if not forecast.knows(one)])
+        for _ in range(2):
+            ordered = try_on(SHARES[0], [one for one in candidates if one.id in taught and not forecast.knows(one)])
+        return try_on(SHARES[1], ordered[: len(taught) // _LEADING])
+    ordered = try_on(SHARES[0], _spread(candidates))
     ordered = try_on(SHARES[0], [one for one in ordered if not forecast.knows(one)])
     return try_on(SHARES[1], ordered)
 
