@@ -128,11 +128,11 @@ def command(
     for trace in read:
         for told in trace.notes:
             note(f"{told}; explored at {space.align}")
-    for told in space.notes:
-        note(f"space: {told}")
     apart = read_traces(held_out, repair)
     with showing() as show:
         done = api.explore_with(asked, read, space, output, held_out=apart, warm=warm, progress=show)
+    for told in space.notes:
+        note(f"space: {told}")
     for told in done.short:
         note(f"{done.study}: {told}")
     with Study.open(done.study) as study:

@@ -13,12 +13,12 @@ from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from heapwright._native import ffi
-from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.policy import Structure, policy_struct, structure_of
 from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch
 from heapwright.replay.smallest import depends_on_arena
@@ -49,15 +49,30 @@ class Form(NamedTuple):
 @lru_cache(maxsize=64)
 def form_of(recipe: Recipe) -> Form | None:
     """The form of a recipe, one of whose pools has thresholds; None for others, and where the arena's size decides."""
-    if depends_on_arena(recipe) or recipe.threads == "cached":
+    found = None if recipe.memory else _apart(structure_of(recipe))
+    if found is None:
         return None
-    struct = ffi.new("struct hw_policy *", policy_struct(recipe)[0])
-    pools = [pool for pool in struct.pools[0 : struct.pool_count] if kind_of(pool).has_thresholds]
-    if len(pools) != 1:
+    at, outside = found
+    laid_out = ffi.new("struct hw_pool *", policy_struct(recipe).pools[at])
+    split, merge, small = kind_of(laid_out).take_thresholds(laid_out, recipe.checks != "none")
+    return Form(outside + _digest(laid_out), split, merge, small)
+
+
+@lru_cache(maxsize=4096)
+def _apart(structure: Structure) -> tuple[int, bytes] | None:
+    """Which pool has thresholds, and what stands for the policy without that pool; None as in `form_of`."""
+    if depends_on_arena(structure.recipe) or structure.recipe.threads == "cached":
         return None
-    split, merge, small = kind_of(pools[0]).take_thresholds(pools[0], recipe.checks != "none")
-    rest = blake2b(ffi.buffer(struct), digest_size=16).digest()
-    return Form(rest, split, merge, small)
+    struct = structure.struct()
+    having = [at for at in range(struct.pool_count) if kind_of(struct.pools[at]).has_thresholds]
+    if len(having) != 1:
+        return None
+    struct.pools[having[0]] = ffi.new("struct hw_pool *")[0]
+    return having[0], _digest(struct)
+
+
+def _digest(struct: Any) -> bytes:
+    return blake2b(ffi.buffer(struct), digest_size=16).digest()
 
 
 class _Kept(NamedTuple):
@@ -65,6 +80,7 @@ class _Kept(NamedTuple):
 
     margins: Margins
     found: SoFar | bytes
+    refused: bool = False
 
 
 class Alikes:
@@ -94,13 +110,13 @@ class Alikes:
                     return dict(zip(self._keys, pickle.loads(one.found), strict=True))
                 if given_up is None or one.found.calls > given_up.calls:
                     given_up = one.found
-                    margins = one.margins
+                    margins, refused = one.margins, one.refused
         if given_up and watch and not watch(given_up):
-            raise GivenUpError(given_up, margins)
+            raise GivenUpError(given_up, margins, refused)
         try:
             replayed = replay()
         except GivenUpError as error:
-            self._keep(kept, error.margins, error.so_far)
+            self._keep(kept, error.margins, error.so_far, error.refused)
             raise
         if replayed.margins:
             self._keys = tuple(replayed.metrics)
@@ -114,7 +130,7 @@ class Alikes:
         below = bisect_right(self._asked, small)
         return self._asked[below - 1] if below else 0
 
-    def _keep(self, kept: list[_Kept], margins: Margins, found: SoFar | bytes) -> None:
+    def _keep(self, kept: list[_Kept], margins: Margins, found: SoFar | bytes, refused: bool = False) -> None:
         if self._left > 0:
             self._left -= 1
-            kept.append(_Kept(margins, found))
+            kept.append(_Kept(margins, found, refused))

@@ -191,9 +191,11 @@ def _technique_grid(levels: Levels) -> Family:
 
 
 def _numbered_grid(levels: Levels) -> Iterator[tuple[Techniques, tuple[Pool, ...]]]:
-    axes = (list(enumerate(axis)) for axis in (FITS, levels.coalescing, levels.splits, levels.freelists))
-    for (fit, searching), (merge, merging), (split, splitting), (lists, front) in product(*axes):
-        yield Techniques(lists, fit, split, merge), (*front, General(**searching, **merging, split=splitting))
+    axes = (list(enumerate(axis)) for axis in (FITS, levels.coalescing, levels.splits))
+    for (fit, searching), (merge, merging), (split, splitting) in product(*axes):
+        general = General(**searching, **merging, split=splitting)
+        for lists, front in enumerate(levels.freelists):
+            yield Techniques(lists, fit, split, merge), (*front, general)
 
 
 class Techniques(NamedTuple):

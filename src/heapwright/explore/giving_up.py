@@ -41,7 +41,7 @@ class Known:
     Attributes:
         least: float64[k, traces], what each objective will come to at least.
         ended: bool[traces], where that is what it came to.
-        refused: bool[traces], where it refused requests.
+        refused: bool[traces], where it refused requests, whether it ended there or not.
         so_far: what it has come to on each trace; None where it ended, or was not begun.
         floor: int64[traces], the least footprint, which is known before a replay begins; 0 where nobody asked for it.
     """

@@ -67,16 +67,17 @@ class Exploring:
         chosen: Sequence[Candidate],
         effort: Effort,
         groups: Callable[[], Sequence[Collection[str]]] = lambda: (),
-        early: Collection[str] = (),
+        taught: Sequence[str] = (),
         *,
         ranked: bool,
         shares: Shares,
     ) -> None:
         """Try the chosen ones, the zoo among them, with that effort; the study then tells how near its front is.
 
-        ``groups`` tells the ids of recipes whose own fronts are found as well, while there is time; those of ``early``
-        are finished after the zoo. ``ranked`` says whether the chosen are all of the space, ``shares`` how much of the
-        time there is.
+        ``groups`` tells the ids of recipes whose own fronts are found as well, while there is time; the first `EARLY`
+        of ``taught``, ids of what other traces taught, the best first, are finished after the zoo, and where there is
+        no time for the zoo all of them are tried first on pieces. ``ranked`` says whether the chosen are all of the
+        space, ``shares`` how much of the time there is.
         """
         study = self.runner.study
         before = study.meta.get("tolerance")
@@ -99,12 +100,13 @@ class Exploring:
             rest = self._finish([one for one in zoo if one.zoo_name in _KNOWN], left, meter)
         else:
             rest = self._finish(zoo, left, meter)
+            early = frozenset(taught[:EARLY])
             rest = self._finish([one for one in rest if one.id in early], rest, meter)
         shares.each = meter.seconds_of(zoo) * meter.crew.jobs / max(len(zoo), 1)
         _keep(shares, meter)
         if hurried and self.trials.objectives:
             meter.tolerance = TOLERANCE if tolerance is None else tolerance
-            self._compete(chosen, rest, meter, hurried=True)
+            self._compete(chosen, rest, meter, hurried=True, taught=frozenset(taught))
             study.set_tolerance(None)
             return
         if tolerance is None and self._ends_soon(rest, meter, _SURELY * COMPLETE_SECONDS):
@@ -128,10 +130,10 @@ class Exploring:
         pieces = [int(share * len(trace)) for trace in self.trials.traces]
         if min(pieces) < LEAST_PIECE or not zoo:
             return False
-        counted = meter.for_pieces()
-        counted.expect(zoo)
+        counted, ranked = meter.for_pieces(), [one for one in zoo if one.ranked]
+        counted.expect(ranked)
         patience = Patience(self.runner.interrupt, until=meter.until, pieces=pieces)
-        self.runner.run(zoo, self.trials, counted, patience)
+        self.runner.run(ranked, self.trials, counted, patience)
         needed = counted.seconds_of(zoo) / share
         if needed <= ROOM * (meter.until - time.perf_counter()):
             return False
@@ -160,11 +162,17 @@ class Exploring:
         return int((~self.trials.known(one.id).ended).sum())
 
     def _compete(
-        self, chosen: Sequence[Candidate], rest: list[Candidate], meter: Meter, *, hurried: bool = False
+        self,
+        chosen: Sequence[Candidate],
+        rest: list[Candidate],
+        meter: Meter,
+        *,
+        hurried: bool = False,
+        taught: Collection[str] = (),
     ) -> bool:
         """Finish what can come on the front, give up the others; whether nothing was left for want of time.
 
-        ``hurried``: where there is no time for one of each design.
+        ``hurried``: where there is no time for one of each design; ``taught`` are then tried first.
         """
         tolerance = meter.tolerance or 0.0
         rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
@@ -178,7 +186,7 @@ class Exploring:
                 meter.finished += self._replays_left(one)
         rest = [one for one in rest if self._is_left(one) and not self._is_settled(one)]
         if hurried or meter.seconds_of(rest) > meter.until - time.perf_counter():
-            rest = by_promise(self.runner, self.trials, rest, meter, patience)
+            rest = by_promise(self.runner, self.trials, rest, meter, patience, taught)
         else:
             rest.sort(key=lambda one: meter.costs.of(one.design) or 0.0)
         for turn in range(_ROUNDS + 1):
@@ -212,22 +220,34 @@ def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
     return list({one.design: one for one in reversed(candidates)}.values())
 
 
+EARLY = 50
+"""So many of what other traces taught are finished before anything is given up."""
+
 SHARES = (1 / 64, 1 / 16)
 """How much of each trace the pieces have."""
 
 LEAST_PIECE = 4096
 """A shorter piece tells too little of a trace."""
 
+_LEADING = 8
+"""Where what was taught is all that there is time for, one in so many is replayed on longer pieces."""
+
 ROOM = 1 / 4
 """Share of the time left that a round of pieces may take."""
 
 
 def by_promise(
-    runner: Runner, trials: Trials, candidates: Sequence[Candidate], meter: Meter, patience: Patience
+    runner: Runner,
+    trials: Trials,
+    candidates: Sequence[Candidate],
+    meter: Meter,
+    patience: Patience,
+    taught: Collection[str] = (),
 ) -> list[Candidate]:
     """The candidates, those that promise most first; some of them are replayed on pieces of the traces to know.
 
-    As many are as the time of ``patience`` has room for; the others come last, by the design of those that were.
+    As many are as the time of ``patience`` has room for, and only those of ``taught`` where some are given; the others
+    come last, by the design of those that were.
     """
     if max(map(len, trials.traces)) < LEAST_PIECE:
         return list(candidates)
@@ -239,15 +259,26 @@ def by_promise(
         counted = meter.for_pieces()
         counted.expect(asked)
         runner.run(asked, trials, counted, replace(patience, pieces=pieces))
+        if taught:  # until then the zoo's slowest tell what a recipe costs
+            meter.costs.take_from_pieces(counted.costs, 1 / share)
         return _in_order(candidates, forecast)
 
+    if taught:
+        for _ in range(2):
+            ordered = try_on(SHARES[0], [one for one in candidates if one.id in taught and not forecast.knows(one)])
+        return try_on(SHARES[1], ordered[: len(taught) // _LEADING])
     ordered = try_on(SHARES[0], _spread(candidates))
     ordered = try_on(SHARES[0], [one for one in ordered if not forecast.knows(one)])
     return try_on(SHARES[1], ordered)
 
 
 def _in_order(candidates: Sequence[Candidate], forecast: Forecast) -> list[Candidate]:
-    """Those that are known by what they promise, both ends of the front first; others by the best of their design."""
+    """Those that are known by what they promise, both ends of the front first; others by the best of their design.
+
+    Those that refused what they were asked promise nothing, however little they need.
+    """
+    refusing = [one for one in candidates if forecast.refuses(one)]
+    candidates = [one for one in candidates if not forecast.refuses(one)]
     told = [one for one in candidates if forecast.knows(one)]
     distance = forecast.distances(told)
     best: dict[Hashable, float] = {}
@@ -257,7 +288,7 @@ def _in_order(candidates: Sequence[Candidate], forecast: Forecast) -> list[Candi
     front = int((distance <= 0).sum())
     nearest[:front] = [nearest[at] for at in in_bisecting_order(front)]
     others = [one for one in candidates if not forecast.knows(one)]
-    return nearest + sorted(others, key=lambda one: best.get(one.design, inf))
+    return [*nearest, *sorted(others, key=lambda one: best.get(one.design, inf)), *refusing]
 
 
 def _room(candidates: Sequence[Candidate], meter: Meter, patience: Patience, share: float) -> int:
@@ -282,6 +313,10 @@ class Forecast:
         """Whether a recipe was replayed on some piece of each trace."""
         known = self._trials.known(one.id)
         return all(known.ended[at] or known.calls(at) for at in range(len(self._trials.traces)))
+
+    def refuses(self, one: Candidate) -> bool:
+        """Whether a recipe refused a request of some trace."""
+        return bool(self._trials.known(one.id).refused.any())
 
     def distances(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
         """How far each is from the front of all of them, float64[n]."""

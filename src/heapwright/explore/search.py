@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from heapwright.decide.picks import BLIND, PICKS, RIVALS, shortlist
 from heapwright.decide.prior import doubt
 from heapwright.decide.study import Study
+from heapwright.explore.ahead import trying_ahead
 from heapwright.explore.budget import MADE_A_CALL, Shares
 from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.options import Options, Strategy
@@ -100,8 +101,12 @@ def explore(
     effort, strategy = options.effort_for(space), options.strategy_for(space)
     start = time.perf_counter()
     keys, table = options.keys, options.energies
-    candidates = _candidates(space)
-    identity = Identity.of(traces, keys, space.digest, len(space), table, space.align, options.same_device)
+    measure = replay_for(keys, table)
+    trier = Trier(traces, measure, keys if set(keys) <= set(GROWING) else ())
+    new = not Path(study_path).exists() and options.dask is None
+    with trying_ahead(trier, _zoo_of(space) if new else ()):
+        candidates = _candidates(space)
+        identity = Identity.of(traces, keys, space.digest, len(space), table, space.align, options.same_device)
     hired = _crew(options.jobs, options.dask)
     with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         study.add_run(_run(space, strategy, options))
@@ -109,13 +114,9 @@ def explore(
         chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)
         chosen = _ordered(chosen, first)
         runner = Runner(study, crew, interrupt, progress)
-        measure = replay_for(keys, table)
-        trier = Trier(traces, measure, keys if set(keys) <= set(GROWING) else ())
         exploring = Exploring(runner, Trials(study, trier, "explored"))
-        shares, early = _shares(effort, options, traces, held_out, crew.jobs), frozenset(first[:EARLY])
-        exploring.run(
-            chosen, effort, lambda: _trusted(chosen), early, ranked=len(chosen) == len(candidates), shares=shares
-        )
+        shares, all_ = _shares(effort, options, traces, held_out, crew.jobs), len(chosen) == len(candidates)
+        exploring.run(chosen, effort, lambda: _trusted(chosen), first, ranked=all_, shares=shares)
         if isinstance(space, WideSpace) and strategy != "exhaustive":
             most = options.limit or LIMIT
             meter = Meter(progress, "explored", most, len(traces), crew)
@@ -198,6 +199,10 @@ def _check_names(traces: Sequence[Trace]) -> None:
         seen.add(trace.name)
 
 
+def _zoo_of(space: AnySpace) -> list[Candidate]:
+    return [Candidate(id, recipe, recipe.name) for id, recipe in space.zoo.items()]
+
+
 def _candidates(space: AnySpace) -> dict[str, Candidate]:
     """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
     found = {}
@@ -216,10 +221,6 @@ def _choose(candidates: list[Candidate], strategy: Strategy, limit: int | None, 
     if strategy == "exhaustive":
         rest = rest[:limit]
     return zoo + random.Random(seed).sample(rest, min(len(rest), limit or len(rest)))
-
-
-EARLY = 50
-"""So many of what other traces taught are finished before anything is given up."""
 
 
 def _ordered(chosen: Sequence[Candidate], first: Sequence[str]) -> list[Candidate]:

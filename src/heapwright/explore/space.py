@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -164,7 +165,6 @@ class Space:
 
     Attributes:
         align: alignment in bytes of every recipe, those of the zoo included.
-        notes: what was left out, in words.
         zoo: the recipes of the zoo as they are tried, by id.
         beside: those of the zoo that have another alignment of their own, as they are; they are no part of the space.
         text: the SPACE.toml that makes it, for the same traces; None where it was made of recipes.
@@ -187,13 +187,15 @@ class Space:
         if align not in ALIGNMENTS:
             raise ParameterError(f"{align}: no alignment; valid: {', '.join(map(str, ALIGNMENTS))}", parameter="align")
         self.align = align
-        self.notes = tuple(notes)
+        self._notes = tuple(notes)
+        self._levels: Levels | None = None
         self.text: str | None = None
         self.zoo: dict[str, Recipe] = {}
         self.beside: list[Recipe] = []
         if include_zoo:
             self._add_zoo(move_zoo)
-        self._recipes = {id: recipe.canonical() for id, recipe in self.zoo.items()}
+        self._found = {id: recipe.canonical() for id, recipe in self.zoo.items()}
+        self._is_made = False
         for family in families:
             for recipe in family:
                 if recipe.align != align:
@@ -201,8 +203,31 @@ class Space:
                         f"{recipe.name or recipe.hash}: has align {recipe.align}, and the space {align}; a study is of "
                         "one alignment, and Recipe.at_alignment moves a recipe"
                     )
-                canonical = recipe.canonical()
-                self._recipes.setdefault(canonical.hash, canonical)
+                self._add(recipe)
+
+    def _add(self, recipe: Recipe) -> None:
+        canonical = recipe.canonical()
+        self._found.setdefault(canonical.hash, canonical)
+
+    @property
+    def _recipes(self) -> dict[str, Recipe]:
+        """The recipes by id; those of a default space are made once they are asked for, which takes a while."""
+        if self._levels is not None and not self._is_made:
+            for recipe in chain.from_iterable(default_families(self._levels)):
+                self._add(recipe)
+            self._is_made = True
+        return self._found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, in words."""
+        if self._levels is None or len(self) >= ORDINARY:
+            return self._notes
+        frequent, lists = len(self._levels.frequent), len(self._levels.freelists)
+        return (
+            f"{len(self):,} recipes instead of {ORDINARY:,}: the traces ask for only {frequent} sizes of blocks, so "
+            f"there are {lists} levels of freelists instead of {FREELISTS + 1}",
+        )
 
     def _add_zoo(self, move: bool) -> None:
         """Take the zoo in; of recipes that are equal once moved, one that was not has the name.
@@ -227,13 +252,8 @@ class Space:
     @classmethod
     def tailored(cls, demand: Demand, align: int = DEFAULT_ALIGN, *, move_zoo: bool = True) -> Space:
         """Build the default space for a demand; `notes` says so where it has fewer than 10,000 recipes."""
-        levels = Levels(demand, align)
-        space = cls(default_families(levels), align=align, move_zoo=move_zoo)
-        if len(space) < ORDINARY:
-            space.notes = (
-                f"{len(space):,} recipes instead of {ORDINARY:,}: the traces ask for only {len(levels.frequent)} "
-                f"sizes of blocks, so there are {len(levels.freelists)} levels of freelists instead of {FREELISTS + 1}",
-            )
+        space = cls((), align=align, move_zoo=move_zoo)
+        space._levels = Levels(demand, align)
         space.text = None if not move_zoo else f"default = true\nalign = {align}\n"
         return space
 

@@ -131,14 +131,22 @@ class Trier:
         """The shortest first: a recipe that some trace tells to be beaten is given up for the fewest calls."""
         self._least = [LeastFootprints(trace) for trace in traces] if "footprint_bytes" in objectives else []
         self._alikes = [Alikes(trace, KEPT // len(traces)) for trace in traces]
+        self._ahead: dict[str, tuple[dict[int, Mapping[str, Value]], float]] = {}
 
     def __reduce__(self) -> tuple[type[Trier], tuple[object, ...]]:
         return Trier, (self.traces, self.replay, self.objectives)
+
+    def try_ahead(self, one: Candidate) -> None:
+        """Replay one recipe on all traces before it has its turn, and keep what comes of it until then."""
+        start = time.thread_time()  # the other threads of this process are not waited for at its turn
+        metrics = {at: self._replayed(at, one.recipe, None) for at in self._order}
+        self._ahead[one.id] = metrics, time.thread_time() - start
 
     def found(self, task: Task, patience: Patience) -> Found:
         """Replay one recipe on all traces that are worth it."""
         recipe, known, start = task.one.recipe, task.known, time.perf_counter()
         metrics, begun = {}, task.replays
+        ahead, earlier = self._ahead.pop(task.one.id, ({}, 0.0))
         if patience.ends:
             self._lay_floors(recipe, known)
         for at in self._order:
@@ -147,13 +155,14 @@ class Trier:
             if known.ended[at] or not patience.begins(known, at):
                 continue
             try:
-                metrics[at] = self._replayed(at, recipe, _watch(patience, known, at))
-            except GivenUpError:
+                metrics[at] = ahead[at] if at in ahead else self._replayed(at, recipe, _watch(patience, known, at))
+            except GivenUpError as error:
+                known.refused[at] |= error.refused
                 continue
             known.end(at, metrics[at])
         given_up = not known.ended.all() and (not patience.over or any(known.so_far))
         timed = any(one.get("ns_per_event") is not None for one in metrics.values())
-        seconds = time.perf_counter() - start
+        seconds = earlier + time.perf_counter() - start
         return Found(known, metrics, begun, given_up, seconds, machine() if timed else None)
 
     def _lay_floors(self, recipe: Recipe, known: Known) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heapwright.replay.energy import EnergyTable, with_energy
+from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import Watch
 from heapwright.replay.metrics import TARGET_METRICS, TIME, named_in
 
@@ -32,8 +32,8 @@ class Measure:
         from heapwright.measure.host.timing import ns_per_event
         from heapwright.replay.replay import Replayed, replay_with_margins
 
-        replayed = replay_with_margins(trace, recipe, fit=self.fitted, watch=watch)
-        found = with_energy(replayed.metrics, self.energies)
+        replayed = replay_with_margins(trace, recipe, fit=self.fitted, watch=watch, energies=self.energies)
+        found = replayed.metrics
         if self.timed:
             found[TIME] = ns_per_event(trace, recipe)
         if self.on_target:

@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from heapwright._native import ffi, lib
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.geometry import log2
-from heapwright.recipes.kinds.base import reach_of
+from heapwright.recipes.kinds.base import bare, reach_of
 from heapwright.recipes.kinds.layout import CHECKS, Field, Layout
-from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST, Lists, owners_in
+from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST, Lists, Pool, owners_in
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.sites import site_classes
 
@@ -76,10 +77,58 @@ def require_no_sites(recipe: Recipe) -> None:
 def policy_struct(recipe: Recipe) -> Any:
     """The recipe's policy as a C struct (`struct hw_policy *`), not to be changed. Raises as `policy` does.
 
-    Those of the last recipes are kept: making one takes as long as a replay of a thousand calls, and most recipes are
-    replayed on several traces.
+    It is that of the recipe's structure, with the recipe's own thresholds.
     """
-    return ffi.new("struct hw_policy *", policy(recipe))
+    recipe = recipe.canonical()
+    struct = structure_of(recipe).struct()
+    for index, pool in enumerate(recipe.pools):
+        if pool.has_thresholds:
+            pool.set_thresholds(struct.pools[index], recipe.geometry)
+    return struct
+
+
+class Structure:
+    """What recipes have in common whose pools differ in nothing but thresholds; there is one object for all of them.
+
+    ``recipe``, in canonical form, is that with the least thresholds.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        """Pack the policy, which takes as long as a replay of a thousand calls."""
+        self.recipe = recipe
+        struct = ffi.new("struct hw_policy *", policy(recipe))
+        used = ffi.offsetof("struct hw_policy", "pools") + len(recipe.pools) * ffi.sizeof("struct hw_pool")
+        self._packed = bytes(ffi.buffer(struct, used))
+
+    def struct(self) -> Any:
+        """A policy of its own as `policy_struct` returns it, of ``recipe``."""
+        struct = ffi.new("struct hw_policy *")
+        ffi.memmove(struct, self._packed, len(self._packed))
+        return struct
+
+
+@lru_cache(maxsize=64)
+def structure_of(recipe: Recipe) -> Structure:
+    """The structure of a recipe. Raises as `policy` does. The last 4,096 are kept: the default space has fewer."""
+    require_one_memory(recipe)
+    recipe = recipe.canonical()
+    try:
+        return _structure(_heap_of(recipe), tuple(map(bare, recipe.pools)))
+    except BeyondReachError:
+        policy(recipe)  # so that the message names this one
+        raise
+
+
+_HEAP_KEYS = [key for key in Recipe.model_fields if key not in ("name", "year", "source", "about", "memory", "pools")]
+"""What a policy is made of beside the pools."""
+
+_heap_of = attrgetter(*_HEAP_KEYS)
+
+
+@lru_cache(maxsize=4096)
+def _structure(heap: tuple[Any, ...], pools: tuple[Pool, ...]) -> Structure:
+    kept = dict(zip(_HEAP_KEYS, heap, strict=True))
+    return Structure(Recipe.unchecked(pools).model_copy(update=kept).canonical())
 
 
 def cache_class(units: int) -> int:

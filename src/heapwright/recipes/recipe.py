@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -197,7 +198,8 @@ class Recipe(Table):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with other values for some keys, which are not checked."""
         copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop("hash", None)  # it is that of this one
+        for kept in ("hash", _CANONICAL):  # they are told of this one
+            copied.__dict__.pop(kept, None)
         return copied
 
     @property
@@ -264,16 +266,18 @@ class Recipe(Table):
         Defaults that depend on other keys are filled in (`min_block`, `unit`, `linear_up_to`, `bins_per_octave`),
         keys without effect are reset, sizes are those of the blocks handed out, in ascending order. Idempotent.
         """
+        if _CANONICAL in self.__dict__:
+            return self
         pools = self._canonical_pools()
         changes: dict[str, Any] = {} if pools == self.pools else {"pools": pools}
         if self.counts != self.counters:
             changes["counters"] = self.counts
         if self.threads != "cached":
             changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
-        if not changes:
-            return self
-        found = self.model_copy(update=changes)
-        found.__dict__["hash"] = self._hash_of(pools)
+        found = self.model_copy(update=changes) if changes else self
+        if changes:
+            found.__dict__["hash"] = self._hash_of(pools)
+        found.__dict__[_CANONICAL] = True
         return found
 
     def _canonical_pools(self) -> tuple[Pool, ...]:
@@ -291,14 +295,7 @@ class Recipe(Table):
         return hash(self.hash)  # which is kept; what is equal has the same
 
     def _hash_of(self, pools: tuple[Pool, ...]) -> str:
-        heap = {key: getattr(self, key) for key in _UNTOLD}
-        heap |= {"memory": self.memory} if self.memory else {}
-        heap |= {"reserve": self.reserve, "counters": True} if self.reserve else {}
-        heap["checks"] = _HASHED_CHECKS.get(self.checks, self.checks)
-        if self.threads == "cached":
-            heap |= {key: getattr(self, key) for key in _CACHE_KEYS}
-        keys = [f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _UNTOLD.get(key)]
-        content = ",".join([*sorted(keys), f'"pool":[{",".join(map(_pool_json, pools))}]'])
+        content = ",".join([*_heap_json(*_heap_of(self)), f'"pool":[{",".join(map(_pool_json, pools))}]'])
         return hashlib.sha256(f"{{{content}}}".encode()).hexdigest()[:12]
 
     @property
@@ -311,20 +308,16 @@ class Recipe(Table):
 
         `align` is always there: it is the first thing to look at, and files without it once meant 4.
         """
+        return {**self._heap_dict(), "pool": [_pool_dict(pool, self.geometry) for pool in self.pools]}
+
+    def _heap_dict(self) -> dict[str, Any]:
         heap = _non_default(self, skip={"pools", "memory"}, always={"align"})
-        heap |= {"memory": dict(self.memory)} if self.memory else {}
-        pools = [
-            {"kind": pool.kind, **_non_default(pool.without_resolved(self.geometry), skip={"kind"})}
-            for pool in self.pools
-        ]
-        return {**heap, "pool": pools}
+        return heap | ({"memory": dict(self.memory)} if self.memory else {})
 
     def to_toml(self) -> str:
         """Return the recipe as TOML; reading it back gives a recipe with the same hash."""
-        data = self.to_dict()
-        pools = data.pop("pool")
-        tables = ["[[pool]]\n" + "".join(f"{key} = {json.dumps(pool[key])}\n" for key in pool) for pool in pools]
-        return "\n".join([tomli_w.dumps(data, multiline_strings=True), *tables]).lstrip()
+        told = tomli_w.dumps(self._heap_dict(), multiline_strings=True)
+        return "\n".join([told, *(_pool_toml(pool, self.geometry) for pool in self.pools)]).lstrip()
 
     def __repr__(self) -> str:
         return f"<Recipe {self.name or self.hash}: {self.summary()}>"
@@ -363,6 +356,10 @@ class Recipe(Table):
         return " + ".join(pool.without_resolved(self.geometry).summary() for pool in self.pools)
 
 
+_CANONICAL = "is_canonical"
+"""Stands beside the fields of a recipe that is known to be so."""
+
+
 @lru_cache(maxsize=1)
 def _plain() -> Recipe:
     """A heap with every default, and with no pools."""
@@ -375,6 +372,25 @@ _UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "counters": False, "con
 
 _HASHED_CHECKS = {"none": False, "frees": True}
 """How the hashed text writes the levels that were a switch once."""
+
+
+_HEAP_KEYS = [*_UNTOLD, "memory", "reserve", "cache_up_to", "cache_bytes"]
+
+_heap_of = attrgetter(*_HEAP_KEYS)
+
+
+@lru_cache(maxsize=64)
+def _heap_json(*values: Any) -> tuple[str, ...]:
+    """The keys of a heap beside its pools as JSON, in order, without those whose absence means the same."""
+    told = dict(zip(_HEAP_KEYS, values, strict=True))
+    heap = {key: told[key] for key in _UNTOLD}
+    heap |= {"memory": told["memory"]} if told["memory"] else {}
+    heap |= {"reserve": told["reserve"], "counters": True} if told["reserve"] else {}
+    heap["checks"] = _HASHED_CHECKS.get(told["checks"], told["checks"])
+    if told["threads"] == "cached":
+        heap |= {key: told[key] for key in _CACHE_KEYS}
+    told_keys = (f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _UNTOLD.get(key))
+    return tuple(sorted(told_keys))
 
 
 _CACHE_KEYS = {key: Recipe.model_fields[key].default for key in ("cache_up_to", "cache_bytes")}
@@ -393,6 +409,16 @@ def json_schema() -> dict[str, Any]:
 def _pool_json(pool: Pool) -> str:
     data = {"kind": pool.kind, **_non_default(pool, skip={"kind"})}
     return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+
+def _pool_dict(pool: Pool, geometry: Geometry) -> dict[str, Any]:
+    return {"kind": pool.kind, **_non_default(pool.without_resolved(geometry), skip={"kind"})}
+
+
+@lru_cache(maxsize=65536)
+def _pool_toml(pool: Pool, geometry: Geometry) -> str:
+    keys = _pool_dict(pool, geometry)
+    return "[[pool]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
 
 
 def _non_default(table: Table, skip: set[str], always: frozenset[str] | set[str] = frozenset()) -> dict[str, Any]:

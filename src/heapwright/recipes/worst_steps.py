@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from heapwright.recipes.kinds.bounds import OWNED, Calls, UnboundedError, width
-from heapwright.recipes.policy import policy
+from heapwright.recipes.policy import Structure, policy, structure_of
 from heapwright.recipes.pools import Lists
 from heapwright.recipes.recipe import Recipe
 
@@ -48,11 +48,22 @@ _RESERVED = 2
 _REFUSED = 2
 
 
-@lru_cache(maxsize=1024)  # a recipe is replayed on one trace after another
 def worst_steps(recipe: Recipe) -> WorstSteps:
-    """The most metadata accesses that any malloc, and any free, of the recipe takes; see the module."""
+    """The most metadata accesses that any malloc, and any free, of the recipe takes; see the module.
+
+    Thresholds do not change it.
+    """
+    return _worst_steps(recipe.canonical()) if recipe.memory else _of_structure(structure_of(recipe))
+
+
+@lru_cache(maxsize=4096)
+def _of_structure(structure: Structure) -> WorstSteps:
+    return _worst_steps(structure.recipe)
+
+
+def _worst_steps(recipe: Recipe) -> WorstSteps:
     try:
-        calls = _heap(recipe.canonical())
+        calls = _heap(recipe)
     except UnboundedError as error:
         return WorstSteps(None, None, str(error))
     return WorstSteps(calls.malloc, calls.free, "")

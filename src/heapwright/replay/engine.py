@@ -82,12 +82,13 @@ Watch = Callable[[SoFar], bool]
 class GivenUpError(Exception):
     """A replay was given up, because whoever watched it said so.
 
-    ``so_far`` is what it had come to, ``margins`` are those of the calls that it made.
+    ``so_far`` is what it had come to, ``margins`` are those of the calls that it made, ``refused`` says whether it had
+    refused any of them.
     """
 
-    def __init__(self, so_far: SoFar, margins: Margins) -> None:
+    def __init__(self, so_far: SoFar, margins: Margins, refused: bool = False) -> None:
         super().__init__(f"given up after {so_far.calls:,} calls")
-        self.so_far, self.margins = so_far, margins
+        self.so_far, self.margins, self.refused = so_far, margins, refused
 
 
 WATCHED_CALLS = 4096
@@ -234,7 +235,7 @@ def run(
         what = "payload" if found.broken == lib.HW_BROKEN_PAYLOAD else f"invariant {found.broken}"
         raise CorruptHeapError(f"{trace.name}: {what} broken after call {found.broken_call} of {recipe.to_toml()}")
     if watcher and watcher.so_far and found.abandoned_call < len(trace):
-        raise GivenUpError(watcher.so_far, margins_of(found))
+        raise GivenUpError(watcher.so_far, margins_of(found), bool(found.failed))
     return found, size
 
 

@@ -8,6 +8,7 @@ one. Sizes are in bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -153,6 +154,10 @@ class BasePool(Table):
     def moved(self, below: Sequence[BasePool], old: Geometry, geometry: Geometry) -> Self:
         """Round what depends on the alignment."""
         return self.model_copy()
+
+    def without_thresholds(self) -> Self:
+        """A pool that differs from this one in nothing but what `set_thresholds` sets."""
+        return self
 
     @classmethod
     def each_list_once(cls, pools: tuple[BasePool, ...], geometry: Geometry) -> tuple[BasePool, ...]:
@@ -363,6 +368,9 @@ class BasePool(Table):
         """The smallest blocks that it has for requests of these sizes; the largest int64 where it has none."""
         raise NotImplementedError
 
+    def set_thresholds(self, laid_out: Any, geometry: Geometry) -> None:
+        """Set those of this canonical pool in the struct of one that differs in nothing else."""
+
     @classmethod
     def take_thresholds(cls, laid_out: Any, checks: bool) -> Thresholds:
         """The thresholds, which are then the same in all structs that differ in nothing else."""
@@ -429,6 +437,17 @@ class BasePool(Table):
     def walks_pages(self) -> bool:
         """Whether a walk takes a list's length for each block."""
         return False
+
+
+@lru_cache(maxsize=65536)
+def bare(pool: BasePool) -> Any:
+    """A pool without its thresholds; equal ones are the same object."""
+    return _same(pool.without_thresholds())
+
+
+@lru_cache(maxsize=4096)
+def _same(pool: BasePool) -> BasePool:
+    return pool
 
 
 def reach_of(pools: Sequence[BasePool], geometry: Geometry) -> int | None:

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, power_above, round_up
 from heapwright.recipes.kinds import layout as lay
-from heapwright.recipes.kinds.base import BasePool, Size, can_serve, capacities_below, sizes_summary, sizes_title
+from heapwright.recipes.kinds.base import BasePool, Size, bare, can_serve, capacities_below, sizes_summary, sizes_title
 from heapwright.recipes.kinds.bounds import UnboundedError, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
 
@@ -147,7 +147,7 @@ class Quick(BasePool):
     # ---- forms
 
     def canonical(self, below: Sequence[BasePool], geometry: Geometry) -> Quick:
-        return _canonical(self, tuple(below), geometry)
+        return _canonical(self, tuple(map(bare, below)), geometry)  # blocks are as large without thresholds
 
     def moved(self, below: Sequence[BasePool], old: Geometry, geometry: Geometry) -> Quick:
         if self.sizes is None:

@@ -25,9 +25,6 @@ NO_HEADER = (
     'valid: 1 to 16 (blocks without headers are fixed pools with "counts")'
 )
 
-NEVER = (1 << 32) - 1
-"""The threshold of a pool that never splits: no remainder reaches it."""
-
 FREE_LISTS = {"double": lib.HW_DOUBLE, "single": lib.HW_SINGLE, "implicit": lib.HW_IMPLICIT, "tree": lib.HW_TREE}
 SEARCH_FROM = {
     "start": lib.HW_FROM_START,
@@ -84,6 +81,9 @@ class General(GeneralKeys):
 
     def canonical(self, below: Sequence[BasePool], geometry: Geometry) -> General:
         return _canonical(self, geometry)
+
+    def without_thresholds(self) -> General:
+        return self.model_copy(update=bounds.least_thresholds(self))
 
     def without_resolved(self, geometry: Geometry) -> General:
         changes: dict[str, Any] = {}
@@ -410,21 +410,13 @@ class General(GeneralKeys):
         blocks = np.maximum(rounded(sizes + general.overhead, 1 << general.unit_shift), general.min_block)
         return powers(blocks) if general.powers else blocks
 
+    def set_thresholds(self, laid_out: Any, geometry: Geometry) -> None:
+        bounds.put_thresholds(self, laid_out)
+        laid_out.at_hand = min(laid_out.max_size, self.largest_at_hand(geometry))
+
     @classmethod
     def take_thresholds(cls, laid_out: Any, checks: bool) -> Thresholds:
-        general = laid_out.general
-        split = general.split_least if general.split or general.victim_up_to else NEVER
-        merge, merges_all = general.coalesce_from, general.coalesce_from <= general.min_block
-        general.coalesce_from = merges_all
-        if not general.victim_up_to:
-            general.split = 0
-        if not general.close_bins:  # else it also tells which bins are close
-            general.split_least = 0
-        small = None
-        if not checks and _is_cut_for_requests(laid_out):
-            small = int(laid_out.at_hand)
-            laid_out.at_hand, general.victim_up_to = 0, 1
-        return Thresholds(int(split), 1 if merges_all else int(merge), small)
+        return bounds.take_thresholds(laid_out, checks)
 
     # ---- what is attacked and proved
 
@@ -488,15 +480,6 @@ class General(GeneralKeys):
             yield values["top_at"], 4
 
 
-def _is_cut_for_requests(laid_out: Any) -> bool:
-    """Whether the victim's threshold is only ever compared with requests, and with all in the same way."""
-    general = laid_out.general
-    if not general.victim_up_to or general.powers:
-        return False
-    block = max(round_up(general.victim_up_to + general.overhead, 1 << general.unit_shift), general.min_block)
-    return bool(laid_out.at_hand == block - general.overhead)
-
-
 def _bin_edges(values: Mapping[str, Any]) -> Iterator[int]:
     """The smallest block, in bytes, of each bin."""
     if values["powers"]:
@@ -553,7 +536,8 @@ def _canonical(pool: General, geometry: Geometry) -> General:
         changes["victim_up_to"] = pool.capacity_for(small, geometry)
     changes |= _canonical_lists(pool, order) | _canonical_bins(pool, order, geometry)
     changes |= _canonical_search(pool, order) | _canonical_thresholds(pool, unit, min_block)
-    return pool.model_copy(update=pool.request_range() | changes)
+    found = pool.model_copy(update=pool.request_range() | changes)
+    return pool if found == pool else found
 
 
 def _canonical_lists(pool: General, order: str) -> dict[str, Any]:

@@ -1,0 +1,67 @@
+"""A recipe that refuses on a piece of a trace needs little, and promises nothing."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from heapwright.explore.giving_up import Known
+from heapwright.explore.runner import Trials
+from heapwright.explore.schedule import Forecast, _in_order
+from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.engine import WATCHED_CALLS, Watch
+from heapwright.replay.replay import Replayed, replay_with_margins
+from heapwright.traces.trace import Trace
+
+KEYS = ("footprint_bytes", "accesses")
+PAIRS = 2 * WATCHED_CALLS
+"""Ten objects at a time, so that a pool of four blocks refuses from the first calls on."""
+TRACE = Trace.from_columns(
+    op=np.tile([0] * 10 + [3] * 10, PAIRS // 20),
+    id=np.tile([*range(10)] * 2, PAIRS // 20),
+    size=[16] * (PAIRS // 20 * 20),
+)
+
+
+def candidate(**pool: Any) -> Candidate:
+    recipe = Recipe.from_dict({"align": 8, "pool": [pool]})
+    return Candidate(recipe.hash, recipe, None)
+
+
+FEW = candidate(kind="fixed", sizes=[16], counts=[4])
+SERVING = [candidate(kind="general", fit=fit) for fit in ("first", "best")]
+
+
+class NoInterrupt:
+    seen = False
+
+
+def measure(trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
+    return replay_with_margins(trace, recipe, watch=watch)
+
+
+def on_a_piece(one: Candidate) -> Known:
+    patience = Patience(NoInterrupt(), pieces=[WATCHED_CALLS])
+    found = Trier([TRACE], measure, KEYS).found(Task(one, Known(KEYS, 1)), patience)
+    assert found.given_up
+    assert not found.known.ended.any()
+    return found.known
+
+
+def test_what_refused_is_known_where_a_replay_is_given_up() -> None:
+    assert on_a_piece(FEW).refused.all()
+    assert not on_a_piece(SERVING[0]).refused.any()
+
+
+def test_what_refused_is_tried_last_and_moves_no_other() -> None:
+    known = {one.id: on_a_piece(one) for one in (FEW, *SERVING)}
+    assert (known[FEW.id].least <= known[SERVING[0].id].least).all()
+    unknown = candidate(kind="general", fit="next")
+    known[unknown.id] = Known(KEYS, 1)
+    told = SimpleNamespace(traces=[TRACE], objectives=KEYS, same_device=False, known=known.__getitem__)
+    forecast = Forecast(cast(Trials, told))
+    alone = _in_order([*SERVING, unknown], forecast)
+    assert _in_order([FEW, *SERVING, unknown], forecast) == [*alone, FEW]
