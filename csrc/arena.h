@@ -445,6 +445,17 @@ static inline void store_outside(struct hw_heap *h, size_t *word, uint32_t value
 static inline void note_covered(struct hw_heap *h, uint32_t bytes)
 {
 #ifdef HW_EXPLORE
+    h->covered_bytes += bytes;
+#else
+    (void)h;
+    (void)bytes;
+#endif
+}
+
+/* The same of memory between two ends that grow toward each other, some of which may have been given back. */
+static inline void note_shared_covered(struct hw_heap *h, uint32_t bytes)
+{
+#ifdef HW_EXPLORE
     const uint32_t again = bytes < h->returned_bytes ? bytes : h->returned_bytes;
     h->returned_bytes -= again;
     h->covered_bytes += bytes - again;
@@ -454,7 +465,7 @@ static inline void note_covered(struct hw_heap *h, uint32_t bytes)
 #endif
 }
 
-/* Covered bytes are given back to the memory between two ends that grow toward each other. */
+/* Covered bytes are given back to the memory between two such ends. */
 static inline void note_returned(struct hw_heap *h, uint32_t bytes)
 {
 #ifdef HW_EXPLORE

@@ -49,7 +49,7 @@ static inline uint32_t pages_extend(const struct hw_pages *s, struct hw_heap *h,
     const uint32_t given = pages_given(s, h);
     pages_count_given(s, h, given - smaller(given, page));
     store4(h, s->limit_at, limit);
-    note_covered(h, page);
+    note_shared_covered(h, page);
     note_block_made(h, page - s->room);
     return (end - limit) >> s->page_log2;
 }

@@ -100,15 +100,16 @@ static inline uint32_t pages_largest(const struct hw_pages *s, struct hw_heap *h
 
 /* ---- invariants -------------------------------------------------------------------------------------------------- */
 
-/* Whether the description of the page that holds the payload can be. */
+/* Whether the description of the page that holds the payload can be; a full one is in no list. */
 static inline int pages_is_sound(const struct hw_pages *s, struct hw_heap *h, uint32_t at)
 {
     const uint32_t end = load4(h, s->end_at);
     const uint32_t b = page_at(s, end, page_number(s, end, at));
     const uint32_t state = load_state(s, h, b);
     const uint32_t made = pages_made(s, h, end);
-    return state_used(state) != 0 && state_used(state) <= s->counts[state_class(state)] && load_next(s, h, b) <= made &&
-           load_before(s, h, b) <= made;
+    const uint32_t objects = s->counts[state_class(state)];
+    return state_used(state) != 0 && state_used(state) <= objects &&
+           (state_used(state) == objects || (load_next(s, h, b) <= made && load_before(s, h, b) <= made));
 }
 
 static inline int pages_is_bounded(const struct hw_pages *s, struct hw_heap *h, uint32_t end)

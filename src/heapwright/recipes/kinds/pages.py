@@ -85,7 +85,8 @@ class Pages(BasePool):
         return self.largest_served(geometry)
 
     def capacity(self, size: int, geometry: Geometry) -> int:
-        return next((held for held in self.class_sizes(geometry) if held >= size), size)
+        least = max(size, geometry.link_bytes)
+        return next((held for held in self.class_sizes(geometry) if held >= least), size)
 
     # ---- rules
 
