@@ -26,11 +26,13 @@
 #ifdef HW_EXPLORE
 struct hw_heap {
     unsigned char *base;
-    uint64_t reads;         /* metadata loads */
-    uint64_t writes;        /* metadata stores */
-    uint64_t moved_bytes;   /* bytes copied by realloc, and where objects move */
-    uint32_t covered_bytes; /* arena bytes that a block has ever covered */
-    uint32_t header_bytes;  /* headers of all blocks, used and free */
+    uint64_t reads;       /* metadata loads */
+    uint64_t writes;      /* metadata stores */
+    uint64_t moved_bytes; /* bytes copied by realloc, and where objects move */
+    uint32_t
+        covered_bytes; /* arena bytes that a block has ever covered; of ends that grow toward each other the most */
+    uint32_t returned_bytes; /* of them, those that went back to the memory between such ends and count again */
+    uint32_t header_bytes;   /* headers of all blocks, used and free */
     struct hw_engine engine;
     struct hw_thread *thread; /* what the calling thread keeps */
 };
@@ -444,6 +446,30 @@ static inline void note_covered(struct hw_heap *h, uint32_t bytes)
 {
 #ifdef HW_EXPLORE
     h->covered_bytes += bytes;
+#else
+    (void)h;
+    (void)bytes;
+#endif
+}
+
+/* The same of memory between two ends that grow toward each other, some of which may have been given back. */
+static inline void note_shared_covered(struct hw_heap *h, uint32_t bytes)
+{
+#ifdef HW_EXPLORE
+    const uint32_t again = bytes < h->returned_bytes ? bytes : h->returned_bytes;
+    h->returned_bytes -= again;
+    h->covered_bytes += bytes - again;
+#else
+    (void)h;
+    (void)bytes;
+#endif
+}
+
+/* Covered bytes are given back to the memory between two such ends. */
+static inline void note_returned(struct hw_heap *h, uint32_t bytes)
+{
+#ifdef HW_EXPLORE
+    h->returned_bytes += bytes;
 #else
     (void)h;
     (void)bytes;

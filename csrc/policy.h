@@ -28,7 +28,7 @@ enum {
 #define HW_MAX_REQUEST 0x7fff0000u
 
 /* pool kinds */
-enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3, HW_BUDDY = 4, HW_PARTITION = 5, HW_COMPACT = 6 };
+enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3, HW_BUDDY = 4, HW_PARTITION = 5, HW_COMPACT = 6, HW_PAGES = 7 };
 
 /* general: how free blocks are found */
 enum { HW_DOUBLE = 0, HW_SINGLE = 1, HW_IMPLICIT = 2, HW_TREE = 3 };
@@ -277,6 +277,32 @@ struct hw_compact {
     uint32_t start;        /* derived: address of the first block */
 };
 
+/* Pages of objects of one size. */
+struct hw_pages {
+    struct hw_links links;           /* what masks descriptions */
+    struct hw_field word;            /* how a word of a description is stored */
+    struct hw_field number;          /* how a description stores the number of a page */
+    uint32_t count;                  /* number of classes */
+    uint32_t sizes[HW_MAX_CLASSES];  /* payload bytes of each class, ascending */
+    uint32_t counts[HW_MAX_CLASSES]; /* derived: objects of each class in a page */
+    uint32_t even;                   /* derived: 1: each class is larger than the one before by the same power of two */
+    uint32_t step_log2;              /* derived: log2 of it */
+    uint32_t page_log2;              /* log2 of a page's bytes */
+    uint32_t trailer;                /* derived: bytes behind the payload */
+    uint32_t align;                  /* alignment of payloads */
+    uint32_t unit_shift;             /* derived: log2 of the bytes for which a page has a bit */
+    uint32_t words;                  /* derived: words of such bits in a page */
+    uint32_t room;                   /* derived: bytes of a page for objects, the bits behind them */
+    uint32_t state;                  /* derived: bytes from a page's start to its class and objects in use */
+    uint32_t most;                   /* derived: most pages there can be */
+    uint32_t heads_at;               /* derived: address of the first page's number, a class, then of empty pages */
+    uint32_t given_at;               /* derived: address of the bytes that were given back and not taken since */
+    uint32_t seen_at;                /* derived: address of the high-water mark when they were counted last */
+    uint32_t limit_at;               /* derived: address of the lower end of the pages */
+    uint32_t high_at;                /* derived: address of the high-water mark of what lies below */
+    uint32_t end_at;                 /* derived: address of the upper end of the pages */
+};
+
 /* One pool; which member of the union counts is for `kind` to say. */
 struct hw_pool {
     uint32_t kind;     /* HW_QUICK, HW_GENERAL, ... */
@@ -293,6 +319,7 @@ struct hw_pool {
         struct hw_buddy buddy;
         struct hw_partition partition;
         struct hw_compact compact;
+        struct hw_pages pages;
     };
 };
 

@@ -30,6 +30,7 @@
 #include "pool_compact.h"
 #include "pool_fixed.h"
 #include "pool_general.h"
+#include "pool_pages.h"
 #include "pool_partition.h"
 #include "pool_quick.h"
 #include "requests.h"
@@ -40,6 +41,7 @@
     ((pool)->kind == HW_GENERAL ? general_##what(&(pool)->general, __VA_ARGS__)                                        \
      : (pool)->kind == HW_FIXED ? fixed_##what(&(pool)->fixed, __VA_ARGS__)                                            \
      : (pool)->kind == HW_BUDDY ? buddy_##what(&(pool)->buddy, __VA_ARGS__)                                            \
+     : (pool)->kind == HW_PAGES ? pages_##what(&(pool)->pages, __VA_ARGS__)                                            \
                                 : partition_##what(&(pool)->partition, __VA_ARGS__))
 
 /* Asks a pool whose blocks may also move. */
@@ -291,6 +293,9 @@ static inline uint32_t block_capacity(const struct hw_pool *pool, struct hw_heap
     if (pool->kind == HW_FIXED) {
         return fixed_capacity(&pool->fixed, h, block->offset + block->header);
     }
+    if (pool->kind == HW_PAGES) {
+        return pages_payload(&pool->pages, h, block->offset);
+    }
     if (pool->kind == HW_GENERAL) {
         return block->size - block->header - pool->general.trailer;
     }
@@ -309,7 +314,7 @@ static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *
     return block_capacity(pool, h, block);
 }
 
-/* Bytes of a block whose payload holds so many; of a fixed pool's largest where none does, as on a damaged list. */
+/* Bytes of a block whose payload holds so many; of the largest class where none does, as on a damaged list. */
 static inline uint32_t bytes_with(const struct hw_pool *pool, uint32_t capacity)
 {
     if (pool->kind == HW_GENERAL) {
@@ -318,6 +323,9 @@ static inline uint32_t bytes_with(const struct hw_pool *pool, uint32_t capacity)
     if (pool->kind == HW_FIXED) {
         const uint32_t class_ = fixed_class_for(&pool->fixed, capacity);
         return fixed_stride(&pool->fixed, class_ < pool->fixed.count ? class_ : pool->fixed.count - 1u);
+    }
+    if (pool->kind == HW_PAGES) {
+        return pages_stride(&pool->pages, pages_class_for(&pool->pages, smaller(capacity, pool->max_size)));
     }
     return pool->kind == HW_BUDDY ? capacity + pool->buddy.header + pool->buddy.trailer
                                   : capacity + pool->partition.trailer;

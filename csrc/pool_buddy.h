@@ -173,7 +173,7 @@ static inline int buddy_raise(const struct hw_buddy *y, struct hw_heap *h, uint3
     const uint32_t high = load4(h, y->high_at);
     if (end > high) {
         store4(h, y->high_at, end);
-        note_covered(h, end - high);
+        y->region ? note_covered(h, end - high) : note_shared_covered(h, end - high);
     }
     return 1;
 }

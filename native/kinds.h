@@ -1,6 +1,6 @@
 /* kinds.h: what a replay knows of the kinds of pools, beyond what it asks them (csrc/pool.h): what their blocks bring
- * with them, where the index helps, what of the arena is metadata. No other file here knows which kinds there are, but
- * for those that index blocks of any size.
+ * with them, where the index helps. No other file here knows which kinds there are, but for marks.h and those that
+ * index blocks of any size.
  */
 #ifndef HW_KINDS_H
 #define HW_KINDS_H
@@ -46,7 +46,7 @@ static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
     if (pool->kind == HW_PARTITION) {
         return (capacity + pool->partition.trailer) / pool->partition.partition * pool->partition.descriptor;
     }
-    return pool->general.overhead;
+    return pool->kind == HW_PAGES ? 0 : pool->general.overhead;
 }
 
 /* Payload bytes of a block; padding counts as overhead on whichever side of the payload it lies. */
@@ -57,6 +57,16 @@ static uint32_t capacity_of(const struct hw_pool *pool, struct hw_heap *h, uint3
         return word_size(g, load_word(g, h, block_of(g, h, at))) - g->overhead;
     }
     return pool_capacity(pool, h, at);
+}
+
+/* Bytes that pools gave back to the memory between two ends of the arena, and that nobody has taken since. */
+static uint32_t given_back(const struct hw_policy *policy, struct hw_heap *h)
+{
+    uint32_t bytes = 0;
+    for (uint32_t i = 0; i < policy->pool_count; i++) {
+        bytes += policy->pools[i].kind == HW_PAGES ? pages_given(&policy->pools[i].pages, h) : 0;
+    }
+    return bytes;
 }
 
 /* Metadata bytes of an object that moves. */
@@ -455,14 +465,22 @@ static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_h
 
 /* ---- what of the arena is metadata ------------------------------------------------------------------------------- */
 
-/* Tells where a pool's descriptors or handles lie, those ever used first or, if they grow downwards, last; 0 where it
- * has none. */
+/* Tells where a pool's descriptors or handles lie, those ever used first or, if they grow downwards, last; of pages the
+ * description behind the objects that end at *from. 0 where it has none. */
 static int descriptor_table(struct hw_heap *h, const struct hw_pool *pool, uint32_t *from, uint32_t *used,
                             uint32_t *end)
 {
     if (pool->kind == HW_COMPACT && pool->compact.in_arena) {
         *from = load4(h, pool->compact.limit_at);
         *end = load4(h, pool->compact.end_at);
+        *used = *end - *from;
+        return 1;
+    }
+    if (pool->kind == HW_PAGES && *from > load4(h, pool->pages.limit_at)) {
+        const struct hw_pages *s = &pool->pages;
+        const uint32_t b = page_at(s, load4(h, s->end_at), page_number(s, load4(h, s->end_at), *from - 1u));
+        *from = b + s->room;
+        *end = b + ((uint32_t)1 << s->page_log2);
         *used = *end - *from;
         return 1;
     }
@@ -475,116 +493,6 @@ static int descriptor_table(struct hw_heap *h, const struct hw_pool *pool, uint3
     *used = covered;
     *end = g->grow ? *from + covered : g->descriptors + g->most * g->descriptor;
     return 1;
-}
-
-struct marks {
-    unsigned char *bytes; /* one for each of the arena's */
-    uint32_t end;         /* behind the last marked one */
-    struct hw_heap *heap;
-};
-
-static void mark(struct marks *m, uint32_t from, uint32_t bytes)
-{
-    memset(m->bytes + from, 1, bytes);
-    if (from + bytes > m->end) {
-        m->end = from + bytes;
-    }
-}
-
-static void general_mark(const struct hw_general *g, const struct hw_block *block, struct marks *m)
-{
-    const uint32_t payload = block->offset + block->header;
-    mark(m, block->offset, block->header ? g->word.bytes : 0);
-    if (block->header > g->header) {
-        mark(m, payload - g->header, g->word.bytes);
-    }
-    if (block->state == HW_BLOCK_FREE) {
-        const uint32_t links = g->free_list == HW_DOUBLE || g->free_list == HW_TREE ? 2u : g->free_list == HW_SINGLE;
-        mark(m, block->offset + g->node, links * g->links.field.bytes);
-        if (has_flag_before(g) && can_merge(g, block->size)) {
-            mark(m, tag_at(g, block->offset + block->size), g->word.bytes);
-        }
-    }
-    if (g->tag_in_header) {
-        mark(m, tag_at(g, block->offset), g->word.bytes);
-    }
-    if (block->state == HW_BLOCK_CACHED) {
-        mark(m, payload, g->links.field.bytes);
-    }
-}
-
-static void fixed_mark(const struct hw_fixed *f, const struct hw_block *block, struct marks *m)
-{
-    if (f->header) {
-        mark(m, block->offset, f->grow ? f->word.bytes : 0);
-    }
-    if (f->grow && f->first_fit) {
-        mark(m, block->offset + 4u, f->links.field.bytes);
-    }
-    if (block->state == HW_BLOCK_CACHED || (block->state == HW_BLOCK_FREE && !f->first_fit)) {
-        mark(m, block->offset + block->header, f->links.field.bytes);
-    }
-}
-
-static void buddy_mark(const struct hw_buddy *y, const struct hw_block *block, struct marks *m)
-{
-    const uint32_t payload = block->offset + block->header;
-    mark(m, block->offset, y->word.bytes);
-    if (block->state == HW_BLOCK_FREE) {
-        mark(m, payload, 2u * y->links.field.bytes);
-    }
-}
-
-static void partition_mark(const struct hw_partition *g, const struct hw_block *block, struct marks *m)
-{
-    const uint32_t table = partition_table(g, m->heap);
-    const uint32_t i = partition_number(g, block->offset);
-    const uint32_t last = i + block->size / g->partition - 1u;
-    const uint32_t width = g->field.bytes;
-    mark(m, count_at(g, table, i), width);
-    if (g->coalesce) {
-        mark(m, first_at(g, table, last), width);
-    }
-    if (block->state == HW_BLOCK_FREE) {
-        mark(m, next_at(g, table, i), 2u * width);
-    }
-}
-
-static void compact_mark(const struct hw_compact *c, const struct hw_block *block, struct marks *m)
-{
-    if (c->header) {
-        mark(m, block->offset, 2u * c->word.bytes);
-    }
-}
-
-/* The handles in the arena: those given back hold a link, the others an address, and more where there are no headers.
- */
-static void mark_handles(const struct hw_pool *pool, struct marks *m)
-{
-    const struct hw_compact *c = &pool->compact;
-    const uint32_t table = handle_table(c, m->heap);
-    const uint32_t width = c->links.field.bytes;
-    if (c->in_arena == 0) {
-        return;
-    }
-    for (uint32_t k = load4(m->heap, c->handles_at); k > 0; k--) {
-        mark(m, handle_at(c, table, k), width);
-        if (c->header == 0 && is_chained(c, m->heap, table, k)) {
-            mark(m, handle_at(c, table, k), 3u * width);
-        }
-    }
-}
-
-/* A block that waits in a quick list holds a link. */
-static void mark_cached(const struct hw_policy *policy, const struct hw_block *block, struct marks *m)
-{
-    if (block->state == HW_BLOCK_CACHED) {
-        for (uint32_t i = 0; i < block->pool; i++) {
-            if (policy->pools[i].kind == HW_QUICK) {
-                mark(m, block->offset + block->header, policy->pools[i].quick.links.field.bytes);
-            }
-        }
-    }
 }
 
 #endif

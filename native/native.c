@@ -3,6 +3,7 @@
 #include "native.h"
 
 #include "endurance.h"
+#include "marks.h"
 #include "ordinary.h"
 #include "pictures.h"
 #include "route.h"

@@ -69,10 +69,10 @@ static uint32_t order_pools(struct replay *r, uint32_t *order)
 /* Descriptors of the pools whose descriptors lie between `from` and `to`; returns where they end, or `from`. */
 static uint32_t add_descriptors(struct map *map, struct replay *r, uint32_t from, uint32_t to)
 {
-    uint32_t table = 0;
     uint32_t used = 0;
     uint32_t end = 0;
     for (uint32_t i = 0; i < r->policy->pool_count; i++) {
+        uint32_t table = from;
         if (descriptor_table(&r->heap, &r->policy->pools[i], &table, &used, &end) && table >= from && end <= to) {
             add_run(map, from, table - from, HW_RUN_UNTOUCHED);
             add_run(map, table, used, HW_RUN_HEADER);

@@ -465,13 +465,14 @@ static inline uint64_t replay_call(struct replay *r, uint64_t i)
     return cost - copied;
 }
 
-/* Bytes ever covered in the shared part of the arena. */
+/* Bytes ever covered in the shared part of the arena; where it is taken from both ends, the most at once. */
 static uint64_t shared_bytes(struct replay *r)
 {
     const uint64_t reads = r->heap.reads;
     uint64_t bytes = load4(&r->heap, r->policy->shared_high_at) - r->policy->fixed_end;
     if (r->policy->grows_down) {
         bytes += load4(&r->heap, r->policy->shared_end_at) - load4(&r->heap, r->policy->shared_limit_at);
+        bytes += given_back(r->policy, &r->heap);
     }
     r->heap.reads = reads;
     return bytes;

@@ -17,12 +17,13 @@ SIZES = (1, 2, 4, 7, 8, 11, 16, 20, 33, 40, 64, 100, 128, 256, 512, 1024, 1500)
 def random_recipe(rng: random.Random) -> Recipe:
     """A valid recipe whose control data and regions fit into what its links reach."""
     while True:
+        heap = _heap(rng)
         try:
-            recipe = Recipe.from_dict(_heap(rng))
+            recipe = Recipe.from_dict(heap)
             policy(recipe)
         except HeapwrightError:
             continue
-        return recipe
+        return _with_pages(heap) or recipe
 
 
 def random_recipes(count: int, seed: int) -> list[Recipe]:
@@ -259,6 +260,34 @@ def _partition(rng: random.Random, count: Any) -> dict[str, Any]:
     _maybe(rng, 0.7, partition, "descriptor_bytes", rng.choice([8, 13, 16, 20]))
     _maybe(rng, 0.4, partition, "lists", rng.choice([2, 3, 5, 8, 32]))
     return partition
+
+
+def _with_pages(heap: dict[str, Any]) -> Recipe | None:
+    """Sometimes the heap with pages behind its quick lists, or with nothing else; drawn apart as in `_quick`."""
+    apart = random.Random(f"pages {heap!r}")
+    pools = heap["pool"]
+    if apart.random() > 0.25:
+        return None
+    quick = [pool for pool in pools if pool["kind"] == "quick"]
+    others = [pool for pool in pools if pool["kind"] != "quick"] if apart.random() < 0.85 else []
+    try:
+        recipe = Recipe.from_dict(heap | {"pool": [*quick, _pages(apart), *others]})
+        policy(recipe)
+    except HeapwrightError:
+        return None
+    return recipe
+
+
+def _pages(rng: random.Random) -> dict[str, Any]:
+    pages: dict[str, Any] = {"kind": "pages", "page_bytes": rng.choice([512, 512, 1024, 2048, 4096])}
+    if rng.random() < 0.5:
+        pages["sizes"] = rng.sample(SIZES[:14], rng.randint(1, 5))
+    else:
+        pages["up_to"] = rng.choice([16, 40, 64, 128, 480])
+        _maybe(rng, 0.7, pages, "spacing", rng.choice([8, 16, 24]))
+    _maybe(rng, 0.1, pages, "min_size", rng.choice([1, 8]))
+    _maybe(rng, 0.1, pages, "max_size", rng.choice([24, 100]))
+    return pages
 
 
 def _compact(rng: random.Random) -> dict[str, Any]:

@@ -35,7 +35,7 @@ static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uin
     HW_ASSERT(end <= load4(h, g->limit_at));
     if (end > high) {
         store4(h, g->high_at, end);
-        note_covered(h, end - high);
+        g->region ? note_covered(h, end - high) : note_shared_covered(h, end - high);
     }
 }
 

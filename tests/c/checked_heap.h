@@ -108,9 +108,14 @@ static uint32_t handles_of(struct checked *c)
     return moves(c) && compact->in_arena ? load4(&c->heap, compact->handles_at) * compact->handle : 0;
 }
 
-/* Bytes of descriptors that lie elsewhere. */
-static uint32_t descriptors_of(const struct hw_pool *pool, const struct hw_block *block)
+/* Bytes of descriptors that lie elsewhere; of a page with the first of its blocks. */
+static uint32_t descriptors_of(struct checked *c, const struct hw_pool *pool, const struct hw_block *block)
 {
+    if (pool->kind == HW_PAGES) {
+        const uint32_t end = load4(&c->heap, pool->pages.end_at);
+        const uint32_t b = page_at(&pool->pages, end, page_number(&pool->pages, end, block->offset));
+        return block->offset == b ? ((uint32_t)1 << pool->pages.page_log2) - pool->pages.room : 0;
+    }
     const struct hw_partition *g = &pool->partition;
     return pool->kind == HW_PARTITION ? block->size / g->partition * g->descriptor : 0;
 }
@@ -131,7 +136,7 @@ static void check_walk(struct checked *c, const struct hw_statistics *told)
         expect(c, block.offset >= c->policy->control && block.offset >= end, "blocks overlap", (long)block.offset);
         end = block.offset + block.size;
         expect(c, end <= c->bytes, "a block leaves the arena", (long)end);
-        headers += block.header + behind_payload(c, &block) + descriptors_of(&c->policy->pools[pool], &block);
+        headers += block.header + behind_payload(c, &block) + descriptors_of(c, &c->policy->pools[pool], &block);
         if (block.state == HW_BLOCK_USED) {
             const void *payload = c->heap.base + block.offset + block.header;
             expect(c, moves(c) || hw_block_bytes(c->policy, &c->heap, payload) == block.size, "bytes of a block",

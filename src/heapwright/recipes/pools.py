@@ -10,6 +10,7 @@ from heapwright.recipes.kinds.buddy import Buddy
 from heapwright.recipes.kinds.compact import Compact
 from heapwright.recipes.kinds.fixed import Fixed
 from heapwright.recipes.kinds.general.pool import General
+from heapwright.recipes.kinds.pages import Pages
 from heapwright.recipes.kinds.partition import Partition
 from heapwright.recipes.kinds.quick import Quick
 from heapwright.recipes.limits import MAX_CLASSES, MAX_MEMORIES, MAX_POOLS, MAX_REACH, MAX_REQUEST, MAX_UP_TO
@@ -32,6 +33,7 @@ __all__ = [
     "General",
     "Lists",
     "Owner",
+    "Pages",
     "Partition",
     "Pool",
     "Quick",
@@ -44,7 +46,7 @@ __all__ = [
 Lists = Quick
 """Pools that keep blocks of those below; what the cache of a thread has, too."""
 
-Owner = General | Fixed | Buddy | Partition | Compact
+Owner = General | Fixed | Buddy | Partition | Compact | Pages
 """Pools that blocks belong to."""
 
 Pool = Lists | Owner
@@ -56,6 +58,7 @@ KINDS: dict[str, type[BasePool]] = {
     "buddy": Buddy,
     "partition": Partition,
     "compact": Compact,
+    "pages": Pages,
 }
 """The model of each kind of pool."""
 

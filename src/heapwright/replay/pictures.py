@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright.recipes.policy import policy_struct
-from heapwright.replay.engine import arena_bytes_of, control_bytes, explain, least_arena, memory_of, run
+from heapwright.replay.engine import (
+    arena_bytes_of,
+    arena_holding,
+    control_bytes,
+    explain,
+    least_arena,
+    memory_of,
+    run,
+)
 from heapwright.replay.film import Pieces, filming
 from heapwright.traces.calls import pointer
 
@@ -81,7 +89,8 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     """
     struct = policy_struct(recipe)
     found, _ = run(trace, recipe, struct, None)
-    size = min(max(int(struct.fixed_end + found.shared), least_arena(struct)), arena_bytes_of(struct, None))
+    held = arena_holding(struct, int(struct.fixed_end + found.shared))
+    size = min(max(held, least_arena(struct)), arena_bytes_of(struct, None))
     event = np.unique(np.linspace(0, max(len(trace) - 1, 0), columns).astype(np.int64))
     with filming(trace, recipe, size) as film:
         blocks = [_runs(film.show(call), at) for at, call in enumerate(event.tolist())]

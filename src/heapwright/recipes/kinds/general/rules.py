@@ -85,8 +85,9 @@ def _top_contradictions(pool: GeneralKeys, pools: Sequence[BasePool]) -> Iterato
         yield f'"top" "{pool.top}" is not valid with "victim_up_to"; valid: last'
     if pool.top == "extend" and (pool.order != "address" or pool.bins != "none" or not pool.has_lists):
         yield '"top" "extend" looks for the last free block; it needs "order" "address" and one list with links'
-    if pool.top == "list" and pool.region == 0 and any(other.carves_from_end for other in pools):
-        yield '"top" "list" leaves nothing to the fixed pool that grows; valid: last, bump, or a "region"'
+    beside = next((other for other in pools if other.carves_from_end), None)
+    if pool.top == "list" and pool.region == 0 and beside:
+        yield f'"top" "list" leaves nothing to the {beside.kind_name} pool that grows; valid: last, bump, or a "region"'
     if pool.grow_least and (
         pool.top != "bump" or pool.bins != "none" or pool.fit == "exact" or pool.search_most or pool.split == "never"
     ):
