@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,15 @@ from heapwright.assure.attack import attack, exploits, on_host
 from heapwright.assure.attack.faults import FAULTS, OUTCOMES
 from heapwright.assure.proof import bins, cbmc, enumeration, prove, unbounded
 from heapwright.files.errors import HeapwrightError
+from heapwright.recipes.recipe import Recipe
 
 Answer = Callable[[list[str], Path], tuple[int, str, str]]
 SMALL = "first-fit-fast-free"
+
+
+@cache
+def files_of(recipe: Recipe) -> dict[str, str]:
+    return hw.generated_files(recipe)
 
 
 class Tools:
@@ -43,6 +50,10 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], Tools]:
             monkeypatch.setattr(module, "run_tool", tools)
         for module in (bins, enumeration, on_host, exploits, prove):
             monkeypatch.setattr(module, "find_compiler", lambda what: "cc")
+        for module in (on_host, exploits):  # nothing compiles it
+            monkeypatch.setattr(module, "generate", lambda recipe, folder, prefix: folder.mkdir(parents=True))
+        for module in (prove, unbounded):
+            monkeypatch.setattr(module, "generated_files", files_of)
         monkeypatch.setattr("shutil.which", lambda name, path=None: f"/usr/bin/{name}")
         return tools
 
@@ -76,12 +87,13 @@ def test_a_proof_by_enumeration_tells_the_calls_that_show_a_failure(play: Callab
     assert proof.verdict == (
         "FAIL mine calls: objects do not overlap (and 5 more): malloc 24 -> #1; free #1; realloc #2 8"
     )
+    assert proof.seconds == round(sum(one.seconds for one in proof.harnesses), 1)
     assert proof.as_json()["failed"] == 6 and proof.as_json()["arena_bytes"] == proof.arena
     built = [command for command in tools.asked if "-o" in command]
     assert all("-fsanitize=address,undefined" in command for command in built[:-1])
     beside = next(command for command in tools.asked if "-c" in command)
     assert beside[-1] == "core.c" and "-fsanitize=address,undefined" not in beside  # the core needs no looking after
-    assert ["harness.c", "core.o", "-o", "harness"] == next(one for one in built if "core.o" in one)[-4:]
+    assert next(one for one in built if "core.o" in one)[-4:] == ["harness.c", "core.o", "-o", "harness"]
     assert built[-1][-3:] == ["bins.c", "-o", "bins"]
 
 
@@ -149,7 +161,7 @@ def test_the_loop_over_bins_has_to_come_to_its_end(
 ) -> None:
     play(lambda words, folder: (0, "", "") if words[0] == "cc" else answer)
     recipe = hw.zoo("tlsf")
-    assert bins.check_bins(recipe, hw.generated_files(recipe)).failures == failed
+    assert bins.check_bins(recipe, files_of(recipe)).failures == failed
 
 
 def test_bounds_that_allow_too_many_programs_and_arenas_that_are_too_small_are_refused(
@@ -265,7 +277,7 @@ def test_a_prover_that_ends_without_a_count_is_no_proof(play: Callable[[Answer],
 
 
 def test_the_outcomes_of_every_fault_are_told_by_name(play: Callable[[Answer], Tools]) -> None:
-    lines = "".join(f"{fault} 30 {fault} 1 2 3 4 11 {fault}\n" for fault in range(len(FAULTS)))
+    lines = "".join(f"{fault} 30 {fault} 1 2 3 4 11 {fault} 6 2\n" for fault in range(len(FAULTS)))
     tools = play(lambda words, folder: (0, "" if words[0] == "cc" else lines, ""))
     found = attack.attack(hw.zoo("tlsf"), runs=30, seed=7, checks=["none", "frees"])
     assert [(one["heap"], one["checks"], one["cpu"]) for one in found] == [
@@ -280,7 +292,7 @@ def test_the_outcomes_of_every_fault_are_told_by_name(play: Callable[[Answer], T
     assert compiled[-2:] == ["on_host.c", "attacked_heap.c"] and "-O1" in compiled
     assert ran[:2] == ["attack", "calls"] and ran[-2:] == ["30", "7"] and int(ran[2]) > 65536
     (_, _, signals), *_ = on_host.outcomes(lines)
-    assert signals == {11: 0}
+    assert signals == {11: 0, 6: 2}
 
 
 def test_each_technique_is_told_with_the_worst_that_came_of_it(play: Callable[[Answer], Tools]) -> None:
@@ -314,7 +326,7 @@ def test_both_widths_of_pointers_are_tried_where_the_compiler_builds_them(play: 
 
 def test_an_attack_that_does_not_run_says_why(play: Callable[[Answer], Tools]) -> None:
     play(lambda words, folder: (1, "", "x" * 600 + "the end\n"))
-    with pytest.raises(HeapwrightError, match="the attack does not compile: x{493}the end$"):
+    with pytest.raises(HeapwrightError, match=r"the attack does not compile: x{493}the end$"):
         attack.attack(hw.zoo("tlsf"), checks=["none"])
     play(lambda words, folder: (0, "", "") if words[0] == "cc" else (4, "", "trap"))
     with pytest.raises(HeapwrightError, match="the attack failed: trap"):
