@@ -15,10 +15,12 @@ import json
 import os
 import random
 import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -40,6 +42,16 @@ _TIMES = re.compile(
 
 _SPENT = re.compile(r"\d[\d.,]* ?(?:s|ms|us|µs|ns|min|seconds?)\b|\d{4}-\d\d-\d\d[T ][\d:.+]+")
 _LONG = re.compile(r"-?\d+\.\d{4,}(?:e-?\d+)?")
+
+
+def versions() -> str:
+    """Those of what draws, prints and counts: others word and round otherwise."""
+    return ", ".join(f"{name} {version(name)}" for name in ("altair", "click", "duckdb", "numpy", "pydantic", "rich"))
+
+
+def made_with() -> str:
+    """The versions that the digests are of: those of constraints.txt for Python 3.11."""
+    return TABLE.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def plain(value: Any) -> Any:
@@ -157,13 +169,12 @@ COMMANDS = (
     "zoo wifi-special-pools --from-profile packets.parquet", "platforms", "platforms lwip", "platforms --json",
     "hooks freertos -o hooked", "generate tlsf --platform newlib --prefix mine -o firmware --json",
     "study info s.duckdb", "study info s.duckdb --json", "study export s.duckdb -o s.csv",
-    "study diff s.duckdb t.duckdb", "study diff s.duckdb t.duckdb --json", "study merge s.duckdb -o m.duckdb",
-    "study again s.duckdb:tlsf --trace a", "study sql s.duckdb DESCRIBE", "pareto s.duckdb",
-    "pareto s.duckdb --all --json", "pareto s.duckdb --pick balanced", "pareto s.duckdb --pick fastest --toml",
+    "study diff s.duckdb t.duckdb", "study diff s.duckdb t.duckdb --json", "study again s.duckdb:tlsf --trace a",
+    "study sql s.duckdb DESCRIBE", "pareto s.duckdb", "pareto s.duckdb --all --json",
+    "pareto s.duckdb --pick balanced", "pareto s.duckdb --pick fastest --toml",
     "pareto s.duckdb --pick smallest --json", "pareto s.duckdb --against tlsf --where accesses<100000",
     "pareto s.duckdb --objectives footprint_bytes,energy_nJ", "report s.duckdb --no-plots -o s.html",
-    "report t.duckdb --baseline s.duckdb --format github",
-    "report t.duckdb --baseline s.duckdb --no-plots -o t.html", "report a.parquet --no-plots -o a.html",
+    "report t.duckdb --baseline s.duckdb --format github", "report a.parquet --no-plots -o a.html",
     "endure a.parquet --heap first-fit-fast-free --calls 10000",
     *(f"workload {name} packets.parquet --load 0.8 -o {name}.parquet" for name in PACKETS),
     *(f"workload {name} packets.parquet --count 200 -o {name}.parquet --json" for name in PACKETS),
@@ -174,6 +185,62 @@ COMMANDS = (
     "replay none.parquet", "replay a.parquet --heap ttlsf", "zoo tslf", "import s.duckdb -o x.parquet",
     "pareto a.parquet", "report packets.parquet -o x.html", "generate tlsf --platform mars -o x",
     "fit a.parquet --heap s.duckdb:no",
+    "explore a.parquet sites.parquet --space space.toml --complete --copies 1 --no-endurance --jobs 1 -o e.duckdb",
+    "explore a.parquet --space space.toml --energy-table energy.csv --objectives energy_nJ,reserve -o h.duckdb",
+    "explore a.parquet --space wrong.toml -o h.duckdb", "explore a.parquet --tolerance 0.1 --complete -o h.duckdb",
+    "suggest a.parquet --toml --json", "study merge s.duckdb t.duckdb -o m2.duckdb",
+    "study merge s.duckdb a.parquet -o m3.duckdb", "study again s.duckdb:tlsf --trace none",
+    "study again s.duckdb:none", "study export s.duckdb -o s.parquet.xyz",
+    "study sql s.duckdb 'SELECT trace, count(*) FROM results GROUP BY 1' --json",
+    "study sql s.duckdb 'DROP TABLE results'",
+    "study info a.parquet", "pareto s.duckdb --toml", "pareto s.duckdb --pick balanced --toml --json",
+    "pareto s.duckdb --where accesses", "pareto s.duckdb --where accesses<1", "pareto s.duckdb --against nothing",
+    "pareto s.duckdb --objectives accesses/calls,nothing",
+    "pareto s.duckdb --objectives 'accesses / calls,footprint_bytes' --all", "fit a.parquet",
+    "fit a.parquet --heap tlsf --sweep interarrival=1", "fit a.parquet --heap recipe.toml --step 64",
+    "fit --workload poisson --set requests=300 --sweep interarrival=0.001,0.002 --heap fixed-pool --admit 0.9",
+    "fit --workload modem --set calls=9 --set idle=3 --heap tlsf --heap victim-bins",
+    "fit --workload modem --set none=9 --heap tlsf",
+    "fit a.parquet b.parquet --heap tlsf --share 2 --growth 1.5 --copies 1 --json",
+    "fit a.parquet --heap tlsf --clients 2:3 --copies 1",
+    "check a.parquet sites.parquet --heap tlsf --fail-if failed>0 --fail-if accesses>9 --held-out b.parquet",
+    "check a.parquet --heap tlsf --fail-if 'nothing > 3'",
+    "check a.parquet --heap tlsf --baseline b.parquet --budget 64K --growth 2 --json",
+    "trace copies a.parquet --kind sizes --kind load --count 3 -o more --json",
+    "trace cut sites.parquet --thread 1 -o t1.parquet",
+    "trace cut sites.parquet --site parse --site m* -o s2.parquet --json",
+    "trace cut a.parquet --first 60 -o f.parquet",
+    "trace cut sites.parquet --last 0.0005s --live --leave-live -o l.parquet",
+    "trace cut sites.parquet --site none -o n.parquet",
+    "trace scale sites.parquet --pointer-bytes 8 --pointer-share 0.5 --buffers -o s3.parquet --json",
+    "trace scale a.parquet --peak 90000 -o s4.parquet", "trace diff sites.parquet recorded.parquet",
+    "trace info none.parquet", "trace export sites.parquet --format malloclab -o - --json",
+    "trace worst a.parquet drr-proposed --objective accesses --tries 5 --seed 2 -o w.parquet --json",
+    "replay a.parquet --heap recipe.toml --energy-table energy.csv", "replay a.parquet --heap wrong.toml",
+    "replay packets.parquet --heap tlsf",
+    "replay a.parquet sites.parquet --heap s.duckdb:tlsf --heap drr-proposed --json",
+    "replay a.parquet --heap tlsf --arena 100",
+     "generate recipe.toml --prefix 9x -o bad",
+    "generate drr-proposed --platform freertos --package -o packed --json",
+    "zoo --schema", "zoo tlsf --from-profile packets.parquet", "platforms freertos", "platforms mars",
+    "hooks mars -o x", "hooks lwip -o x --prefix mine --json", "import text.log -o i1.parquet",
+    "import valgrind.log -o i2.parquet --json", "import esp.log -o i3.parquet", "import packets.csv -o p1.parquet",
+    "import packets.csv --format csv --json -o p2.parquet", "import text.log --format valgrind -o i4.parquet",
+    "import text.log --arena 120 --repair -o i5.parquet", "import profile.json --count 90 --seed 3 -o p3.parquet",
+    "profile none.parquet", "profile text.log",
+    "workload drr packets.parquet --ring 20 --queues 4 --quantum 500 --rotation classic --load 0.9 -o w1.parquet",
+    "workload drr packets.parquet --extra 8 --headers 20 --node 16 --load 0.9 -o w9.parquet",
+    "workload queue packets.parquet --limit 9 --burst 5 --cycles 3 -o w2.parquet",
+    "workload queue packets.parquet --all --load 0.7 -o w3.parquet",
+    "workload url packets.parquet --patterns 7 --size ip --rate 9000000 -o w4.parquet --json",
+    "workload easyport packets.parquet --load 0.5,0.9 -o w5.parquet",
+    "workload easyport packets.parquet --longest-gap 0.0001 --ring 5 --size frame --load 0.9 -o w6.parquet",
+    "workload drr a.parquet -o w7.parquet",
+    "workload modem --instances 2 --calls 6 --idle 3 --hold 9 --retrain 0.5 --seed 5 -o w8.parquet",
+    "workload modem --calls 6 --memory 20000 --reserve 2 --seed 5 -o w10.parquet --json",
+    "report s.duckdb --heap none --no-plots -o r4.html",
+    "report s.duckdb --baseline a.parquet --no-plots -o r6.html", "measure tlsf a.parquet --cpu z80",
+    "attack tlsf --checks most", "attack relocating-lazy", "prove tlsf --calls 0", "tlsf",
 )  # fmt: skip
 """What is asked in a folder of small traces, packets and studies; some of it is wrong."""
 
@@ -205,6 +272,9 @@ def made(folder: Path) -> None:
     packets = network(3)
     columns = ("ts_us", "frame_len", "ip_len", "proto", "flow", "dir")
     hw.PacketTable(**{key: getattr(packets, key)[:600] for key in columns}).write(folder / "packets.parquet")
+    for name, text in given_texts().items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "profile.json").write_text(json.dumps(hw.profile(folder / "packets.parquet")), encoding="utf-8")
     general = [{"order": order, "split": split} for order in ("lifo", "address") for split in ("always", 64)]
     recipes = [Recipe.from_dict({"pool": [{"kind": "general", **keys}]}) for keys in general]
     options: dict[str, Any] = {"jobs": 1, "copies": 2, "endurance": False, "complete": True, "held_out": [b]}
@@ -213,6 +283,22 @@ def made(folder: Path) -> None:
         study = folder / f"{name}.duckdb"
         explore(traces, Space([tried]), study_path=study, **options)
         add_measured(study)
+
+
+def given_texts() -> dict[str, str]:
+    """Files that are written by hand."""
+    from heap_logs import ESP_IDF, TEXT, VALGRIND
+
+    return {
+        "text.log": TEXT,
+        "valgrind.log": VALGRIND,
+        "esp.log": ESP_IDF,
+        "packets.csv": "time;length;ip;protocol\n0.5;60;40;6\n0.7;1514;1500;17\nx;1\n",
+        "recipe.toml": 'name = "mine"\n[[pool]]\nkind = "general"\norder = "address"\n',
+        "wrong.toml": 'align = 3\n[[pool]]\nkind = "generel"\nordre = 1\n',
+        "space.toml": '[[pool]]\nkind = "general"\norder = ["lifo", "address"]\nsplit = ["always", 64]\n',
+        "energy.csv": "size_bytes,read_pJ,write_pJ\n1024,10,12\n65536,30,34\n",
+    }
 
 
 def add_measured(path: Path) -> None:
@@ -249,9 +335,10 @@ def commanded(folder: Path, command: str) -> Any:
     def undrawn(figure: Figure, width: int | None = None) -> str:
         return text_of([width, figure.whole_spec()])
 
-    with inside(folder), mock.patch.object(Figure, "still", undrawn):
+    screen = mock.patch.dict(os.environ, {"COLUMNS": "100", "LINES": "40", "NO_COLOR": "1"})
+    with inside(folder), screen, mock.patch.object(Figure, "still", undrawn):
         before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-        ended = CliRunner().invoke(heapwright, command.split(), terminal_width=100)
+        ended = CliRunner().invoke(heapwright, shlex.split(command), terminal_width=100)
         error = "" if ended.exception is None or isinstance(ended.exception, SystemExit) else str(ended.exception)
         changed = [path for path in sorted(folder.rglob("*")) if before.get(path) != path.stat().st_mtime_ns]
         files = {str(path.relative_to(folder)): content(path) for path in changed if path.is_file()}
@@ -268,11 +355,15 @@ def said(text: str) -> Any:
 
 def content(path: Path) -> Any:
     """What a file holds: calls of a trace, and the text of others; the file of a study is another each time."""
+    from heapwright.files.kinds import kind_of
     from heapwright.traces.trace import Trace
+    from heapwright.traffic.packets import PacketTable
 
     if path.suffix == ".duckdb":
         return "a study"
     if path.suffix == ".parquet":
+        if kind_of(path) == "packets":
+            return PacketTable.read(path)
         trace = Trace.read(path)
         return [trace.name, trace.metadata, trace.op, trace.id, trace.size, trace.ts_us, trace.site, trace.sites]
     text = path.read_text(encoding="utf-8")
@@ -403,7 +494,7 @@ GROUPS: dict[str, Callable[[], Products]] = {
 
 def table() -> dict[str, str]:
     """The digests that are kept, by product."""
-    lines = TABLE.read_text(encoding="utf-8").splitlines()
+    lines = TABLE.read_text(encoding="utf-8").splitlines()[1:]
     return {name: kept for kept, _, name in (line.partition("  ") for line in lines)}
 
 
@@ -418,7 +509,7 @@ def every() -> Products:
 
 
 def main(folder: Path | None) -> None:
-    lines = []
+    lines = [f"# {versions()}\n"]
     for name, product in every():
         lines.append(f"{digest(product)}  {name}\n")
         if folder:

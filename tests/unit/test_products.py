@@ -9,9 +9,16 @@ from pathlib import Path
 
 import products
 import pytest
+from needed import missing
 from products import COMMANDS, GROUPS, digest, table
 
 ANEW = "not as before: python tests/products.py FOLDER writes it, here and at an older commit; without, the table"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def versions() -> None:
+    if products.versions() != products.made_with():
+        missing(f"products are compared with what {products.made_with()} make")
 
 
 @pytest.fixture(scope="module")
