@@ -6,16 +6,19 @@ Processes that the tests start import the change, too; commands of `forked_comma
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
+import inspect
 import multiprocessing
 import os
+import pkgutil
 import resource
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType, SimpleNamespace
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any, Protocol
 
 import changed_processes
@@ -57,6 +60,9 @@ def warm() -> None:
     """Import what every fork would import again, and make the folder for what they print."""
     for name in WARM:
         importlib.import_module(name)
+    for module in pkgutil.walk_packages([str(PACKAGE)], "heapwright."):
+        if not module.name.startswith("heapwright.recorder"):
+            importlib.import_module(module.name)
     SCRATCH.mkdir(parents=True, exist_ok=True)
 
 
@@ -91,7 +97,11 @@ def noticed(change: Change, batches: list[list[str]]) -> int:
     code, written = change.code(), mine("change")
     SCRATCH.mkdir(parents=True, exist_ok=True)
     changed_processes.write(written, change.path, code)
-    changed_processes.change(change.path, code)
+    if not swapped(change.path, code):
+        ours = [one for one in sys.modules if one.split(".")[0] == "heapwright" and not one.endswith("._native")]
+        for name in ours:
+            del sys.modules[name]
+        changed_processes.change(change.path, code)
     os.environ.update(changed_processes.in_processes(SCRATCH / "processes", CHANGED, written))
     try:
         with forking(batches):
@@ -104,6 +114,41 @@ def noticed(change: Change, batches: list[list[str]]) -> int:
     finally:
         written.unlink()
         shutil.rmtree(mine("tmp"), ignore_errors=True)
+
+
+def swapped(path: Path, code: CodeType) -> bool:
+    """Whether the changed functions could be changed where they are; a module that does otherwise is to run anew."""
+    before = compile(path.read_bytes(), path, "exec")
+    old, new = list(functions(before)), list(functions(code))
+    if len(old) != len(new) or [*map(outside, bodies(before))] != [*map(outside, bodies(code))]:
+        return False
+    changed = {one: other for one, other in zip(old, new, strict=True) if one != other}
+    found = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__ in changed]
+    found = [one for one in found if one.__code__.co_filename == str(path)]
+    if not found or any(one.__code__.co_freevars != changed[one.__code__].co_freevars for one in found):
+        return False
+    for one in found:
+        one.__code__ = changed[one.__code__]
+    return True
+
+
+def bodies(code: CodeType) -> Iterator[CodeType]:
+    """The code of a module and of the classes in it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType) and not one.co_flags & inspect.CO_OPTIMIZED:
+            yield from bodies(one)
+
+
+def functions(code: CodeType) -> Iterator[CodeType]:
+    """The code of the functions of a module and of its classes; those within them are theirs."""
+    for body in bodies(code):
+        yield from (one for one in body.co_consts if isinstance(one, CodeType) and one.co_flags & inspect.CO_OPTIMIZED)
+
+
+def outside(code: CodeType) -> tuple[object, ...]:
+    """What a module or class does itself."""
+    return code.co_code, code.co_names, [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
 
 
 @contextlib.contextmanager

@@ -64,9 +64,9 @@ class Ran(NamedTuple):
     lines: dict[str, dict[str, list[int]]]
     """By test and source; in functions alone, as what runs at import belongs to no test."""
 
-    def still(self) -> bool:
+    def still(self, name: str) -> bool:
         """Whether nothing of it has changed since."""
-        return all((shared() if name == "" else digest(name)) == was for name, was in self.digests.items())
+        return all((around(name) if one == "" else digest(one)) == was for one, was in self.digests.items())
 
 
 @cache
@@ -76,23 +76,32 @@ def digest(name: str) -> str:
 
 
 @cache
-def shared() -> str:
-    """The digest of tests/*.py but the tools of mutation, and of C."""
-    tools = ("mutate", "mutants", "changed", "planted")
-    found = [path for path in TESTS.glob("*.py") if not path.name.startswith(tools)]
-    found += [path for room in ("csrc", "native", "recorder") for path in (ROOT / room).rglob("*.[ch]")]
+def helpers(path: Path) -> frozenset[Path]:
+    """What a file imports of tests/, and what that imports."""
+    names = re.findall(r"^(?:import|from) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    found = {TESTS / f"{name}.py" for name in names if name != path.stem and (TESTS / f"{name}.py").exists()}
+    return frozenset(found.union(*map(helpers, found)))
+
+
+@cache
+def around(name: str) -> str:
+    """The digest of what a file of tests has from elsewhere: conftest.py, helpers, and the C of core and engine."""
+    conftest = [path for path in (TESTS / "conftest.py", (ROOT / name).with_name("conftest.py")) if path.exists()]
+    found = {*conftest, *helpers(ROOT / name), *(one for path in conftest for one in helpers(path))}
+    found |= {path for room in ("csrc", "native", "recorder") for path in (ROOT / room).rglob("*.[ch]")}
     return hashlib.sha256("".join(digest(str(path.relative_to(ROOT))) for path in sorted(found)).encode()).hexdigest()
 
 
 def recorded(tests: Iterable[Path], scratch: Path, jobs: int) -> dict[str, Ran]:
     """What these files of tests ran, by their names below the checkout; runs those of which it is not known."""
-    kept, told = scratch / "recorded", scratch / "told"
+    kept, told = scratch / "recorded", scratch / f"told-{os.getpid()}"
     kept.mkdir(parents=True, exist_ok=True)
-    keep(kept, told)  # of a run that was ended
+    for left in scratch.glob("told-*"):
+        if not Path(f"/proc/{left.name.partition('-')[2]}").exists():
+            keep(kept, left)  # of a run that was ended
     names = [path.resolve().relative_to(ROOT).as_posix() for path in tests]
     known = {name: ran for name in names if (ran := read(kept, name))}
     if unknown := [name for name in names if name not in known]:
-        shutil.rmtree(told, ignore_errors=True)
         told.mkdir()
         run_anew(unknown, scratch, told, jobs)
         keep(kept, told)
@@ -104,7 +113,7 @@ def read(kept: Path, name: str) -> Ran | None:
     """What is known of a file of tests, if that still holds."""
     file = kept / f"{Path(name).stem}.json"
     ran = Ran(**json.loads(file.read_text(encoding="utf-8"))) if file.exists() else None
-    return ran if ran and ran.still() else None
+    return ran if ran and ran.still(name) else None
 
 
 def run_anew(names: Sequence[str], scratch: Path, told: Path, jobs: int) -> None:
@@ -115,9 +124,9 @@ def run_anew(names: Sequence[str], scratch: Path, told: Path, jobs: int) -> None
     spread = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
     print(f"recording {len(names)} files of tests", flush=True)
     every = [path.relative_to(ROOT).as_posix() for path in (*PACKAGE.rglob("*.py"), *TESTS.rglob("test_*.py"))]
-    digests = {name: digest(name) for name in every}
-    (told / DIGESTS).write_text(json.dumps({**digests, "": shared()}), encoding="utf-8")
-    with (scratch / "record.log").open("w") as log:
+    digests = {name: digest(name) for name in every} | {f":{name}": around(name) for name in names}
+    (told / DIGESTS).write_text(json.dumps(digests), encoding="utf-8")
+    with told.with_suffix(".log").open("w") as log:
         subprocess.run([*command, *spread, *names], cwd=ROOT, env=environment, stdout=log, stderr=log, check=False)
     if failed := sorted(test for outcome, test in not_passed(told) if outcome == "failed"):
         print(f"fail without any change, and so notice none (see {scratch / 'record.log'}):", *failed, sep="\n    ")
@@ -136,8 +145,8 @@ def keep(kept: Path, told: Path) -> None:
         return
     digests = json.loads((told / DIGESTS).read_text(encoding="utf-8"))
     every: list[dict[str, Any]] = [json.loads(file.read_text(encoding="utf-8")) for file in told.glob("*-*.json")]
-    found = {one["whole"]: Ran({key: digests[key] for key in (one["whole"], "")}, defaultdict(float), {})
-             for one in every if one["whole"]}  # fmt: skip
+    wholes = {one["whole"] for one in every if one["whole"]}
+    found = {one: Ran({one: digests[one], "": digests[f":{one}"]}, defaultdict(float), {}) for one in wholes}
     without = {test for _, test in not_passed(told)}
     for one in every:
         for test, seconds in one["seconds"].items():
@@ -167,11 +176,12 @@ class Index:
     """Which tests meet a statement of the package."""
 
     def __init__(self, ran: dict[str, Ran]) -> None:
-        self.seconds = {test: seconds for one in ran.values() for test, seconds in one.seconds.items()}
+        self.seconds = defaultdict[str, float](float)
         self.by_line: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
         self.count: dict[str, int] = defaultdict(int)
         self.share: dict[tuple[str, str], int] = {}
         for one in ran.values():
+            self.seconds |= one.seconds
             for test, by_path in one.lines.items():
                 for path, lines in by_path.items():
                     self.count[test] += len(lines)
@@ -193,7 +203,7 @@ class Index:
 
     def cost(self, test: str, path: str) -> float:
         """Less for what is quick, and for what runs little but this file."""
-        return (self.seconds[test] + 0.02) * self.count[test] / self.share.get((test, path), 1)
+        return (self.seconds[test] + 0.02) * self.count[test] / (self.share.get((test, path)) or 1)
 
 
 @cache

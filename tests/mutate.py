@@ -29,7 +29,7 @@ SAME = Path(__file__).with_name("mutants_the_same.txt")
 """Mutants that no test can notice, each with why: they are not counted."""
 
 MOST_SECONDS = 15
-"""Recorded time of the tests that meet one mutant; one that makes them take much longer counts as noticed."""
+"""Recorded time of the tests that meet one mutant; one that makes them take four times as long counts as noticed."""
 
 START_SECONDS = 0.3
 """What a file of tests takes before the first of them runs."""
@@ -47,7 +47,7 @@ QUICK = (
 """Of tests that meet Python: the others are of C alone, or take longer than what they notice is worth."""
 
 
-def batches(mutant: Mutant, index: Index) -> list[list[str]]:
+def batches(mutant: Mutant, index: Index, most: float) -> list[list[str]]:
     """The tests to run, so many at a time: what runs the statement, the rest of their files, what runs its file."""
     name = mutant.path.relative_to(ROOT).as_posix()
     running, others = index.meeting(mutant.path, mutant.lines)
@@ -61,7 +61,7 @@ def batches(mutant: Mutant, index: Index) -> list[list[str]]:
             fitting = list[str]()
             for test in found:
                 spent += index.seconds[test]
-                if spent > MOST_SECONDS:
+                if spent > most:
                     break
                 fitting.append(test)
             if fitting:
@@ -117,6 +117,9 @@ def main() -> None:
     parser.add_argument("--sample", type=int, help="so many mutants of each room (default: every one)")
     parser.add_argument("--seed", type=int, default=1, help="which (default: 1)")
     parser.add_argument("--minutes", type=float, help="so long in each room at most; what is left is not counted")
+    parser.add_argument(
+        "--seconds", type=float, default=MOST_SECONDS, help=f"of tests for one (default: {MOST_SECONDS})"
+    )
     parser.add_argument("--again", type=Path, help="only mutants that survived in what an earlier run printed")
     parser.add_argument("--least", type=float, default=0, help="exit code 1 where a room's score is lower, as 0.9")
     given = parser.parse_args()
@@ -133,7 +136,9 @@ def main() -> None:
     def survives(mutant: Mutant | CMutant) -> bool:
         if isinstance(mutant, CMutant):
             return not noticed_in_c(mutant, mine("changed"), SCRATCH / "objects")
-        return not forked(f"{mine('last').name}.log", 4 * MOST_SECONDS, noticed, mutant, batches(mutant, index))
+        return not forked(
+            f"{mine('last').name}.log", 4 * MOST_SECONDS, noticed, mutant, batches(mutant, index, given.seconds)
+        )
 
     the_same = {line.partition("  # ")[0] for line in SAME.read_text(encoding="utf-8").splitlines()}
     scores = {}
