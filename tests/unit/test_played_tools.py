@@ -16,6 +16,7 @@ from heapwright.assure.attack import attack, exploits, on_host
 from heapwright.assure.attack.faults import FAULTS, OUTCOMES
 from heapwright.assure.proof import bins, cbmc, enumeration, prove, unbounded
 from heapwright.files.errors import HeapwrightError
+from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 
 Answer = Callable[[list[str], Path], tuple[int, str, str]]
@@ -161,7 +162,12 @@ def test_the_loop_over_bins_has_to_come_to_its_end(
 ) -> None:
     play(lambda words, folder: (0, "", "") if words[0] == "cc" else answer)
     recipe = hw.zoo("tlsf")
-    assert bins.check_bins(recipe, files_of(recipe)).failures == failed
+    found = bins.check_bins(recipe, files_of(recipe))
+    assert found.failures == failed
+    ((its,), reach) = (policy(recipe)[key] for key in ("pools", "reach"))
+    told = bins.bin_names(its["general"], int(reach))
+    sizes = len(range(told["least"], told["last"] + 1, told["step"]))
+    assert found.bounds.startswith(f"all {sizes:,} sizes of blocks from {told['least']:,} to {told['last']:,} bytes")
 
 
 def test_bounds_that_allow_too_many_programs_and_arenas_that_are_too_small_are_refused(
