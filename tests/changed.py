@@ -1,26 +1,38 @@
-"""Runs tests against a changed module: in a fork that imports the change in place of what is on disk."""
+"""Runs tests against a changed module: in a fork that imports the change in place of what is on disk.
+
+Processes that the tests start import the change, too; commands of `forked_commands` are forks of one that has.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
+import inspect
 import multiprocessing
 import os
+import pkgutil
 import resource
+import shutil
+import signal
 import sys
-from collections.abc import Callable
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_loader
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType, SimpleNamespace
 from typing import Any, Protocol
 
+import changed_processes
 import pytest
+from changed_processes import CHANGED
+from changed_processes import PACKAGE as PACKAGE
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "heapwright"
 ROOT = PACKAGE.parents[1]
 SCRATCH = ROOT / "build" / "mutate"
 WARM = ("altair", "click", "duckdb", "hypothesis.extra.numpy", "numpy.ma", "pydantic.main", "rich.progress")
 """What the forks need not import again."""
+
+FORKS = ("forks", "HEAPWRIGHT")
+"""What tests say that start commands as forks."""
 
 
 class Change(Protocol):
@@ -48,12 +60,20 @@ def warm() -> None:
     """Import what every fork would import again, and make the folder for what they print."""
     for name in WARM:
         importlib.import_module(name)
+    for module in pkgutil.walk_packages([str(PACKAGE)], "heapwright."):
+        if not module.name.startswith("heapwright.recorder"):
+            importlib.import_module(module.name)
     SCRATCH.mkdir(parents=True, exist_ok=True)
+
+
+def mine(name: str) -> Path:
+    """A file or folder of this process alone."""
+    return SCRATCH / f"{name}-{os.getpid()}"
 
 
 def run(files: list[str], *plugins: object) -> int:
     options = ["-qx", "-pno:cacheprovider", "-Wignore::pytest.PytestAssertRewriteWarning", "--hypothesis-seed=0"]
-    return int(pytest.main([*options, f"--basetemp={SCRATCH / 'tmp'}", *files], plugins=plugins))
+    return int(pytest.main([*options, f"--basetemp={mine('tmp')}", *files], plugins=plugins))
 
 
 def forked(log: str, cpu_seconds: int, work: Callable[..., int], *arguments: Any) -> int:
@@ -72,18 +92,105 @@ def forked(log: str, cpu_seconds: int, work: Callable[..., int], *arguments: Any
     return int(process.exitcode or 0)
 
 
-def noticed(change: Change, files: list[list[str]]) -> int:
-    """Not 0 where one of these tests, file by file, fails, or none can be imported."""
+def noticed(change: Change, batches: list[list[str]]) -> int:
+    """Not 0 where one of these tests, batch by batch, fails, or none can be imported."""
+    code, written = change.code(), mine("change")
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    changed_processes.write(written, change.path, code)
+    if not swapped(change.path, code):
+        ours = [one for one in sys.modules if one.split(".")[0] == "heapwright" and not one.endswith("._native")]
+        for name in ours:
+            del sys.modules[name]
+        changed_processes.change(change.path, code)
+    os.environ.update(changed_processes.in_processes(SCRATCH / "processes", CHANGED, written))
+    try:
+        with forking(batches):
+            for tests in batches:
+                files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+                ended = run(files, Chosen(tests))
+                if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+                    return ended
+        return 0
+    finally:
+        written.unlink()
+        shutil.rmtree(mine("tmp"), ignore_errors=True)
 
-    class Loader(SourceFileLoader):
-        def get_code(self, _: str) -> CodeType:
-            return change.code()
 
-    class Finder:
-        def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
-            return spec_from_loader(name, Loader(name, str(change.path))) if name == module else None
+def swapped(path: Path, code: CodeType) -> bool:
+    """Whether the changed functions could be changed where they are; a module that does otherwise is to run anew."""
+    before = compile(path.read_bytes(), path, "exec")
+    old, new = list(functions(before)), list(functions(code))
+    if len(old) != len(new) or [*map(outside, bodies(before))] != [*map(outside, bodies(code))]:
+        return False
+    changed = {one: other for one, other in zip(old, new, strict=True) if one != other}
+    found = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__ in changed]
+    found = [one for one in found if one.__code__.co_filename == str(path)]
+    if not found or any(one.__code__.co_freevars != changed[one.__code__].co_freevars for one in found):
+        return False
+    for one in found:
+        one.__code__ = changed[one.__code__]
+    return True
 
-    module = ".".join(change.path.relative_to(PACKAGE.parent).with_suffix("").parts)
-    sys.meta_path.insert(0, Finder())
-    codes = (run([tests[0].partition("::")[0]], Chosen(tests)) for tests in files)
-    return next((code for code in codes if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)), 0)
+
+def bodies(code: CodeType) -> Iterator[CodeType]:
+    """The code of a module and of the classes in it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType) and not one.co_flags & inspect.CO_OPTIMIZED:
+            yield from bodies(one)
+
+
+def functions(code: CodeType) -> Iterator[CodeType]:
+    """The code of the functions of a module and of its classes; those within them are theirs."""
+    for body in bodies(code):
+        yield from (one for one in body.co_consts if isinstance(one, CodeType) and one.co_flags & inspect.CO_OPTIMIZED)
+
+
+def outside(code: CodeType) -> tuple[object, ...]:
+    """What a module or class does itself."""
+    return code.co_code, code.co_names, [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+
+
+@contextlib.contextmanager
+def forking(batches: list[list[str]]) -> Iterator[None]:
+    """While commands are answered by a fork of this process, which has imported what they need, but for the package."""
+    files = {test.partition("::")[0] for tests in batches for test in tests}
+    if not any(word in Path(file).read_text(encoding="utf-8") for file in files for word in FORKS):
+        yield
+        return
+    commands, asked, told = importlib.import_module("forked_commands"), os.pipe(), os.pipe()
+    if os.fork() == 0:  # before pytest has changed anything
+        os.close(asked[1])
+        while os.read(asked[0], 1):
+            if server := os.fork():
+                os.write(told[1], server.to_bytes(8, "little"))
+            else:
+                os.setsid()
+                importlib.import_module("forking").main(str(commands._SOCKET))
+        os._exit(0)
+
+    class Server:
+        """In place of `subprocess.Popen` there."""
+
+        def __init__(self, *_: object, **__: object) -> None:
+            os.write(asked[1], b"!")
+            self.id = int.from_bytes(os.read(told[0], 8), "little")
+
+        def poll(self) -> int | None:
+            state = Path(f"/proc/{self.id}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0]
+            return 1 if state == "Z" else None
+
+        def kill(self) -> None:
+            os.kill(self.id, signal.SIGKILL)
+
+        def __enter__(self) -> Server:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            self.kill()
+
+    vars(commands)["subprocess"] = SimpleNamespace(Popen=Server)
+    try:
+        yield
+    finally:
+        os.close(asked[1])

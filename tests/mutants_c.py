@@ -118,10 +118,12 @@ def changes(code: str) -> Iterator[str]:
         yield re.match(r"\s*", code)[0] + ";"  # type: ignore[index]
 
 
-def noticed_in_c(mutant: CMutant, scratch: Path) -> bool:
-    """Whether a test fails, or nothing can be built, where the sources are those of a changed copy."""
+def noticed_in_c(mutant: CMutant, folder: Path, objects: Path) -> bool:
+    """Whether a test fails, or nothing can be built, where the sources are those of a changed copy in that folder.
+
+    `objects` keeps what is compiled of the engine.
+    """
     where = mutant.path.relative_to(ROOT)
-    folder = scratch / "changed"
     shutil.rmtree(folder, ignore_errors=True)
     for source in (CORE, NATIVE, "recorder"):
         shutil.copytree(ROOT / source, folder / source)
@@ -135,7 +137,7 @@ def noticed_in_c(mutant: CMutant, scratch: Path) -> bool:
         changed = {changed_c.CSRC: str(folder / CORE)}
     else:
         tests = (*NATIVE_TESTS, *COUNTER_TESTS) if where.stem == "counter" else NATIVE_TESTS
-        library = built(folder, scratch / "objects")
+        library = built(folder, objects)
         if library is None:
             return True
         changed = {changed_c.NATIVE: str(library)}

@@ -1,14 +1,13 @@
 """Mutation testing: which small changes to the package does no test notice? CONTRIBUTING.md says how to run it.
 
-All tests that import something of the rooms run once, and which of them runs which line is kept. Each mutant then meets
-those that run the changed statement, file by file, those of quick tests first, until one fails: in a fork that imports
-the changed module in place of the one on disk. At the end stands the score of each room.
+All tests run once, and which of them runs which line is kept (`mutants_recorded.py`). Each mutant then meets those that
+run the changed statement, quick ones and those that run little else first, until one fails: in a fork that imports the
+changed module in place of the one on disk, as do processes that it starts. At the end stands the score of each room.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import random
@@ -17,64 +16,58 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from pathlib import Path
 
-import coverage
-import pytest
-from changed import PACKAGE, ROOT, SCRATCH, forked, noticed, run, warm
+from changed import PACKAGE, ROOT, SCRATCH, forked, mine, noticed, warm
 from mutants_c import CMutant, noticed_in_c
 from mutants_c import of_room as of_room_in_c
 from mutants_c import rooms as rooms_in_c
 from mutants_python import Mutant, mutants
+from mutants_recorded import Index, recorded
 
 SAME = Path(__file__).with_name("mutants_the_same.txt")
 """Mutants that no test can notice, each with why: they are not counted."""
 
-MOST_SECONDS = 30
-"""Recorded time of the tests that meet one mutant; one that makes them take twice as long counts as noticed."""
+MOST_SECONDS = 15
+"""Recorded time of the tests that meet one mutant; one that makes them take four times as long counts as noticed."""
+
+START_SECONDS = 0.3
+"""What a file of tests takes before the first of them runs."""
 
 
-class Recorder:
-    """A pytest plugin that tells coverage which test runs, and keeps how long each takes."""
-
-    def __init__(self, lines: coverage.Coverage) -> None:
-        self.lines, self.seconds = lines, defaultdict[str, float](float)
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        ours = [module for name, module in sys.modules.items() if name.startswith("heapwright.")]
-        for cached in (value for module in ours for value in vars(module).values() if hasattr(value, "cache_clear")):
-            cached.cache_clear()  # else only the first test is seen to run what is cached
-        self.lines.switch_context(nodeid)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] += report.duration
+QUICK = (
+    "tests/unit", *(f"tests/integration/test_{name}.py" for name in (
+        "api", "attack", "behind", "board_hooks", "cli_check", "cli_json", "cli_profile", "cli_replay", "cli_trace",
+        "counters", "database", "edges", "endurance", "evidence", "examples", "exploits", "explore", "foreign",
+        "generate", "hooks", "host_timing", "interrupted_writing", "live", "log_tools", "memories", "platform_libc",
+        "platform_owners", "platform_regions", "prove", "prove_edges", "record", "refusing", "report", "report_film",
+        "specialised_code", "study_files", "suggest", "target", "target_kernel", "terminal", "watched", "wrong_inputs",
+    )),
+)  # fmt: skip
+"""Of tests that meet Python: the others are of C alone, or take longer than what they notice is worth."""
 
 
-def record(tests: list[str]) -> int:
-    """Run all tests once and keep which of them runs which line; what runs at import belongs to none."""
-    lines = coverage.Coverage(SCRATCH / "lines", source=[str(PACKAGE)], config_file=False)
-    recorder = Recorder(lines)
-    lines.start()
-    code = run(tests, recorder)
-    lines.stop()
-    lines.save()
-    (SCRATCH / "seconds.json").write_text(json.dumps(recorder.seconds))
-    return code
-
-
-def files_to_run(mutant: Mutant, lines: coverage.CoverageData, seconds: dict[str, float]) -> list[list[str]]:
-    """The tests that run the changed statement, file by file; where only imports do, those that run any of its file."""
-    by_line = lines.contexts_by_lineno(str(mutant.path))
-    tests = {test for line in mutant.lines for test in by_line.get(line, []) if test}
-    tests = tests or {test for line in by_line.values() for test in line if test}
-    files = defaultdict(list)
-    for test in sorted(tests, key=lambda test: seconds[test]):
-        files[test.partition("::")[0]].append(test)
-    spent = {file: sum(seconds[test] for test in chosen) for file, chosen in files.items()}
-    order = sorted(files, key=lambda file: spent[file] / len(files[file]))
-    until = accumulate(spent[file] for file in order)
-    return [files[file] for file, total in zip(order, until, strict=True) if total <= MOST_SECONDS or file == order[0]]
+def batches(mutant: Mutant, index: Index, most: float) -> list[list[str]]:
+    """The tests to run, so many at a time: what runs the statement, the rest of their files, what runs its file."""
+    name = mutant.path.relative_to(ROOT).as_posix()
+    running, others = index.meeting(mutant.path, mutant.lines)
+    beside = {test for test in others if test.partition("::")[0] in {one.partition("::")[0] for one in running}}
+    chosen, spent = list[list[str]](), 0.0
+    for tests in (running, beside, others - beside):
+        files = defaultdict[str, list[str]](list)
+        for test in sorted(tests, key=lambda test: (index.cost(test, name), test)):
+            files[test.partition("::")[0]].append(test)
+        for found in files.values():
+            fitting = list[str]()
+            for test in found:
+                spent += index.seconds[test]
+                if spent > most:
+                    break
+                fitting.append(test)
+            if fitting:
+                chosen.append(fitting)
+            spent += START_SECONDS
+    return [*chosen[:2], *([test for found in part for test in found] for part in (chosen[2:6], chosen[6:]) if part)]
 
 
 def rooms() -> list[str]:
@@ -88,15 +81,17 @@ def of_room(room: str) -> list[Mutant] | list[CMutant]:
     return [one for path in sorted((PACKAGE / room).rglob("*.py")) for one in mutants(path)]
 
 
-def importing(tests: list[str], chosen: list[str]) -> list[str]:
-    """The files of tests that import something of these rooms."""
-    wanted = re.compile(rf"\bheapwright(\.| import )({'|'.join(chosen)})\b|import heapwright as hw")
+def importing(tests: list[str], chosen: list[str]) -> list[Path]:
+    """The files of tests that import something of these rooms, or run commands, which may do so."""
+    wanted = re.compile(
+        rf"\bheapwright(\.| import )({'|'.join(chosen)})\b|import heapwright as hw|HEAPWRIGHT|INSTALLED|products"
+    )
     paths = [
         file
         for test in tests
         for file in ([Path(test)] if Path(test).is_file() else sorted(Path(test).rglob("test_*.py")))
     ]
-    return [str(path) for path in paths if wanted.search(path.read_text(encoding="utf-8"))]
+    return [path for path in paths if wanted.search(path.read_text(encoding="utf-8"))]
 
 
 def tried(
@@ -115,10 +110,16 @@ def tried(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rooms", nargs="*", help="folders of src/heapwright, and of C (default: all of them)")
-    parser.add_argument("--tests", nargs="+", default=["tests/unit"], help="folders and files of tests")
+    parser.add_argument("--tests", nargs="+", default=QUICK, help="folders and files of tests")
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="processes that record which test runs which line (default: 2)"
+    )
     parser.add_argument("--sample", type=int, help="so many mutants of each room (default: every one)")
     parser.add_argument("--seed", type=int, default=1, help="which (default: 1)")
     parser.add_argument("--minutes", type=float, help="so long in each room at most; what is left is not counted")
+    parser.add_argument(
+        "--seconds", type=float, default=MOST_SECONDS, help=f"of tests for one (default: {MOST_SECONDS})"
+    )
     parser.add_argument("--again", type=Path, help="only mutants that survived in what an earlier run printed")
     parser.add_argument("--least", type=float, default=0, help="exit code 1 where a room's score is lower, as 0.9")
     given = parser.parse_args()
@@ -130,17 +131,14 @@ def main() -> None:
         every = {room: [one for one in found if f"survived {one}" in survivors] for room, found in every.items()}
     in_python = [room for room in chosen if room not in rooms_in_c()]
     warm()
-    if in_python and forked("record.log", 7200, record, importing(given.tests, in_python)):
-        sys.exit(f"the tests fail as they are; see {SCRATCH / 'record.log'}")
-    lines, seconds = coverage.CoverageData(str(SCRATCH / "lines")), dict[str, float]()
-    if in_python:
-        seconds = json.loads((SCRATCH / "seconds.json").read_text())
-        lines.read()
+    index = Index(recorded(importing(given.tests, in_python), SCRATCH, given.jobs) if in_python else {})
 
     def survives(mutant: Mutant | CMutant) -> bool:
         if isinstance(mutant, CMutant):
-            return not noticed_in_c(mutant, SCRATCH)
-        return not forked("last.log", 2 * MOST_SECONDS, noticed, mutant, files_to_run(mutant, lines, seconds))
+            return not noticed_in_c(mutant, mine("changed"), SCRATCH / "objects")
+        return not forked(
+            f"{mine('last').name}.log", 4 * MOST_SECONDS, noticed, mutant, batches(mutant, index, given.seconds)
+        )
 
     the_same = {line.partition("  # ")[0] for line in SAME.read_text(encoding="utf-8").splitlines()}
     scores = {}
