@@ -26,6 +26,10 @@
 
 static inline void general_init(const struct hw_general *g, struct hw_heap *h)
 {
+    if (g->top == HW_TOP_BELOW) {
+        open_below(g, h);
+        return;
+    }
     const uint32_t limit = g->region ? g->start + g->region : load4(h, g->limit_at);
     store4(h, g->top_at, g->start);
     store4(h, g->high_at, g->start);
@@ -82,6 +86,9 @@ static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *
 /* Whether the payload lies in the pool's region. */
 static inline int general_owns(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
+    if (g->top == HW_TOP_BELOW) {
+        return at >= load4(h, g->limit_at);
+    }
     (void)h;
     return at >= g->start && at < g->start + g->region;
 }
@@ -96,7 +103,7 @@ static inline uint32_t general_capacity(const struct hw_general *g, struct hw_he
 /* Whether `at` is the payload of a block in use, as far as its header tells. */
 HW_HOT int general_is_used(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
-    if (at < g->start + g->header || at >= load4(h, g->top_at)) {
+    if (at < first_block(g, h) + g->header || at >= load4(h, g->top_at)) {
         return 0;
     }
     const uint32_t word = load_word(g, h, at - g->header);

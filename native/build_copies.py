@@ -27,6 +27,7 @@ ORDINARY: dict[str, Fields] = {
         "empty_as_one": 1,
         "grows_down": 0,
         "end_header": 0,
+        "end_mark": 0,
     },
     "quick": {
         "by_size": 0,
