@@ -14,6 +14,17 @@
  * that was split last for a small request. Next to the top, and next to the victim, freeing and carving only move a
  * boundary.
  *
+ * Or blocks end with the arena, behind them a mark, and grow downwards, toward those of the last pool:
+ *
+ *   start of the last pool       its top    high-water mark      first block        top
+ *   |                            |          |                    |                  |
+ *   +----------------------------+----------+--------------------+------+------+----+------+
+ *   | blocks of the last pool    | was used | never used         | used | free | .. | mark |
+ *   +----------------------------+----------+--------------------+------+------+----+------+
+ *
+ * The high-water mark is how far the last pool may come before both together are larger than they ever were: it goes
+ * down and up with the first block.
+ *
  * Sources: Knuth, TAOCP 1, 2.5; Wilson et al. 1995, sections 3 and 4; Lea, "A memory allocator" (the victim is a
  * "designated victim" that stays outside the bins and has no header).
  */
