@@ -32,7 +32,7 @@ def heap(**far: int) -> hw.Recipe:
 
 def bytes_of(trace: hw.Trace, tried: Any) -> int:
     """The footprint, which is the arena to reserve for this recording."""
-    return int(hw.replay(trace, tried).metrics["footprint_bytes"])  # type: ignore[arg-type]
+    return int(hw.replay(trace, tried).metrics["footprint_bytes"])
 
 
 def sides(trace: hw.Trace) -> Iterator[dict[str, int]]:

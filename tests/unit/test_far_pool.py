@@ -59,6 +59,7 @@ def test_the_smallest_arena_is_proved_by_one_replay(heap: Recipe) -> None:
         found = replay(trace, heap, check_invariants=True)
         assert found["failed"] == 0
         mark = found["footprint_bytes"]
+        assert isinstance(mark, int)
         smallest, safe = fit(trace, heap), safe_arena(trace, heap)
         assert smallest is not None
         assert safe is not None

@@ -305,6 +305,7 @@ class General(GeneralKeys):
             "keep_place": int(self.merged == "in-place"),
             "top": TOPS[self.top] if self.place == "start" else lib.HW_TOP_BELOW,
             "end_word": int(self.place == "ends" or (tags and self.top == "list")),
+            "facing_at": 0,
             "grow_least": round_up(self.grow_least, self.unit),
             "resize": RESIZES[self.resize],
             "bin_round_up": int(self.rounds_up),
