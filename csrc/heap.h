@@ -13,7 +13,7 @@
 
 static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t bytes)
 {
-    uint32_t end = (exceeds(bytes, p->reach) ? p->reach : (uint32_t)bytes) + p->end_header;
+    uint32_t end = (exceeds(bytes, p->reach) ? p->reach : (uint32_t)bytes) + p->end_header - p->end_mark;
     if (p->grows_down && p->align > 1u) {
         /* blocks end where the payload of one behind them would be aligned */
         end &= ~(p->align - 1u);

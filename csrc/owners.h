@@ -31,6 +31,9 @@ static inline int pool_is_bounded(const struct hw_policy *p, const struct hw_poo
 /* Bytes that the heap has ever covered. */
 static inline uint32_t heap_covered(const struct hw_policy *p, struct hw_heap *h)
 {
+    if (p->end_mark) {
+        return load4(h, p->shared_high_at) - p->fixed_end + (load4(h, p->shared_end_at) - load4(h, p->shared_limit_at));
+    }
     return load4(h, p->shared_high_at) - p->fixed_end;
 }
 

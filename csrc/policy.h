@@ -42,7 +42,7 @@ enum { HW_FROM_START = 0, HW_FROM_FREED = 1, HW_FROM_LOWEST_FREE = 2, HW_FROM_TR
 enum { HW_NEVER = 0, HW_IMMEDIATE = 1, HW_FORWARD = 2, HW_LAZY = 3, HW_DEFERRED = 4, HW_SWEEP = 5 };
 
 /* general: what becomes of the memory that was never used */
-enum { HW_TOP_LAST = 0, HW_TOP_BUMP = 1, HW_TOP_LIST = 2, HW_TOP_EXTEND = 3 };
+enum { HW_TOP_LAST = 0, HW_TOP_BUMP = 1, HW_TOP_LIST = 2, HW_TOP_EXTEND = 3, HW_TOP_BELOW = 4 };
 
 /* general: how realloc changes a block where it lies */
 enum {
@@ -155,7 +155,7 @@ struct hw_general {
     uint32_t bin_unmark;      /* derived: 1: a bin is unmarked when it becomes empty; 0: when a search finds it so */
     uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
-    uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST, HW_TOP_EXTEND */
+    uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST, HW_TOP_EXTEND, HW_TOP_BELOW */
     uint32_t end_word;        /* derived: 1: a used block of no size marks the end of the blocks */
     uint32_t grow_least;      /* least bytes by which the blocks grow */
     uint32_t resize;          /* HW_RESIZE_... */
@@ -177,6 +177,7 @@ struct hw_general {
     uint32_t top_at;          /* derived: address of the end of the blocks */
     uint32_t high_at;         /* derived: address of the high-water mark */
     uint32_t limit_at;        /* derived: address of the end of the memory it may use */
+    uint32_t facing_at;       /* derived: address of the end of the blocks that grow toward those of this pool */
     uint32_t rover_at;        /* derived: address of the place where the next search starts */
     uint32_t count_at;        /* derived: address of the number of free blocks */
     uint32_t pending_at;      /* derived: address of the mark that blocks were freed since the last merge */
@@ -342,6 +343,7 @@ struct hw_policy {
     uint32_t shared_end_at;   /* derived: address of the arena's end */
     uint32_t grows_down;      /* derived: 1 where blocks, descriptors or handles are taken from the arena's end */
     uint32_t end_header;      /* derived: header of the blocks that are taken there */
+    uint32_t end_mark;        /* derived: bytes behind them that mark their end */
     uint32_t refused_at;      /* derived: address of the number of refused requests */
     uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
     uint32_t end_seal_at;     /* derived: address of what vouches for the address of the end */

@@ -311,6 +311,9 @@ static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *
     if (pool->kind == HW_GENERAL) {
         return payload_within(&pool->general, block->size);
     }
+    if (pool->kind == HW_PARTITION && block->size < pool->partition.trailer) {
+        return 0; /* smaller than what lies behind a payload */
+    }
     return block_capacity(pool, h, block);
 }
 

@@ -14,6 +14,17 @@
  * that was split last for a small request. Next to the top, and next to the victim, freeing and carving only move a
  * boundary.
  *
+ * Or blocks end with the arena, behind them a mark, and grow downwards, toward those of the last pool:
+ *
+ *   start of the last pool       its top    high-water mark      first block        top
+ *   |                            |          |                    |                  |
+ *   +----------------------------+----------+--------------------+------+------+----+------+
+ *   | blocks of the last pool    | was used | never used         | used | free | .. | mark |
+ *   +----------------------------+----------+--------------------+------+------+----+------+
+ *
+ * The high-water mark is how far the last pool may come before both together are larger than they ever were: it goes
+ * down and up with the first block.
+ *
  * Sources: Knuth, TAOCP 1, 2.5; Wilson et al. 1995, sections 3 and 4; Lea, "A memory allocator" (the victim is a
  * "designated victim" that stays outside the bins and has no header).
  */
@@ -26,6 +37,10 @@
 
 static inline void general_init(const struct hw_general *g, struct hw_heap *h)
 {
+    if (g->top == HW_TOP_BELOW) {
+        open_below(g, h);
+        return;
+    }
     const uint32_t limit = g->region ? g->start + g->region : load4(h, g->limit_at);
     store4(h, g->top_at, g->start);
     store4(h, g->high_at, g->start);
@@ -82,6 +97,9 @@ static inline uint32_t general_grow(const struct hw_general *g, struct hw_heap *
 /* Whether the payload lies in the pool's region. */
 static inline int general_owns(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
+    if (g->top == HW_TOP_BELOW) {
+        return at >= load4(h, g->limit_at);
+    }
     (void)h;
     return at >= g->start && at < g->start + g->region;
 }
@@ -96,7 +114,7 @@ static inline uint32_t general_capacity(const struct hw_general *g, struct hw_he
 /* Whether `at` is the payload of a block in use, as far as its header tells. */
 HW_HOT int general_is_used(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
-    if (at < g->start + g->header || at >= load4(h, g->top_at)) {
+    if (at < first_block(g, h) + g->header || at >= load4(h, g->top_at)) {
         return 0;
     }
     const uint32_t word = load_word(g, h, at - g->header);

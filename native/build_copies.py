@@ -28,6 +28,7 @@ ORDINARY: dict[str, Fields] = {
         "grows_down": 0,
         "end_header": 0,
         "sited": 0,
+        "end_mark": 0,
     },
     "quick": {
         "by_size": 0,

@@ -58,6 +58,7 @@ def _heap(rng: random.Random) -> dict[str, Any]:
     for pool in pools:
         _maybe(rng, 0.1, pool, "min_size", rng.choice([1, 8, 50]))
         _maybe(rng, 0.1, pool, "max_size", rng.choice([64, 500, 2000]))
+    pools = _with_far(pools)
     heap = {
         "align": rng.choice([1, 2, 4, 4, 4, 8, 8, 16]),
         "link_bytes": rng.choice([2, 4]),
@@ -66,6 +67,20 @@ def _heap(rng: random.Random) -> dict[str, Any]:
     }
     heap["counters"] = random.Random(repr(heap)).random() < 0.3
     return _floating(rng, heap) if rng.random() < 0.08 else heap
+
+
+def _with_far(pools: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The pools, of some heaps with one at the arena's far end; drawn apart, so that the others stay what they were."""
+    apart = random.Random(repr(pools))
+    last = pools[-1]
+    if last.get("top") != "last" or "region" in last or apart.random() < 0.5:
+        return pools
+    far = _general(apart, last["header"]) | {"place": "ends", "top": "last", "boundary_tags": True}
+    far |= {"coalesce": "immediate", "grow_least": 0}
+    _maybe(apart, 0.5, far, "max_size", apart.choice([64, 500, 2000]))
+    _maybe(apart, 0.5, far, "min_size", apart.choice([8, 50, 64]))
+    front = [pool for pool in pools if pool["kind"] == "quick"]
+    return [*front, far, *(pool for pool in pools if pool not in front)]
 
 
 def _level(drawn: float, moving: bool) -> str:

@@ -32,6 +32,16 @@ enum {
     HW_PREV_USED = 2 /* the block before is none that could be merged with */
 };
 
+/* Where the first block begins. */
+static inline uint32_t first_block(const struct hw_general *g, struct hw_heap *h)
+{
+    if (g->top == HW_TOP_BELOW) {
+        return load4(h, g->limit_at);
+    }
+    (void)h;
+    return g->start;
+}
+
 /* Whether words carry HW_PREV_USED. Tags in headers need no such flag: they are 0 where the block before is in use. */
 static inline int has_flag_before(const struct hw_general *g)
 {
@@ -262,7 +272,8 @@ static inline int is_takeable(const struct hw_general *g, struct hw_heap *h, uin
     const uint32_t size = word_size(g, word);
     const uint32_t top = load4(h, g->top_at);
     const uint32_t unit = (uint32_t)1 << g->unit_shift;
-    if ((word & HW_USED) == 0 && b >= g->start && b < top && ((b - g->start) & (unit - 1u)) == 0 &&
+    const uint32_t first = first_block(g, h);
+    if ((word & HW_USED) == 0 && b >= first && b < top && ((b - first) & (unit - 1u)) == 0 &&
         is_size_within(g, b, size, top)) {
         if (!g->boundary_tags || !merges(g, h, size) || (b + size == top && !g->end_word && !g->victim_up_to) ||
             size_before(g, h, b + size) == size) {

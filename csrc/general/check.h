@@ -39,13 +39,13 @@ static inline int general_describe(const struct hw_general *g, struct hw_heap *h
 
 static inline int general_block_at(const struct hw_general *g, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
-    return general_describe(g, h, at ? at : g->start, block);
+    return general_describe(g, h, at ? at : first_block(g, h), block);
 }
 
 /* Most blocks that lie below the top. */
 static inline uint32_t general_blocks(const struct hw_general *g, struct hw_heap *h)
 {
-    return (load4(h, g->top_at) - g->start) / g->min_block;
+    return (load4(h, g->top_at) - first_block(g, h)) / g->min_block;
 }
 
 /* ---- what a request could have ----------------------------------------------------------------------------------- */
@@ -66,7 +66,8 @@ static inline int is_node_within(const struct hw_general *g, struct hw_heap *h, 
 {
     const uint32_t b = node - g->node;
     const uint32_t top = load4(h, g->top_at);
-    return b >= g->start && b < top && top - b >= g->min_block && ((b + g->header) & (g->align - g->pad - 1u)) == 0;
+    return b >= first_block(g, h) && b < top && top - b >= g->min_block &&
+           ((b + g->header) & (g->align - g->pad - 1u)) == 0;
 }
 
 /* The free block that ends at the top; 0 where there is none, or not among the first `looks` of the list. */
@@ -90,6 +91,9 @@ static inline uint32_t general_above(const struct hw_general *g, struct hw_heap 
     if (g->top == HW_TOP_LIST) {
         return 0;
     }
+    if (g->top == HW_TOP_BELOW) {
+        return payload_within(g, load4(h, g->limit_at) - load4(h, g->facing_at));
+    }
     uint32_t from = load4(h, g->top_at);
     if (g->top == HW_TOP_EXTEND) {
         const uint32_t last = last_free(g, h, looks);
@@ -101,6 +105,9 @@ static inline uint32_t general_above(const struct hw_general *g, struct hw_heap 
 static inline void general_tell(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
 {
     tell_free(told, general_above(g, h, general_blocks(g, h)));
+    if (g->top == HW_TOP_BELOW) {
+        told->peak += load4(h, g->top_at) - load4(h, g->limit_at);
+    }
     if (g->region) {
         told->peak -= g->start + g->region - load4(h, g->high_at);
     }
@@ -236,6 +243,9 @@ static inline int check_block(const struct hw_general *g, struct hw_heap *h, uin
         b + size == load4(h, g->top_at)) {
         return HW_BROKEN_MERGE;
     }
+    if (g->top == HW_TOP_BELOW && is_mergeable(g, word) && b == load4(h, g->limit_at)) {
+        return HW_BROKEN_MERGE;
+    }
     return 0;
 }
 
@@ -323,7 +333,7 @@ static inline int check_rover(const struct hw_general *g, struct hw_heap *h)
     if (rover == (g->free_list == HW_IMPLICIT ? top : g->lists_at) && g->search_from != HW_FROM_LOWEST_FREE) {
         return 0;
     }
-    uint32_t b = g->start;
+    uint32_t b = first_block(g, h);
     while (b < top) {
         const uint32_t word = load_word(g, h, b);
         if (g->free_list == HW_IMPLICIT) {
@@ -385,7 +395,7 @@ static inline int check_tree(const struct hw_general *g, struct hw_heap *h, uint
 {
     const uint32_t top = load4(h, g->top_at);
     uint32_t links = load_link(&g->links, h, g->lists_at) != 0;
-    uint32_t b = g->start;
+    uint32_t b = first_block(g, h);
     while (b < top) {
         const uint32_t word = load_word(g, h, b);
         if ((word & HW_USED) == 0) {
@@ -445,7 +455,7 @@ static inline int general_check(const struct hw_general *g, struct hw_heap *h)
     uint32_t previous = 0;
     uint32_t free_blocks = 0;
     int victim_seen = 0;
-    uint32_t b = g->start;
+    uint32_t b = first_block(g, h);
     while (b < top) {
         if (g->victim_up_to && b == load4(h, g->victim_at) && load4(h, g->victim_at + 4u) > b) {
             if (previous && is_mergeable(g, previous)) {

@@ -379,7 +379,8 @@ static inline uint32_t freelist_before(const struct hw_general *g, struct hw_hea
 /* Whether the neighbour b, which is free and has `size` bytes as far as is known, may be merged with. */
 HW_COLD int may_merge(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
-    const uint32_t word = b - g->start < load4(h, g->top_at) - g->start ? load_word(g, h, b) : HW_USED;
+    const uint32_t first = first_block(g, h);
+    const uint32_t word = b - first < load4(h, g->top_at) - first ? load_word(g, h, b) : HW_USED;
     if (word_size(g, word) == size && is_takeable(g, h, b, word)) {
         if (g->free_list == HW_IMPLICIT || is_in_list(g, h, freelist_before(g, h, b, size), b + g->node)) {
             return 1;

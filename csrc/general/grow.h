@@ -27,6 +27,15 @@ static inline void fill_up_to(const struct hw_general *g, struct hw_heap *h, uin
     freelist_insert(g, h, g->start, size);
 }
 
+/* Marks the end of blocks that grow downwards, of which there is none as yet. */
+static inline void open_below(const struct hw_general *g, struct hw_heap *h)
+{
+    const uint32_t top = load4(h, g->top_at);
+    write_used(g, h, top, 0, HW_PREV_USED);
+    clear_tag(g, h, top);
+    freelist_clear(g, h);
+}
+
 /* The free block that ends at the top; 0 where there is none. O(list), which is in order of address. */
 static inline uint32_t free_below_top(const struct hw_general *g, struct hw_heap *h)
 {
@@ -66,11 +75,29 @@ static inline uint32_t extend_last(const struct hw_general *g, struct hw_heap *h
     return b;
 }
 
+/* A block from below the first one that makes both sides together larger than they ever were; 0 where they meet. */
+static inline uint32_t grow_below(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    const uint32_t facing = load4(h, g->facing_at);
+    if (load4(h, g->limit_at) - facing < size) {
+        return 0;
+    }
+    const uint32_t reused = load4(h, g->high_at) - facing;
+    if (reused >= size) {
+        return reuse_below(g, h, size);
+    }
+    note_covered(h, size - reused);
+    return cut_from_below(g, h, size, facing);
+}
+
 /* A block that raises the high-water mark; 0 where the arena ends. */
 static inline uint32_t grow_block(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (g->top == HW_TOP_LIST) {
         return 0;
+    }
+    if (g->top == HW_TOP_BELOW) {
+        return grow_below(g, h, size);
     }
     const uint32_t more = size < g->grow_least ? g->grow_least : size;
     const uint32_t top = load4(h, g->top_at);

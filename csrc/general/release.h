@@ -132,14 +132,36 @@ HW_HOT void join_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
     lower_top(g, h, b);
 }
 
+/* Frees the first block where memory is taken from below, with the free block or the victim behind it. */
+static inline void release_first(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    const uint32_t next = b + size;
+    if (g->victim_up_to && next == load4(h, g->victim_at)) {
+        const uint32_t victim_end = load4(h, g->victim_at + 4u);
+        store4(h, g->victim_at, 0);
+        store4(h, g->victim_at + 4u, 0);
+        raise_first(g, h, b, victim_end);
+        return;
+    }
+    const uint32_t end = next + merge_next(g, h, next, load_word(g, h, next));
+    if (end != next) {
+        mark_before_used(g, h, end);
+    }
+    raise_first(g, h, b, end);
+}
+
 /* Frees a block and merges it with its free neighbours, the victim and the top; each boundary is looked at once.
  *     | free | b: used | free |  =>  | free                  |   */
 HW_HOT void release_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
                                   uint32_t word)
 {
+    if (is_first_of_below(g, h, b)) {
+        release_first(g, h, b, size);
+        return;
+    }
     const uint32_t next = b + size;
     b -= merge_previous(g, h, b, word);
-    if (next == load4(h, g->top_at)) {
+    if (g->top == HW_TOP_LAST && next == load4(h, g->top_at)) {
         join_top(g, h, b);
         return;
     }
@@ -168,6 +190,10 @@ HW_HOT void release_beside_victim(const struct hw_general *g, struct hw_heap *h,
 static inline void release_merged(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
                                   uint32_t word)
 {
+    if (is_first_of_below(g, h, b)) {
+        release_first(g, h, b, size);
+        return;
+    }
     const uint32_t top = open_top(g, h);
     const uint32_t next = b + size;
     uint32_t next_word = HW_USED;
@@ -249,8 +275,12 @@ HW_COLD void release_apart(const struct hw_general *g, struct hw_heap *h, uint32
     if (g->checks) {
         store_word(g, h, b, word & ~(uint32_t)HW_USED);
     }
+    if (is_first_of_below(g, h, b)) {
+        release_first(g, h, b, size);
+        return;
+    }
     const uint32_t next = b + size;
-    if (next == load4(h, g->top_at)) {
+    if (g->top == HW_TOP_LAST && next == load4(h, g->top_at)) {
         lower_top(g, h, b);
         return;
     }
@@ -274,7 +304,7 @@ HW_COLD void release_behind_victim(const struct hw_general *g, struct hw_heap *h
         store_word(g, h, b, word & ~(uint32_t)HW_USED);
     }
     const uint32_t next = b + size;
-    if (next == load4(h, g->top_at)) {
+    if (g->top == HW_TOP_LAST && next == load4(h, g->top_at)) {
         lower_top(g, h, load4(h, g->victim_at));
         return;
     }
@@ -296,7 +326,7 @@ HW_HOT int release_beside_free(const struct hw_general *g, struct hw_heap *h, ui
         return 1;
     }
     if (b + size == load4(h, g->victim_at)) {
-        if (!merges(g, h, size)) {
+        if (is_first_of_below(g, h, b) || !merges(g, h, size)) {
             release_rarely(g, h, b, word);
             return 1;
         }

@@ -32,7 +32,7 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
 static inline int extend_over_boundary(const struct hw_general *g, struct hw_heap *h, uint32_t end, uint32_t more,
                                        uint32_t *gained)
 {
-    if (g->top != HW_TOP_LIST && end == load4(h, g->top_at)) {
+    if (g->end_word == 0 && g->top != HW_TOP_LIST && end == load4(h, g->top_at)) {
         if (load4(h, g->limit_at) - end < more) {
             return 0;
         }

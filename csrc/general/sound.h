@@ -11,7 +11,7 @@ HW_HOT int is_free_ahead_sound(const struct hw_general *g, struct hw_heap *h, ui
     if (g->tag_in_header && size == 0) {
         return 1; /* none to merge with */
     }
-    if (!is_size_within(g, g->start, size, b)) {
+    if (!is_size_within(g, first_block(g, h), size, b)) {
         return 0;
     }
     return (load_word(g, h, b - size) | HW_PREV_USED) == size_word(g, size, HW_PREV_USED);
@@ -70,22 +70,40 @@ HW_HOT int general_is_sound(const struct hw_general *g, struct hw_heap *h, uint3
     return is_free_ahead_sound(g, h, b);
 }
 
+/* Whether the blocks that end with the arena, and those that grow toward them, leave something between them, or
+ * nothing. */
+static inline int is_gap_sound(const struct hw_general *g, struct hw_heap *h, uint32_t end)
+{
+    const uint32_t first = load4(h, g->limit_at);
+    const uint32_t facing = load4(h, g->facing_at);
+    return facing >= g->start && facing <= first && first <= end && load4(h, g->high_at) - facing <= first - facing &&
+           ((end - first) & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
+}
+
 static inline int general_is_bounded(const struct hw_general *g, struct hw_heap *h, uint32_t end)
 {
     const uint32_t top = load4(h, g->top_at);
     const uint32_t high = load4(h, g->high_at);
     const uint32_t limit = load4(h, g->limit_at);
-    if (limit > (g->region ? g->start + g->region : end) || high > limit || top < g->start || top > limit) {
+    if (g->top == HW_TOP_BELOW && !is_gap_sound(g, h, end)) {
+        return 0;
+    }
+    if (g->top != HW_TOP_BELOW &&
+        (limit > (g->region ? g->start + g->region : end) || high > limit || top < g->start || top > limit)) {
         return 0;
     }
     if (g->victim_up_to) {
+        const uint32_t first = first_block(g, h);
         const uint32_t victim = load4(h, g->victim_at);
         const uint32_t victim_end = load4(h, g->victim_at + 4u);
         if (victim_end != 0 &&
-            (victim < g->start || victim > victim_end || victim_end > top ||
-             (((victim - g->start) | (victim_end - g->start)) & (((uint32_t)1 << g->unit_shift) - 1u)) != 0)) {
+            (victim < first || victim > victim_end || victim_end > top ||
+             (((victim - first) | (victim_end - first)) & (((uint32_t)1 << g->unit_shift) - 1u)) != 0)) {
             return 0;
         }
+    }
+    if (g->top == HW_TOP_BELOW) {
+        return 1;
     }
     if (g->end_word && top != g->start) {
         return limit - top >= g->header && ((top - g->start) & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;

@@ -16,9 +16,36 @@ HW_HOT uint32_t cut_from_top(const struct hw_general *g, struct hw_heap *h, uint
     return top;
 }
 
+/* Cuts a used block from below the first one; the caller has seen that there is room. The high-water mark is as far as
+ * the blocks that grow toward these may come, so it goes down as well, but not below where they end. */
+HW_HOT uint32_t cut_from_below(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t high)
+{
+    const uint32_t b = load4(h, g->limit_at) - size;
+    HW_ASSERT(b >= load4(h, g->facing_at) && high >= load4(h, g->facing_at) && high <= b);
+    store4(h, g->limit_at, b);
+    store4(h, g->high_at, high);
+    write_used(g, h, b, size, HW_PREV_USED);
+    clear_tag(g, h, b);
+    note_block_made(h, g->overhead);
+    return b;
+}
+
+/* A block from below the first one, from memory that was in use before, by either side; 0 where there is none. */
+HW_HOT uint32_t reuse_below(const struct hw_general *g, struct hw_heap *h, uint32_t size)
+{
+    const uint32_t high = load4(h, g->high_at);
+    if (high - load4(h, g->facing_at) < size) {
+        return 0;
+    }
+    return cut_from_below(g, h, size, high - size);
+}
+
 /* A block from memory that was in use before; 0 where there is none. */
 HW_HOT uint32_t reuse_top(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
+    if (g->top == HW_TOP_BELOW) {
+        return reuse_below(g, h, size);
+    }
     if (g->top != HW_TOP_LAST) {
         return 0;
     }
@@ -66,6 +93,24 @@ static inline int has_walk_rover(const struct hw_general *g)
 static inline int returns_to_top(const struct hw_general *g, struct hw_heap *h, uint32_t end)
 {
     return g->coalesce == HW_SWEEP && g->top == HW_TOP_LAST && end == load4(h, g->top_at);
+}
+
+/* Whether b is the first block, and memory is taken from below it. */
+HW_HOT int is_first_of_below(const struct hw_general *g, struct hw_heap *h, uint32_t b)
+{
+    if (g->top == HW_TOP_BELOW) {
+        return b == load4(h, g->limit_at);
+    }
+    return 0;
+}
+
+/* Gives what lies from the first block b up to `end`, where the next one begins, back to the memory below. */
+HW_HOT void raise_first(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end)
+{
+    HW_ASSERT(b == load4(h, g->limit_at) && end <= load4(h, g->top_at));
+    store4(h, g->limit_at, end);
+    store4(h, g->high_at, load4(h, g->high_at) + (end - b));
+    note_block_gone(h, g->overhead);
 }
 
 /* Gives the end of the blocks back to the top. */

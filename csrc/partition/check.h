@@ -46,7 +46,7 @@ static inline uint32_t partition_above(const struct hw_partition *g, struct hw_h
         const uint32_t had = partition_number(g, high) - 1u - top;
         left = had + more < left ? had + more : left;
     }
-    if (g->trailer && left == 0) {
+    if (left * g->partition < g->trailer) {
         return 0;
     }
     return left * g->partition - g->trailer;
@@ -81,6 +81,9 @@ static inline uint32_t partition_largest(const struct hw_partition *g, struct hw
     for (; left != 0 && i != 0 && i <= top; left--) {
         largest = larger(largest, load_number(g, h, count_at(g, table, i)) >> 1);
         i = load_number(g, h, next_at(g, table, i));
+    }
+    if (largest * g->partition < g->trailer) {
+        largest = 0;
     }
     largest = largest ? largest * g->partition - g->trailer : 0;
     return larger(largest, partition_above(g, h));

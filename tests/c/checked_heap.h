@@ -539,6 +539,9 @@ static int merges_again(const struct hw_general *g)
 static int is_one(struct checked *c, const struct hw_general *g)
 {
     const uint32_t top = load4(&c->heap, g->top_at);
+    if (g->top == HW_TOP_BELOW) {
+        return load4(&c->heap, g->limit_at) == top;
+    }
     if (g->top == HW_TOP_LAST || top == g->start) {
         return top == g->start;
     }

@@ -68,7 +68,7 @@ def regions(recipe: Recipe) -> list[Field]:
     found: list[Field] = []
     for pool in policy(recipe)["pools"]:
         general, fixed = pool.get("general"), pool.get("fixed")
-        if general:
+        if general and not general["facing_at"]:
             found.append(("general", general["start"], general["region"]))
         if fixed and not fixed["grow"]:
             for at, size, count in zip(fixed["blocks_at"], fixed["sizes"], fixed["counts"], strict=True):

@@ -189,7 +189,7 @@ class _Packed:
         """The fields of the policy beside those of its pools."""
         recipe, pools, cursor = self.recipe, self.pools, self.layout.cursor
         by_kind = [values[pool.kind] for pool, values in zip(pools, laid_out, strict=True)]
-        from_end = [values for pool, values in zip(pools, by_kind, strict=True) if pool.takes_from_end]
+        from_end = [pool.end_at(values) for pool, values in zip(pools, by_kind, strict=True) if pool.takes_from_end]
         empty = (pool.serves_empty(values) for pool, values in zip(pools, by_kind, strict=True))
         on_words = self.layout.align % 4 == 0 and all(pool.ends_on_words(self.layout.align) for pool in pools)
         return {
@@ -207,9 +207,10 @@ class _Packed:
             "arena_align": max(pool.arena_align for pool in pools),
             "fixed_end": cursor,
             "reach": reach_of(pools, self.geometry) or MAX_REACH,
-            "shared_end_at": from_end[0]["end_at"] if from_end else heap["shared_limit_at"],
+            "shared_end_at": from_end[0] if from_end else heap["shared_limit_at"],
             "grows_down": int(bool(from_end)),
             "end_header": next((pool.end_header for pool in pools if pool.carves_from_end), 0),
+            "end_mark": sum(pool.end_mark for pool in pools),
             **heap,
             "keys": KEY_WORDS[self.keyed],
             **self._threads(),
@@ -246,6 +247,8 @@ class _Packed:
             pool.place_region(self.layout, values)
         for pool, values in by_kind:
             pool.place_shared(self.layout, values)
+        for pool, values in by_kind:
+            pool.face(values, by_kind[-1][1])
         return control
 
     def _harden(self, laid_out: list[dict[str, Any]]) -> None:

@@ -188,7 +188,7 @@ def arena_bytes_of(struct: Any, arena: int | None) -> int:
 def arena_holding(struct: Any, used: int) -> int:
     """Bytes of the least arena in which a heap can use so many; what grows down begins at an aligned end."""
     unit = struct.align if struct.grows_down else 1
-    return int(round_up(used + struct.end_header, unit) - struct.end_header)
+    return int(round_up(used + struct.end_header, unit) - struct.end_header + struct.end_mark)
 
 
 def least_arena(struct: Any) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -79,6 +79,9 @@ class BasePool(Table):
     word: ClassVar[str] = ""
     """The field of the policy that tells how a block's size or place is read; none where nothing asks."""
 
+    starts_because: ClassVar[str] = "its blocks are found by how far from its start they lie"
+    """Why a pool of the kind cannot lie at the arena's far end; empty where one can."""
+
     min_size: int = Field(default=0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
     max_size: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
     memory: str = Field(default="", description="name of the memory that it lies in, where the recipe has several")
@@ -87,6 +90,9 @@ class BasePool(Table):
         strict=False,
         max_length=MAX_SITES,
         description="call sites that it serves alone, as traces name them; * stands for any letters",
+    )
+    place: Literal["start", "ends"] = Field(
+        default="start", description='"ends": it grows downwards from the arena\'s far end, toward the last pool'
     )
 
     @property
@@ -249,6 +255,11 @@ class BasePool(Table):
         return False
 
     @property
+    def end_mark(self) -> int:
+        """Bytes behind the blocks at the arena's end that mark where these end."""
+        return 0
+
+    @property
     def grows_descriptors(self) -> bool:
         """Whether what it takes from the arena's end describes blocks elsewhere."""
         return False
@@ -313,6 +324,13 @@ class BasePool(Table):
 
     def place_shared(self, layout: Layout, values: dict[str, Any]) -> None:
         """Move the start of the shared part to where its blocks may begin."""
+
+    def end_at(self, values: Mapping[str, Any]) -> int:
+        """Where the arena keeps the address of its end, of a pool that takes from there."""
+        return int(values["end_at"])
+
+    def face(self, values: dict[str, Any], last: Mapping[str, Any]) -> None:
+        """Note where the last pool, of these values, begins and ends, if blocks grow toward its own."""
 
     def region_bytes(self, geometry: Geometry) -> int:
         """Bytes of a region of its own that blocks can cover."""

@@ -24,6 +24,7 @@ class Compact(BasePool):
 
     number: ClassVar[int] = lib.HW_COMPACT
     moves_objects: ClassVar[bool] = True
+    starts_because: ClassVar[str] = "its objects slide down"
 
     kind: Literal["compact"] = "compact"
     when: Literal["lazy", "eager"] = Field(default="lazy", description="when holes are closed")

@@ -40,6 +40,7 @@ class Pages(BasePool):
 
     number: ClassVar[int] = lib.HW_PAGES
     word: ClassVar[str] = "word"
+    starts_because: ClassVar[str] = "they lie at the far end as it is"
 
     kind: Literal["pages"] = "pages"
     page_bytes: PageBytes = Field(default=1024, description="bytes of a page")

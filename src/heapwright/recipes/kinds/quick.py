@@ -45,6 +45,7 @@ class Quick(BasePool):
 
     number: ClassVar[int] = lib.HW_QUICK
     owns_blocks: ClassVar[bool] = False
+    starts_because: ClassVar[str] = "it has no blocks of its own"
     space_keys: ClassVar[tuple[str, ...]] = ("most_frequent",)
 
     kind: Literal["quick"] = "quick"

@@ -14,6 +14,9 @@ from heapwright.recipes.geometry import round_up
 from heapwright.recipes.kinds.bounds import Calls, Load, Thresholds, UnboundedError, WorstCase, width
 from heapwright.recipes.kinds.general.keys import GeneralKeys
 
+_COVERED = 6
+"""More loads for what is covered at both ends, which lists above ask for up to three times before the heap grows."""
+
 
 class _Steps:
     """Accesses of the core's functions on a general pool, at most."""
@@ -35,6 +38,7 @@ class _Steps:
         self.pad = self.word if g["pad"] else 0
         self.reach = 3 if pool.top == "list" else 0
         self.victim = bool(pool.victim_up_to)
+        self.far = pool.place == "ends"
 
     def take(self) -> int:
         """To hand out a block that was found, whole or split; beside a victim the old one is filed."""
@@ -43,7 +47,7 @@ class _Steps:
         return self.reach + place + self.word + self.clear + self.mark_used + rest
 
     def reuse(self) -> int:
-        return 3 + self.word + self.clear
+        return (5 if self.far else 3) + self.word + self.clear
 
     def walk(self) -> int:
         """To pass as many blocks of a list as a search may."""
@@ -80,10 +84,12 @@ class _Steps:
         found += 1 + word + merged + (4 if self.pool.search_from != "start" else 0)
         if self.pool.coalesce == "immediate":
             found += word + merged
+        if self.far:
+            found += 1 + self.mark_used  # where the first block begins, and what is told the block behind it
         return found + (self.mark_used + 10 if self.victim else 1)
 
     def grow(self) -> int:
-        grown = 5 + self.word + self.clear
+        grown = (6 + _COVERED if self.far else 5) + self.word + self.clear
         if self.pool.grow_least:
             grown += self.release() + self.search() + self.take()
         return grown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, round_up
@@ -12,8 +12,9 @@ from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape
 from heapwright.recipes.kinds.bounds import Calls, Load, Thresholds, WorstCase, powers, rounded
 from heapwright.recipes.kinds.general import bounds, rules
-from heapwright.recipes.kinds.general.keys import BINS_PER_OCTAVE, Bins, GeneralKeys
-from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
+from heapwright.recipes.kinds.general.canonical import canonical_changes
+from heapwright.recipes.kinds.general.keys import BINS_PER_OCTAVE, GeneralKeys
+from heapwright.recipes.limits import MAX_REQUEST
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
@@ -50,6 +51,7 @@ class General(GeneralKeys):
     has_thresholds: ClassVar[bool] = True
     hints: ClassVar[Mapping[tuple[str, int], str]] = {("header", 0): NO_HEADER}
     word: ClassVar[str] = "word"
+    starts_because: ClassVar[str] = ""
 
     # ---- sizes
 
@@ -129,6 +131,7 @@ class General(GeneralKeys):
             (self.merged == "in-place", "merged in place"),
             (self.merge_until == "enough", "merge until enough"),
             (self.top != "last", f"top {self.top}"),
+            (self.place == "ends", "from the far end"),
             (self.grow_least, f"grow at least {self.grow_least} B"),
             (self.resize != "in-place", f"resize {self.resize}"),
             (self.large_order, f"large bins {self.large_order}"),
@@ -188,6 +191,22 @@ class General(GeneralKeys):
     @property
     def shares_the_rest(self) -> bool:
         return self.region == 0
+
+    @property
+    def takes_from_end(self) -> bool:
+        return self.place == "ends"
+
+    @property
+    def carves_from_end(self) -> bool:
+        return self.place == "ends"
+
+    @property
+    def end_header(self) -> int:
+        return self.header if self.place == "ends" else 0
+
+    @property
+    def end_mark(self) -> int:
+        return self.end_header
 
     @property
     def shared_top(self) -> str:
@@ -284,8 +303,9 @@ class General(GeneralKeys):
             "refile": int(self.remainder == "filed"),
             "merge_enough": int(self.merge_until == "enough"),
             "keep_place": int(self.merged == "in-place"),
-            "top": TOPS[self.top],
-            "end_word": int(tags and self.top == "list"),
+            "top": TOPS[self.top] if self.place == "start" else lib.HW_TOP_BELOW,
+            "end_word": int(self.place == "ends" or (tags and self.top == "list")),
+            "facing_at": 0,
             "grow_least": round_up(self.grow_least, self.unit),
             "resize": RESIZES[self.resize],
             "bin_round_up": int(self.rounds_up),
@@ -352,8 +372,15 @@ class General(GeneralKeys):
             layout.cursor += self.region
 
     def place_shared(self, layout: lay.Layout, values: dict[str, Any]) -> None:
-        if self.region == 0:
+        if self.region == 0 and self.place == "start":
             values["start"] = self._start(layout)
+
+    def end_at(self, values: Mapping[str, Any]) -> int:
+        return int(values["top_at"])
+
+    def face(self, values: dict[str, Any], last: Mapping[str, Any]) -> None:
+        if self.place == "ends":
+            values |= {"start": last["start"], "facing_at": last["top_at"]}
 
     def _start(self, layout: lay.Layout) -> int:
         """Where the first block starts: aligned itself where blocks start at units below the alignment."""
@@ -494,91 +521,7 @@ def _bin_edges(values: Mapping[str, Any]) -> Iterator[int]:
         yield from (less + (1 << octave) + (step << octave >> steps) for step in range(1 << steps))
 
 
-# ---- canonical form
-
-
-def _bins_name(pool: General, linear: int, per_octave: int, unit: int) -> Bins:
-    """Name a shape of bins by the design whose default it is, else by the family's parameterised member."""
-    if pool.rounds_up:
-        return "half-fit" if (linear, per_octave) == (0, 1) else "two-level"
-    if pool.close_bins:
-        return "exact"
-    if (linear, per_octave) == (0, 1):
-        return "power-of-two"
-    return "lea" if (linear, per_octave) == (max(256, 4 * unit), 4) else "exact"
-
-
-def _least_remainder(pool: General, unit: int, min_block: int) -> Literal["always", "never"] | int:
-    if isinstance(pool.split, str) or pool.split_share == 1:
-        return "always" if pool.split == "always" and pool.split_share < 1 else "never"
-    return "always" if pool.split <= min_block else round_up(pool.split, unit)
-
-
 @lru_cache(maxsize=65536)
 def _canonical(pool: General, geometry: Geometry) -> General:
-    order = pool.order if pool.has_lists else "address"
-    if not pool.victim_up_to and pool.close_bins:  # best fit takes the next filled bin anyway
-        pool = pool.model_copy(update={"close_bins": 0})
-    unit = pool.unit or geometry.align
-    min_block = pool.smallest_block(geometry)
-    changes: dict[str, Any] = {
-        "unit": unit,
-        "min_block": min_block,
-        "order": order,
-        "region": pool.region // unit * unit,
-    }
-    if pool.grow_least:
-        changes["grow_least"] = 0 if pool.grow_least <= min_block else round_up(pool.grow_least, unit)
-    if pool.max_block == MAX_REACH:
-        changes["max_block"] = 0
-    if pool.victim_up_to:
-        small = min(pool.victim_up_to, pool.max_size or MAX_REQUEST)
-        changes["victim_up_to"] = pool.capacity_for(small, geometry)
-    changes |= _canonical_lists(pool, order) | _canonical_bins(pool, order, geometry)
-    changes |= _canonical_search(pool, order) | _canonical_thresholds(pool, unit, min_block)
-    found = pool.model_copy(update=pool.request_range() | changes)
+    found = pool.model_copy(update=canonical_changes(pool, geometry))
     return pool if found == pool else found
-
-
-def _canonical_lists(pool: General, order: str) -> dict[str, Any]:
-    changes: dict[str, Any] = {"boundary_tags": pool.is_tagged}
-    if not pool.is_tagged:
-        changes["tag_in"] = "block"
-    if pool.free_list == "implicit":
-        changes["links_in"] = "payload"
-    if order in ("address", "size") or pool.bins != "none" or pool.free_list == "implicit":
-        changes["remainder"] = "in-place"  # the order says where it belongs
-    if pool.coalesce != "lazy":
-        changes["merge_until"] = "end"
-    return changes
-
-
-def _canonical_bins(pool: General, order: str, geometry: Geometry) -> dict[str, Any]:
-    if pool.bins == "none":
-        return {"linear_up_to": None, "bins_per_octave": None, "bin_by": "block", "most_bins": 0}
-    linear, per_octave = pool.bin_shape(geometry)
-    return {
-        "bins": _bins_name(pool, linear, per_octave, pool.unit or geometry.align),
-        "linear_up_to": linear,
-        "bins_per_octave": per_octave,
-        "large_order": None if pool.large_order == order else pool.large_order,
-    }
-
-
-def _canonical_search(pool: General, order: str) -> dict[str, Any]:
-    by_size = (pool.large_order or order) == "size"
-    is_first = pool.rounds_up or (pool.fit == "best" and (pool.search_percent == 0 or by_size))
-    fit = "first" if is_first else pool.fit
-    return {"fit": fit, "search_percent": pool.search_percent if fit == "best" else 100}
-
-
-def _canonical_thresholds(pool: General, unit: int, min_block: int) -> dict[str, Any]:
-    merging = pool.coalesce != "never" and pool.coalesce_from > min_block
-    changes: dict[str, Any] = {
-        "split": _least_remainder(pool, unit, min_block),
-        "coalesce_from": round_up(pool.coalesce_from, unit) if merging else 0,
-    }
-    changes["split_share"] = int(256 * pool.split_share) / 256
-    if changes["split"] == "never" or pool.fit == "exact":
-        changes["split_from"], changes["split_share"] = "head", 0
-    return changes

@@ -18,6 +18,8 @@ def contradictions(pool: GeneralKeys, pools: Sequence[BasePool], geometry: Geome
         yield from _padding_contradictions(pool, pools, geometry, index)
     yield from _search_contradictions(pool)
     yield from _top_contradictions(pool, pools)
+    if pool.place == "ends":
+        yield from _far_contradictions(pool, pools, geometry, index)
     if pool.bins != "none":
         yield from _bin_contradictions(pool, geometry)
     yield from _queue_contradictions(pool)
@@ -28,7 +30,32 @@ def contradictions(pool: GeneralKeys, pools: Sequence[BasePool], geometry: Geome
     least = pool.metadata_block(geometry)
     if 0 < pool.min_block < least:
         yield f'"min_block" {pool.min_block} cannot hold header, links and tag; valid: 0 (the least), {least} or more'
-    yield from region_contradictions(pool.region, pools, geometry, index, max(least, pool.min_block))
+    if pool.place == "start":
+        yield from region_contradictions(pool.region, pools, geometry, index, max(least, pool.min_block))
+
+
+def _far_contradictions(pool: GeneralKeys, pools: Sequence[BasePool], geometry: Geometry, index: int) -> Iterator[str]:
+    last = pools[-1]
+    if index + 1 == len(pools) or last.shared_top != "last" or last.place != "start":
+        yield (
+            '"place" "ends" grows toward the last pool, and shares what lies between; make the last one a general pool '
+            'with "top" "last" and no "region"'
+        )
+        return
+    if last.shared_header != pool.header:
+        yield (
+            f'"header" {pool.header} differs from the {last.shared_header} of the pool toward which it grows; '
+            f"valid: {last.shared_header}, or another header there"
+        )
+    if sum(other.carves_from_end for other in pools) > 1:
+        yield "another pool is taken from the arena's far end, too; valid: one of them"
+    if pool.top != "last" or pool.region or not pool.is_tagged or pool.free_list == "implicit":
+        yield (
+            '"place" "ends" gives its lowest block back to what lies between; it needs "top" "last", "boundary_tags" '
+            'true, "coalesce" "immediate", a "free_list" other than "implicit", and no "region"'
+        )
+    if pool.unit > geometry.align:
+        yield f'"unit" {pool.unit} would have to divide the arena\'s end; valid with "place" "ends": 0 (= align)'
 
 
 def _padding_contradictions(
