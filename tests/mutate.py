@@ -84,7 +84,7 @@ def of_room(room: str) -> list[Mutant] | list[CMutant]:
 def importing(tests: list[str], chosen: list[str]) -> list[Path]:
     """The files of tests that import something of these rooms, or run commands, which may do so."""
     wanted = re.compile(
-        rf"\bheapwright(\.| import )({'|'.join(chosen)})\b|import heapwright as hw|HEAPWRIGHT|INSTALLED|products"
+        rf"\bheapwright(\.| import )({'|'.join(chosen)})\b|import heapwright as hw|HEAPWRIGHT|INSTALLED"
     )
     paths = [
         file
