@@ -124,7 +124,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     compiler = SimpleNamespace(version="gcc 12", kind="gcc", cpu=cpu("cortex-m3"))
     monkeypatch.setattr(measure, "find_compiler", lambda cpu, kind: compiler)
     monkeypatch.setattr(measure, "Workshop", Workshop)
-    monkeypatch.setattr(unicorn_backend, "available", lambda: True)
+    monkeypatch.setattr(unicorn_backend, "available", lambda target: True)
     monkeypatch.setattr(unicorn_backend, "version", lambda: "unicorn 2")
     monkeypatch.setattr(unicorn_backend, "run", run)
     monkeypatch.setattr(qemu_backend, "available", lambda target: False)
@@ -195,7 +195,7 @@ def test_a_heap_that_does_not_start_is_an_error(asked: list[dict[str, Any]], mon
 
 
 def test_emulators_that_are_missing_are_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unicorn_backend, "available", lambda: False)
+    monkeypatch.setattr(unicorn_backend, "available", lambda target: False)
     monkeypatch.setattr(qemu_backend, "available", lambda target: False)
     install = {
         "unicorn": "unicorn is missing; pip install",
@@ -207,7 +207,7 @@ def test_emulators_that_are_missing_are_told_with_what_to_install(monkeypatch: p
             measure.find_backend(cpu("cortex-m3"), name)
     monkeypatch.setattr(qemu_backend, "available", lambda target: True)
     assert measure.find_backend(cpu("cortex-m3")) == "qemu"
-    monkeypatch.setattr(unicorn_backend, "available", lambda: True)
+    monkeypatch.setattr(unicorn_backend, "available", lambda target: True)
     assert measure.find_backend(cpu("cortex-m3")) == "unicorn"
 
 

@@ -12,6 +12,7 @@ networks that one trusts.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import pickle
 import queue
@@ -71,6 +72,7 @@ def cluster(address: str, jobs: int) -> Iterator[OnDask]:
     with _quiet(), dask.config.set(known), ExitStack() as opened:
         hired: Any = LocalCluster
         connect: Any = Client
+        said = ""
         try:
             if address == LOCAL:
                 with _deaf_children():
@@ -81,7 +83,10 @@ def cluster(address: str, jobs: int) -> Iterator[OnDask]:
             opened.callback(client.close)
         except (OSError, ValueError, RuntimeError, ImportError, AssertionError) as error:
             said = " ".join(str(error).split()) or type(error).__name__
-            raise HeapwrightError(f"{address}: no Dask scheduler answers ({said}); dask scheduler starts one") from None
+        if said:
+            # a client that began in vain and ends in the midst of another's beginning would wait for that forever
+            gc.collect()
+            raise HeapwrightError(f"{address}: no Dask scheduler answers ({said}); dask scheduler starts one")
         _require_workers(client, address)
         yield OnDask(client, address)
 
@@ -94,6 +99,7 @@ def _begun(begin: Callable[[], Any]) -> Any:
     for _ in range(_TRIES - 1):
         with suppress(AssertionError):
             return begin()
+        gc.collect()
     return begin()
 
 
