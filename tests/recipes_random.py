@@ -39,7 +39,10 @@ def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
             found.setdefault(f"heap.{key}", Counter())[getattr(recipe, key)] += 1
         for pool in recipe.pools:
             for key, field in type(pool).model_fields.items():
-                if key == "memory":  # what each memory holds is a heap, and a recipe, of its own
+                if key in (
+                    "memory",
+                    "sites",
+                ):  # memories are recipes of their own, calls here name no sites
                     continue
                 value = getattr(pool, key)
                 listed = key in ("header", "bins_per_octave") or isinstance(value, str | bool)

@@ -160,9 +160,11 @@ new Promise((done) => {
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def searching(browser: Chromium, site: Path) -> Chromium:
-    """The browser with the worker that searches the site, and its index."""
+    """The browser with the worker that searches the site, and its index; anew where another page was opened since."""
+    if browser.run("typeof searching") == "object":
+        return browser
     (worker,) = (site / "assets/javascripts/workers").glob("search.*.min.js")
     index = json.loads((site / "search/search_index.json").read_text(encoding="utf-8"))
     browser.open(site / "docs/index.html")
