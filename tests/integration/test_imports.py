@@ -52,10 +52,10 @@ class Needed(NamedTuple):
 NEEDED = (
     Needed(("--help",), set(), {"cli", "files"}, 15),
     Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 20),
-    Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 55),
-    Needed(("zoo",), RECIPES | {"rich"}, ALL_READ, 55),
-    Needed(("platforms",), {"pydantic", "rich"}, {*ALL_READ, "platforms"}, 45),
-    Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 60),
+    Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 60),
+    Needed(("zoo",), RECIPES | {"rich"}, ALL_READ, 60),
+    Needed(("platforms",), {"pydantic", "rich"}, {*ALL_READ, "platforms"}, 50),
+    Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 65),
     Needed(
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
         RECIPES | {"tree_sitter"},
@@ -74,7 +74,7 @@ NEEDED = (
         ("replay", TRACE, "--heap", "tlsf"),
         RECIPES | TABLES | {"rich"},
         {*ALL_READ, "assure", "generate", "heaps", "measure", "traces"},
-        101,
+        105,
     ),
 )
 
