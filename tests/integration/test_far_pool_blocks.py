@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from as_foreign import as_foreign
 from behaviour import build_script, play
 from effort import brief
 from kinds import random_trace, recipe
 from numpy.typing import NDArray
 
 import heapwright as hw
-from heapwright.generate import generate
-from heapwright.generate.emit import replayed_secret
-from heapwright.heaps import heaps
-from heapwright.heaps.foreign.heap import ForeignHeap, addresses
+from heapwright.heaps.foreign.heap import addresses
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.film import filming
 from heapwright.replay.smallest import fit
@@ -102,18 +100,6 @@ def test_what_one_side_refuses_another_pool_may_have(script: Path, tmp_path: Pat
 # ---- generated code ------------------------------------------------------------------------------------------------
 
 
-ROW = """
-style = "arena"
-sources = ["row_heap.c"]
-align = {align}
-init = "heap = row_init(memory, bytes)"
-malloc = "row_malloc(heap, size)"
-free = "row_free(heap, pointer)"
-realloc = "row_realloc(heap, pointer, size)"
-defines = {{ ROW_HEAP_ALIGN_UNCHECKED = 1 }}
-flags = ["-D{secret}"]
-"""
-
 HEAPS = {
     "bins": recipe(general(place="ends", min_size=65, **BINS), general(**BINS)),
     "tree": recipe(
@@ -143,20 +129,11 @@ def replayed(trace: Trace, heap: Recipe, arena: int) -> NDArray[np.int64]:
     return found
 
 
-def row_heap(folder: Path, heap: Recipe) -> ForeignHeap:
-    """A recipe's generated code, as a heap that somebody else brought."""
-    generate(heap, folder, "row")
-    (folder / "row.toml").write_text(ROW.format(align=heap.align, secret=replayed_secret("row")))
-    found = heaps.resolve(str(folder / "row.toml"), 32)
-    assert isinstance(found, ForeignHeap)
-    return found
-
-
 @pytest.mark.parametrize("name", HEAPS)
 def test_objects_lie_where_the_replay_puts_them_call_by_call(name: str, tmp_path: Path) -> None:
     """In an arena that just serves, a larger one, and one that refuses."""
     heap = HEAPS[name]
-    generated = row_heap(tmp_path, heap)
+    generated = as_foreign(heap, tmp_path)
     examples = [Trace.read(ROOT / "examples" / f"{name}.parquet") for name in ("lighttpd_server", "mosquitto_broker")]
     traces = [hw.cut(trace, first=brief(700, 1 << 30), close=False) for trace in examples]
     for trace in [*traces, random_trace(3, calls=700)]:

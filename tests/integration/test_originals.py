@@ -17,13 +17,12 @@ from typing import NamedTuple
 import numpy as np
 import originals
 import pytest
+from as_foreign import as_foreign, foreign
 from c_programs import ROOT
 from original_addresses import BY_FOOTPRINT, digest, examples, recorded, traces_for
 from platform_builds import fetched
 
 import heapwright as hw
-from heapwright.generate import generate
-from heapwright.heaps import heaps
 from heapwright.heaps.foreign.heap import ForeignHeap, addresses
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
@@ -31,17 +30,6 @@ from heapwright.recipes.zoo.facts import facts
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
-
-ROW = """
-style = "arena"
-sources = ["row_heap.c"]
-align = {align}
-init = "heap = row_init(memory, bytes)"
-malloc = "row_malloc(heap, size)"
-free = "row_free(heap, pointer)"
-realloc = "row_realloc(heap, pointer, size)"
-defines = {{ ROW_HEAP_ALIGN_UNCHECKED = 1 }}
-"""
 
 
 class Original(NamedTuple):
@@ -99,19 +87,12 @@ def moving(whole: Trace) -> Trace:
     return Trace.from_columns(op=op, id=id_, size=size, name=f"{whole.name}, moving")
 
 
+built = cache(foreign)
+
+
 @cache
 def row_heap(recipe: Recipe) -> ForeignHeap:
-    folder = Path(ROWS.name) / recipe.name
-    generate(recipe, folder, "row")
-    (folder / "row.toml").write_text(ROW.format(align=recipe.align))
-    return built(str(folder / "row.toml"))
-
-
-@cache
-def built(name: str) -> ForeignHeap:
-    heap = heaps.resolve(name, 32)
-    assert isinstance(heap, ForeignHeap)
-    return heap
+    return as_foreign(recipe, Path(ROWS.name) / recipe.name)
 
 
 def compare(name: str, traces: list[Trace]) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from needed import has_header
 from processes import HUNG, MARK, end, finished, left_running
 
-MINE = "a test of its own"
+MINE = f"a test of its own, {os.getpid()}"
 
 
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
