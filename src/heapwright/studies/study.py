@@ -473,6 +473,8 @@ class StudyFile:
 
     def resolve(self, id: str) -> str:
         """The full id for an id, a unique prefix of one, or a zoo name; errors as for `recipe`."""
+        if id in self._stored:
+            return id
         rows = self._fetch("SELECT id FROM recipes WHERE starts_with(id, ?) OR name = ? ORDER BY id", [id.lower(), id])
         ids = [row[0] for row in rows]
         if len(ids) == 1:
