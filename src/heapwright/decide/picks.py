@@ -152,9 +152,9 @@ def shortlist(
     for at in np.argsort(distance, kind="stable"):
         if distance[at] <= np.log(NEAR):
             nearest.setdefault(designs[results.ids[rows[at]]], int(rows[at]))
-    ids = np.array(results.ids, object)
     for known in trusted:
-        front += map(int, results.front_rows(objectives, np.isin(ids, list(known))))
+        among = np.fromiter((id in known for id in results.ids), bool, len(results.ids))
+        front += map(int, results.front_rows(objectives, among))
     front = list(dict.fromkeys(front))
     return list(dict.fromkeys([*front, *nearest.values()]))[: max(SHORTLIST, len(front))]
 
