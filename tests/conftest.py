@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ from heapwright.explore import endurance
 # Machines are shared and noisy: how long an example takes says nothing.
 settings.register_profile("heapwright", deadline=None)
 settings.load_profile("heapwright")
+
+gc.set_threshold(100_000)  # as the command line has it
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -30,8 +30,12 @@ GCC_PACKAGES = {
     "arm": "gcc-arm-none-eabi libnewlib-arm-none-eabi picolibc-arm-none-eabi",
     "riscv": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
 }
-# A function a section, so that the linker drops what nobody calls. Without -g zig strips symbols.
-_COMMON = ("-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-fno-common", "-g", "-w")
+# A function a section, so that the linker drops what nobody calls.
+_COMMON = ("-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-fno-common", "-w")
+
+
+_SYMBOLS = "-g"
+"""Without it zig strips symbols; gcc, which does not, takes a third less time without."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Compiler:
 
     @property
     def _target(self) -> tuple[str, ...]:
-        return self.cpu.gcc if self.kind == "gcc" else (*self.cpu.zig, "-fno-sanitize=undefined")
+        return self.cpu.gcc if self.kind == "gcc" else (*self.cpu.zig, "-fno-sanitize=undefined", _SYMBOLS)
 
     def compile(self, source: Path, output: Path, flags: Sequence[str]) -> None:
         """Compile one C file to an object file. Raises HeapwrightError with the compiler's first complaint."""
@@ -58,7 +62,7 @@ class Compiler:
         """
         plain = [] if library or self.kind == "zig" else ["-nolibc"]
         flags = ["-nostartfiles", "-static", "-Wl,--gc-sections", *plain, *flags]
-        self._run([*self._target, "-g", *flags, *map(str, objects)], output, objects[0])
+        self._run([*self._target, *flags, *map(str, objects)], output, objects[0])
 
     def has_file(self, name: str) -> bool:
         """Whether the compiler finds a file of this name among its own, such as a library's specs."""
