@@ -96,7 +96,7 @@ def _through_a_terminal(log: bytes, folder: Path) -> tuple[str, Callable[[], Non
             os.write(ours, piece)
         kept = folder / "live.parquet.log"
         deadline = time.monotonic() + 60
-        while kept.stat().st_size < len(log) and time.monotonic() < deadline:  # what a closed terminal still holds is lost
+        while kept.stat().st_size < len(log) and time.monotonic() < deadline:
             time.sleep(0.01)
         os.close(theirs)
         os.close(ours)
