@@ -37,6 +37,6 @@ def parse_toml(text: str) -> dict[str, Any]:
         if any(isinstance(one, int) and one.bit_length() > MOST_BITS for one in found):
             raise ValueError(f"an integer of more than {MOST_BITS} bits")
         within = [one for one in found if isinstance(one, dict | list)]
-    if within:
-        raise ValueError(f"nested deeper than {DEEPEST}")
-    return tables
+        if not within:
+            return tables
+    raise ValueError(f"nested deeper than {DEEPEST}")
