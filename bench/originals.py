@@ -42,7 +42,7 @@ def debian(package: str, suite: str, path: str) -> Path:
     """A folder of the upstream sources of a Debian source package, in that suite; all of them for an empty path."""
     folder = CACHE / f"{package}-{suite}"
     with alone():
-        if not folder.is_dir():
+        if not any(folder.glob(f"*/{path}")):
             _unpack(_tarball(package, suite), folder, path)
     found = next(folder.glob(f"*/{path}"), None)
     if found is None:
@@ -95,6 +95,11 @@ def lwip(suite: str = "trixie") -> Path:
     return debian("lwip", suite, "src")
 
 
+def lwip_contrib() -> Path:
+    """The folder of lwIP's example application and its port for FreeRTOS, beside `lwip()` of trixie."""
+    return debian("lwip", "trixie", "contrib")
+
+
 def umm_malloc() -> Path:
     """The folder of Ralph Hempel's umm_malloc 1.1.2."""
     return crate("umm-malloc-sys", "0.3.2", "umm_malloc/src")
@@ -142,7 +147,12 @@ def _unpack(tarball: Path, folder: Path, path: str) -> None:
     fresh.mkdir(parents=True)
     wanted = f"*/{path}/*" if path else "*"
     run(["tar", "-xf", str(tarball), "-C", str(fresh), "--wildcards", wanted], fresh, tarball.name)
-    fresh.rename(folder)
+    if folder.is_dir():  # with other parts of these sources
+        for part in fresh.glob(f"*/{path}"):
+            part.rename(folder / part.relative_to(fresh))
+        shutil.rmtree(fresh)
+    else:
+        fresh.rename(folder)
 
 
 @contextmanager
