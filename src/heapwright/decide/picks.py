@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -152,18 +152,21 @@ def shortlist(
     for at in np.argsort(distance, kind="stable"):
         if distance[at] <= np.log(NEAR):
             nearest.setdefault(designs[results.ids[rows[at]]], int(rows[at]))
-    ids = np.array(results.ids, object)
     for known in trusted:
-        front += map(int, results.front_rows(objectives, np.isin(ids, list(known))))
+        among = np.fromiter((id in known for id in results.ids), np.bool_, len(results.ids))
+        front += map(int, results.front_rows(objectives, among))
     front = list(dict.fromkeys(front))
     return list(dict.fromkeys([*front, *nearest.values()]))[: max(SHORTLIST, len(front))]
 
 
 def design(recipe: Recipe) -> Hashable:
     """What a recipe is but for its sizes and thresholds: equal for recipes that differ in these alone."""
-    return tuple(
-        (pool.kind, *(getattr(pool, key) for key in _keys_of(type(pool))), *_present(pool)) for pool in recipe.pools
-    )
+    return tuple(map(_design_of, recipe.pools))
+
+
+@lru_cache(maxsize=65536)  # the recipes of a space are combinations of few pools
+def _design_of(pool: Pool) -> Hashable:
+    return (pool.kind, *(getattr(pool, key) for key in _keys_of(type(pool))), *_present(pool))
 
 
 @cache
