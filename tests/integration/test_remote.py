@@ -260,6 +260,21 @@ def test_traces_are_written_to_s3_and_to_no_other_address(server: Server, tmp_pa
     assert "name a folder of this machine" in fails("generate", "tlsf", "-o", f"s3://{BUCKET}/firmware")
 
 
+LOGS = {
+    "log.txt": b"= Start\n@ ./app:[0x1] + 0x10 0x18\n@ ./app:[0x1] - 0x10\n= End\n",
+    "packets.csv": b"time,length\n0.1,60\n0.2,1500\n",
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_logs_and_packets_are_imported_from_s3_to_s3(server: Server, name: str) -> None:
+    server.objects[f"/{BUCKET}/{name}"] = LOGS[name]
+    done = run_here("import", f"s3://{BUCKET}/{name}", "-o", f"s3://{BUCKET}/{name}.parquet")
+    assert done.returncode == 0, done
+    assert run_here("profile", f"s3://{BUCKET}/{name}.parquet").returncode == 0
+    assert server.objects[f"/{BUCKET}/{name}.parquet"].startswith(b"PAR1")
+
+
 def test_http_and_what_goes_wrong_with_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     base = f"http://{server.host}/{BUCKET}"
     assert len(hw.read_trace(f"{base}/broker.parquet")) == len(hw.read_trace(EXAMPLE))

@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -161,12 +161,9 @@ def shortlist(
 
 def design(recipe: Recipe) -> Hashable:
     """What a recipe is but for its sizes and thresholds: equal for recipes that differ in these alone."""
-    return tuple(map(_design_of, recipe.pools))
-
-
-@lru_cache(maxsize=65536)  # the recipes of a space are combinations of few pools
-def _design_of(pool: Pool) -> Hashable:
-    return (pool.kind, *(getattr(pool, key) for key in _keys_of(type(pool))), *_present(pool))
+    return tuple(
+        (pool.kind, *(getattr(pool, key) for key in _keys_of(type(pool))), *_present(pool)) for pool in recipe.pools
+    )
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -424,14 +424,8 @@ def _pool_toml(pool: Pool, geometry: Geometry) -> str:
 def _non_default(table: Table, skip: set[str], always: frozenset[str] | set[str] = frozenset()) -> dict[str, Any]:
     """Keys whose value is not the default, or that are told always, in the order of declaration, lists for tuples."""
     found = {}
-    for key, required, default in _fields_of(type(table)):
+    for key, field in type(table).model_fields.items():
         value = getattr(table, key)
-        if (required or value != default or key in always) and key not in skip:
+        if key not in skip and (key in always or field.is_required() or value != field.default):
             found[key] = list(value) if isinstance(value, tuple) else value
     return found
-
-
-@cache
-def _fields_of(table: type[Table]) -> list[tuple[str, bool, Any]]:
-    """Each key in the order of declaration, whether it has to be there, and what stands for it where it is not."""
-    return [(key, field.is_required(), field.default) for key, field in table.model_fields.items()]
