@@ -6,10 +6,14 @@ Both are CPU time, which other programs on the machine hardly change: of this pr
 scheduler's, over explorations of two sizes on a trace of two calls with one worker; the difference is what the further
 recipes took. Replays are timed on one thread. Driver, scheduler and workers work at once, so the slowest of them is
 what is waited for.
+
+`simulated` follows each batch of one exploration from the driver through the scheduler to a worker and back, where each
+has a processor of its own: batches are those that `heapwright.explore.on_dask` makes, replays take what was measured.
 """
 
 from __future__ import annotations
 
+import heapq
 import random
 import subprocess
 import sys
@@ -18,6 +22,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +36,15 @@ from heapwright import Space, Trace
 
 RECIPES = 10**8
 WORKERS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+SIMULATED = (1, 8, 32, 64, 128)
+"""Workers of the exploration that is simulated, whose recipes are as many as the default space has."""
+
+MESSAGE_SECONDS = 0.005
+"""From one machine to another."""
+
+BATCH_SECONDS, AHEAD = 1.5, 2
+"""As `heapwright.explore.on_dask` has them."""
+
 FEW = 200
 """Recipes of the smaller exploration, and recipes timed."""
 
@@ -117,12 +131,47 @@ def foretold(trace: str, cost: float, each: Overheads) -> list[dict[str, Any]]:
     return rows
 
 
+def simulated(costs: np.ndarray, workers: int, each: Overheads, recipes: int) -> float:
+    """Seconds until the last of so many recipes is stored.
+
+    The driver does one thing at a time: half of its time for a recipe before that is sent, half when it is back.
+    """
+    replays, mean = np.random.default_rng(0).choice(costs, recipes), float(costs.mean())
+    at, driver, scheduler = 0, 0.0, 0.0
+    free, back = [0.0] * workers, list[tuple[float, int]]()
+    while at < recipes or back:
+        while at < recipes and len(back) < AHEAD * workers:
+            count = min(ceil((recipes - at) / (AHEAD * workers)), ceil(BATCH_SECONDS / mean))
+            driver += count * each.driver / 2
+            scheduler = max(scheduler, driver + MESSAGE_SECONDS) + count * each.scheduler
+            ready = max(heapq.heappop(free), scheduler + MESSAGE_SECONDS)
+            done = ready + float(replays[at : at + count].sum())
+            heapq.heappush(free, done)
+            heapq.heappush(back, (done + 2 * MESSAGE_SECONDS, count))
+            at += count
+        told, count = heapq.heappop(back)
+        driver = max(driver, told) + count * each.driver / 2
+    return driver
+
+
+def near_linear(trace: str, costs: np.ndarray, each: Overheads, recipes: int) -> list[dict[str, Any]]:
+    """Seconds of a simulated exploration with so many workers, and how near that is to linear."""
+    rows = []
+    for workers in SIMULATED:
+        seconds = simulated(costs, workers, each, recipes)
+        share = recipes * float(costs.mean()) / workers / seconds
+        row = {"trace": trace, "workers": workers, "recipes": recipes}
+        rows.append({**row, "seconds": round(seconds, 2), "share_of_linear": round(share, 3)})
+    return rows
+
+
 @click.command()
 @click.argument("traces", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--recipes", default=5000, show_default=True, help="Recipes by which the larger exploration is larger.")
 def command(traces: tuple[Path, ...], recipes: int) -> None:
     """Print, as JSON, overheads, costs and the rates that follow."""
     rows: list[dict[str, Any]] = []
+    near: list[dict[str, Any]] = []
     told = {}
     read = [Trace.read(path) for path in traces]
     each = overheads(Space.default(read[:1]), recipes)
@@ -137,7 +186,9 @@ def command(traces: tuple[Path, ...], recipes: int) -> None:
             "workers_until_one_waits": round(costs.mean() / max(each.driver, each.scheduler), 1),
         }
         rows += foretold(trace.name, float(costs.mean()), each)
-    print_json({"machine": hw.machine(), "overheads": asdict(each), "traces": told, "foretold": rows})
+        near += near_linear(trace.name, costs, each, len(space))
+    found = {"overheads": asdict(each), "traces": told, "foretold": rows, "simulated": near}
+    print_json({"machine": hw.machine(), **found})
 
 
 if __name__ == "__main__":

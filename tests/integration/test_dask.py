@@ -218,6 +218,26 @@ def test_what_is_wrong_with_a_cluster_is_one_line(
         assert fails(dask=cluster.address).endswith("install heapwright[dask]")
 
 
+def test_a_worker_that_goes_while_builds_are_compared_is_not_waited_for() -> None:
+    told: dict[str, object] = {"gone": OSError("Stream is closed"), "here": engine.build()}
+
+    class Asked:
+        def wait_for_workers(self, *_: object, **__: object) -> None:
+            pass
+
+        def get_versions(self, **_: object) -> dict[str, object]:
+            return {"workers": {one: {"packages": {"heapwright": __version__}} for one in told}}
+
+        def run(self, *_: object, on_error: str) -> dict[str, object]:
+            assert on_error == "return"
+            return told
+
+    on_dask._require_workers(Asked(), "tcp://nowhere")
+    told["other"] = ValueError("something else")
+    with pytest.raises(ValueError, match="something else"):
+        on_dask._require_workers(Asked(), "tcp://nowhere")
+
+
 def test_dask_is_asked_again_where_its_thread_was_late(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     late = 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Sequence
 from functools import partial
@@ -20,7 +21,7 @@ from heapwright.decide.prior import doubt
 from heapwright.decide.results import Results
 from heapwright.decide.study import Study
 from heapwright.explore import options, runner, schedule, search, trial
-from heapwright.explore.giving_up import Bar, on_device
+from heapwright.explore.giving_up import Bar, Known, on_device
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import by_promise
 from heapwright.explore.search import Exploration
@@ -324,3 +325,16 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
     more = go_on(None)
     assert more.front == front_of(whole, TRACES, DEFAULT_OBJECTIVES)
     assert more.tolerance == 0
+
+
+def test_what_is_known_goes_to_another_process_and_is_written_to_there() -> None:
+    known = Known(("footprint_bytes", "accesses"), 3, same_device=True)
+    known.least[:] = [[1, 2, 3], [4, 5, 6]]
+    known.ended[1] = known.refused[2] = True
+    known.lay_floor(2, 1 << 40)
+    found = pickle.loads(pickle.dumps(known))
+    for key in ("least", "ended", "refused", "floor"):
+        assert np.array_equal(getattr(found, key), getattr(known, key)), key
+    assert found.so_far == known.so_far and found.bound.shape == known.bound.shape
+    found.lay_floor(0, 8)
+    assert found.floor[0] == 8 and known.floor[0] == 0

@@ -16,6 +16,7 @@ from heapwright.explore.options import COPIES
 from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
+from heapwright.files.remote import local
 from heapwright.heaps.names import parse
 from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Objectives
 
@@ -390,4 +391,4 @@ def study_in(source: PathLike) -> Study | None:
     if name.kind == "study":
         return open_study(name.first)
     path = Path(source)
-    return open_study(path) if path.is_file() and kind_of(path) == "study" else None
+    return open_study(path) if local(path).is_file() and kind_of(path) == "study" else None

@@ -20,6 +20,7 @@ from heapwright.api.given import (
     trace_of,
 )
 from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.remote import local
 from heapwright.replay.metrics import Objectives
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _to_ship(heap: AnyHeap) -> Iterator[ToShip]:
     elif not isinstance(heap, Member):
         yield ToShip(recipe_of(heap))
         return
-    elif heap.study is not None and heap.study.is_file():
+    elif heap.study is not None and local(heap.study).is_file():
         path, id = heap.study, heap.id
     else:
         yield ToShip(heap.recipe, known=Shipped(heap.tuned_for, heap.metrics))

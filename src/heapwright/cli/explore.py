@@ -20,6 +20,7 @@ from heapwright.cli.options import (
     traces_argument,
 )
 from heapwright.cli.output import command_line, json_option, note, note_partial, print_json, print_sentences
+from heapwright.cli.pipes import called
 from heapwright.cli.progress import showing
 
 
@@ -150,5 +151,5 @@ def command(
                 print_sentences([decide(study).evidence()])
             return
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
-    said = {"study": str(done.study), "question": question, "seconds": round(done.seconds, 3)}
+    said = {"study": called(done.study), "question": question, "seconds": round(done.seconds, 3)}
     print_json({**dataclasses.asdict(done), **said, **loads})

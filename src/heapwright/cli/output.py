@@ -78,7 +78,7 @@ def print_rows(found: Sequence[DataclassInstance]) -> None:
 def print_sentences(sentences: Sequence[str]) -> None:
     """Print each sentence on lines no longer than `stdout_columns`, the later ones indented."""
     width = stdout_columns()
-    for sentence in map(printable, sentences):
+    for sentence in map(called, map(printable, sentences)):
         indent = " " * (len(sentence) - len(sentence.lstrip()) + 2)
         lines = textwrap.wrap(sentence, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
         click.echo("\n".join(lines))
@@ -89,7 +89,7 @@ def print_verdicts(sentences: Sequence[str]) -> None:
     if sys.stdout.isatty():
         print_sentences(sentences)
     else:
-        click.echo("\n".join(map(printable, sentences)))
+        click.echo("\n".join(map(called, map(printable, sentences))))
 
 
 def check_errors(found: Sequence[Replay | Fit]) -> None:
@@ -101,7 +101,7 @@ def check_errors(found: Sequence[Replay | Fit]) -> None:
 def written(trace: Trace, path: Path) -> dict[str, Any]:
     """What JSON tells of a trace that was written."""
     return {
-        "path": str(path),
+        "path": called(path),
         "events": len(trace),
         "requested_peak_bytes": trace.peak_live_bytes,
         "live_objects_peak": trace.peak_live_objects,

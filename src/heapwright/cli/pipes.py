@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from heapwright.files.names import addressed
 from heapwright.files.temporary import temporary_folder
 
 DASH = "-"
@@ -45,8 +46,9 @@ def _read(ctx: click.Context, value: Path | str | None, name: str) -> Path | str
 
 
 def called(text: Path | str) -> str:
-    """A path, or a text with paths, as people know them: stdin and stdout are no files."""
-    return re.sub(r"[^\s:'\"(]*/heapwright-std(?:in|out)-\w+/(stdin|stdout)(\.toml)?", r"\1", str(text))
+    """A path, or a text with paths, as people know them: stdin and stdout are no files, addresses have two slashes."""
+    text = addressed(text)
+    return re.sub(r"[^\s:'\"(]*/heapwright-std(?:in|out)-\w+/(stdin|stdout)(\.toml)?", r"\1", text)
 
 
 def to_stdout(ctx: click.Context, _: click.Parameter, value: Path | None) -> Path | None:

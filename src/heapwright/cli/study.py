@@ -11,7 +11,7 @@ import click
 from heapwright.cli.group import Group
 from heapwright.cli.options import moved_option, read_traces, repair_option
 from heapwright.cli.output import command_line, json_option, note_partial, print_json, print_sentences
-from heapwright.cli.pipes import from_stdin
+from heapwright.cli.pipes import called, from_stdin
 from heapwright.cli.progress import showing
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.names import printable
@@ -71,7 +71,7 @@ def _tell(study: Study, as_json: bool) -> None:
     note_partial(study)
     names, front = [info.name for info in study.traces()], [one.id for one in study.front()]
     if as_json:
-        told = {"study": str(study.path), "recipes": study.ranked, "complete": study.complete}
+        told = {"study": called(study.path), "recipes": study.ranked, "complete": study.complete}
         told["question"] = study.question
         print_json({**told, "traces": names, "front": front})
         return
@@ -93,7 +93,7 @@ def info(path: Path, as_json: bool) -> None:
     runs = study.runs()
     if as_json:
         roles = {role: [dataclasses.asdict(one) for one in study.traces(role)] for role in _ROLES}
-        told = {"study": str(path), **study.meta, "tried": study.ranked, "complete": study.complete}
+        told = {"study": called(path), **study.meta, "tried": study.ranked, "complete": study.complete}
         print_json({**told, "traces": roles, "runs": [dataclasses.asdict(one) for one in runs]})
         return
     meta = study.meta
@@ -172,9 +172,9 @@ def export(path: Path, output: Path, as_json: bool) -> None:
 
     rows = api.open_study(path).export(output)
     if as_json:
-        print_json({"path": str(output), "rows": rows})
+        print_json({"path": called(output), "rows": rows})
         return
-    click.echo(printable(f"{output}: {rows:,} rows"))
+    click.echo(called(printable(f"{output}: {rows:,} rows")))
 
 
 @command.command()

@@ -9,6 +9,7 @@ import click
 
 from heapwright.cli.options import align_option, read_traces, repair_option, traces_argument
 from heapwright.cli.output import json_option, note, print_json, print_sentences
+from heapwright.cli.pipes import called
 
 
 @click.command()
@@ -56,7 +57,7 @@ def command(
                 "seconds": round(found.seconds, 3),
                 "sentences": found.sentences(),
                 "kept_out": dataclasses.asdict(found.kept_out),
-                "study": None if found.study is None else str(found.study),
+                "study": None if found.study is None else called(found.study),
             }
         )
         return

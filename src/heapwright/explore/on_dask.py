@@ -141,8 +141,11 @@ def _require_workers(client: Any, address: str) -> None:
     told = client.get_versions(packages=["heapwright"])
     for worker, versions in told["workers"].items():
         _require_version(versions["packages"].get("heapwright"), worker)
-    for worker, found in client.run(_built).items():
-        _require_build(found, build(), worker)
+    for worker, found in client.run(_built, on_error="return").items():
+        if isinstance(found, str):
+            _require_build(found, build(), worker)
+        elif not isinstance(found, OSError):  # which a worker gives that went meanwhile
+            raise found
 
 
 def _require_version(found: str | None, worker: str) -> None:

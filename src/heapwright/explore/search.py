@@ -33,6 +33,7 @@ from heapwright.explore.wide_search import LIMIT, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
 from heapwright.files.engine import engine
 from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.remote import working
 from heapwright.files.tools import processors
 from heapwright.files.version import __version__
 from heapwright.measure.metrics import Replay, replay_for
@@ -103,7 +104,7 @@ def explore(
     keys, table = options.keys, options.energies
     measure = replay_for(keys, table)
     trier = Trier(traces, measure, keys if set(keys) <= set(GROWING) else ())
-    new = not Path(study_path).exists() and options.dask is None
+    new = not working(Path(study_path)).exists() and options.dask is None
     with trying_ahead(trier, _zoo_of(space) if new else ()):
         candidates = _candidates(space)
         identity = Identity.of(traces, keys, space.digest, len(space), table, space.align, options.same_device)

@@ -13,6 +13,8 @@ from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from heapwright.decide.picks import design
 from heapwright.explore.equivalent import KEPT, Alikes
 from heapwright.explore.giving_up import Known, Rivals
@@ -103,7 +105,7 @@ class Task:
     @property
     def replays(self) -> int:
         """On how many traces it has not ended."""
-        return int((~self.known.ended).sum())
+        return self.known.ended.size - int(np.count_nonzero(self.known.ended))
 
 
 @dataclass(frozen=True)

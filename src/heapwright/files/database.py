@@ -14,6 +14,7 @@ from duckdb import DuckDBPyConnection as Connection
 from duckdb import Error
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import local
 
 __all__ = [
     "Connection",
@@ -68,8 +69,11 @@ def files_of(path: Path) -> list[Path]:
 
 
 def local_name(path: Path) -> str:
-    """The absolute name, which nothing can take for an address; raises HeapwrightError as `attached`."""
-    name = str(path.absolute())
+    """The absolute name, which nothing can take for an address, of the file that `remote.local` gives for the path.
+
+    Raises HeapwrightError as `attached`, and where a file cannot be fetched.
+    """
+    name = str(local(path).absolute())
     try:
         name.encode()
     except UnicodeEncodeError:

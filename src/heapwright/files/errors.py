@@ -15,6 +15,9 @@ class HeapwrightError(Exception):
     """
 
     def __init__(self, message: str, *, parameter: str | None = None) -> None:
+        from heapwright.files.names import addressed
+
+        message = addressed(message)
         super().__init__(message)
         self.message = message
         self.parameter = parameter

@@ -7,6 +7,7 @@ from typing import Literal
 
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import local
 
 Kind = Literal["trace", "packets", "study", "other"]
 
@@ -38,5 +39,5 @@ def is_study(path: Path) -> bool:
 
 def first_bytes(path: Path, most: int) -> bytes:
     """The first bytes of a file, fewer where it has fewer. Raises OSError."""
-    with path.open("rb") as file:
+    with local(path).open("rb") as file:
         return file.read(most)

@@ -1,7 +1,8 @@
-"""Names: those of files that are made of other names, and any from a file as a person may see it."""
+"""Names: those of files that are made of other names, any from a file as a person may see it, and addresses."""
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from unicodedata import category
 
@@ -15,6 +16,14 @@ def shortened(name: str, most: int = LONGEST, ending: str = "") -> str:
     if len(content) > room:
         name = f"{content[: room - 9].decode(errors='ignore')}-{sha256(content).hexdigest()[:8]}"
     return name + ending
+
+
+_ADDRESS = re.compile(r"(?<![\w/])(s3|https?):/(?=[^/\s])")
+
+
+def addressed(text: object) -> str:
+    """A path, or a text with paths, in which addresses have both slashes: a `Path` of one keeps the first alone."""
+    return _ADDRESS.sub(r"\1://", str(text))
 
 
 def printable(text: str) -> str:

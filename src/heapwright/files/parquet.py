@@ -8,6 +8,7 @@ from typing import Any
 
 from heapwright.files import database, writing
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import is_address
 from heapwright.files.writing import replacing
 
 
@@ -68,5 +69,6 @@ def _copy(connection: database.Connection, rows: str, path: Path, temporary: Pat
 
 def check_writable(path: Path) -> None:
     """As `writing.check_writable`, for a table: its name must be one that it can be read by again."""
-    database.local_name(path)
+    if not is_address(path):
+        database.local_name(path)
     writing.check_writable(path)

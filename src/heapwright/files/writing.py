@@ -10,14 +10,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import check_sendable, is_address, refuse_folder, sending
 
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary file beside `path` that takes its place if all goes well, and is removed if not.
 
-    Raises HeapwrightError where `path` is a folder or a device, or no file can be written there.
+    For an address of S3 it is sent there. Raises HeapwrightError where `path` is a folder or a device, or no file can
+    be written there.
     """
+    if is_address(path):
+        with sending(path) as temporary:
+            yield temporary
+        return
     temporary = _new_file_beside(path)
     try:
         yield temporary
@@ -38,7 +44,16 @@ def write_text(path: Path, text: str) -> None:
 
 def check_writable(path: Path) -> None:
     """Raise HeapwrightError now, not after long work, where no file can be written under this name."""
-    _new_file_beside(path).unlink()
+    if is_address(path):
+        check_sendable(path)
+    else:
+        _new_file_beside(path).unlink()
+
+
+def folder_of(path: Path) -> Path | None:
+    """The folder of a file that is to be written, for what is written before it; None, that of temporary files, where
+    the path is an address."""
+    return None if is_address(path) else path.parent
 
 
 @contextlib.contextmanager
@@ -47,6 +62,7 @@ def making(folder: Path) -> Iterator[None]:
 
     Raises HeapwrightError where it cannot be made or is none.
     """
+    refuse_folder(folder)
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         with _naming(folder):

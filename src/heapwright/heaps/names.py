@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import is_address
 from heapwright.heaps.foreign.adapter import is_adapter
 from heapwright.recipes.recipe import ALIGNMENTS, Recipe
 from heapwright.recipes.zoo import catalogue
@@ -53,7 +54,7 @@ def parse(text: str) -> Name:
     if text.endswith(".toml"):
         return Name("adapter" if is_adapter(Path(text)) else "recipe", text)
     study, colon, identifier = text.rpartition(":")
-    if colon:
+    if colon and not (is_address(text) and "/" in identifier):  # that of the scheme, or before a port
         return Name("study", study, identifier)
     folded = text.lower()
     return Name("zoo", folded if folded.partition("@")[0] in catalogue.names() else text)

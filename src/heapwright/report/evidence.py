@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heapwright.files.names import printable
+from heapwright.files.remote import local
 from heapwright.files.version import __version__
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.recipes.zoo.facts import facts
@@ -92,7 +93,7 @@ class Evidence:
                 _count(len(trace)),
                 _count(trace.peak_live_bytes),
                 _count(trace.peak_live_objects),
-                f"`{_sha256(trace.path)}`" if trace.path else "from no file",
+                f"`{_sha256(local(trace.path))}`" if trace.path else "from no file",
             ]
             for purpose, traces in (("to be served", self.traces), ("held out", self.held_out))
             for trace in traces

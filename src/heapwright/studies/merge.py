@@ -10,6 +10,7 @@ from typing import Any
 
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import working
 from heapwright.files.version import __version__
 from heapwright.files.writing import replacing
 from heapwright.replay.metrics import METRICS
@@ -37,7 +38,7 @@ def merge(paths: Sequence[Path], output: Path) -> None:
     """
     if len(paths) < 2:
         raise HeapwrightError("give two studies or more to merge")
-    if output.exists():
+    if working(output).exists():
         raise HeapwrightError(f"{output}: exists; give another file", parameter="output")
     meta = _agreed(paths)
     with replacing(output) as temporary:

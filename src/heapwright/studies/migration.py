@@ -10,6 +10,7 @@ from pathlib import Path
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
+from heapwright.files.remote import local
 from heapwright.replay.energy import default_energy_table
 from heapwright.studies.tables import FORMAT, PARTIAL, SINCE_5, SINCE_6, TABLES, Types, check_tables, stored_format
 
@@ -19,7 +20,7 @@ def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
 
     Raises HeapwrightError where it is a trace, or where one of an older format cannot be written.
     """
-    if path.is_file() and kind_of(path) == "trace":
+    if local(path).is_file() and kind_of(path) == "trace":
         raise HeapwrightError(f"{path}: a trace, and no study; heapwright explore makes one of it")
     connection = database.attached(path, read_only=not write)
     try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import is_address, local
 from heapwright.studies.records import TraceInfo
 from heapwright.studies.study import StudyFile
 from heapwright.studies.tables import Role
@@ -27,8 +28,11 @@ def original(study: StudyFile, info: TraceInfo, paths: Sequence[Path] = (), *, r
     given = {path.stem: path for path in paths}
     if not info.path and info.name not in given:
         raise HeapwrightError(f"{study.path}: trace {info.name} came from no file; give its file", parameter="moved")
-    path = given.get(info.name) or place(study, info) or Path(info.path)
-    if not path.exists():
+    path = given.get(info.name) or place(study, info)
+    if path is None and is_address(info.path):
+        raise HeapwrightError(f"{info.path}: an address that a study holds is not fetched; give it", parameter="moved")
+    path = path or Path(info.path)
+    if not local(path).exists():
         raise HeapwrightError(f"{path}: no such file; say where trace {info.name} lies now", parameter="moved")
     trace = Trace.read(path, repair=repair)
     if TraceInfo.of(trace).digest != info.digest:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.names import addressed
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import SoFar
 from heapwright.replay.metrics import Value
@@ -48,7 +49,7 @@ class TraceInfo:
                 digest.update(array[start : start + _DIGESTED].astype(np.int64).data)
         seed = trace.metadata.get("copy_seed") if not trace.path else None
         return cls(
-            trace.name, str(trace.path or ""), digest.hexdigest(), len(trace), None if seed is None else int(seed)
+            trace.name, addressed(trace.path or ""), digest.hexdigest(), len(trace), None if seed is None else int(seed)
         )
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import is_study
+from heapwright.files.remote import local, working
 from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import GROWING, SoFar
@@ -28,6 +29,7 @@ from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS,
 from heapwright.studies.faults import one_line
 from heapwright.studies.migration import migrate, opened
 from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, Run, TraceInfo
+from heapwright.studies.sending import Sending
 from heapwright.studies.tables import (
     FORMAT,
     PARTIAL,
@@ -57,6 +59,7 @@ class StudyFile:
         """Wrap an open, checked connection; see `open` and `create_or_resume`."""
         self.path = path
         self._open: database.Connection | None = connection
+        self._sending: Sending | None = None
         self._stored = {row[0] for row in self._fetch("SELECT id FROM recipes")}
 
     @classmethod
@@ -67,11 +70,13 @@ class StudyFile:
         study, is damaged, is of a format that this version does not know, or is being written by another process.
         """
         path = Path(path)
-        if not path.exists():
+        if not (working(path) if write else local(path)).exists():
             raise HeapwrightError(f"{path}: no such study; heapwright explore makes one")
         with one_line(path):
             connection, types = opened(path, write=write)
-        return cls._checked(path, connection, types)
+        study = cls._checked(path, connection, types)
+        study._sending = Sending.of(path) if write else None
+        return study
 
     @classmethod
     def create_or_resume(cls, path: Path | str, identity: Identity) -> Self:
@@ -81,12 +86,13 @@ class StudyFile:
         holds the results of other traces, objectives, recipes or energies.
         """
         path = Path(path)
-        if not path.absolute().parent.is_dir():
+        file = working(path)
+        if not file.absolute().parent.is_dir():
             raise HeapwrightError(f"{path}: there is no folder {path.parent} to write the study to")
-        if path.is_file() and not path.stat().st_size:
-            path.unlink()  # DuckDB refuses an empty file, as mktemp leaves one
-        new = not path.exists()
-        if path.is_file() and not is_study(path):
+        if file.is_file() and not file.stat().st_size:
+            file.unlink()  # DuckDB refuses an empty file, as mktemp leaves one
+        new = not file.exists()
+        if file.is_file() and not is_study(path):
             raise HeapwrightError(f"{path}: is there already, and no study; give another file", parameter="output")
         with one_line(path):
             connection = database.attached(path, read_only=False, threads=1)  # the processors belong to the replays
@@ -94,12 +100,14 @@ class StudyFile:
                 if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
                     _create(connection, identity)
                     if new:  # nobody else has written to it
-                        return cls(path, connection)
+                        study = cls(path, connection)
+                        study._sending = Sending.of(path)
+                        return study
                 types = migrate(connection, str(path))
             except BaseException:
                 connection.close()
                 if new:
-                    path.unlink(missing_ok=True)
+                    file.unlink(missing_ok=True)
                 raise
         study = cls._checked(path, connection, types)
         try:
@@ -107,6 +115,7 @@ class StudyFile:
         except HeapwrightError:
             study.close()
             raise
+        study._sending = Sending.of(path)
         return study
 
     @classmethod
@@ -121,11 +130,14 @@ class StudyFile:
             raise
 
     def close(self) -> None:
-        """Write everything to the file and let other processes at it."""
+        """Write everything to the file and let other processes at it; a study of an address is sent there."""
         with one_line(self.path):
             if self._open:
                 self._open.close()
         self._open = None
+        if self._sending:
+            self._sending.at_end()
+        self._sending = None
 
     def __enter__(self) -> Self:
         return self
@@ -212,14 +224,14 @@ class StudyFile:
         """Store results as one transaction. Raises `HeapwrightError` where the file cannot be written."""
         fresh = {one.id: one for one in results if one.id not in self._stored}
         recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
-        rows = [
-            [one.id, one.trace, *(one.metrics.get(key) for key in METRICS), __version__, one.machine] for one in results
-        ]
+        rows = [[one.id, one.trace, *map(one.metrics.get, METRICS), __version__, one.machine] for one in results]
         with one_line(self.path):
             self._connection.begin()
             _insert(self._connection, "recipes", recipes)
             _insert(self._connection, _table(role), rows)
             self._connection.commit()
+            if self._sending:
+                self._sending.now_and_then(self._connection)
         self._stored.update(fresh)
         self._forget()
 

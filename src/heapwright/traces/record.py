@@ -25,6 +25,7 @@ from typing import Any
 
 from heapwright.files import parquet
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.writing import folder_of
 from heapwright.traces.recorded import Follow, Recorded, convert
 
 
@@ -126,7 +127,7 @@ def _raw_folder(output: Path) -> Iterator[Path]:
     only its owner lists, by a name that only those who are recorded know.
     """
     parquet.check_writable(output)
-    private = Path(tempfile.mkdtemp(prefix=".heapwright-", suffix=".recording", dir=output.parent)).absolute()
+    private = Path(tempfile.mkdtemp(prefix=".heapwright-", suffix=".recording", dir=folder_of(output))).absolute()
     try:
         private.chmod(0o711)
         folder = Path(tempfile.mkdtemp(dir=private))

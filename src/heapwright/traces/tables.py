@@ -13,6 +13,8 @@ import numpy as np
 from heapwright.files import database, parquet
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import is_study
+from heapwright.files.remote import local
+from heapwright.files.writing import folder_of
 from heapwright.traces.validation import OPTIONAL, REQUIRED, Columns
 
 WINDOW = 1 << 18
@@ -82,17 +84,18 @@ class TableReader:
 def reading(path: Path) -> Iterator[TableReader]:
     """Open a trace file to read it.
 
-    Raises HeapwrightError where it is missing, not Parquet, truncated, or lacks a column.
+    Raises HeapwrightError where it is missing, cannot be fetched, is not Parquet, truncated, or lacks a column.
     """
-    if not path.is_file():
-        raise HeapwrightError(f"{path}: {'is not a file' if path.exists() else 'no such file'}")
+    file = local(path)
+    if not file.is_file():
+        raise HeapwrightError(f"{path}: {'is not a file' if file.exists() else 'no such file'}")
     with database.reaching(path) as connection:
         try:
             yield TableReader(connection, path)
         except database.Error as error:
             if is_study(path):
                 raise HeapwrightError(f"{path}: a study, and no trace; give one that it was explored on") from error
-            reason = str(error).splitlines()[0].removeprefix("Invalid Input Error: ")
+            reason = str(error).splitlines()[0].removeprefix("Invalid Input Error: ").replace(str(file), str(path))
             raise HeapwrightError(f"{path}: not a whole Parquet file ({reason}); record or import it again") from error
 
 
@@ -181,7 +184,7 @@ def room_beside(path: Path) -> Iterator[Path]:
     Raises HeapwrightError where no file can be written there.
     """
     parquet.check_writable(path)
-    with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=folder_of(path)) as folder:
         yield Path(folder)
 
 

@@ -14,6 +14,7 @@ from dpkt import pcap, pcapng
 from dpkt.dpkt import UnpackError
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import local
 from heapwright.traffic import links
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.rows import DamageError, Flows, Rows
@@ -53,7 +54,7 @@ def import_capture(path: str | os.PathLike[str]) -> PacketTable:
     rows, flows = Rows(), Flows()
     seen: Counter[int] = Counter()
     damage = ""
-    with open(name, "rb") as stream:
+    with local(Path(name)).open("rb") as stream:
         start = stream.read(4)
         stream.seek(0)
         if not is_capture(start):

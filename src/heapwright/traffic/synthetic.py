@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import local
 from heapwright.traffic.packets import PacketTable
 
 _ETHERNET_HEADER, _ETHERNET_LEAST = 14, 60
@@ -38,7 +39,7 @@ def import_profile(path: str | os.PathLike[str], count: int | None = None, seed:
     """
     name = os.fspath(path)
     try:
-        profile = json.loads(Path(name).read_bytes())
+        profile = json.loads(local(Path(name)).read_bytes())
     except (ValueError, RecursionError) as error:
         raise HeapwrightError(f"{name}: not a profile: {error}; heapwright profile prints one as JSON") from error
     return synthesise(profile, count, seed, where=name)

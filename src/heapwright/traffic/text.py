@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import local
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.rows import Flows, Rows
 
@@ -50,7 +51,7 @@ def import_csv(path: str | os.PathLike[str]) -> PacketTable:
     """
     name = os.fspath(path)
     rows = Rows()
-    with open(name, encoding="utf-8-sig", errors="replace", newline="") as stream:
+    with local(Path(name)).open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         header = stream.readline(_MAX_LINE)
         columns = _Columns.find(_split(header))
         if columns is None:

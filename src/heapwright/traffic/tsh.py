@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import local
 from heapwright.traffic.packets import PacketTable
 from heapwright.traffic.rows import Flows, Rows
 
@@ -54,7 +55,7 @@ def import_tsh(path: str | os.PathLike[str]) -> PacketTable:
         HeapwrightError: the file holds no such record.
     """
     name = os.fspath(path)
-    data = Path(name).read_bytes()
+    data = local(Path(name)).read_bytes()
     count, rest = divmod(len(data), RECORD.itemsize)
     records = np.frombuffer(data, RECORD, count)
     valid = _valid(records)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.remote import local
 from heapwright.traces.logs.history import History
 
 _LONGEST_LINE = 1 << 12
@@ -65,7 +66,7 @@ class Source:
             yield rest
 
     def _pieces(self) -> Iterator[bytes]:
-        with self.path.open("rb") as file:
+        with local(self.path).open("rb") as file:
             start = file.read(6)
             file.seek(0)
             if start.startswith(_GZIP):
