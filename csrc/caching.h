@@ -236,7 +236,7 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
             const struct hw_quick *q = &pool->quick;
             const uint32_t list = quick_list(q, capacity + q->block_header);
             if (list < q->count && quick_is_marked(q, h, at) &&
-                ((q->marks && q->links.keyed) ||
+                ((q->marks && q->links.keyed && q->links.field.bytes == 4u) ||
                  quick_lists(q, h, quick_head(q, list), at, p->control, arena_end(p, h)))) {
                 return 1;
             }

@@ -122,6 +122,9 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
     told.peak = load4(heap, p->shared_high_at);
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
+        if (p->sited && i == p->sited) {
+            told.largest_free = 0; /* of what requests of any site can have */
+        }
         if (!holds_blocks(pool)) {
             count_lists(p, i, heap, &told);
         } else if (pool_is_bounded(p, pool, heap)) {

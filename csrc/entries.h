@@ -48,20 +48,26 @@ static inline void *malloc_at(const struct hw_policy *p, struct hw_heap *heap, s
     return hw_malloc(p, heap, size);
 }
 
-static inline void *hw_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
+static inline void *hw_calloc_at(const struct hw_policy *p, struct hw_heap *heap, uint32_t site, size_t count,
+                                 size_t size)
 {
     if (size != 0 && count > SIZE_MAX / size) {
         count_refused(p, heap);
         HW_REFUSED(heap, SIZE_MAX);
         return NULL;
     }
-    unsigned char *memory = hw_malloc(p, heap, count * size);
+    unsigned char *memory = malloc_at(p, heap, count * size, site);
     if (memory) {
         for (size_t i = 0; i < count * size; i++) {
             memory[i] = 0;
         }
     }
     return memory;
+}
+
+static inline void *hw_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
+{
+    return hw_calloc_at(p, heap, 0, count, size);
 }
 
 static inline void hw_free(const struct hw_policy *p, struct hw_heap *heap, void *pointer)

@@ -88,6 +88,11 @@ HW_API void *hw_malloc_at(const struct hw_policy *policy, struct hw_heap *heap, 
  * size). */
 HW_API void *hw_calloc(const struct hw_policy *policy, struct hw_heap *heap, size_t count, size_t size);
 
+/* Memory for `count` objects of `size` bytes as of hw_calloc(), for a class of call sites as of hw_malloc_at(). O(count
+ * * size). */
+HW_API void *hw_calloc_at(const struct hw_policy *policy, struct hw_heap *heap, uint32_t site, size_t count,
+                          size_t size);
+
 /* Makes the object at `pointer` `size` bytes large, in place where it can, else by moving it. NULL asks for a new
  * object; a size of 0 is served as 1. Returns NULL if and only if there is no room: the object then lives on as it was.
  * To make it smaller never fails. */

@@ -152,7 +152,8 @@ HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t lis
 HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, size_t size)
 {
     uint32_t known = q->count;
-    if (skip_to_list(q, h, size, quick_block(q, (uint32_t)size), &known)) {
+    if (skip_to_list(q, h, size, q->block_doubles && exceeds(size, q->largest) ? 0 : quick_block(q, (uint32_t)size),
+                     &known)) {
         return known < q->count ? quick_pop(q, h, known, q->sizes[known]) : 0;
     }
     if (quick_is_direct(q)) {

@@ -31,6 +31,15 @@ def random_recipes(count: int, seed: int) -> list[Recipe]:
     return [random_recipe(rng) for _ in range(count)]
 
 
+def recipes_from_both_ends(count: int, seed: int) -> list[Recipe]:
+    """Of random recipes those with a pool at the arena's far end."""
+    rng, found = random.Random(f"both ends {seed}"), list[Recipe]()
+    while len(found) < count:
+        recipe = random_recipe(rng)
+        found += [recipe] * any(pool.place == "ends" for pool in recipe.pools)
+    return found
+
+
 def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
     """How often each key has each value, as "kind.key"; numbers and lists without a default of their own as "some"."""
     found: dict[str, Counter[Any]] = {}

@@ -53,12 +53,13 @@ static inline uint32_t general_blocks(const struct hw_general *g, struct hw_heap
 /* Payload of the largest block that fits into `bytes` bytes of free memory; 0 where none does. */
 static inline uint32_t payload_within(const struct hw_general *g, uint32_t bytes)
 {
+    const uint32_t least = g->min_block < g->overhead ? g->overhead : g->min_block;
     uint32_t size = bytes >> g->unit_shift << g->unit_shift;
     if (g->powers && size != 0) {
         size = (uint32_t)1 << highest_bit(size);
         size = size < g->overhead ? 0 : size;
     }
-    return size < g->min_block ? 0 : size - g->overhead;
+    return size < least ? 0 : size - g->overhead;
 }
 
 /* Whether `node`, which some link leads to, lies where that of a block can. */

@@ -54,6 +54,9 @@ HW_HOT uint32_t bin_above(const struct hw_general *g, uint32_t size)
     if (is_linear(g, size)) {
         return bin_of(g, size);
     }
+    if (g->bin_octave == 0 && size - g->bin_less == 1u) {
+        return g->bin_linear_bins; /* nothing is smaller */
+    }
     return bin_of(g, size - 1u) + 1u; /* behind the last that begins below this size */
 }
 

@@ -20,8 +20,24 @@ static inline void *hw_locked_malloc_at(const struct hw_policy *p, struct hw_hea
     return memory;
 }
 
+static inline void *hw_locked_calloc_at(const struct hw_policy *p, struct hw_heap *heap, uint32_t site, size_t count,
+                                        size_t size)
+{
+    const size_t bytes = size != 0 && count > HW_MAX_REQUEST / size ? SIZE_MAX : count * size;
+    unsigned char *memory = hw_locked_malloc_at(p, heap, site, bytes);
+    if (memory) { /* cleared without the lock */
+        for (size_t i = 0; i < bytes; i++) {
+            memory[i] = 0;
+        }
+    }
+    return memory;
+}
+
 static inline void *hw_locked_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
 {
+    if (p->sited) {
+        return hw_locked_calloc_at(p, heap, 0, count, size);
+    }
     const size_t bytes = size != 0 && count > HW_MAX_REQUEST / size ? SIZE_MAX : count * size;
     unsigned char *memory = hw_locked_malloc(p, heap, bytes);
     if (memory) { /* cleared without the lock */

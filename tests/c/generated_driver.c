@@ -45,7 +45,9 @@ static void **references; /* the end of all references, and the start of the are
 #define REALLOC(slot, bytes, n) app_realloc(heap, bytes, n)
 #ifdef SITES
 #define ALIGNED(slot, a, n)                                                                                            \
-    (((a) & 0xffffffu) ? app_aligned_alloc(heap, (a) & 0xffffffu, n) : app_malloc_at(heap, (a) >> 24, n))
+    (((a) & 0xffffffu)              ? app_aligned_alloc(heap, (a) & 0xffffffu, n)                                      \
+     : call->op_and_slot >> 30 == 1 ? app_calloc_at(heap, (a) >> 24, 1, n)                                             \
+                                    : app_malloc_at(heap, (a) >> 24, n))
 #else
 #define ALIGNED(slot, a, n) app_aligned_alloc(heap, a, n)
 #endif

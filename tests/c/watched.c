@@ -2,13 +2,23 @@
  *
  *     watched FAULT
  *
- * `none` does much that is allowed, and nothing that is not. The line of each fault ends with its name.
+ * `none` does much that is allowed, and nothing that is not. The line of each fault ends with its name. With -DLOW
+ * requests have low priority, with -DSITE they are of a call site.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "app_heap.h"
+
+#ifdef LOW
+#define app_malloc app_malloc_low
+#define app_realloc app_realloc_low
+#endif
+#ifdef SITE
+#define app_malloc(heap, size) app_malloc_at(heap, APP_SITE_HERE, size)
+#define app_calloc(heap, count, size) app_calloc_at(heap, APP_SITE_HERE, count, size)
+#endif
 
 enum { ARENA = 1 << 16, OBJECTS = 64 };
 

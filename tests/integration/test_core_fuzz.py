@@ -12,13 +12,14 @@ import pytest
 from c_programs import SANITIZED, compile_c, write_heaps
 from effort import EFFORT, SEED, brief, tell
 from needed import absent, tool
-from recipes_random import random_recipe, random_recipes, values_of
+from recipes_random import random_recipe, random_recipes, recipes_from_both_ends, values_of
 
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 
 CHUNKS, HEAPS, OPERATIONS = 4, 240, brief(200, 400)
+FROM_BOTH_ENDS = 12
 KEPT: tuple[int, ...] = ()
 """Seeds, from CHUNKS on, that once found something."""
 
@@ -155,6 +156,20 @@ def test_random_programs_on_random_recipes(fuzz: Path, tmp_path: Path, chunk: in
     assert heaps == len(recipes)
     assert operations >= HEAPS * EFFORT * OPERATIONS
     assert operations * 0.05 < refused < operations * 0.5, "memory runs out often, and mostly it does not"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_random_programs_from_both_ends(fuzz: Path, tmp_path: Path, chunk: int) -> None:
+    """Few random recipes have a pool at the arena's far end: these are drawn until they do."""
+    chunk += CHUNKS * SEED
+    rng = random.Random(chunk)
+    recipes = recipes_from_both_ends(FROM_BOTH_ENDS * EFFORT, chunk)
+    path = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in recipes])
+    heaps, operations, refused = run(fuzz, path, brief(300, 1500), chunk)
+    assert heaps == len(recipes)
+    assert operations >= heaps * brief(300, 1500)
+    assert operations * 0.05 < refused < operations * 0.5, "both sides often meet, and mostly they do not"
 
 
 def test_random_programs_on_the_zoo(fuzz: Path, tmp_path: Path) -> None:

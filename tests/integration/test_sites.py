@@ -32,6 +32,14 @@ POOLS: list[dict[str, Any]] = [
     {"kind": "general", "bins": "exact", "fit": "best", "victim_up_to": 64},
 ]
 OF_SITES = POOLS[:3]
+FAR: dict[str, Any] = {"kind": "general", "place": "ends", "bins": "exact", "fit": "best"}
+ENDED: list[dict[str, Any]] = [
+    {"kind": "fixed", "sites": ["send+*"], "sizes": [24, 64], "counts": [9, 20]},
+    FAR | {"sites": ["parse (config.c:*)"], "min_size": 40},
+    {"kind": "quick", "up_to": 100},
+    {"kind": "general", "bins": "exact", "fit": "best"},
+]
+"""One class has the far end, for what is not small; its pool shares no list with those behind it."""
 
 
 def recipe_of(pools: list[dict[str, Any]] = POOLS, **keys: Any) -> Recipe:
@@ -87,8 +95,11 @@ OTHERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("keys", brief(USUAL, USUAL + OTHERS), ids=str)
-def test_generated_code_does_call_by_call_what_the_replay_did(keys: dict[str, Any], tmp_path: Path) -> None:
-    recipe = recipe_of(**keys)
+@pytest.mark.parametrize("pools", [POOLS, ENDED], ids=["regions", "ends"])
+def test_generated_code_does_call_by_call_what_the_replay_did(
+    pools: list[dict[str, Any]], keys: dict[str, Any], tmp_path: Path
+) -> None:
+    recipe = recipe_of(pools, **keys)
     driver = built(tmp_path, recipe, "-DSITES", *(["-DCOUNTERS"] if "counters" in keys else []))
     served: set[int] = set()
     for seed in range(brief(1, 12)):
@@ -118,6 +129,15 @@ def test_requests_of_no_site_and_of_others_stay_out_of_the_pools_of_sites() -> N
     assert (at[of == 2] < regions).any()
     aligned = trace.align[born] > 8
     assert (at[aligned] >= regions).all()
+
+
+def test_sites_may_have_the_far_end() -> None:
+    recipe, trace, arena = recipe_of(ENDED), sited_trace(5, 1200), 1 << 20
+    born = (trace.op <= 1) & (addresses(trace, recipe, arena) > 0)
+    far = addresses(trace, recipe, arena)[born] > arena // 2
+    theirs = (trace.calls_at(recipe.sites).site == 2) & (trace.size >= 40) & (trace.align == 0)
+    assert np.count_nonzero(far) > 50
+    np.testing.assert_array_equal(far, theirs[born])
 
 
 def test_an_object_that_moves_stays_with_its_class() -> None:
@@ -180,7 +200,42 @@ def test_the_header_numbers_each_site_by_its_class() -> None:
     header = generated_files(recipe_of())["app_heap.h"]
     assert "    APP_SITE_SEND = 1, /* send+* */\n    APP_SITE_PARSE_CONFIG_C = 2, /* parse (config.c:*) */\n" in header
     assert "void *app_malloc_at(struct app_heap *heap, uint32_t site, size_t size);" in header
-    assert "malloc_at" not in generated_files(recipe_of(POOLS[3:]))["app_heap.h"]
+    assert "void *app_calloc_at(struct app_heap *heap, uint32_t site, size_t count, size_t size);" in header
+    assert "lloc_at" not in generated_files(recipe_of(POOLS[3:]))["app_heap.h"]
+
+
+LARGEST = """
+#include <stdio.h>
+#include "app_heap.h"
+
+_Alignas(64) static unsigned char arena[20000];
+
+int main(void)
+{
+    struct app_heap *heap = app_init(arena, sizeof arena);
+    size_t largest = app_largest_free(heap, UINT32_MAX);
+    const int same = largest == app_statistics(heap).largest_free;
+    const int more = app_malloc(heap, largest + 1u) != NULL;
+    const int served = app_malloc(heap, largest) != NULL;
+    largest = app_largest_free(heap, UINT32_MAX);
+    const unsigned char *zero = app_calloc_at(heap, APP_SITE_A, 100, 90);
+    const int wrapped = app_calloc_at(heap, APP_SITE_A, SIZE_MAX / 2u, 3) != NULL;
+    printf("%d %d %d %d %d %d", same, more, served, largest == 0, zero != NULL && zero[8999] == 0, wrapped);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("keys", [{}, {"threads": "lock"}], ids=str)
+def test_the_largest_free_piece_is_one_that_plain_malloc_can_have(keys: dict[str, Any], tmp_path: Path) -> None:
+    """Twelve kilobytes lie in the region of call site a, and about six outside."""
+    pools: list[dict[str, Any]] = [{"kind": "general", "sites": ["a"], "region": 12000}, {"kind": "general"}]
+    for file, text in generated_files(recipe_of(pools, **keys)).items():
+        (tmp_path / file).write_text(text)
+    program, sources = tmp_path / "largest", [tmp_path / "largest.c", tmp_path / "app_heap.c"]
+    sources[0].write_text(LARGEST)
+    subprocess.run(["cc", *STRICT, UNCHECKED, "-pthread", f"-I{tmp_path}", *sources, "-o", program], check=True)
+    assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "1 0 1 1 1 0"
 
 
 def test_the_generated_test_passes(tmp_path: Path) -> None:

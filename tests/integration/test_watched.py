@@ -86,6 +86,20 @@ def test_full_checks_and_threads_are_watched_as_well(tmp_path: Path) -> None:
         assert told_lines(done.stderr) == [LINES["use_after_free"]]
 
 
+OTHER_ENTRIES = {
+    "-DLOW": 'align = 16\nreserve = 2000\n[[pool]]\nkind = "general"\n',
+    "-DSITE": 'align = 16\n[[pool]]\nkind = "general"\nsites = ["here"]\nregion = 20000\n[[pool]]\nkind = "general"\n',
+}
+
+
+@pytest.mark.parametrize("entries", OTHER_ENTRIES)
+def test_requests_of_low_priority_and_of_call_sites_are_watched_as_well(entries: str, tmp_path: Path) -> None:
+    program = build(Recipe.parse(OTHER_ENTRIES[entries]), tmp_path, "gcc", ["-fsanitize=address", entries])
+    good = subprocess.run([program, "none"], capture_output=True, text=True, timeout=60)
+    assert (good.returncode, good.stdout, good.stderr) == (0, "check 0\n", "")
+    assert reported(program).keys() == LINES.keys()
+
+
 def reported(program: Path) -> dict[str, str]:
     """The faults that end the program, and what it said."""
     runs = {fault: subprocess.run([program, fault], capture_output=True, text=True, timeout=60) for fault in LINES}

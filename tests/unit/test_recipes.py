@@ -230,6 +230,7 @@ IN_TURN = {"search_from": "tried", "bins": "exact", "order": "fifo"}
 IMPLICIT = {"free_list": "implicit"}
 TREE = {"free_list": "tree"}
 NARROW = {"links_in": "header", "free_list": "single"}
+UNTAGGED = {**NARROW, "header": 16, "boundary_tags": False}
 
 TOGETHER: list[tuple[dict[str, Any], str | None]] = [
     ({"merged": "in-place"}, None),
@@ -308,6 +309,22 @@ TOGETHER: list[tuple[dict[str, Any], str | None]] = [
     ({"bins": "exact", "most_bins": 509}, None),
     ({"bins": "exact", "most_bins": 508}, '"most_bins" 508 leaves no bin for all larger blocks; valid: 0, or from 509'),
     ({"bins": "two-level", "most_bins": 200}, '"most_bins" 200 leaves no bin'),
+    ({"bins": "exact", "linear_up_to": 32, "trailer": 5, "bin_by": "payload", "most_bins": 8}, None),
+    (
+        {"bins": "exact", "linear_up_to": 32, "trailer": 5, "bin_by": "payload", "most_bins": 7},
+        '"most_bins" 7 leaves no bin for all larger blocks; valid: 0, or from 8',
+    ),
+    ({"bins": "power-of-two", "bin_by": "payload", "min_block": 24, "trailer": 4, **NARROW, "header": 16}, None),
+    (
+        {"bins": "power-of-two", "bin_by": "payload", "min_block": 20, "trailer": 4, **NARROW, "header": 16},
+        '"bin_by" "payload" has no bin for blocks of 20 bytes, which are header and trailer alone; '
+        'valid: block, or a "min_block" from 21 on',
+    ),
+    ({"bins": "exact", "bin_by": "payload", "min_block": 24, "trailer": 8, **UNTAGGED}, None),
+    (
+        {"bins": "exact", "bin_by": "payload", "min_block": 20, "trailer": 8, **UNTAGGED},
+        '"bin_by" "payload" has no bin for blocks of 20 bytes',
+    ),
     ({"bins": "exact", "linear_up_to": 4096}, '"linear_up_to" and "bins_per_octave" make 1096 bins; at most 1024'),
     ({"bins": "exact", "linear_up_to": 4096, "unit": 8}, None),
     ({"bins": "exact", "linear_up_to": 4096, "most_bins": 1024}, None),

@@ -77,6 +77,9 @@ def test_a_space_has_pools_for_the_classes_that_its_traces_show(tmp_path: Path) 
     short = space(tmp_path, 'kind = "general"\nsite_class = "long"', [trace])
     assert [one.sites for one in short] == [(("kept",),)]
     assert hw.replay(trace, short[0]).metrics["failed"] == 0
+    ended = space(tmp_path, 'kind = "general"\nplace = "ends"\nsite_class = ["none", "long"]', [trace])
+    assert [one.sites for one in ended] == [(), (("kept",),)]
+    assert hw.replay(trace, ended[1]).metrics["failed"] == 0
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def pool_of_sites(found: SitesOfClass, pool: Mapping[str, Any], align: int) -> d
         align: alignment in bytes.
 
     Of sizes that are equal when aligned the counts add up. A pool of counted classes has the `MAX_CLASSES` with the
-    most bytes; what it does not serve goes to the pools below.
+    most bytes; what it does not serve goes to the pools below. A pool at the arena's far end has no region.
     """
     keys = KINDS[pool["kind"]].model_fields
     counted = "counts" in keys
@@ -47,7 +47,7 @@ def pool_of_sites(found: SitesOfClass, pool: Mapping[str, Any], align: int) -> d
                 classes[aligned] = classes.get(aligned, 0) + count
         dearest = sorted(classes, key=lambda size: -size * classes[size])[:MAX_CLASSES]
         told |= {"sizes": sorted(dearest), "counts": [classes[size] for size in sorted(dearest)]}
-    elif "region" in keys:
+    elif "region" in keys and pool.get("place") != "ends":
         if not found.live_bytes:
             return {}
         told["region"] = -(-int(found.live_bytes * ROOM) // _UNIT) * _UNIT

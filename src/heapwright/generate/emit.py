@@ -52,7 +52,7 @@ RESERVING = ("hw_malloc_low", "hw_realloc_low")
 
 CHECKING = ("hw_misused",)
 
-SITED = ("hw_malloc_at",)
+SITED = ("hw_malloc_at", "hw_calloc_at")
 """What a heap has whose pools serve call sites alone."""
 
 EVENTS = {
@@ -259,6 +259,7 @@ def generated_files(
         "sites": [(word, number, _in_comment(site)) for word, number, site in c_names(recipe.sites)],
         "keeps": values["keeps"] or recipe.checks == "full",
         "pools": "pools_" if behind is not None else "",
+        "priorities": ("", "_low") if recipe.reserve else ("",),
     }
     suffixes = ("heap.c", "heap.h", "heap_test.c", "heap_checks.h") + (("heap_watched.c",) if watched else ())
     suffixes += ("behind.c",) if behind is not None else ()
@@ -328,7 +329,7 @@ def _common(recipe: Recipe, prefix: str, about: About) -> dict[str, object]:
 
 def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:
     """The functions that an interface declares, and whether they neither hand out nor take back an object."""
-    told = ("init", "malloc", "malloc_at", "calloc", "realloc", "aligned_alloc", "free", "usable_size")
+    told = {name.removeprefix("hw_") for name in (*ALLOCATING, *RESERVING, *SITED)}
     entries: list[dict[str, str | bool]] = []
     for kind, name, parameters in re.findall(rf"^(\w[\w ]*[ *]){prefix}_(\w+)\(([^)]*)\);", interface, re.MULTILINE):
         names = re.findall(r"(\w+)(?:,|$)", parameters)

@@ -169,7 +169,8 @@ extern "C" {
 #define {{ upper }}_ALIGNMENT {{ align }}u
 
 {% if sites %}
-/* Call sites that pools serve alone, for {{ prefix }}_malloc_at(): each is the number of its class. */
+/* Call sites that pools serve alone, for {{ prefix }}_malloc_at() and {{ prefix }}_calloc_at(): each is the number of
+ * its class. {{ prefix }}_largest_free() and what statistics tell of it leave these pools out. */
 enum {
 {% for word, number, site in sites %}
     {{ upper }}_SITE_{{ word }} = {{ number }}, /* {{ site }} */

@@ -119,7 +119,9 @@ static void allocate(struct {{ prefix }}_heap *heap, unsigned i)
     if (objects[i].bytes && random_below(2)) {
         {{ prefix }}_free(heap, objects[i].bytes);
         alignment = {{ upper }}_ALIGNMENT;
-        objects[i].bytes = {{ prefix }}_malloc_at(heap, random_below({{ sites[-1][1] + 1 }}), objects[i].size);
+        const uint32_t site = random_below({{ sites[-1][1] + 1 }});
+        objects[i].bytes = random_below(4) ? {{ prefix }}_malloc_at(heap, site, objects[i].size)
+                                           : {{ prefix }}_calloc_at(heap, site, 1, objects[i].size);
     }
 {% endif %}
     if (objects[i].bytes) {

@@ -199,17 +199,28 @@ struct {{ prefix }}_heap *{{ prefix }}_init(void *arena, size_t bytes)
     return heap;
 }
 
-void *{{ prefix }}_{{ pools }}malloc(struct {{ prefix }}_heap *heap, size_t size)
+{% for low in priorities %}
+void *{{ prefix }}_{{ pools }}malloc{{ low }}(struct {{ prefix }}_heap *heap, size_t size)
 {
     {{ upper }}_QUIET;
-    return {{ prefix }}_open(heap, {{ prefix }}_unseen_{{ pools }}malloc(heap, size), size, 0);
+    return {{ prefix }}_open(heap, {{ prefix }}_unseen_{{ pools }}malloc{{ low }}(heap, size), size, 0);
 }
+{% if not loop.last %}
+
+{% endif %}
+{% endfor %}
 
 {% if sites %}
 void *{{ prefix }}_malloc_at(struct {{ prefix }}_heap *heap, uint32_t site, size_t size)
 {
     {{ upper }}_QUIET;
     return {{ prefix }}_open(heap, {{ prefix }}_unseen_malloc_at(heap, site, size), size, 0);
+}
+
+void *{{ prefix }}_calloc_at(struct {{ prefix }}_heap *heap, uint32_t site, size_t count, size_t size)
+{
+    {{ upper }}_QUIET;
+    return {{ prefix }}_open(heap, {{ prefix }}_unseen_calloc_at(heap, site, count, size), count * size, 1);
 }
 
 {% endif %}
@@ -225,10 +236,11 @@ void *{{ prefix }}_{{ pools }}aligned_alloc(struct {{ prefix }}_heap *heap, size
     return {{ prefix }}_open(heap, {{ prefix }}_unseen_{{ pools }}aligned_alloc(heap, alignment, size), size, 0);
 }
 
-void *{{ prefix }}_{{ pools }}realloc(struct {{ prefix }}_heap *heap, void *pointer, size_t size)
+{% for low in priorities %}
+void *{{ prefix }}_{{ pools }}realloc{{ low }}(struct {{ prefix }}_heap *heap, void *pointer, size_t size)
 {
     if (pointer == NULL) {
-        return {{ prefix }}_{{ pools }}malloc(heap, size);
+        return {{ prefix }}_{{ pools }}malloc{{ low }}(heap, size);
     }
     if (!{{ prefix }}_shut_object(heap, pointer)) {
         {{ upper }}_REPORT(pointer);
@@ -238,7 +250,7 @@ void *{{ prefix }}_{{ pools }}realloc(struct {{ prefix }}_heap *heap, void *poin
 {% if checked %}
     const uint32_t misused = {{ prefix }}_unseen_misused(heap);
 {% endif %}
-    void *object = {{ prefix }}_unseen_{{ pools }}realloc(heap, pointer, size);
+    void *object = {{ prefix }}_unseen_{{ pools }}realloc{{ low }}(heap, pointer, size);
 {% if checked %}
     if ({{ prefix }}_unseen_misused(heap) != misused) {
         {{ upper }}_REPORT(pointer);
@@ -251,6 +263,7 @@ void *{{ prefix }}_{{ pools }}realloc(struct {{ prefix }}_heap *heap, void *poin
     return {{ prefix }}_open(heap, object, size, 1);
 }
 
+{% endfor %}
 void {{ prefix }}_{{ pools }}free(struct {{ prefix }}_heap *heap, void *pointer)
 {
     if (pointer == NULL) {

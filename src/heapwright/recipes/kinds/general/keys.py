@@ -216,10 +216,22 @@ class GeneralKeys(BasePool):
         least = per_octave * unit if per_octave > 1 else 0
         return (least if linear <= max(least, self.smallest_key(geometry)) else linear), per_octave
 
+    def bin_less(self, geometry: Geometry) -> int:
+        """Bytes of a block that bins do not count."""
+        return self.header + self.trailer_bytes(geometry) if self.bin_by == "payload" else 0
+
     def smallest_key(self, geometry: Geometry) -> int:
         """Size of the smallest block as bins count it."""
-        smallest = self.smallest_block(geometry)
-        return smallest - self.header - self.trailer_bytes(geometry) if self.bin_by == "payload" else smallest
+        return self.smallest_block(geometry) - self.bin_less(geometry)
+
+    def linear_bins(self, geometry: Geometry, least: int) -> tuple[int, int]:
+        """Return (bound of their sizes in bytes, number) of the bins of one size each, the first for `least` bytes."""
+        linear, per_octave = self.bin_shape(geometry)
+        unit, key = self.unit or geometry.align, least - self.bin_less(geometry)
+        if self.rounds_up and key == per_octave == linear:
+            # a request is looked up as one byte less, and there is no bit for each step that far below
+            linear = 2 * per_octave
+        return linear, max(0, linear // unit - key // unit)
 
     def capacity(self, size: int, geometry: Geometry) -> int:
         overhead, least = _cached_blocks(self, geometry)

@@ -345,12 +345,9 @@ class General(GeneralKeys):
         if self.bins == "none":
             keys = ("bins", "bin_linear", "bin_steps_log2", "bin_first", "bin_octave", "bin_linear_bins")
             return dict.fromkeys((*keys, "bin_less", "bin_last"), 0)
-        linear, per_octave = self.linear_up_to or 0, self.bins_per_octave or 1
-        less = self.header + self.trailer_bytes(geometry) if self.bin_by == "payload" else 0
-        if least - less == per_octave == linear:  # one byte short of the least block there is no bit for each step
-            linear = 2 * per_octave
+        per_octave, less = self.bins_per_octave or 1, self.bin_less(geometry)
+        linear, linear_bins = self.linear_bins(geometry, least)
         first = (least - less) // self.unit
-        linear_bins = max(0, linear // self.unit - first)
         octave = log2(linear) if linear_bins else log2(least - less)
         octaves = (self.reach(geometry) - 1).bit_length() - octave
         bins = linear_bins + max(1, octaves) * per_octave

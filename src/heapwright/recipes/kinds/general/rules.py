@@ -21,7 +21,9 @@ def contradictions(pool: GeneralKeys, pools: Sequence[BasePool], geometry: Geome
     if pool.place == "ends":
         yield from _far_contradictions(pool, pools, geometry, index)
     if pool.bins != "none":
-        yield from _bin_contradictions(pool, geometry)
+        listed = not all(above.owns_blocks for above in pools[:index])
+        least = pool.smallest_cached_block(geometry) if listed else pool.smallest_block(geometry)
+        yield from _bin_contradictions(pool, geometry, least)
     yield from _queue_contradictions(pool)
     yield from _victim_contradictions(pool)
     yield from _header_contradictions(pool, geometry)
@@ -175,15 +177,21 @@ def _search_contradictions(pool: GeneralKeys) -> Iterator[str]:
         )
 
 
-def _bin_contradictions(pool: GeneralKeys, geometry: Geometry) -> Iterator[str]:
+def _bin_contradictions(pool: GeneralKeys, geometry: Geometry, least: int) -> Iterator[str]:
     if pool.linear_up_to is not None and pool.linear_up_to & (pool.linear_up_to - 1):
         yield f'"linear_up_to" {pool.linear_up_to} is not valid; valid: 0 or a power of two'
         return
-    linear, per_octave = pool.bin_shape(geometry)
-    smallest = pool.smallest_key(geometry)
+    _, per_octave = pool.bin_shape(geometry)
+    linear, linear_bins = pool.linear_bins(geometry, least)
+    smallest = least - pool.bin_less(geometry)
+    if smallest < 0 or (smallest == 0 and linear_bins == 0):
+        yield (
+            f'"bin_by" "payload" has no bin for blocks of {least} bytes, which are header and trailer alone; '
+            f'valid: block, or a "min_block" from {pool.bin_less(geometry) + 1} on'
+        )
+        return
     octaves = 31 - (max(linear, smallest).bit_length() - 1)
-    bins = max(0, linear - smallest) // (pool.unit or geometry.align) + per_octave * octaves
-    linear_bins = max(0, linear - smallest) // (pool.unit or geometry.align)
+    bins = linear_bins + per_octave * octaves
     if pool.most_bins and (pool.most_bins <= linear_bins or pool.rounds_up):
         yield (
             f'"most_bins" {pool.most_bins} leaves no bin for all larger blocks; valid: 0, or from {linear_bins + 1} on '
