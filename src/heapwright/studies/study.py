@@ -41,6 +41,8 @@ from heapwright.studies.tables import (
     Role,
     Types,
     check,
+    declared,
+    insert,
     read_meta,
 )
 
@@ -227,8 +229,8 @@ class StudyFile:
         rows = [[one.id, one.trace, *map(one.metrics.get, METRICS), __version__, one.machine] for one in results]
         with one_line(self.path):
             self._connection.begin()
-            _insert(self._connection, "recipes", recipes)
-            _insert(self._connection, _table(role), rows)
+            insert(self._connection, "recipes", recipes)
+            insert(self._connection, _table(role), rows)
             self._connection.commit()
             if self._sending:
                 self._sending.now_and_then(self._connection)
@@ -242,13 +244,13 @@ class StudyFile:
         rows = [[one.id, one.trace, one.least, *(getattr(one.so_far, key) for key in _SO_FAR)] for one in partials]
         with one_line(self.path):
             self._connection.begin()
-            self._connection.execute(f"CREATE TABLE IF NOT EXISTS partial ({_declared(PARTIAL)})")
-            _insert(self._connection, "recipes", recipes)
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS partial ({declared(PARTIAL)})")
+            insert(self._connection, "recipes", recipes)
             outdated = (
                 "DELETE FROM partial WHERE (recipe, trace) IN (SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]))"
             )
             self._connection.execute(outdated, [[one.id for one in partials], [one.trace for one in partials]])
-            _insert(self._connection, "partial", rows)
+            insert(self._connection, "partial", rows)
             self._connection.commit()
         self._stored.update(fresh)
         self._forget()
@@ -268,7 +270,7 @@ class StudyFile:
             self._connection.begin()
             self._connection.execute("DELETE FROM meta WHERE key = 'tolerance'")
             if tolerance is not None:
-                _insert(self._connection, "meta", [["tolerance", json.dumps(tolerance)]])
+                insert(self._connection, "meta", [["tolerance", json.dumps(tolerance)]])
             self._connection.commit()
         self._forget()
 
@@ -288,7 +290,7 @@ class StudyFile:
         with one_line(self.path):
             connection = self._connection
             connection.begin()
-            columns = f"{_declared(TARGET)}, PRIMARY KEY (setting, recipe, trace)"
+            columns = f"{declared(TARGET)}, PRIMARY KEY (setting, recipe, trace)"
             connection.execute(f"CREATE TABLE IF NOT EXISTS target ({columns})")
             connection.executemany("INSERT OR REPLACE INTO target VALUES (?, ?, ?, ?)", rows)
             if not explored_for:
@@ -302,7 +304,7 @@ class StudyFile:
             cleared = ", ".join(f"{key} = NULL" for key in TARGET_METRICS)
             connection.execute(f"UPDATE results SET {cleared}")
             connection.execute("DELETE FROM meta WHERE key = 'target'")
-            _insert(connection, "meta", [["target", json.dumps(setting)]])
+            insert(connection, "meta", [["target", json.dumps(setting)]])
         changed = ", ".join(f"{key} = ?" for key in TARGET_METRICS)
         connection.executemany(
             f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
@@ -363,7 +365,7 @@ class StudyFile:
         """Add a row to a table that not every study has."""
         with one_line(self.path):
             self._connection.begin()
-            self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({_declared(columns)})")
+            self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({declared(columns)})")
             self._connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", row)
             self._connection.commit()
 
@@ -384,7 +386,7 @@ class StudyFile:
             self._connection.begin()
             _insert_traces(self._connection, new, "explored", len(self.traces()))
             self._connection.execute("DELETE FROM meta WHERE key IN ('tolerance', 'origin', 'same_device')")
-            _insert(self._connection, "meta", [[key, json.dumps(value)] for key, value in device.items()])
+            insert(self._connection, "meta", [[key, json.dumps(value)] for key, value in device.items()])
             self._connection.commit()
         self._forget()
 
@@ -572,41 +574,12 @@ def _create(connection: database.Connection, identity: Identity) -> None:
     }
     connection.begin()
     for table, columns in TABLES.items():
-        connection.execute(f"CREATE TABLE {table} ({_declared(columns)})")
-    _insert(connection, "meta", [[key, json.dumps(value)] for key, value in meta.items()])
+        connection.execute(f"CREATE TABLE {table} ({declared(columns)})")
+    insert(connection, "meta", [[key, json.dumps(value)] for key, value in meta.items()])
     _insert_traces(connection, identity.traces, "explored")
     connection.commit()
 
 
-def _declared(columns: Mapping[str, str]) -> str:
-    return ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
-
-
 def _insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], role: Role, at: int = 0) -> None:
     rows = [[info.name, info.path, info.digest, info.events, role, at, info.seed] for at, info in enumerate(traces, at)]
-    _insert(connection, "traces", rows)
-
-
-def _insert(connection: database.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Insert rows by their columns, numbers as arrays and the others as lists: some forty times faster than by rows."""
-    if not rows:
-        return
-    kinds = {**TABLES, "partial": PARTIAL}[table]
-    columns = dict(zip(kinds, zip(*rows, strict=True), strict=True))
-    numbers = {key: _numbers(columns.pop(key), _NUMBERS[kind]) for key, kind in kinds.items() if kind in _NUMBERS}
-    lists = ", ".join(f'unnest(?::{kinds[key]}[]) AS "{key}"' for key in columns)
-    connection.register("numbers", numbers or {"none": np.empty(len(rows), bool)})
-    ordered = ", ".join(f'"{key}"' for key in kinds)
-    query = f"INSERT INTO {table} SELECT {ordered} FROM (SELECT {lists}) POSITIONAL JOIN numbers"
-    connection.execute(query, [list(column) for column in columns.values()])
-    connection.unregister("numbers")
-
-
-_NUMBERS = {"BIGINT": np.int64, "DOUBLE": np.float64}
-
-
-def _numbers(values: Sequence[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """Values of a column as DuckDB takes them fastest; None where the mask is set."""
-    missing = [value is None for value in values]
-    known = [0 if value is None else value for value in values] if any(missing) else values
-    return np.ma.masked_array(np.array(known, dtype), missing)
+    insert(connection, "traces", rows)

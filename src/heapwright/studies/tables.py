@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from heapwright.files import database
@@ -210,3 +212,36 @@ def _any(condition: str, columns: Iterable[str]) -> str:
 def digest_of(ids: Iterable[str]) -> str:
     """What tells a space of these recipes from others, in whatever order the ids come."""
     return sha256("\n".join(sorted(ids)).encode()).hexdigest()
+
+
+def declared(columns: Mapping[str, str]) -> str:
+    """Columns and their types as SQL declares them."""
+    return ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
+
+
+def insert(connection: database.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows by their columns; numbers as arrays, which take a quarter of the time of lists.
+
+    Raises `database.Error` where the file cannot be written.
+    """
+    if not rows:
+        return
+    kinds = {**TABLES, "partial": PARTIAL}[table]
+    columns = dict(zip(kinds, zip(*rows, strict=True), strict=True))
+    numbers = {key: _numbers(columns.pop(key), _NUMBERS[kind]) for key, kind in kinds.items() if kind in _NUMBERS}
+    lists = ", ".join(f'unnest(?::{kinds[key]}[]) AS "{key}"' for key in columns)
+    connection.register("numbers", numbers or {"none": np.empty(len(rows), bool)})
+    ordered = ", ".join(f'"{key}"' for key in kinds)
+    query = f"INSERT INTO {table} SELECT {ordered} FROM (SELECT {lists}) POSITIONAL JOIN numbers"
+    connection.execute(query, [list(column) for column in columns.values()])
+    connection.unregister("numbers")
+
+
+_NUMBERS: dict[str, type[np.int64] | type[np.float64]] = {"BIGINT": np.int64, "DOUBLE": np.float64}
+
+
+def _numbers(values: Sequence[Any], dtype: type[np.int64] | type[np.float64]) -> NDArray[Any]:
+    """Values of a column as DuckDB takes them fastest; None where the mask is set."""
+    missing = [value is None for value in values]
+    known = [0 if value is None else value for value in values] if any(missing) else values
+    return np.ma.masked_array(np.array(known, dtype), missing)
