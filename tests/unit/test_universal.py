@@ -9,8 +9,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-import heapwright as hw
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -62,11 +60,3 @@ def test_what_a_trace_chooses_is_judged_on_the_other(bench: tuple[ModuleType, Mo
     assert told.fixed == [0, 0, 0]
     assert told.gains == pytest.approx([-1, 0, 0])
     assert told.ratios[0] == pytest.approx([np.log(1.15), 0])
-
-
-def test_the_recipe_that_was_learnt_is_small_with_a_victim_behind_lists_of_few_blocks() -> None:
-    lists, pool = hw.read_recipe(ROOT / "examples" / "small_lists.toml").to_dict()["pool"]
-    (small,) = hw.zoo("small").to_dict()["pool"]
-    assert pool == small | {"victim_up_to": 256}
-    assert (lists["up_to"], lists["limit_blocks"]) == (64, 4)
-    assert hw.worst_steps(hw.read_recipe(ROOT / "examples" / "small_lists.toml")).most == 6940
