@@ -623,6 +623,24 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:64:.|64:24:g|88:144:.|232:40:f|272:24:d|
         free g          |0:232:.|232:40:f|272:24:d|
     """),
+    # b waits in a list, where a does not join it, and serves f; e makes the rest of a the victim, which serves g; h
+    # takes c from the bin of its size; i empties the lists, and finds nothing
+    "small-lists": (700, """
+        malloc a 200    |0:208:a|
+        malloc b 20     |0:208:a|208:24:b|
+        malloc c 100    |0:208:a|208:24:b|232:104:c|
+        malloc d 20     |0:208:a|208:24:b|232:104:c|336:24:d|
+        free b          |0:208:a|208:24:~|232:104:c|336:24:d|
+        free a          |0:208:.|208:24:~|232:104:c|336:24:d|
+        malloc e 60     |0:64:e|64:144:v|208:24:~|232:104:c|336:24:d|
+        malloc f 20     |0:64:e|64:144:v|208:24:f|232:104:c|336:24:d|
+        malloc g 20     |0:64:e|64:24:g|88:120:v|208:24:f|232:104:c|336:24:d|
+        free c          |0:64:e|64:24:g|88:120:v|208:24:f|232:104:.|336:24:d|
+        malloc h 100    |0:64:e|64:24:g|88:120:v|208:24:f|232:104:h|336:24:d|
+        free e          |0:64:~|64:24:g|88:120:v|208:24:f|232:104:h|336:24:d|
+        free h          |0:64:~|64:24:g|88:120:v|208:24:f|232:104:.|336:24:d|
+        malloc i 400    refused |0:64:.|64:24:g|88:120:v|208:24:f|232:104:.|336:24:d|
+    """),
     # no header, no alignment: c slides down at once
     "contiki-mmem": (100, """
         malloc a 10     |0:10:a|

@@ -56,6 +56,7 @@ NAMES = [
     "newlib-nano-2020",
     "real-time",
     "small",
+    "small-lists",
     "sos",
     "sos-kernel",
     "st-compact-memmgr",
@@ -238,6 +239,13 @@ def test_all_round_is_victim_bins_at_alignment_8_with_one_close_bin() -> None:
     ours, theirs = (zoo.load(name).to_dict() for name in ("all-round", "victim-bins"))
     (pool,) = theirs["pool"]
     assert (ours["align"], ours["pool"]) == (8, [pool | {"close_bins": 1}])
+
+
+def test_small_lists_is_small_with_a_victim_behind_lists_of_few_blocks() -> None:
+    (small,) = zoo.load("small").to_dict()["pool"]
+    lists, pool = zoo.load("small-lists").to_dict()["pool"]
+    assert pool == small | {"victim_up_to": 256}
+    assert (lists["up_to"], lists["limit_blocks"]) == (64, 4)
 
 
 @pytest.mark.parametrize("name", NAMES)
