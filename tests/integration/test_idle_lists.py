@@ -73,7 +73,8 @@ TAKEN = """
 """
 
 # Four lists to a power of two: above 64 bytes every 16. 66 bytes get a block of 80, which serves 76, too, but not 77;
-# f has no list, and empties them all before the heap grows.
+# f has no list, and empties them all before the heap grows. e is cut to 88 bytes, which lie between two lists: it does
+# not wait, as d does.
 SHARED = """
     malloc a 66     |0:80:a|
     malloc b 20     |0:80:a|80:24:b|
@@ -81,10 +82,12 @@ SHARED = """
     malloc c 76     |0:80:c|80:24:b|
     free c          |0:80:~|80:24:b|
     malloc d 77     |0:80:~|80:24:b|104:96:d|
-    malloc e 92     |0:80:~|80:24:b|104:96:d|200:96:e|
-    malloc f 125    |0:80:.|80:24:b|104:96:d|200:96:e|296:136:f|
-    free e          |0:80:.|80:24:b|104:96:d|200:96:~|296:136:f|
-    free f          |0:80:.|80:24:b|104:96:d|200:96:~|
+    malloc e 100    |0:80:~|80:24:b|104:96:d|200:112:e|
+    malloc f 125    |0:80:.|80:24:b|104:96:d|200:112:e|312:136:f|
+    free f          |0:80:.|80:24:b|104:96:d|200:112:e|
+    realloc e 80    |0:80:.|80:24:b|104:96:d|200:88:e|
+    free e          |0:80:.|80:24:b|104:96:d|
+    free d          |0:80:.|80:24:b|104:96:~|
 """
 
 
