@@ -44,6 +44,7 @@ def designs() -> Iterator[tuple[str, hw.Recipe]]:
         return chosen.from_dict({"align": chosen.align, "pool": list(pools)})
 
     yield RECOMMENDED, chosen
+    yield "fast", hw.zoo("fast")
     for up_to in (64, 128, 256):
         yield f"lists up to {up_to}", built(quick | {"up_to": up_to}, general)
         yield f"lists up to {up_to}, emptied as it grows", built(quick | growing | {"up_to": up_to}, general)

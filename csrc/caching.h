@@ -2,6 +2,7 @@
  *
  *     free:    owner -> a quick list above it, where one wants the block; else the owner
  *     flush:   quick list -> owner, when its limit is reached, before the heap grows, or before it refuses
+ *     turn:    quick list -> older list -> owner, as more is asked for that no list has
  */
 #ifndef HW_CACHING_H
 #define HW_CACHING_H
@@ -59,10 +60,132 @@ static inline int is_worth_a_flush(const struct hw_policy *p, const struct hw_qu
     return 1;
 }
 
+/* Gives back what has waited in a list since the last turn; 0 where nothing has. O(blocks of it) releases. */
+static inline int release_older(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list)
+{
+    int released = 0;
+    uint32_t at = quick_pop_older(q, h, list);
+    while (at) {
+        heap_release(p, h, at);
+        released = 1;
+        at = quick_pop_older(q, h, list);
+    }
+    return released;
+}
+
+/* Gives back all that has waited since the last turn; 0 where nothing has. O(lists + blocks of it) releases. */
+HW_COLD int release_idle(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+{
+    int released = 0;
+    for (uint32_t list = 0; list < q->count; list++) {
+        if (release_older(p, q, h, list)) {
+            released = 1;
+        }
+    }
+    return released;
+}
+
+/* Bytes a list that are asked for from one turn to the next at least, so that small heaps do not turn all the time. */
+enum { HW_TURN_LEAST = 32 };
+
+/* A turn: gives back what has waited since the last one, and takes what waits now for the older. As lists are last in,
+ * first out, what no request took in between has idled all that time: a low-water mark that costs a hit nothing.
+ * O(lists + blocks that idled) releases. */
+HW_COLD void turn_lists(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+{
+    for (uint32_t list = 0; list < q->count; list++) {
+        (void)release_older(p, q, h, list);
+        const uint32_t at = load_link(&q->links, h, quick_head(q, list));
+        if (at) {
+            store_link(&q->links, h, quick_older(q, list), at);
+            store_link(&q->links, h, quick_head(q, list), 0);
+        }
+    }
+    const uint32_t share = heap_covered(p, h) / 1024u * q->idle_share;
+    const uint32_t least = q->count * HW_TURN_LEAST;
+    store4(h, q->left_at, share > least ? share : least);
+}
+
+/* Counts a block of so many bytes that is asked for past the lists, and makes a turn where it is time. */
+static inline void count_past(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t block)
+{
+    const uint32_t left = load4(h, q->left_at);
+    if (left < block) {
+        turn_lists(p, q, h);
+        return;
+    }
+    store4(h, q->left_at, left - block);
+}
+
+/* Counts a request that no list is asked for although some may take its block when it is freed. */
+static inline void heap_count_past(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+{
+    for (uint32_t i = 0; i < p->pool_count; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE) {
+            count_past(p, &pool->quick, h, n);
+        }
+    }
+}
+
+/* Serves a request that a list had no block for from what has waited there since the last turn, else counts it: the
+ * address of the payload, or 0. */
+static inline uint32_t find_idle(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, size_t size)
+{
+    if (exceeds(size, q->largest)) {
+        return 0;
+    }
+    const uint32_t block = quick_block(q, (uint32_t)size);
+    const uint32_t list = q->by_size ? quick_index(q, block) : quick_list(q, block);
+    const uint32_t at = list < q->count ? quick_pop_older(q, h, list) : 0;
+    if (at) {
+        return at;
+    }
+    count_past(p, q, h, block);
+    return 0;
+}
+
+/* Serves a request that no list above pool `from` had a block for from what idles there: the payload's address, or 0.
+ */
+static inline uint32_t heap_find_idle(const struct hw_policy *p, const uint32_t from, struct hw_heap *h, size_t size)
+{
+    for (uint32_t i = 0; i < from; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE && pool_admits(pool, pool->max_size, size)) {
+            const uint32_t at = find_idle(p, &pool->quick, h, size);
+            if (at) {
+                return at;
+            }
+        }
+    }
+    return 0;
+}
+
+/* What to ask the pools below for, so that a list takes the block when it is freed. */
+static inline size_t rounded_request(const struct hw_policy *p, const uint32_t from, size_t size)
+{
+    for (uint32_t i = 0; i < from; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && pool->quick.octave_log2 && pool_admits(pool, pool->max_size, size) &&
+            !exceeds(size, pool->quick.largest)) {
+            const struct hw_quick *q = &pool->quick;
+            const uint32_t block = quick_block(q, (uint32_t)size);
+            if (block > quick_linear(q)) { /* to the size of the list's blocks */
+                const uint32_t mask = ((uint32_t)1 << quick_step(q, block)) - 1u;
+                return ((block + mask) & ~mask) - q->block_header;
+            }
+        }
+    }
+    return size;
+}
+
 /* Empties every list of a quick pool; 0 where all were empty. O(lists + blocks in them) releases. */
 HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
     int flushed = 0;
+    if (q->flush == HW_FLUSH_IDLE) {
+        flushed = release_idle(p, q, h);
+    }
     for (uint32_t list = 0; list < q->count; list++) {
         skip_empty_lists(q, h, &list);
         const uint32_t capacity = quick_list_capacity(q, list);
@@ -98,6 +221,11 @@ static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap
                 if (flush_pool(p, &pool->quick, h)) {
                     flushed = 1;
                 }
+            }
+        }
+        if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE && request > pool->quick.largest) {
+            if (flush_pool(p, &pool->quick, h)) {
+                flushed = 1;
             }
         }
     }
@@ -240,6 +368,10 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
                  quick_lists(q, h, quick_head(q, list), at, p->control, arena_end(p, h)))) {
                 return 1;
             }
+            if (q->flush == HW_FLUSH_IDLE && list < q->count && quick_is_marked(q, h, at) &&
+                quick_lists(q, h, quick_older(q, list), at, p->control, arena_end(p, h))) {
+                return 1;
+            }
         }
     }
     return 0;
@@ -284,7 +416,32 @@ static inline void count_quick(const struct hw_policy *p, const uint32_t quick, 
             left--;
             node = load_link(&q->links, h, node);
         }
+        if (q->flush == HW_FLUSH_IDLE) {
+            node = load_link(&q->links, h, quick_older(q, list));
+            while (left != 0 && quick_may_list(q, node, p->control, end)) {
+                count_cached(p, quick, h, node, quick_list_capacity(q, list), told);
+                left--;
+                node = load_link(&q->links, h, node);
+            }
+        }
     }
+}
+
+/* What is broken in what has waited since the last turn; 0 where nothing is. O(blocks of it). */
+static inline int older_check(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+{
+    uint32_t left = arena_end(p, h) / q->block_least;
+    for (uint32_t list = 0; list < q->count; list++) {
+        uint32_t node = load_link(&q->links, h, quick_older(q, list));
+        while (node) {
+            if (left == 0 || !heap_has_used(p, h, node) || heap_capacity(p, h, node) != quick_list_capacity(q, list)) {
+                return HW_BROKEN_QUICK;
+            }
+            left--;
+            node = load_link(&q->links, h, node);
+        }
+    }
+    return 0;
 }
 
 static inline int quick_check(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
@@ -318,6 +475,9 @@ static inline int quick_check(const struct hw_policy *p, const struct hw_quick *
     }
     if (q->flush_share && load4(h, q->cached_at) != cached) {
         return HW_BROKEN_COUNT;
+    }
+    if (q->flush == HW_FLUSH_IDLE) {
+        return older_check(p, q, h);
     }
     return 0;
 }

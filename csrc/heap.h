@@ -76,6 +76,15 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
 {
     uint32_t at = 0;
     count_miss(p, h);
+    if (p->ages) {
+        at = heap_find_idle(p, from, h, size);
+        if (at) {
+            return arena_pointer(h, at);
+        }
+    }
+    if (p->rounds) {
+        size = rounded_request(p, from, size);
+    }
     do {
         for (uint32_t i = from; i < p->pool_count; i++) {
             const struct hw_pool *pool = &p->pools[i];
@@ -151,6 +160,9 @@ HW_COLD uint32_t heap_find(const struct hw_policy *p, struct hw_heap *h, uint32_
         if (pool_admits(pool, pool->max_size, n)) {
             const uint32_t at = pool_find(pool, h, n);
             if (at) {
+                if (p->ages && holds_blocks(pool)) {
+                    heap_count_past(p, h, n);
+                }
                 return at;
             }
         }
@@ -185,6 +197,9 @@ static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const stru
 static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment, uint32_t n)
 {
     uint32_t at = 0;
+    if (p->ages) {
+        heap_count_past(p, h, n);
+    }
     do {
         for (uint32_t i = 0; i < p->pool_count; i++) {
             const struct hw_pool *pool = &p->pools[i];

@@ -18,7 +18,7 @@ enum {
     HW_MAX_CLASSES = 64,  /* sizes of a quick list, classes of a fixed pool */
     HW_DIRECT_LISTS = 8,  /* most lists of a quick pool that are compared with one after another in straight code */
     HW_WAITING = 8,       /* freed blocks that wait before they are free, at level full */
-    HW_CACHE_UNITS = 320, /* sizes of blocks in units whose list in a thread's cache is looked up, not computed */
+    HW_CACHE_UNITS = 320, /* sizes of blocks in units whose list is looked up, not computed, where several share one */
     HW_FILLED = 64,       /* bytes at either end of a freed payload that are filled then */
     HW_SAMPLED = 128,     /* words between them that are filled, in equal steps: all of a payload of some 500 bytes */
     HW_PADDED = 16        /* most bytes between an object and its block's end that are filled */
@@ -60,7 +60,7 @@ enum { HW_THREADS_NONE = 0, HW_THREADS_LOCK = 1, HW_THREADS_CACHED = 2 };
 enum { HW_CHECKS_NONE = 0, HW_CHECKS_FREES = 1, HW_CHECKS_NEIGHBOURS = 2, HW_CHECKS_FULL = 3 };
 
 /* quick: when cached blocks go back */
-enum { HW_FLUSH_BEFORE_REFUSING = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2 };
+enum { HW_FLUSH_BEFORE_REFUSING = 0, HW_FLUSH_OVER_LIMIT = 1, HW_FLUSH_BEFORE_GROWING = 2, HW_FLUSH_IDLE = 3 };
 
 /* what headers, tags and links are masked with: nothing, a key and the address, or what a few rounds make of both */
 enum { HW_KEYS_NONE = 0, HW_KEYS_PLAIN = 1, HW_KEYS_MIXED = 2 };
@@ -97,6 +97,10 @@ struct hw_quick {
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
     uint32_t flush_growth;          /* 1024ths by which the heap has to grow before the next flush */
     uint32_t flush_large;           /* a request from this size on that makes the heap grow does not wait for that */
+    uint32_t idle_share;            /* 1024ths of the heap asked for past the lists until what waited goes back */
+    uint32_t octave_log2;           /* log2 of the lists to a power of two; 0: one for every block size */
+    uint32_t tabled;                /* derived: 1 where `ranks` tells the list of a block, where several share one */
+    uint32_t ranks[HW_CACHE_UNITS]; /* derived: 1 + the list of the largest blocks up to so many units; 0: none */
     uint32_t apart;                 /* 1: a block of a general pool that free memory borders is merged instead */
     uint32_t marks;                 /* derived: 1: cached blocks are marked, so that a check rarely walks their list */
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
@@ -112,6 +116,9 @@ struct hw_quick {
     uint32_t cached_at;             /* derived: address of the sum of cached payload bytes */
     uint32_t grown_at;              /* derived: address of the bytes that the heap may cover before the next flush */
     uint32_t misses_at;             /* derived: address of the number of misses since the heap last had to grow */
+    uint32_t first;                 /* derived: number of the first list, where that of blocks of one unit is 0 */
+    uint32_t older_at;              /* derived: address of the heads of what has waited since the last turn */
+    uint32_t left_at;               /* derived: address of the bytes to ask for past the lists until the next turn */
 };
 
 /* Blocks of any size with headers. */
@@ -332,6 +339,8 @@ struct hw_policy {
     uint32_t pool_count;      /* number of pools */
     uint32_t sited;           /* number of pools that serve call sites alone; they are the first */
     uint32_t flushes;         /* derived: 1 where some quick pool flushes before the heap grows */
+    uint32_t ages;            /* derived: 1 where some quick pool gives back what waits idle */
+    uint32_t rounds;          /* derived: 1 where some quick pool has one list for several sizes of blocks */
     uint32_t keeps;           /* derived: 1 where some quick pool may keep what a refused request could have */
     uint32_t empty_as_one;    /* derived: 1 where all pools give 0 bytes the block of 1 byte by themselves */
     uint32_t arena_align;     /* derived: alignment of the arena's first byte */

@@ -13,6 +13,25 @@
 #include "arena.h"
 #include "arithmetic.h"
 
+/* Blocks up to this have a list for every size, where a power of two has so many lists. */
+HW_HOT uint32_t quick_linear(const struct hw_quick *q)
+{
+    return (uint32_t)2 << (q->octave_log2 + q->block_unit_shift);
+}
+
+/* Log2 of the step from one list to the next about a block of so many bytes, above those that have a list each. */
+HW_HOT uint32_t quick_step(const struct hw_quick *q, uint32_t block)
+{
+    return highest_bit(block - 1u) - q->octave_log2;
+}
+
+/* The list for a block of so many bytes, above those that have a list each: the next larger one. */
+HW_HOT uint32_t quick_class(const struct hw_quick *q, uint32_t block)
+{
+    const uint32_t step = quick_step(q, block);
+    return ((block - 1u) >> step) + ((step - q->block_unit_shift) << q->octave_log2) - q->first;
+}
+
 /* Size of the block that the pool below gives for a request of n bytes. */
 HW_HOT uint32_t quick_block(const struct hw_quick *q, uint32_t n)
 {
@@ -52,6 +71,14 @@ HW_HOT int quick_holds(const struct hw_quick *q, uint32_t block)
     if (q->mixed && !q->block_doubles && (block & (((uint32_t)1 << q->block_unit_shift) - 1u)) != 0) {
         return 0;
     }
+    if (q->tabled) {
+        const uint32_t units = block >> q->block_unit_shift;
+        return block <= q->up_to && q->ranks[units] != q->ranks[units - 1u]; /* what lies between two lists has none */
+    }
+    if (q->octave_log2 && block > quick_linear(q)) {
+        /* what lies between two lists has none */
+        return block <= q->up_to && (block & (((uint32_t)1 << quick_step(q, block)) - 1u)) == 0;
+    }
     return block <= q->up_to;
 }
 
@@ -60,6 +87,12 @@ HW_HOT uint32_t quick_index(const struct hw_quick *q, uint32_t block)
 {
     if (q->block_doubles) {
         return highest_bit(block) - highest_bit(q->block_least);
+    }
+    if (q->tabled) {
+        return q->ranks[(block - 1u) >> q->block_unit_shift]; /* or of the next larger ones */
+    }
+    if (q->octave_log2 && block > quick_linear(q)) {
+        return quick_class(q, block);
     }
     return (block >> q->block_unit_shift) - (q->block_least >> q->block_unit_shift);
 }
@@ -80,6 +113,12 @@ HW_HOT uint32_t quick_list(const struct hw_quick *q, uint32_t block)
 HW_HOT uint32_t quick_head(const struct hw_quick *q, uint32_t list)
 {
     return q->heads_at + list * q->links.field.bytes;
+}
+
+/* Where the head of what has waited in a list since the last turn lies. */
+static inline uint32_t quick_older(const struct hw_quick *q, uint32_t list)
+{
+    return q->older_at + list * q->links.field.bytes;
 }
 
 /* Keeps account of what is cached. */
@@ -136,6 +175,24 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
     return at;
 }
 
+/* Takes the first block off what has waited in a list since the last turn: the address of its payload; 0: none has. */
+static inline uint32_t quick_pop_older(const struct hw_quick *q, struct hw_heap *h, uint32_t list)
+{
+    const uint32_t head = quick_older(q, list);
+    const uint32_t at = load_link(&q->links, h, head);
+    if (q->links.hardened && at && !quick_may_pop(q, h, at)) {
+        return 0;
+    }
+    if (at) {
+        HW_ASSERT((at & (q->align - 1u)) == 0);
+        store_link(&q->links, h, head, raw_link(&q->links, h, at));
+        if (q->marks) {
+            store_field(&q->links.field, h, at + q->links.field.bytes, 0);
+        }
+    }
+    return at;
+}
+
 HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity, uint32_t at)
 {
     const uint32_t head = quick_head(q, list);
@@ -166,6 +223,10 @@ HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, size_t s
     }
     if (exceeds(size, q->largest)) {
         return 0;
+    }
+    if (q->tabled) {
+        const uint32_t ranked = q->ranks[((uint32_t)size + q->block_header - 1u) >> q->block_unit_shift];
+        return quick_pop(q, h, ranked, q->largest); /* no account is kept of bytes */
     }
     const uint32_t block = quick_block(q, (uint32_t)size);
     if (q->by_size) {
@@ -234,6 +295,12 @@ static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
     if (q->flush_share) {
         store4(h, q->cached_at, 0);
     }
+    if (q->flush == HW_FLUSH_IDLE) {
+        for (uint32_t list = 0; list < q->count; list++) {
+            store_link(&q->links, h, quick_older(q, list), 0);
+        }
+        store4(h, q->left_at, 0);
+    }
     if (q->flush_growth) {
         store4(h, q->grown_at, 0);
         store4(h, q->misses_at, 0);
@@ -244,6 +311,12 @@ static inline uint32_t quick_list_capacity(const struct hw_quick *q, uint32_t li
 {
     if (q->by_size && q->block_doubles) {
         return (q->block_least << list) - q->block_header;
+    }
+    if (q->octave_log2) {
+        const uint32_t number = list + q->first;
+        const uint32_t octave = number >> q->octave_log2;
+        const uint32_t within = octave ? number - ((octave - 1u) << q->octave_log2) : number;
+        return ((within + 1u) << (q->block_unit_shift + (octave ? octave - 1u : 0))) - q->block_header;
     }
     if (q->by_size) {
         return q->block_least + (list << q->block_unit_shift) - q->block_header;

@@ -1,14 +1,20 @@
-"""A recipe's generated code, as a heap that somebody else brought: it tells where each object of a trace lies."""
+"""A recipe's generated code, as a heap that somebody else brought, and where objects lie in its replay."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heapwright.generate import generate
 from heapwright.generate.emit import replayed_secret
 from heapwright.heaps import heaps
 from heapwright.heaps.foreign.heap import ForeignHeap
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.film import filming
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE
 
 _ADAPTER = """
 style = "arena"
@@ -36,3 +42,15 @@ def as_foreign(recipe: Recipe, folder: Path) -> ForeignHeap:
     adapter = folder / "row.toml"
     adapter.write_text(_ADAPTER.format(align=recipe.align, secret=replayed_secret("row")), encoding="utf-8")
     return foreign(str(adapter))
+
+
+def replayed(trace: Trace, heap: Recipe, arena: int) -> NDArray[np.int64]:
+    """Where each call's object lies in the replay, as `addresses` tells of generated code."""
+    found = np.full(len(trace), -1, np.int64)
+    with filming(trace, heap, arena) as film:
+        for call in np.flatnonzero(trace.op != FREE).tolist():
+            film.go_on(call)
+            alive = film.alive()
+            mine = alive[alive["slot"] == trace.calls.slot[call]]
+            found[call] = int(mine["at"][0]) if len(mine) else -1
+    return found

@@ -71,6 +71,7 @@ def _heap(rng: random.Random) -> dict[str, Any]:
         _maybe(rng, 0.1, pool, "min_size", rng.choice([1, 8, 50]))
         _maybe(rng, 0.1, pool, "max_size", rng.choice([64, 500, 2000]))
     pools = _with_far(pools)
+    _age(pools)
     heap = {
         "align": rng.choice([1, 2, 4, 4, 4, 8, 8, 16]),
         "link_bytes": rng.choice([2, 4]),
@@ -155,6 +156,26 @@ def _quick(rng: random.Random) -> dict[str, Any]:
     _maybe(apart, 0.5, quick, "flush_growth", apart.choice([1 / 1024, 1 / 32, 1.0]))
     _maybe(apart, 0.5, quick, "flush_large", apart.choice([1, 100, 500]))
     return quick
+
+
+def _leave_out(pool: dict[str, Any], *keys: str) -> None:
+    for key in keys:
+        pool.pop(key, None)
+
+
+def _age(pools: list[dict[str, Any]]) -> None:
+    """Let some quick pools give back what waits idle, and some have lists for several sizes, where that is valid."""
+    apart = random.Random(str(pools))
+    below = [pool for pool in pools if pool["kind"] != "quick"]
+    bounds = {"min_size", "max_size"}
+    plain = len(below) == 1 and below[0]["kind"] in ("general", "partition") and not bounds & {*below[0]}
+    for pool in pools:
+        if pool["kind"] == "quick" and apart.random() < 0.5:
+            pool |= {"flush": "idle", "idle_share": apart.choice([1 / 1024, 1 / 64, 0.5])}
+            _leave_out(pool, "limit_blocks", "limit_bytes")
+        if "up_to" in pool and plain and below[0].get("round_to") != "power-of-two" and apart.random() < 0.7:
+            _leave_out(pool, "limit_bytes", "flush_share")
+            pool["lists_per_octave"] = apart.choice([2, 4, 8, 16, 32])
 
 
 def _region(rng: random.Random) -> dict[str, Any]:

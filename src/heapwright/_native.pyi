@@ -87,6 +87,7 @@ class _Lib:
     HW_FLUSH_BEFORE_REFUSING: Final[int]
     HW_FLUSH_OVER_LIMIT: Final[int]
     HW_FLUSH_BEFORE_GROWING: Final[int]
+    HW_FLUSH_IDLE: Final[int]
 
     # types.h, calls.h, native.h, workloads.h
     HW_OP_MALLOC: Final[int]

@@ -10,16 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from as_foreign import as_foreign
+from as_foreign import as_foreign, replayed
 from behaviour import build_script, play
 from effort import brief
 from kinds import random_trace, recipe
-from numpy.typing import NDArray
 
 import heapwright as hw
 from heapwright.heaps.foreign.heap import addresses
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.film import filming
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 
@@ -115,18 +112,6 @@ HEAPS = {
         counters=True,
     ),
 }
-
-
-def replayed(trace: Trace, heap: Recipe, arena: int) -> NDArray[np.int64]:
-    """Where each call's object lies in the replay, as `addresses` tells of generated code."""
-    found = np.full(len(trace), -1, np.int64)
-    with filming(trace, heap, arena) as film:
-        for call in np.flatnonzero(trace.op != hw.FREE).tolist():
-            film.go_on(call)
-            alive = film.alive()
-            mine = alive[alive["slot"] == trace.calls.slot[call]]
-            found[call] = int(mine["at"][0]) if len(mine) else -1
-    return found
 
 
 @pytest.mark.parametrize("name", HEAPS)

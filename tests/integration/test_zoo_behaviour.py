@@ -608,6 +608,22 @@ TABLES: dict[str, tuple[int, str]] = {
         free e          |0:64:.|64:24:g|88:144:v|232:40:f|272:24:d|
         free g          |0:232:v|232:40:f|272:24:d|
     """),
+    # 300 and 290 bytes share a list; f has none, and empties them; b borders free memory and does not wait, d does
+    "fast": (8000, """
+        malloc a 300    |0:320:a|
+        malloc b 20     |0:320:a|320:24:b|
+        malloc c 300    |0:320:a|320:24:b|344:320:c|
+        malloc d 20     |0:320:a|320:24:b|344:320:c|664:24:d|
+        free a          |0:320:~|320:24:b|344:320:c|664:24:d|
+        malloc e 290    |0:320:e|320:24:b|344:320:c|664:24:d|
+        free e          |0:320:~|320:24:b|344:320:c|664:24:d|
+        malloc f 1600   |0:320:.|320:24:b|344:320:c|664:24:d|688:1608:f|
+        free b          |0:344:.|344:320:c|664:24:d|688:1608:f|
+        free d          |0:344:.|344:320:c|664:24:~|688:1608:f|
+        malloc g 1500   |0:344:.|344:320:c|664:24:~|688:1608:f|2296:1536:g|
+        free f          |0:344:.|344:320:c|664:24:~|688:1608:.|2296:1536:g|
+        free c          |0:664:.|664:24:~|688:1608:.|2296:1536:g|
+    """),
     # e is cut from a, as c is too small; f takes all of c, whose rest would be no block; g is cut from the rest of a
     "small": (700, """
         malloc a 200    |0:208:a|

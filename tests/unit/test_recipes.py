@@ -121,7 +121,9 @@ def test_a_long_value_is_cut() -> None:
 
 
 QUICK_8 = {"kind": "quick", "sizes": [8]}
+QUICK_64 = {"kind": "quick", "up_to": 64}
 FIXED_8 = {"kind": "fixed", "sizes": [8], "counts": [4]}
+BUDDY = {"kind": "buddy", "min_block": 16}
 VICTIM = {**GENERAL, "bins": "exact", "victim_up_to": 1000}
 
 CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
@@ -133,6 +135,12 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
     ([{**QUICK_8, "keep": "apart"}, GENERAL], 'pool 1 (quick): "keep" "apart" is not valid here'),
     ([QUICK_8, {**QUICK_8, "sizes": [99], "keep": "apart"}, VICTIM], 'pool 1 (quick): "keep" "all" is not valid'),
     ([{**QUICK_8, "flush": "over-limit"}, GENERAL], 'pool 1 (quick): "flush" "over-limit" has no limit'),
+    ([{**QUICK_8, "flush": "idle", "limit_blocks": 4}, GENERAL], 'pool 1 (quick): "flush" "idle" is not'),
+    ([{**QUICK_8, "lists_per_octave": 8}, GENERAL], 'pool 1 (quick): "lists_per_octave" needs "up_to"'),
+    ([{**QUICK_64, "lists_per_octave": 12}, GENERAL], 'pool 1 (quick): "lists_per_octave" 12 is not valid; valid: 0'),
+    ([{**QUICK_64, "lists_per_octave": 8, "limit_bytes": 999}, GENERAL], 'pool 1 (quick): "lists_per_octave" is not'),
+    ([{**QUICK_64, "lists_per_octave": 8}, {**GENERAL, "min_size": 2}], 'pool 1 (quick): "lists_per_octave" needs one'),
+    ([{**QUICK_64, "lists_per_octave": 8}, BUDDY], 'pool 1 (quick): "lists_per_octave" is not valid above blocks'),
     ([{**QUICK_8, "limit_bytes": 7}, GENERAL], 'pool 1 (quick): "limit_bytes" 7 keeps no block of 12 bytes'),
     ([{**QUICK_8, "min_size": 9}, GENERAL], 'pool 1 (quick): "sizes" has none between'),
     ([{**QUICK_8, "min_size": 9, "max_size": 8}, GENERAL], 'pool 1 (quick): "min_size" 9 is above "max_size" 8'),
@@ -360,6 +368,7 @@ VALID: list[list[dict[str, Any]]] = [
     [{"kind": "quick", "sizes": [32]}, {"kind": "quick", "up_to": 16}, GENERAL],
     [{**QUICK_8, "limit_bytes": 12, "flush": "over-limit"}, GENERAL],
     [{**QUICK_8, "limit_blocks": 1, "flush": "over-limit"}, GENERAL],
+    [{**QUICK_64, "lists_per_octave": 2, "limit_blocks": 1}, GENERAL],
     [{"kind": "quick", "sizes": [8, 9], "min_size": 9}, GENERAL],
     [{"kind": "quick", "sizes": [8, 9], "max_size": 8}, FIXED_8],
     [{**GENERAL, "region": 256}] * 3 + [GENERAL],
@@ -659,7 +668,9 @@ QUICKS = st.builds(
         max_size=st.integers(4000, 5000),
         limit_blocks=st.integers(1, 99),
         limit_bytes=st.integers(1, 9999),
-        flush=st.sampled_from(["never", "over-limit", "before-growing"]),
+        flush=st.sampled_from(["never", "over-limit", "before-growing", "idle"]),
+        idle_share=st.floats(0, 1),
+        lists_per_octave=st.sampled_from([0, 2, 8, 32]),
         keep=st.sampled_from(["all", "apart"]),
         flush_share=st.floats(0, 1),
     ),

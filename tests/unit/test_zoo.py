@@ -36,6 +36,7 @@ NAMES = [
     "easyport-proposed",
     "enea-ose",
     "exact-bins",
+    "fast",
     "first-fit-fast-free",
     "first-fit-slow-free",
     "fixed-pool",

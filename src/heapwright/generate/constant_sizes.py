@@ -62,4 +62,6 @@ def _problem(recipe: Recipe) -> str:
     quick = lists[0]
     if quick.limit_blocks is not None or quick.limit_bytes is not None or quick.flush_share or quick.keep == "apart":
         return 'its lists keep an account of their blocks ("limit_blocks", "limit_bytes", "flush_share", "keep")'
+    if quick.lists_per_octave:
+        return 'its lists hold blocks of several requests\' sizes ("lists_per_octave")'
     return ""

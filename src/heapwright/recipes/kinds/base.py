@@ -285,6 +285,16 @@ class BasePool(Table):
         return False
 
     @property
+    def gives_back_idle(self) -> bool:
+        """Whether blocks that it keeps go back once they waited for long."""
+        return False
+
+    @property
+    def rounds_requests(self) -> bool:
+        """Whether it asks the pools below for more than a request needs."""
+        return False
+
+    @property
     def classes(self) -> tuple[int, ...]:
         """Bytes of the blocks of each class that has a number of its own; empty where it has none."""
         return ()

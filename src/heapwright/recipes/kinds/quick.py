@@ -17,8 +17,14 @@ from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
 
 MAX_QUICK_POOLS = 2
 
+IDLE_SHARE = 1 / 32
+"""`idle_share` where a recipe says nothing: chosen on half of the traces, see docs/zoo/fast.md."""
+
+MOST_AN_OCTAVE = 32
+"""Most lists from a power of two to the next one."""
+
 FLUSH_STEPS = 1024
-"""`flush_share` and `flush_growth` are kept in 1024ths, so that firmware compares them with a shift."""
+"""`flush_share`, `flush_growth` and `idle_share` are kept in 1024ths, so that firmware compares them with a shift."""
 
 WAITING_SHARE = 1 / 128
 """Lists that are emptied before the heap grows are not doubted where at most so much of it may wait in them."""
@@ -26,12 +32,13 @@ WAITING_SHARE = 1 / 128
 WAITING_BLOCKS = 4
 """Other lists are not doubted where each holds at most so many blocks."""
 
-Flush = Literal["before-refusing", "over-limit", "before-growing"]
+Flush = Literal["before-refusing", "over-limit", "before-growing", "idle"]
 
 FLUSHES = {
     "before-refusing": lib.HW_FLUSH_BEFORE_REFUSING,
     "over-limit": lib.HW_FLUSH_OVER_LIMIT,
     "before-growing": lib.HW_FLUSH_BEFORE_GROWING,
+    "idle": lib.HW_FLUSH_IDLE,
 }
 
 
@@ -59,6 +66,12 @@ class Quick(BasePool):
     up_to: int | None = Field(
         default=None, ge=1, le=MAX_UP_TO, description="largest request that has a list, one for every block size, bytes"
     )
+    lists_per_octave: int = Field(
+        default=0,
+        ge=0,
+        le=MOST_AN_OCTAVE,
+        description="lists from a power of two to the next; 0: one for every block size",
+    )
     limit_blocks: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
     limit_bytes: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
     flush: Annotated[Flush, BeforeValidator(_flush_name)] = Field(
@@ -81,6 +94,12 @@ class Quick(BasePool):
         ge=0,
         le=MAX_REQUEST,
         description="a request from this size on flushes whenever the heap would grow, bytes; 0: none does",
+    )
+    idle_share: float = Field(
+        default=IDLE_SHARE,
+        ge=0,
+        le=1,
+        description='"idle": share of the heap asked for past the lists until what waited all that time goes back',
     )
     keep: Literal["all", "apart"] = Field(
         default="all", description='"apart": a block that free memory borders is merged, as far as its header tells'
@@ -108,6 +127,9 @@ class Quick(BasePool):
         if self.flush == "over-limit" and self.limit_blocks is None and self.limit_bytes is None:
             yield '"flush" "over-limit" has no limit to go over; add "limit_blocks" or "limit_bytes"'
         yield from self._kept_contradictions(pools, owners)
+        yield from self._octave_contradictions(owners, geometry)
+        if self.flush == "idle" and (self.limit_blocks is not None or self.limit_bytes is not None):
+            yield '"flush" "idle" is not valid with "limit_blocks" or "limit_bytes"; valid: one of them'
         cached = [size for size in self.sizes or () if self.takes(size)]
         if self.sizes is not None and not cached:
             yield '"sizes" has none between "min_size" and "max_size"'
@@ -125,6 +147,22 @@ class Quick(BasePool):
             )
         if len({other.keep for other in pools if isinstance(other, Quick)}) > 1:
             yield f'"keep" "{self.keep}" is not valid beside a quick pool that keeps otherwise; valid: the same for all'
+
+    def _octave_contradictions(self, owners: Sequence[BasePool], geometry: Geometry) -> Iterator[str]:
+        lists = self.lists_per_octave
+        if not lists:
+            return
+        if lists == 1 or lists & (lists - 1):
+            yield f'"lists_per_octave" {lists} is not valid; valid: 0, 2, 4, 8, 16, 32'
+        if self.up_to is None:
+            yield '"lists_per_octave" needs "up_to", the largest request that has a list'
+        if self.limit_bytes is not None or self.flush_share:
+            yield '"lists_per_octave" is not valid with "limit_bytes" or "flush_share"; valid: "limit_blocks"'
+        below = owners[0]
+        if len(owners) > 1 or below.min_size or below.max_size is not None or below.sites:
+            yield '"lists_per_octave" needs one pool below, which takes every size'
+        elif below.block_shape(geometry, False)[3]:
+            yield '"lists_per_octave" is not valid above blocks that are powers of two; valid: 0'
 
     def _size_contradictions(self, size: int, below: Sequence[BasePool], geometry: Geometry) -> Iterator[str]:
         if not any(can_serve(other, size, geometry) for other in below if other.owns_blocks):
@@ -180,6 +218,7 @@ class Quick(BasePool):
     def summary(self) -> str:
         sizes = f"up to {self.up_to}" if self.sizes is None else sizes_summary(self.sizes)
         told = (
+            (self.lists_per_octave, f"{self.lists_per_octave} an octave"),
             (self.keep != "all", f"kept {self.keep}"),
             (self.limit_blocks, f"limit {self.limit_blocks} blocks"),
             (self.limit_bytes, f"limit {self.limit_bytes} B"),
@@ -187,6 +226,7 @@ class Quick(BasePool):
             (self.flush_share, f"above {self.flush_share:.4g}"),
             (self.flush_growth, f"each {self.flush_growth:.4g}"),
             (self.flush_large, f"grown for {self.flush_large} B"),
+            (self.flush == "idle", f"each {self.idle_share:.4g}"),
             (self.flush_from, f"flush for {self.flush_from} B"),
         )
         return " ".join([f"quick {sizes}", *(words for holds, words in told if holds)]) + self.range_summary()
@@ -210,7 +250,15 @@ class Quick(BasePool):
 
     @property
     def flushes_before_growing(self) -> bool:
-        return self.flush == "before-growing"
+        return self.flush in ("before-growing", "idle")
+
+    @property
+    def gives_back_idle(self) -> bool:
+        return self.flush == "idle"
+
+    @property
+    def rounds_requests(self) -> bool:
+        return self.lists_per_octave > 0
 
     def serves_empty(self, values: Mapping[str, Any]) -> bool:
         return bool(round_up(values["block_header"] + 1, 1 << values["block_unit_shift"]) <= values["block_least"])
@@ -228,6 +276,8 @@ class Quick(BasePool):
             lay.Field("cached_at", 4, present=_steps(self.flush_share) > 0),
             lay.Field("grown_at", 4, present=_steps(self.flush_growth) > 0),
             lay.Field("misses_at", 4, present=_steps(self.flush_growth) > 0),
+            lay.Field("older_at", lists * link, link, present=self.flush == "idle"),
+            lay.Field("left_at", 4, present=self.flush == "idle"),
         )
 
     def lay_out(self, layout: lay.Layout, below: Sequence[BasePool], listed: bool) -> dict[str, Any]:
@@ -248,9 +298,14 @@ class Quick(BasePool):
             assert self.up_to is not None
             up_to = owners[0].capacity(self.up_to, geometry) + header
             sizes: list[int] = []
+            number = 0
+            up_to = _class_block(up_to, self.lists_per_octave, unit)
             count = log2(up_to // least) + 1 if powers else (up_to - least) // unit + 1
+            if self.lists_per_octave:
+                number = _class_number(least, self.lists_per_octave, unit)
+                count = _class_number(up_to, self.lists_per_octave, unit) - number + 1
         else:
-            up_to = 0
+            number, up_to = 0, 0
             sizes = list(dict.fromkeys(owners[0].capacity(size, geometry) for size in self.sizes))
             count = len(sizes)
         first = max(round_up(header, unit), least)  # the block of a request of 0 bytes
@@ -273,6 +328,11 @@ class Quick(BasePool):
             "flush_share": _steps(self.flush_share),
             "flush_growth": _steps(self.flush_growth),
             "flush_large": (self.flush_large or MAX_REQUEST) if self.flush_growth else 0,
+            "idle_share": _steps(self.idle_share) if self.flush == "idle" else 0,
+            "octave_log2": log2(self.lists_per_octave) if self.lists_per_octave else 0,
+            "first": number,
+            "ranks": (ranks := _ranks(self.lists_per_octave, unit, least, up_to, header)),
+            "tabled": int(bool(ranks)),
             "apart": int(self.keep == "apart"),
             "mixed": int(mixed),
             "least": [0 if size <= first - header else before(size + header) - header + 1 for size in sizes],
@@ -318,6 +378,38 @@ def _steps(share: float) -> int:
     return round(share * FLUSH_STEPS)
 
 
+def _class_block(block: int, per_octave: int, unit: int) -> int:
+    """The size of blocks of the list for such blocks, where so many lists lie between two powers of two."""
+    if not per_octave or block <= 2 * per_octave * unit:
+        return block
+    return round_up(block, (1 << ((block - 1).bit_length() - 1)) // per_octave)
+
+
+def _in_classes(pool: Quick, capacity: int, below: Sequence[BasePool], geometry: Geometry) -> int:
+    """The payload bytes of the list for blocks of this capacity."""
+    header, unit = next(other for other in below if other.owns_blocks).block_shape(geometry, False)[:2]
+    return _class_block(capacity + header, pool.lists_per_octave, unit) - header
+
+
+def _class_number(block: int, per_octave: int, unit: int) -> int:
+    """The number of the list for such blocks, counted from blocks of one unit: `quick_class` of pool_quick.h."""
+    last, shift = block - 1, log2(per_octave)
+    step = max(last, per_octave * unit).bit_length() - 1 - shift
+    return (last >> step) + ((step - log2(unit)) << shift)
+
+
+def _ranks(per_octave: int, unit: int, least: int, up_to: int, header: int) -> list[int]:
+    """1 + the list of the largest blocks up to so many units, 0 below the smallest; empty where it is computed."""
+    if not per_octave or not header or up_to // unit >= lib.HW_CACHE_UNITS:
+        return []
+    first, found = _class_number(least, per_octave, unit), [0] * (up_to // unit + 1)
+    for units in range(least // unit, len(found)):
+        block = units * unit
+        number = _class_number(block, per_octave, unit) - first
+        found[units] = number + (_class_block(block, per_octave, unit) == block)
+    return found
+
+
 def _account(values: Mapping[str, Any]) -> int:
     limited = values["limit_blocks"] or values["limit_bytes"]
     return (2 if limited else 0) + (2 if values["flush_share"] else 0)
@@ -330,11 +422,15 @@ def _canonical(pool: Quick, below: tuple[BasePool, ...], geometry: Geometry) -> 
         cached = set(capacities_below(filter(pool.takes, pool.sizes), below, geometry))
         changes |= {"sizes": tuple(sorted(cached)), "min_size": 0, "max_size": None}
     elif pool.up_to is not None:
-        changes["up_to"] = min(*capacities_below([pool.up_to], below, geometry), MAX_UP_TO)
+        [capacity] = capacities_below([pool.up_to], below, geometry)
+        if pool.lists_per_octave:
+            capacity = _in_classes(pool, capacity, below, geometry)
+        changes["up_to"] = min(capacity, MAX_UP_TO)
         if pool.max_size is not None and pool.max_size >= pool.up_to:
             changes["max_size"] = None
     for key in ("flush_share", "flush_growth"):
         share = _steps(getattr(pool, key)) / FLUSH_STEPS
         changes[key] = share if pool.flush == "before-growing" else 0.0
+    changes["idle_share"] = _steps(pool.idle_share) / FLUSH_STEPS if pool.flush == "idle" else IDLE_SHARE
     changes["flush_large"] = pool.flush_large if changes["flush_growth"] else 0
     return pool.model_copy(update=changes)

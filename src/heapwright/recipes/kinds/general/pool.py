@@ -243,7 +243,8 @@ class General(GeneralKeys):
     def block_shape(self, geometry: Geometry, others: bool) -> BlockShape:
         odd = self.round_to == "power-of-two"  # powers, and what was not split
         header = self.overhead(geometry) - self.padding(geometry)
-        return BlockShape(header, self.unit, self.smallest_cached_block(geometry), powers=odd, mixed=odd or others)
+        unit = self.unit or geometry.align
+        return BlockShape(header, unit, self.smallest_cached_block(geometry), powers=odd, mixed=odd or others)
 
     def control(self, layout: lay.Layout, bins: int) -> tuple[lay.Field, ...]:
         """What it keeps in the arena with so many bins, in the order of memory."""
