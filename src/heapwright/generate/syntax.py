@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import is_not
 from typing import Any, ClassVar, TypeVar
 
 from heapwright.files.errors import HeapwrightError
@@ -284,20 +283,10 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def transformed(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
-    """The expression with what a rule makes of everything in it, operands first; what stays as it is is not copied."""
+    """The expression with what a rule makes of everything in it, operands first."""
 
     def change(inner: Expr) -> Expr:
-        if inner.row:
-            row = getattr(inner, inner.row)
-            new = [change(operand) for operand in row]
-            return rule(replace(inner, **{inner.row: new}) if any(map(is_not, row, new)) else inner)
-        changes = {}
-        for name in inner.inner:
-            was = getattr(inner, name)
-            is_now = change(was)
-            if is_now is not was:
-                changes[name] = is_now
-        return rule(replace(inner, **changes) if changes else inner)
+        return rule(rebuild(inner, change) if inner.inner or inner.row else inner)
 
     return change(expr)
 
@@ -312,11 +301,11 @@ def walk(*exprs: Expr) -> list[Expr]:
 
 def _walk(expr: Expr, found: list[Expr]) -> None:
     found.append(expr)
-    for operand in operands(expr):
-        if operand.inner or operand.row:
+    for name in expr.inner:
+        _walk(getattr(expr, name), found)
+    if expr.row:
+        for operand in getattr(expr, expr.row):
             _walk(operand, found)
-        else:
-            found.append(operand)
 
 
 # ---- statements -----------------------------------------------------------------------------------------------------
