@@ -34,7 +34,7 @@ RELEASED = {"NDEBUG": "1"}
 GRANULARITY = {"malloc_getpagesize": "((size_t)4096U)", "DEFAULT_GRANULARITY": "((size_t)65536U)"}
 """For time, dlmalloc takes memory as it does on a host; the adapter's pages of 64 bytes would ask for it more often."""
 
-ZOO = ("all-round", "victim-bins", "exact-bins", "drr-proposed", "tlsf", "half-fit")
+ZOO = ("fast", "all-round", "victim-bins", "exact-bins", "drr-proposed", "tlsf", "half-fit")
 WITH_QUICK_LISTS = ("exact-bins", "tlsf")
 QUICK_LISTS = 3
 

@@ -172,7 +172,7 @@ static inline size_t rounded_request(const struct hw_policy *p, const uint32_t f
             const uint32_t block = quick_block(q, (uint32_t)size);
             if (block > quick_linear(q)) { /* to the size of the list's blocks */
                 const uint32_t mask = ((uint32_t)1 << quick_step(q, block)) - 1u;
-                return ((block + mask) & ~mask) - q->block_header;
+                return (size_t)(((block + mask) & ~mask) - q->block_header);
             }
         }
     }
