@@ -22,7 +22,7 @@ from heapwright.traces.trace import Trace
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 BOTH_WAYS = {"exact-bins", "tlsf", "exact-bins + 3 lists", "tlsf + 3 lists"}
-RECIPES = {"broker pick", "all-round", "victim-bins", "drr-proposed", "half-fit"} | BOTH_WAYS
+RECIPES = {"broker pick", "fast", "all-round", "victim-bins", "drr-proposed", "half-fit"} | BOTH_WAYS
 ORIGINALS = {"dlmalloc", "o1heap", "freertos-heap4", "tlsf, original"}
 THREADED = {"none x1", "lock x1", "lock x2", "cached x1", "cached x2"}
 RIVALS = {"rlsf"}
