@@ -64,11 +64,11 @@ static inline int is_worth_a_flush(const struct hw_policy *p, const struct hw_qu
 static inline int release_older(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list)
 {
     int released = 0;
-    uint32_t at = quick_pop_older(q, h, list);
+    uint32_t at = quick_pop(q, h, quick_older(q, list), 0);
     while (at) {
         heap_release(p, h, at);
         released = 1;
-        at = quick_pop_older(q, h, list);
+        at = quick_pop(q, h, quick_older(q, list), 0);
     }
     return released;
 }
@@ -97,7 +97,7 @@ HW_COLD void turn_lists(const struct hw_policy *p, const struct hw_quick *q, str
         (void)release_older(p, q, h, list);
         const uint32_t at = load_link(&q->links, h, quick_head(q, list));
         if (at) {
-            store_link(&q->links, h, quick_older(q, list), at);
+            store_link(&q->links, h, quick_head(q, quick_older(q, list)), at);
             store_link(&q->links, h, quick_head(q, list), 0);
         }
     }
@@ -137,7 +137,7 @@ static inline uint32_t find_idle(const struct hw_policy *p, const struct hw_quic
     }
     const uint32_t block = quick_block(q, (uint32_t)size);
     const uint32_t list = q->by_size ? quick_index(q, block) : quick_list(q, block);
-    const uint32_t at = list < q->count ? quick_pop_older(q, h, list) : 0;
+    const uint32_t at = list < q->count ? quick_pop(q, h, quick_older(q, list), 0) : 0;
     if (at) {
         return at;
     }
@@ -369,7 +369,7 @@ static inline int is_cached(const struct hw_policy *p, const uint32_t owner, str
                 return 1;
             }
             if (q->flush == HW_FLUSH_IDLE && list < q->count && quick_is_marked(q, h, at) &&
-                quick_lists(q, h, quick_older(q, list), at, p->control, arena_end(p, h))) {
+                quick_lists(q, h, quick_head(q, quick_older(q, list)), at, p->control, arena_end(p, h))) {
                 return 1;
             }
         }
@@ -417,7 +417,7 @@ static inline void count_quick(const struct hw_policy *p, const uint32_t quick, 
             node = load_link(&q->links, h, node);
         }
         if (q->flush == HW_FLUSH_IDLE) {
-            node = load_link(&q->links, h, quick_older(q, list));
+            node = load_link(&q->links, h, quick_head(q, quick_older(q, list)));
             while (left != 0 && quick_may_list(q, node, p->control, end)) {
                 count_cached(p, quick, h, node, quick_list_capacity(q, list), told);
                 left--;
@@ -432,7 +432,7 @@ static inline int older_check(const struct hw_policy *p, const struct hw_quick *
 {
     uint32_t left = arena_end(p, h) / q->block_least;
     for (uint32_t list = 0; list < q->count; list++) {
-        uint32_t node = load_link(&q->links, h, quick_older(q, list));
+        uint32_t node = load_link(&q->links, h, quick_head(q, quick_older(q, list)));
         while (node) {
             if (left == 0 || !heap_has_used(p, h, node) || heap_capacity(p, h, node) != quick_list_capacity(q, list)) {
                 return HW_BROKEN_QUICK;

@@ -117,7 +117,6 @@ struct hw_quick {
     uint32_t grown_at;              /* derived: address of the bytes that the heap may cover before the next flush */
     uint32_t misses_at;             /* derived: address of the number of misses since the heap last had to grow */
     uint32_t first;                 /* derived: number of the first list, where that of blocks of one unit is 0 */
-    uint32_t older_at;              /* derived: address of the heads of what has waited since the last turn */
     uint32_t left_at;               /* derived: address of the bytes to ask for past the lists until the next turn */
 };
 

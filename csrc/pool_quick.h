@@ -115,12 +115,6 @@ HW_HOT uint32_t quick_head(const struct hw_quick *q, uint32_t list)
     return q->heads_at + list * q->links.field.bytes;
 }
 
-/* Where the head of what has waited in a list since the last turn lies. */
-static inline uint32_t quick_older(const struct hw_quick *q, uint32_t list)
-{
-    return q->older_at + list * q->links.field.bytes;
-}
-
 /* Keeps account of what is cached. */
 HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t blocks, uint32_t bytes)
 {
@@ -175,22 +169,11 @@ HW_HOT uint32_t quick_pop(const struct hw_quick *q, struct hw_heap *h, uint32_t 
     return at;
 }
 
-/* Takes the first block off what has waited in a list since the last turn: the address of its payload; 0: none has. */
-static inline uint32_t quick_pop_older(const struct hw_quick *q, struct hw_heap *h, uint32_t list)
+/* The number of the list of what has waited in a list since the last turn: their heads lie behind those of all lists.
+ * No account is kept of them. */
+static inline uint32_t quick_older(const struct hw_quick *q, uint32_t list)
 {
-    const uint32_t head = quick_older(q, list);
-    const uint32_t at = load_link(&q->links, h, head);
-    if (q->links.hardened && at && !quick_may_pop(q, h, at)) {
-        return 0;
-    }
-    if (at) {
-        HW_ASSERT((at & (q->align - 1u)) == 0);
-        store_link(&q->links, h, head, raw_link(&q->links, h, at));
-        if (q->marks) {
-            store_field(&q->links.field, h, at + q->links.field.bytes, 0);
-        }
-    }
-    return at;
+    return q->count + list;
 }
 
 HW_HOT void quick_push(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity, uint32_t at)
@@ -297,7 +280,7 @@ static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
     }
     if (q->flush == HW_FLUSH_IDLE) {
         for (uint32_t list = 0; list < q->count; list++) {
-            store_link(&q->links, h, quick_older(q, list), 0);
+            store_link(&q->links, h, quick_head(q, quick_older(q, list)), 0);
         }
         store4(h, q->left_at, 0);
     }

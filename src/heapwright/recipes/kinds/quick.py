@@ -271,12 +271,11 @@ class Quick(BasePool):
         link = layout.link_bytes
         limited = self.limit_blocks is not None or self.limit_bytes is not None
         return (
-            lay.Field("heads_at", lists * link, link),
+            lay.Field("heads_at", lists * link * (2 if self.flush == "idle" else 1), link),
             lay.Field("counts_at", 4 * lists, 4, present=limited),
             lay.Field("cached_at", 4, present=_steps(self.flush_share) > 0),
             lay.Field("grown_at", 4, present=_steps(self.flush_growth) > 0),
             lay.Field("misses_at", 4, present=_steps(self.flush_growth) > 0),
-            lay.Field("older_at", lists * link, link, present=self.flush == "idle"),
             lay.Field("left_at", 4, present=self.flush == "idle"),
         )
 
