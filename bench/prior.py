@@ -17,7 +17,7 @@ import heapwright as hw
 HERE = Path(__file__).resolve().parent
 SHARED = HERE.parents[1] / "shared" / "data" / "pairs"
 PICKS: tuple[Literal["balanced", "smallest", "fastest"], ...] = ("balanced", "smallest", "fastest")
-BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2")
+BLIND = ("all-round", "victim-bins", "fast", "small-lists", "lea-2.7.2")
 EQUAL = 1.001
 """Within so many times, a need is no worse."""
 

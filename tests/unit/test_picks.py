@@ -292,7 +292,7 @@ def test_needs_are_the_ratio_here_and_the_worst_where_it_counts() -> None:
 
 HELD = General(bins="exact", fit="best")
 WAIT = "freed blocks wait in its lists while the heap grows"
-EMPTIED = Quick(up_to=516, flush="before-growing", flush_share=1 / 128)
+IDLE = Quick(up_to=516, flush="idle", idle_share=1 / 16)
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,8 @@ EMPTIED = Quick(up_to=516, flush="before-growing", flush_share=1 / 128)
         (General(free_list="tree", fit="best"),),
         (Quick(up_to=64, limit_blocks=4), HELD),
         (Quick(sizes=(12, 64), flush="over-limit", limit_blocks=2), HELD),
-        (EMPTIED, HELD),
+        (IDLE, HELD),
+        (Quick(up_to=64, flush="before-growing", flush_from=245), HELD),
     ],
 )
 def test_a_design_that_held_elsewhere_is_not_doubted(pools: tuple[Pool, ...]) -> None:
@@ -322,7 +323,8 @@ def test_a_design_that_held_elsewhere_is_not_doubted(pools: tuple[Pool, ...]) ->
         ((General(fit="best"),), "it finds no best fit through exact bins or a tree"),
         ((Quick(up_to=8), HELD), WAIT),
         ((Quick(sizes=(8, 1028), limit_blocks=5), HELD), WAIT),
-        ((Quick(up_to=516, flush="before-growing", flush_share=1 / 64), HELD), WAIT),
+        ((Quick(up_to=516, flush="before-growing"), HELD), WAIT),
+        ((Quick(up_to=516, flush="idle", idle_share=1 / 8), HELD), WAIT),
     ],
 )
 def test_a_design_that_fell_off_elsewhere_is_doubted_in_words(pools: tuple[Pool, ...], why: str) -> None:
@@ -331,7 +333,7 @@ def test_a_design_that_fell_off_elsewhere_is_doubted_in_words(pools: tuple[Pool,
     assert doubt(recipe, lists=False) == (None if "lists" in why else why)
 
 
-@pytest.mark.parametrize("name", ["all-round", "victim-bins", "exact-bins", "lea-2.7.2"])
+@pytest.mark.parametrize("name", ["all-round", "victim-bins", "fast", "small", "small-lists", "lea-2.7.2"])
 def test_heaps_taken_blind_are_not_doubted(name: str) -> None:
     assert doubt(catalogue.load(name)) is None
 
@@ -365,6 +367,19 @@ def test_the_shortlist_holds_the_fronts_of_trusted_designs(monkeypatch: pytest.M
     alike = dict.fromkeys(IDS, 0)
     assert shortlist(table, OBJECTIVES, alike) == [1, 0, 2]
     assert shortlist(table, OBJECTIVES, alike, [IDS[3:6], IDS[5:6]]) == [1, 0, 2, 4, 3, 5]
+
+
+def test_the_shortlist_holds_what_would_be_picked_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picks, "SHORTLIST", 2)
+    points = [(100, 100), (300, 90), (101, 101), (110, 102), (102, 190)]
+    likely = robustness(points, points).likely("balanced", [IDS[4], IDS[2], IDS[3], "unknown"], 2)
+    assert likely == [IDS[2], IDS[3]], "of the three the least price first"
+    assert shortlist(results([points]), OBJECTIVES, dict.fromkeys(IDS, 0), (), likely) == [0, 1, 2, 3]
+
+
+def test_nothing_is_likely_where_nothing_served_all() -> None:
+    refused = Robustness(results([[(1, 1), (2, 1)]], [[1, 1]]), {}, {}, OBJECTIVES)
+    assert refused.likely("balanced", IDS[:2], 5) == []
 
 
 def test_smallest_is_the_least_taken_blind_unless_others_need_5_percent_less() -> None:

@@ -57,13 +57,16 @@ that the order turns on another recording.
 NEAR = 1.5
 """A recipe is near the front that needs at most so many times what some member needs, in every objective."""
 
+LIKELY = 30
+"""So many recipes that are not doubted are tried elsewhere for each pick: most of the first of them do not last."""
+
 SHORTLIST = 100
 """How many recipes on the front and near it are tried elsewhere, and the whole front if it has more."""
 
 RIVALS = ("all-round", "tlsf", "newlib-nano")
 """The zoo's that are tried on copies in any case: what most would take otherwise."""
 
-BLIND = ("all-round", "victim-bins", "exact-bins", "lea-2.7.2", "half-fit", "real-time")
+BLIND = ("all-round", "victim-bins", "fast", "small", "small-lists", "lea-2.7.2", "half-fit", "real-time")
 """The zoo's that are taken without looking at a trace: where nothing else lasts, one of them ships."""
 
 
@@ -134,13 +137,15 @@ def shortlist(
     objectives: Sequence[str],
     designs: Mapping[str, Hashable],
     trusted: Sequence[Collection[str]] = (),
+    likely: Collection[str] = (),
 ) -> list[int]:
-    """Rows of the front, of the fronts of ``trusted`` alone, and of the nearest of every design until `SHORTLIST`.
+    """Rows of the front, of the fronts of ``trusted`` alone, of ``likely``, and the nearest of designs to `SHORTLIST`.
 
     A recipe is as far as the least, over the front's members, of its largest ratio to the member in any objective;
     farther than `NEAR` is not near. The nearest alone would be the front's own recipes over again with one more
     threshold that changes nothing here, and fall off together. ``designs`` has the `design` of each recipe by its id;
-    ``trusted``: ids of recipes of designs that are not doubted (see `prior.doubt`), one collection or several.
+    ``trusted``: ids of recipes of designs that are not doubted (see `prior.doubt`), one collection or several;
+    ``likely``: ids of recipes that may be picked (`Robustness.likely`).
     """
     rows = np.flatnonzero(results.eligible(objectives))
     front = [int(row) for row in results.front_rows(objectives)]
@@ -155,6 +160,7 @@ def shortlist(
     for known in trusted:
         among = np.fromiter((id in known for id in results.ids), bool, len(results.ids))
         front += map(int, results.front_rows(objectives, among))
+    front += [row for row in map(results.row, likely) if row is not None]
     front = list(dict.fromkeys(front))
     return list(dict.fromkeys([*front, *nearest.values()]))[: max(SHORTLIST, len(front))]
 
@@ -193,11 +199,11 @@ class Needs(NamedTuple):
     at_worst: Floats
 
 
-def order(how: Pick, needs: Mapping[str, Needs], blind: Bools | None = None) -> list[int]:
+def order(how: Pick, needs: Mapping[str, Needs], blind: Bools | None = None, most: int | None = None) -> list[int]:
     """Recipes that hold, one or more, in the order in which they are picked: their indices, the pick first.
 
     ``needs``: the objectives, and the keys of `DEPENDS` for ``smallest`` and ``fastest``. ``blind``: which of them are
-    heaps that one would take without looking at a trace; none by default.
+    heaps that one would take without looking at a trace; none by default. ``most``: the first so many; all by default.
 
     ``smallest`` is the least memory of those taken blind; where others need `CLEARLY` less, the least memory here, and
     of those within `ALIKE` of it, the fewest accesses at the worst. ``fastest``
@@ -221,8 +227,8 @@ def order(how: Pick, needs: Mapping[str, Needs], blind: Bools | None = None) -> 
     here = np.stack([one.here for one in needs.values()])
     beats = (here[:, :, np.newaxis] <= here[:, np.newaxis, :]).all(axis=0)
     beats &= ~beats.T  # equals do not beat each other
-    beaten_by, left, found = beats.sum(axis=0), np.ones(len(beats), np.bool_), []
-    while left.any():
+    beaten_by, left, found = beats.sum(axis=0), np.ones(len(beats), np.bool_), list[int]()
+    while left.any() and (most is None or len(found) < most):
         taken = by(np.flatnonzero(left & (beaten_by == 0)))
         found.append(taken)
         left[taken] = False

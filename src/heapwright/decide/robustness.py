@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -173,6 +173,16 @@ class Robustness:
                 return trusted or found
         return [min(rows, key=lambda row: (float(self._combined.columns["growth_ratio"][row]), row))]
 
+    def likely(self, how: Pick, known: Collection[str], count: int) -> list[str]:
+        """The ids of so many of some recipes, in the order in which they would be picked if all of them held."""
+        rows = [row for row in map(self._combined.row, known) if row is not None]
+        keys = self._objectives if how == "balanced" else self._compared
+        rows = [row for row in rows if all(np.isfinite(self._here[key][row]).all() for key in keys)]
+        if not rows:
+            return []
+        needs = {key: self.needs(how, key, rows) for key in keys}
+        return [self._combined.ids[rows[at]] for at in order(how, needs, most=count)]
+
     def in_order(self, how: Pick, front: NDArray[np.intp], eligible: Bools) -> list[int]:
         """Rows to pick from (`candidates`), the pick first; see `picks.order`."""
         rows = self.candidates(how, front, eligible)
@@ -199,7 +209,7 @@ class Robustness:
             if not len(served) or served[0] != 0:
                 continue
             needs = {key: Needs(values[served], values[served]) for key, values in there.items()}
-            first = order(how, needs, blind[served])[0]
+            first = order(how, needs, blind[served], 1)[0]
             won += all(one.here[0] <= ALIKE * one.here[first] for one in needs.values())
         return won, len(copies.devices)
 

@@ -130,10 +130,12 @@ def default_families(levels: Levels) -> Iterator[Iterable[Recipe]]:
     """The families of the default space (docs/spaces.md), the cheap ones to replay first."""
     for family in (
         _victim_family,
+        _few_bins_family,
         _bin_family,
         _tree_family,
         _quick_family,
         _emptied_family,
+        _idle_family,
         _fixed_family,
         _block_family,
         _buddy_family,
@@ -142,7 +144,7 @@ def default_families(levels: Levels) -> Iterator[Iterable[Recipe]]:
         yield _heaps(family(levels), levels.align)
     yield _narrow_family(levels)
     for family in (
-        _technique_grid,
+        _dealt_grid,
         _order_family,
         _worst_family,
         _tail_family,
@@ -184,10 +186,18 @@ searches the whole list, and splinters what it finds.
 """
 
 
-def _technique_grid(levels: Levels) -> Family:
-    """Every combination of ten levels of each technique (Mamagkakis et al. 2006, section 5)."""
-    for _, pools in _numbered_grid(levels):
-        yield pools
+def _dealt_grid(levels: Levels) -> Family:
+    """The grid of the techniques but for what makes a third of it and 1 % of fronts: docs/spaces.md has the numbers.
+
+    Merging that is deferred from a size up is left out; deferred for all, and next fit, split always or never or from
+    one size up.
+    """
+    for _, (*front, last) in _numbered_grid(levels):
+        assert isinstance(last, General)
+        deferred = last.coalesce == "deferred"
+        thin = deferred or (last.bins == "none" and last.fit == "next")
+        if not (deferred and last.coalesce_from) and (not thin or last.split in levels.few_splits):
+            yield *front, last
 
 
 def _numbered_grid(levels: Levels) -> Iterator[tuple[Techniques, tuple[Pool, ...]]]:
@@ -212,7 +222,9 @@ class Techniques(NamedTuple):
 
 
 def technique_grid(traces: Sequence[Trace], align: int) -> dict[Techniques, Recipe]:
-    """The part of the default space that crosses the techniques: every recipe by the levels it has.
+    """Every combination of ten levels of each technique (Mamagkakis et al. 2006, section 5), by the levels it has.
+
+    The default space has most of them.
 
     Several levels may give the same recipe: then each of them has it. Raises HeapwrightError where there is no trace.
     """
@@ -250,12 +262,26 @@ def _bin_family(levels: Levels) -> Family:
         yield from ((*front, general) for front in levels.few_freelists)
 
 
+def _few_bins_family(levels: Levels) -> Family:
+    """Few bins, searches that are bounded, and lists that hold little, as the zoo's small heaps have them."""
+    counts = [count for count in (1, 3, 6) if count <= len(levels.frequent)]
+    fronts: list[tuple[Pool, ...]] = [(), *((Quick(sizes=tuple(levels.frequent[:n]), limit_blocks=4),) for n in counts)]
+    fronts += [(Quick(up_to=size, limit_blocks=4),) for size in levels.up_to if size in (64, 128)]
+    for front, (linear, steps, most) in product(fronts, ((64, 2, 0), (128, 2, 32), (256, 2, 64), (512, 2, 0))):
+        shape = {**EXACT_BEST, "search_most": 16, "linear_up_to": linear, "bins_per_octave": steps, "most_bins": most}
+        yield *front, General(**shape)
+        for victim, close in product((64, 256, 1000), (0, 1, 4)):
+            yield *front, General(**shape, victim_up_to=victim, close_bins=close)
+
+
 def _tree_family(levels: Levels) -> Family:
     """Behind quick lists, which take the calls for few sizes off the tree, where bins find them in fewer steps."""
     fronts: list[tuple[Pool, ...]] = [*levels.freelists, *((Quick(up_to=size),) for size in levels.up_to)]
     fits: tuple[Literal["first", "best"], ...] = ("first", "best")
-    for front, fit in product(fronts, fits):
-        yield *front, General(free_list="tree", fit=fit)
+    varied: list[dict[str, Any]] = [{"split": split} for split in (*levels.splits[:6:2], "never")]
+    varied += [{"coalesce": merge} for merge in ("forward", "never")]
+    for front, fit, other in product(fronts, fits, varied):
+        yield *front, General(free_list="tree", fit=fit, **other)
 
 
 def _bases(levels: Levels) -> list[General]:
@@ -298,12 +324,30 @@ def _emptied_family(levels: Levels) -> Family:
         yield from product(fronts, generals)
 
 
+def _idle_family(levels: Levels) -> Family:
+    """Lists that give back what waits idle: of those that save many accesses the ones that last (docs/zoo/fast.md)."""
+    lists: list[dict[str, Any]] = [{"up_to": size} for size in (64, 128, 256)]
+    lists += [{"up_to": size, "lists_per_octave": 8} for size in (256, 512, 1024, 1532)]
+    lists = [kept for kept in lists if kept["up_to"] < 2 * levels.largest]
+    lists += [{"sizes": tuple(levels.frequent[:count])} for count in (2, 3, 4, 6, 9) if count <= len(levels.frequent)]
+    victims = dict.fromkeys((levels.victims[len(levels.victims) // 2], levels.victims[-1]))
+    below: list[tuple[General, Literal["all", "apart"]]] = [(General(**EXACT_BEST), "all")]
+    below += [
+        (General(**EXACT_BEST, victim_up_to=size, close_bins=close), "apart")
+        for size, close in product(victims, (0, 1))
+    ]
+    for share, kept, (general, keep) in product((1 / 16, 1 / 32, 1 / 64), lists, below):
+        yield Quick(**kept, flush="idle", idle_share=share, keep=keep), general
+
+
 def _fixed_family(levels: Levels) -> Family:
     """Fixed classes in front of a general pool that serves what is larger."""
-    classes = [*levels.classes.values(), *(levels.aligned(levels.frequent[:count]) for count in (3, 6, 9))]
-    growth: list[dict[str, Any]] = [{"header": 4, "page": page} for page in (0, 1024, 4096)]
+    counts = range(2, FREELISTS + 1)
+    classes = [*levels.classes.values(), *(levels.aligned(levels.frequent[:count]) for count in counts)]
+    growth: list[dict[str, Any]] = [{"header": 4, "page": page} for page in (0, 256, 1024, 4096)]
     growth += [{"header": 8, "find": "first-fit"}]
-    designs: list[dict[str, Any]] = [EXACT_BEST, GOOD_FIT, {"fit": "first"}]
+    designs: list[dict[str, Any]] = [EXACT_BEST, {**EXACT_BEST, "victim_up_to": levels.victims[-1]}, GOOD_FIT]
+    designs += [{"fit": "first"}, {"fit": "first", "order": "address"}, {"free_list": "tree", "fit": "first"}]
     for sizes, grow, design in product(classes, growth, designs):
         if sizes:
             yield Fixed(sizes=tuple(sizes), **grow), General(**design, header=grow["header"])
@@ -342,9 +386,11 @@ def _narrow_family(levels: Levels) -> Iterator[Recipe]:
         for shape, victim in product(shapes, levels.victims[1::2])
         if shape.get("bins") == "exact"
     ]
+    fronts = [*levels.few_freelists[:2], *levels.freelists[2::2]]
+    fronts += [(Quick(up_to=size),) for size in levels.up_to[1::2]]
     for general, header, link_bytes in product(generals, (2, 3, 4), (2, 4)):
         pool = general.model_copy(update={"header": header})
-        for front in levels.few_freelists:
+        for front in fronts:
             recipe = Recipe.unchecked((*front, pool), levels.align, link_bytes)
             if levels.reaches(recipe):
                 yield recipe

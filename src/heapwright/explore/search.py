@@ -17,7 +17,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.decide.picks import BLIND, PICKS, RIVALS, shortlist
+from heapwright.decide.picks import BLIND, LIKELY, PICKS, RIVALS, shortlist
 from heapwright.decide.prior import doubt
 from heapwright.decide.study import Study
 from heapwright.explore.ahead import trying_ahead
@@ -126,7 +126,9 @@ def explore(
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in study.recipes() if ranked}
         designs = {id: candidate.design for id, candidate in candidates.items()}
         finished = [candidates[id] for id in study.combined.ids if id in candidates]
-        near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs, _trusted(finished))]
+        trusted = _trusted(finished)
+        likely = _likely(study, trusted)
+        near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs, trusted, likely)]
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         rivals = [tried[name] for name in (*RIVALS, *BLIND) if name in tried]
         elsewhere = _Elsewhere(runner, replay_for((), table), shares)
@@ -259,6 +261,12 @@ def _trusted(candidates: Collection[Candidate]) -> list[set[str]]:
         {one.id for one in candidates if doubt(one.recipe, lists=lists) is None} for lists in (True, False)
     )
     return [picked, fastest, {one.id for one in candidates if one.id in picked and len(one.recipe.pools) == 1}]
+
+
+def _likely(study: Study, trusted: Sequence[Collection[str]]) -> list[str]:
+    """Ids of recipes that would be picked if all before them failed, of those that are not doubted (`_trusted`)."""
+    robust, (picked, fastest, _) = study.robustness(), trusted
+    return [id for how in PICKS for id in robust.likely(how, fastest if how == "fastest" else picked, LIKELY)]
 
 
 def _copies_of(traces: Sequence[Trace], count: int, seed: int) -> Iterator[Trace]:

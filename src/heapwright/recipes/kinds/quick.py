@@ -26,8 +26,8 @@ MOST_AN_OCTAVE = 32
 FLUSH_STEPS = 1024
 """`flush_share`, `flush_growth` and `idle_share` are kept in 1024ths, so that firmware compares them with a shift."""
 
-WAITING_SHARE = 1 / 128
-"""Lists that are emptied before the heap grows are not doubted where at most so much of it may wait in them."""
+WAITING_SHARE = 1 / 16
+"""Lists that give back what waits idle are not doubted where they do so at least once in such a share of the heap."""
 
 WAITING_BLOCKS = 4
 """Other lists are not doubted where each holds at most so many blocks."""
@@ -240,7 +240,7 @@ class Quick(BasePool):
 
     @property
     def doubt(self) -> str | None:
-        if self.flushes_before_growing and self.flush_share <= WAITING_SHARE:
+        if self.flush_from or (self.gives_back_idle and self.idle_share <= WAITING_SHARE):
             return None
         if self.limit_blocks is not None and self.limit_blocks <= WAITING_BLOCKS:
             return None
