@@ -39,6 +39,9 @@ LONGEST = 200
 AFTER = (5, 10, 20, 50, 100, 200)
 """Replays after which hypervolumes are told."""
 
+FIRST = 20
+"""So many recipes are chosen with hindsight, too, to tell what an order could reach."""
+
 PROGRAMS = {"mosquitto_broker": "mosquitto", "lighttpd_server": "lighttpd", "coapserver": "coap"}
 """Of traces whose name does not tell it."""
 
@@ -282,13 +285,21 @@ class Learning:
 
     def learnt(self, without: str | None = None) -> list[int]:
         """The list, of all programs but one."""
-        known = {name: one for name, one in self.known.items() if one.program != without}
-        programs = {name: one.program for name, one in known.items()}
-        counts = programs_with({name: one.own for name, one in known.items()}, programs)
-        candidates = [at for at, text in enumerate(self.every) if counts.get(text, 0) >= FEWEST]
         may_ship = self.trusted & ~self.rots
-        of_all = list(known.values())
-        return ranked([*of_all, *(one.of(may_ship) for one in of_all)], candidates, LONGEST)
+        of_all = [one for one in self.known.values() if one.program != without]
+        return ranked([*of_all, *(one.of(may_ship) for one in of_all)], self.candidates(without), LONGEST)
+
+    def candidates(self, without: str | None = None) -> list[int]:
+        """What may come on the list."""
+        known = {name: one for name, one in self.known.items() if one.program != without}
+        counts = programs_with(
+            {name: one.own for name, one in known.items()}, {name: one.program for name, one in known.items()}
+        )
+        return [at for at, text in enumerate(self.every) if counts.get(text, 0) >= FEWEST]
+
+    def best(self, one: Trace, count: int) -> float:
+        """The share that so many of the same candidates reach, chosen on the trace itself: no order does better."""
+        return one.reached(ranked([one], self.candidates(one.program), count))[-1]
 
     def endure(self, kept: Path) -> None:
         """Try which recipes of the list last, and of what takes the place of those that do not; kept in a file."""
@@ -323,7 +334,10 @@ YEARS = 100_000
 
 
 def judged(learning: Learning, picks: int, scratch: Path) -> tuple[list[list[float]], list[tuple[float, float]]]:
-    """By lists that a trace's program had no part in: hypervolumes after `AFTER`, and of so many what picks need."""
+    """By lists that a trace's program had no part in: hypervolumes after `AFTER`, and of so many what picks need.
+
+    The last hypervolume is of the best `FIRST` of the same recipes, chosen with hindsight.
+    """
     shares, needed = [], []
     step = max(len(learning.known) // picks, 1) if picks else 0
     for program in sorted({one.program for one in learning.known.values()}):
@@ -333,6 +347,7 @@ def judged(learning: Learning, picks: int, scratch: Path) -> tuple[list[list[flo
                 continue
             reached = one.reached(order)
             shares.append([float(reached[min(after, len(reached)) - 1]) for after in AFTER])
+            shares[-1].append(learning.best(one, FIRST))
             row = [f"{share:.3f}" for share in shares[-1]]
             if step and at % step == step // 2:
                 needed.append(picked(one, learning.told(order), scratch))
@@ -359,7 +374,7 @@ def kept_out_of(
 ) -> hw.taught.KeptOut:
     """What is told of answers on traces kept out."""
     middle, high = (np.percentile(np.array(needed), share, axis=0).round(4).tolist() for share in (50, 90))
-    reached = np.array(shares)[:, -1]
+    reached = np.array(shares)[:, len(AFTER) - 1]
     return hw.taught.KeptOut(
         traces=len(known),
         programs=len({one.program for one in known.values()}),
@@ -404,8 +419,10 @@ def main(cache: Path, only: str, cached: bool, picks: int, jobs: int, output: Pa
     learning = Learning(every, trusted, np.zeros(len(every), np.bool_), known)
     learning.endure(cache / "lasts.json")
     click.echo(f"{len(every)} recipes near the fronts of {len(known)} traces\n")
-    click.echo(f"| trace | {' | '.join(f'after {after}' for after in AFTER)} | pick: memory | accesses |")
-    click.echo(f"| --- |{' ---: |' * (len(AFTER) + 2)}")
+    click.echo(
+        f"| trace | {' | '.join(f'after {after}' for after in AFTER)} | best {FIRST} | pick: memory | accesses |"
+    )
+    click.echo(f"| --- |{' ---: |' * (len(AFTER) + 3)}")
     shares, needed = judged(learning, picks, cache / "scratch.duckdb")
     summary(shares, needed)
     if output is not None and needed:

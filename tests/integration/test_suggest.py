@@ -9,9 +9,10 @@ from exploring import explore
 from in_process import run_here
 
 import heapwright as hw
-from heapwright.explore import search
+from heapwright.explore import search, suggest
 from heapwright.explore.space import Space
 from heapwright.explore.taught import tailored, taught
+from heapwright.replay.endurance import MIDDLE
 from heapwright.traces.trace import Trace
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
@@ -45,12 +46,27 @@ def test_the_pick_is_one_that_an_exploration_of_the_list_ranks(
 def test_the_pick_lasts_holds_on_copies_and_has_a_reserve(suggestion: hw.api.Suggestion) -> None:
     decision = suggestion.decision
     assert decision.lasts is True
+    assert f"tried for no more than {MIDDLE.calls:,} calls" in decision.endurance()
     assert {need.role for need in decision.needs} == {"explored", "copy"}
     most = max(need.bytes or 0 for need in decision.needs if need.role != "copy")
     assert decision.reserve_bytes is not None and decision.reserve_bytes >= most > 0
     rivals = {other.heap.zoo_name for other in decision.others if other.why == "rival"}
     assert rivals | {suggestion.pick.zoo_name} >= {"all-round", "tlsf", "newlib-nano"}
     assert suggestion.sentences()[-1] == taught().kept_out.sentence()
+
+
+@pytest.mark.parametrize("first", [0, 1000])
+def test_the_pick_is_the_same_however_few_are_tried_on_copies(
+    trace: Trace, suggestion: hw.api.Suggestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    """With 0 none of the first can hold there, so all that is near the front is tried."""
+    monkeypatch.setattr(suggest, "FIRST", first)
+    again = hw.suggest(trace, tmp_path / "s.duckdb")
+    assert isinstance(again, hw.api.Suggestion)
+    assert (again.pick.id, again.decision.reserve_bytes) == (suggestion.pick.id, suggestion.decision.reserve_bytes)
+    assert suggestion.study is not None
+    few, many = (len(hw.open_study(one).elsewhere["copy"].ids) for one in (suggestion.study, tmp_path / "s.duckdb"))
+    assert few < (2 * few if first == 0 else few + 1) <= many
 
 
 def test_the_study_that_was_asked_for_says_the_same_and_none_stays_else(

@@ -9,7 +9,7 @@ import pytest
 from exploring import explore
 
 from heapwright.decide.study import Study
-from heapwright.explore import budget, endurance, options, runner, schedule, search, trial
+from heapwright.explore import budget, elsewhere, endurance, options, runner, schedule, search, trial
 from heapwright.explore.budget import COPIES, ENDURANCE, TELLING, Shares, in_bisecting_order
 from heapwright.explore.space import Space
 from heapwright.recipes.zoo.catalogue import load
@@ -90,7 +90,7 @@ def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
     trace = cut(Stream.of(Trace.read(EXAMPLES / "mosquitto_broker.parquet")), first=1500).trace()
     space = Space([], align=8)
     clock = Clock(1.0)
-    for module in (options, runner, trial, schedule, search, budget, endurance):
+    for module in (options, runner, trial, schedule, search, budget, elsewhere, endurance):
         monkeypatch.setattr(module, "time", clock)
     done = explore([trace], space, study_path=tmp_path / "short", endurance=False, budget=2200, jobs=1)
     monkeypatch.undo()

@@ -315,7 +315,7 @@ def suggest(
     """Try what other programs' traces taught, and the zoo, on traces: an answer at once, where `explore` takes minutes.
 
     The list has some 200 recipes of other traces' fronts; their lists and thresholds are made from these traces' sizes.
-    The pick is tried on two copies of each trace, and for years, as in an exploration.
+    The pick is tried on two copies of each trace, and for fewer calls than by an exploration whether it lasts.
 
     Args:
         traces: one or several, with different names.

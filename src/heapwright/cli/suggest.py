@@ -32,7 +32,8 @@ def command(
     """Say what to ship by what other programs' traces taught, in seconds.
 
     Some 200 recipes of other traces' fronts are made anew from the sizes of these, and tried with the zoo. The pick is
-    tried on copies, and for years. The last line says how far such answers were from a complete exploration.
+    tried on copies and, shorter than by explore, whether it lasts. The last line says how far such answers were from a
+    complete exploration.
     """
     if as_toml and as_json:
         raise click.UsageError("--toml prints the recipe alone, and not with --json")

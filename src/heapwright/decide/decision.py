@@ -14,6 +14,7 @@ from heapwright.decide.picks import MEMORY, RESERVE, RIVALS, Condition, Pick
 from heapwright.decide.results import ADMITTED, AS_MUCH
 from heapwright.decide.study import Need, Study, load_served, reserve_for, reserve_for_more
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
+from heapwright.replay.endurance import LONG
 from heapwright.replay.metrics import METRICS, Value, words
 from heapwright.replay.reserve import MARGIN
 from heapwright.traces.copies import Load
@@ -128,7 +129,9 @@ class Decision:
         if not self.lasts:
             return f"It does not last: it {self.why_not}."
         growth = float(self.pick.metrics["growth_ratio"] or 1) - 1
-        return f"It lasts: at constant live bytes it grew by {100 * growth:.1f} % at most."
+        calls = int(self.pick.metrics["endured_calls"] or LONG.calls)
+        lasts = "It lasts" if calls >= LONG.calls else f"It lasts, tried for no more than {calls:,} calls of a loop"
+        return f"{lasts}: at constant live bytes it grew by {100 * growth:.1f} % at most."
 
     @property
     def lasts(self) -> bool | None:

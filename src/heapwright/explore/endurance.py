@@ -143,8 +143,10 @@ def try_what_may_ship(
         shares.tell("endurance for long, of what is recommended", done, len(picked))
 
 
-def try_picks(runner: Runner, candidates: Mapping[str, Candidate], traces: Sequence[Trace], how: Pick) -> None:
-    """Try whether the pick lasts, and where it does not what is picked instead, until one does: each alone, in seconds.
+def try_picks(
+    runner: Runner, candidates: Mapping[str, Candidate], traces: Sequence[Trace], how: Pick, effort: Effort
+) -> None:
+    """Try whether the pick lasts, and where it does not what is picked instead, until one does: each alone.
 
     `try_what_may_ship` looks at everything that may be picked under any condition.
     """
@@ -153,7 +155,7 @@ def try_picks(runner: Runner, candidates: Mapping[str, Candidate], traces: Seque
         pick = study.combined.ids[study.may_ship(how)[0]]
         if study.robustness().lasts(pick) is not None:
             return
-        try_endurance(runner, [candidates[pick]], traces, LONG)
+        try_endurance(runner, [candidates[pick]], traces, effort)
 
 
 def _recommended(study: Study) -> list[str]:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
-from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,14 +20,15 @@ from heapwright.decide.picks import BLIND, LIKELY, PICKS, RIVALS, shortlist
 from heapwright.decide.prior import doubt
 from heapwright.decide.study import Study
 from heapwright.explore.ahead import trying_ahead
-from heapwright.explore.budget import MADE_A_CALL, Shares
+from heapwright.explore.budget import Shares
+from heapwright.explore.elsewhere import Elsewhere, copies_of
 from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.options import Options, Strategy
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import Effort, Exploring
 from heapwright.explore.space import WideSpace
 from heapwright.explore.taught import first_of
-from heapwright.explore.trial import Candidate, Patience, Trier
+from heapwright.explore.trial import Candidate, Trier
 from heapwright.explore.wide_search import LIMIT, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
 from heapwright.files.engine import engine
@@ -36,12 +36,11 @@ from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.remote import working
 from heapwright.files.tools import processors
 from heapwright.files.version import __version__
-from heapwright.measure.metrics import Replay, replay_for
+from heapwright.measure.metrics import replay_for
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import TIME
 from heapwright.studies.records import Identity, Run, TraceInfo
 from heapwright.studies.tables import Role
-from heapwright.traces.copies import each_copy
 
 if TYPE_CHECKING:
     from heapwright.explore.space import AnySpace
@@ -124,14 +123,10 @@ def explore(
             sought = partial(_try, runner, Trials(study, Trier(traces, measure), "explored"), meter)
             seek(study, space, sought, strategy=strategy, limit=most, seed=options.seed, earlier=earlier)
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in study.recipes() if ranked}
-        designs = {id: candidate.design for id, candidate in candidates.items()}
-        finished = [candidates[id] for id in study.combined.ids if id in candidates]
-        trusted = _trusted(finished)
-        likely = _likely(study, trusted)
-        near = [study.combined.ids[row] for row in shortlist(study.combined, keys, designs, trusted, likely)]
+        near = shortlist_of(study, candidates)
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         rivals = [tried[name] for name in (*RIVALS, *BLIND) if name in tried]
-        elsewhere = _Elsewhere(runner, replay_for((), table), shares)
+        elsewhere = Elsewhere(runner, replay_for((), table), shares)
         shares.end_exploring()
         first = [study.pick(how).id for how in PICKS] if near and effort.until is not None else []
         on_copies = [candidates[id] for id in dict.fromkeys([*first, *near, *rivals])]
@@ -157,6 +152,16 @@ def explore(
         )
 
 
+def shortlist_of(study: Study, candidates: Mapping[str, Candidate]) -> list[str]:
+    """Ids of what is on the front, near it, or likely to be picked (`picks.shortlist`) of what was finished."""
+    results, robust = study.combined, study.robustness()
+    designs = {id: candidate.design for id, candidate in candidates.items()}
+    trusted = _trusted([candidates[id] for id in results.ids if id in candidates])
+    picked, fastest, _ = trusted
+    likely = [id for how in PICKS for id in robust.likely(how, fastest if how == "fastest" else picked, LIKELY)]
+    return [results.ids[row] for row in shortlist(results, study.objectives, designs, trusted, likely)]
+
+
 def _run(space: AnySpace, strategy: Strategy, options: Options) -> Run:
     """What a study keeps of how it was made."""
     built, begun = engine(), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
@@ -176,7 +181,7 @@ def _time_again(
 
     of: dict[Role, Iterable[Trace]] = {
         "explored": traces,
-        "copy": _copies_of(traces, options.copies, options.seed),
+        "copy": copies_of(traces, options.copies, options.seed),
         "held out": held_out,
     }
     told = ((role, trace) for role, each in of.items() for trace in each)
@@ -261,84 +266,3 @@ def _trusted(candidates: Collection[Candidate]) -> list[set[str]]:
         {one.id for one in candidates if doubt(one.recipe, lists=lists) is None} for lists in (True, False)
     )
     return [picked, fastest, {one.id for one in candidates if one.id in picked and len(one.recipe.pools) == 1}]
-
-
-def _likely(study: Study, trusted: Sequence[Collection[str]]) -> list[str]:
-    """Ids of recipes that would be picked if all before them failed, of those that are not doubted (`_trusted`)."""
-    robust, (picked, fastest, _) = study.robustness(), trusted
-    return [id for how in PICKS for id in robust.likely(how, fastest if how == "fastest" else picked, LIKELY)]
-
-
-def _copies_of(traces: Sequence[Trace], count: int, seed: int) -> Iterator[Trace]:
-    """So many copies of every trace, made one at a time."""
-    return chain.from_iterable(each_copy(trace, count, seed=seed) for trace in traces if count)
-
-
-@dataclass
-class _Elsewhere:
-    """Tries recipes on traces that they are not ranked by."""
-
-    runner: Runner
-    plain_replay: Replay
-    shares: Shares
-
-    def on(self, candidates: Sequence[Candidate], traces: Sequence[Trace], role: Role, replay: Replay) -> None:
-        """Replay every candidate on every trace but for the pairs that the study has, and store the results."""
-        self._on(candidates, traces, replay, self._meter(role, candidates, len(traces)))
-        if self.shares.until < inf:
-            done = self._ended(candidates, list(map(TraceInfo.of, traces)), role)
-            self.shares.tell("held out, recipes", done, len(candidates))
-
-    def on_copies(self, candidates: Sequence[Candidate], traces: Sequence[Trace], count: int, seed: int) -> None:
-        """The same on so many copies of every trace, made one at a time, for the metrics of a plain replay.
-
-        Within a budget on as many as there is time for: each is of all traces, and all candidates are tried on it.
-        """
-        if self.shares.until < inf:
-            self._in_time(candidates, traces, count, seed)
-            return
-        self.runner.study.set_apart([TraceInfo.of(copy) for copy in _copies_of(traces, count, seed)], "copy")
-        meter = self._meter("copy", candidates, len(traces) * count)
-        for copy in _copies_of(traces, count, seed):
-            self._on(candidates, [copy], self.plain_replay, meter)
-
-    def _in_time(self, candidates: Sequence[Candidate], traces: Sequence[Trace], count: int, seed: int) -> None:
-        """On one copy of each trace after the other, while there is time for another."""
-        study = self.runner.study
-        making = [each_copy(trace, count, seed=seed) for trace in traces if count]
-        before, made = study.traces("copy"), list[TraceInfo]()
-        seconds = sum(map(len, traces)) * MADE_A_CALL
-        for _ in range(count):
-            begun, replays = time.perf_counter(), self.shares.each * len(candidates) / self.shares.jobs
-            if begun + seconds + (0 if before else replays) > self.shares.apart_until:
-                break
-            turn: list[TraceInfo] = []
-            for copy in map(next, making):
-                turn.append(TraceInfo.of(copy))
-                kept = dict.fromkeys([*made, *turn, *before])
-                study.set_apart(list(kept), "copy")
-                self._on(candidates, [copy], self.plain_replay, self._meter("copy", candidates, 1))
-            if self._ended(candidates, turn, "copy") != len(candidates):
-                break
-            made += turn
-            seconds = max(time.perf_counter() - begun - replays, 0.0)
-        study.set_apart(made, "copy")
-        self.shares.tell("copies", len(made) // len(traces), count)
-
-    def _ended(self, candidates: Sequence[Candidate], traces: Sequence[TraceInfo], role: Role) -> int:
-        """How many of the candidates have ended on all of these traces."""
-        finished = self.runner.study.finished(role)
-        return sum(all((one.id, trace.name) in finished for trace in traces) for one in candidates)
-
-    def _meter(self, role: Role, candidates: Sequence[Candidate], traces: int) -> Meter:
-        until = self.shares.apart_until
-        after = self.shares.lasting if until < inf else 0.0
-        meter = Meter(self.runner.progress, role, len(candidates), traces, self.runner.crew, until=until, after=after)
-        meter.expect(candidates)
-        return meter
-
-    def _on(self, candidates: Sequence[Candidate], traces: Sequence[Trace], replay: Replay, meter: Meter) -> None:
-        trials = Trials(self.runner.study, Trier(traces, replay), meter.role)
-        for one in candidates:
-            meter.pass_over(one, int(trials.known(one.id).ended.sum()))
-        self.runner.run(candidates, trials, meter, Patience(self.runner.interrupt, until=meter.until))
