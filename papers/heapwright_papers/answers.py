@@ -108,7 +108,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {one.__name__: one for one in (*_P
 
 @cache
 def _compiled(expression: str) -> CodeType:
-    tree = ast.parse(expression.strip(), mode="eval")
+    tree = ast.parse(f"({expression})", mode="eval")
     for node in ast.walk(tree):
         hidden = getattr(node, "attr", "").startswith("_") or getattr(node, "id", "").startswith("_")
         if not isinstance(node, _ALLOWED) or hidden or getattr(node, "attr", "").startswith("format"):

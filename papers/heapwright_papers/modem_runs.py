@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from statistics import mean
 from typing import Any, Literal, TypeVar
 
@@ -41,25 +41,8 @@ INSTANCES = (1, 2, 5, 10, 20, 50)
 CALLS_AN_INSTANCE = 100
 THE_PAPERS, MEMORY = 5, 128 * 1024
 """Instances of the paper's board, and bytes of memory that they share."""
-"""Instances of the paper's system."""
 SPLITS_OF = 100
 """Modem calls of the run whose blocks are counted after each call."""
-
-TABLE_1 = {
-    "physical size": (30420, 30420, 30464, 30464),
-    "effective used": (29788, 29796, 29788, 29788),
-    "headers": (532, 532, 532, 532),
-    "fragments": (100, 92, 144, 144),
-}
-"""Bytes, by allocator in the order of FOUR; the paper's caption repeats "slow free" where it alternates."""
-TABLE_2 = {
-    "malloc": (2.80, 2.89, 2.72, 3.24),
-    "free": (1.28, 0.24, 1.42, 0.36),
-    "total": (4.08, 3.13, 4.14, 3.60),
-    "swap": (128.88, 134.33, 138.36, 144.28),
-}
-"""Microseconds."""
-TABLE_3 = {"text": (2721, 3193, 2753, 3225), "data": (72, 72, 72, 72), "bss": (0, 0, 0, 0)}
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -390,6 +373,7 @@ def _splits(coalesce: Merge) -> float:
 # ---- instances -----------------------------------------------------------------------------------------------------
 
 
+@cache
 def _instances(count: int) -> Trace:
     """A run in which each instance has its share of the memory."""
     return hw.workload(

@@ -14,7 +14,6 @@ from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.workloads.queue import LIMIT, queue
 from heapwright_papers import measuring, wifi, wifi_runs
 from heapwright_papers.documents import statements_of
-from heapwright_papers.page import Page
 from heapwright_papers.verdicts import Kind
 
 
@@ -96,7 +95,6 @@ def test_every_statement_is_answered_without_tools(tmp_path: Path, monkeypatch: 
 
 
 def test_the_papers_baseline_wastes_in_pages_that_hold_one_packet() -> None:
-    page = Page("wifi", "Pools", "paper")
     mix = [queue(synthesise(wifi_runs.paper_mix(), seed=seed)) for seed in range(1, 5)]
     drawn = {
         heap: wifi_runs.run(recipe, mix, 0) for heap, recipe in wifi_runs.allocators(wifi_runs.paper_mix()).items()
@@ -104,7 +102,5 @@ def test_the_papers_baseline_wastes_in_pages_that_hold_one_packet() -> None:
     results = wifi_runs.Results(mix, drawn, (), {}, None)
     share, needed = wifi.in_pages(results)
     assert share == pytest.approx(0.40, abs=0.01) and needed == pytest.approx(0.40, abs=0.02)
-    wifi._baseline(page, results)
-    rows = [line.strip("| ").split(" | ") for part in page._parts for line in part.splitlines()]
-    wasted = {row[0]: float(row[-1].replace(",", "")) for row in rows if row[0].endswith(" B")}
-    assert wasted["1025–4096 B"] > 0.9 * sum(wasted.values())
+    wasted = {most: count * most - asked for _, most, count, asked in wifi.page_classes(results)}
+    assert wasted[4096] > 0.9 * sum(wasted.values())
