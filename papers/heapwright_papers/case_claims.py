@@ -20,6 +20,7 @@ from heapwright_papers.case_study import (
     millions,
     part,
 )
+from heapwright_papers.held_out import geometric_means
 from heapwright_papers.measuring import NO_TOOLS
 from heapwright_papers.traffic import marked
 
@@ -46,6 +47,7 @@ def names(case: Case, *trials: Trial) -> dict[str, Any]:
         "published": [
             Standing({heap: row[of][0] for heap, row in case.rows.items() if heap != AVERAGE}) for of in (0, 1)
         ],
+        "geometric_means": geometric_means,
         "marked": marked,
         "case": case,
         "trials": {REAL: NO_PACKETS} | {trial.on: trial for trial in trials},

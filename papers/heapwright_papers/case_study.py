@@ -46,9 +46,23 @@ def system(name: str) -> Recipe:
 
 @dataclass(frozen=True)
 class Case:
-    """A case study: its table, and the reductions that its text claims, each (up to, on average) in per cent."""
+    """A case study: its table, the reductions that its text claims, each (up to, on average) in per cent, and its runs.
+
+    Attributes:
+        packets: of each network or trace.
+        traces: how many networks stand in for the paper's, and how many forms its mix has.
+        dominant: bytes of the IP packets that are most frequent in the paper's mix.
+        explored_packets: of each network on which the full space is explored, `explored_recipes` of it.
+        grid_packets: of each trace of the mix on which the uses of the four techniques are tried.
+    """
 
     name: str
+    packets: int
+    traces: int
+    dominant: tuple[int, int]
+    explored_packets: int
+    explored_recipes: int
+    grid_packets: int
     table: int
     columns: tuple[str, ...]
     rows: Mapping[str, tuple[tuple[int, ...], tuple[float, ...]]]

@@ -1,23 +1,36 @@
 """A page as `pages/NAME.toml` declares it: its text, tables and figures over the results of its runs, by name.
 
 A file has the page's `title`, the `paper` in short, `constants` that its statements see, too, and each `part` in its
-order. The expressions are those of `answers`; they see what the statements' see, and `FUNCTIONS`.
+order, before them each `lead` that stands at the top. The expressions are those of `answers`; they see what the
+statements' see, and `FUNCTIONS`.
+
+A part has, each if it is there, in this order: `text`, a sentence; a table of `header` and `rows`, expressions, whose
+first columns, as many as `words`, hold words; a `figure`, see `pictures`. It stands there for each value of a name that
+`each` has; unless `when`, an expression, is false or asks for what is absent; `let` has names and their expressions. It
+is `like` a part that `shared.toml` has by that name, but for the keys that it has itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from heapwright_papers.answers import AbsentError, evaluate, sentence
+from heapwright import figure
+from heapwright_papers.answers import AbsentError, evaluate, rank_correlation, sentence
 from heapwright_papers.documents import merged, tables
 from heapwright_papers.measuring import CPU, cell
-from heapwright_papers.page import Page
+from heapwright_papers.page import Page, table_of
 from heapwright_papers.pictures import drawn
 from heapwright_papers.traffic import marked
 
-FUNCTIONS: Mapping[str, Callable[..., Any] | str] = {"CPU": CPU, "cell": cell, "marked": marked}
+FUNCTIONS: Mapping[str, Callable[..., Any] | str] = {
+    "CPU": CPU,
+    "cell": cell,
+    "lines": "\n".join,
+    "marked": marked,
+    "rank_correlation": rank_correlation,
+}
 """What the expressions of a page see beside those of `answers`."""
 
 
@@ -33,18 +46,30 @@ def constants(name: str) -> dict[str, Any]:
 
 
 def fill(page: Page, names: Mapping[str, Any]) -> None:
-    """Add the parts of the page, whose expressions see these names.
+    """Add what leads and the parts of the page, whose expressions see these names."""
+    told = tables(f"pages/{page.name}")
+    for one in parts(told.get("lead", ()), names):
+        page.lead(str(one))
+    for one in parts(told["part"], names):
+        if isinstance(one, figure.Figure):
+            page.figure(one)
+        else:
+            page.text(one)
 
-    A part has, each if it is there, in this order: `text`, a sentence; a table of `header` and `rows`, expressions,
-    whose first columns, as many as `words`, hold words; a `figure`, see `pictures`. It stands there for each value of a
-    name that `each` has; unless `when`, an expression, is false or asks for what is absent; `let` has names and their
-    expressions. It is `like` a part that `shared.toml` has by that name, but for the keys that it has itself.
-    """
-    for part in tables(f"pages/{page.name}")["part"]:
+
+def parts(declared: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Iterator[str | figure.Figure]:
+    """Text and tables as Markdown, and figures, in their order."""
+    for part in declared:
         told = merged(tables("pages/shared")[part["like"]], part) if "like" in part else part
         with suppress(AbsentError):
             for known in _known(told, {**FUNCTIONS, **names}):
-                _add(page, told, known)
+                if "text" in told:
+                    yield sentence(told["text"], known)
+                if "rows" in told:
+                    header, rows = evaluate(told["header"], known), evaluate(told["rows"], known)
+                    yield table_of(header, rows, told.get("words", 1))
+                if "figure" in told and evaluate(told["figure"].get("when", "True"), known):
+                    yield drawn(told["figure"], known)
 
 
 def _known(part: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -56,12 +81,3 @@ def _known(part: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[dict[s
             for one, expression in part.get("let", {}).items():
                 known[one] = evaluate(expression, known)
             yield known
-
-
-def _add(page: Page, part: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    if "text" in part:
-        page.text(sentence(part["text"], known))
-    if "rows" in part:
-        page.table(evaluate(part["header"], known), evaluate(part["rows"], known), part.get("words", 1))
-    if "figure" in part and evaluate(part["figure"].get("when", "True"), known):
-        page.figure(drawn(part["figure"], known))

@@ -11,20 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import heapwright as hw
-from heapwright import FREE, births_and_deaths, size_table
+from heapwright import FREE, births_and_deaths, sample_events, size_table
 from heapwright_papers.answers import NO_PACKETS, percent
 from heapwright_papers.case_study import REAL, Trial, try_all
+from heapwright_papers.declared import constants
 from heapwright_papers.readings import with_general
 
 if TYPE_CHECKING:
     from heapwright import Recipe, Trace
 
 Sizes = Mapping[str, NDArray[np.int64]]
-LISTS = (16, 1476)
-"""Sizes of the proposed allocator's freelists: an acknowledgement and a full packet, with 16 bytes beside each."""
-WINDOW = 64
-"""Calls within which a block is freed fast, and frees within which two blocks die together."""
-BEST_FIT = "Proposed, with best fit"
+LISTS, WINDOW, BEST_FIT = (constants("drr")[name] for name in ("LISTS", "WINDOW", "BEST_FIT"))
+POINTS = 500
+"""Of a curve over time."""
 
 
 def names(
@@ -53,9 +52,8 @@ def names(
         return {REAL: NO_PACKETS} | found
 
     known: dict[str, Any] = {
-        "LISTS": LISTS,
-        "WINDOW": WINDOW,
-        "BEST_FIT": BEST_FIT,
+        **constants("drr"),
+        "live_over_time": _live_over_time,
         "neighbours": near,
         "together": together,
         "wired": wired,
@@ -72,6 +70,12 @@ def names(
 
 
 _OF_NETWORKS = ("neighbours", "together", "wired", "wireless", "tables", "returned", "uneven", "flows")
+
+
+def _live_over_time(trace: Trace) -> list[tuple[float, int]]:
+    """Seconds, and the requested bytes that are live then."""
+    at = sample_events(trace.live_bytes, POINTS)
+    return list(zip((trace.ts_us[at] / 1e6).round(3).tolist(), trace.live_bytes[at].tolist(), strict=True))
 
 
 def _uneven(found: NDArray[np.int64]) -> float:

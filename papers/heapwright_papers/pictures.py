@@ -4,7 +4,8 @@ A figure has a `name`, a `title` and a `note`, sentences, and a chart in Vega-Li
 with "=" is an expression, `field = "size:Q"` a field with its type, and `rows` an expression in place of `data`; a
 layer is left out where its `when`, an expression, is false. `let` has names and their expressions; the colours of
 `heapwright.figure` are known by name. With `panels`, a name and its values, the chart is drawn for each, below each
-other. `form` names a figure of `pages/forms.toml`: what that has stands where the figure does not say otherwise.
+other, with its `heading`. `form` names a figure of `pages/forms.toml`: what that has stands where the figure does not
+say otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from heapwright_papers.documents import merged, tables
 
 WIDTH = 540
 """Unless a figure tells its `pixels`: at the width of a phone the words are still three quarters of their size."""
-_COLOURS = ("BLUE", "VERMILLION", "INK", "SOFT", "CLOUD", "SI")
+_LOOKS = ("BLUE", "VERMILLION", "INK", "SOFT", "CLOUD", "SI", "quantity")
 _TYPES = {"Q": "quantitative", "N": "nominal"}
 _OWN = {"name", "title", "note", "let", "when", "panels", "spacing", "pixels", "form"}
 
@@ -46,19 +47,25 @@ def decades(low: float, high: float, few: int = 0) -> list[float]:
 def drawn(told: Mapping[str, Any], names: Mapping[str, Any]) -> figure.Figure:
     """The figure that a part of a page declares, over these names."""
     told = merged(tables("pages/forms")[told["form"]], told) if "form" in told else told
-    known = {"decades": decades, **{name: getattr(figure, name) for name in _COLOURS}, **names}
-    known = _with(known, told.get("let", {}))
+    looks = {name: getattr(figure, name) for name in _LOOKS}
+    known = _with({"decades": decades, **looks, **names}, told.get("let", {}))
     chart = {key: value for key, value in told.items() if key not in _OWN}
     width = told.get("pixels", WIDTH)
     if "panels" in told:
         ((name, values),) = told["panels"].items()
-        panels = [_filled(chart, {**known, name: value}) for value in evaluate(values, known)]
+        panels = [_headed(_filled(chart, {**known, name: value})) for value in evaluate(values, known)]
         spec: dict[str, Any] = {"vconcat": panels}
         spec |= {"spacing": told["spacing"]} if "spacing" in told else {}
     else:
         spec = _filled(chart, known)
     name, title, note = (sentence(told[key], known) for key in ("name", "title", "note"))
     return figure.Figure(name, title, note, _Declared(spec), width)
+
+
+def _headed(panel: dict[str, Any]) -> dict[str, Any]:
+    """A panel with its `heading`, if it has one, above its left end."""
+    style = {"fontSize": 12, "anchor": "start", "offset": 4, "fontWeight": "normal", "frame": "group"}
+    return panel | {"title": {"text": panel.pop("heading"), **style}} if "heading" in panel else panel
 
 
 def _with(names: Mapping[str, Any], let: Mapping[str, str]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ import heapwright as hw
 from heapwright import FREE, MALLOC, Recipe, Trace, zoo
 from heapwright_papers import techniques_grid
 from heapwright_papers.answers import NO_PACKETS
-from heapwright_papers.case_study import MIX, SYSTEMS, system
+from heapwright_papers.case_study import MIX, REAL, SYSTEMS, system
+from heapwright_papers.declared import constants
 from heapwright_papers.measuring import replayed
 from heapwright_papers.page import ALIGN
 from heapwright_papers.techniques_grid import (
@@ -32,31 +33,13 @@ if TYPE_CHECKING:
 NONE_WITHIN, SINGLE_WITHIN = 0.01, 0.10
 """A change of up to 1 % is "none", of up to 10 % one sign, of more two."""
 
-TABLE_1 = {
-    "Windows CE": "one heap of singly linked blocks, LIFO; first fit; merged on every allocation or free",
-    "Windows XP": "127 freelists of 8-byte steps to 1024 bytes, larger blocks in a doubly linked FIFO list; first fit; "
-    "full splitting and coalescing",
-    "Linux": "Lea 2.7.2: up to 128 freelists; best fit; splitting and coalescing from 0 % for small blocks to "
-    "100 % for large ones",
-    "Enea OSE": "8 freelists and no main heap; best fit; neither splitting nor coalescing",
-    "uClinux": "powers of two to 4 KB, whole pages above; two freelists; neither splitting nor coalescing",
-}
-
-TABLE_2 = {
-    "freelists": {"internal": "--", "external": "+", "performance": "++"},
-    "best fit": {"internal": "--", "external": "None", "performance": "--"},
-    "split": {"internal": "--", "external": "None", "performance": "--"},
-    "coalesce": {"internal": "None", "external": "--", "performance": "+"},
-}
-"""What a technique does when it is used; the other four rows of the paper's table, without it, are the opposite."""
-
 Grids = Mapping[str, Sequence[Grid]]
 
 
 def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | None) -> dict[str, Any]:
     """What the statements' expressions see; `traces` are those of real networks, where there are any."""
     grid = next(iter(next(iter(found.values())).values()))[0]
-    known: Mapping[str, Any] = {"real networks": NO_PACKETS} | dict(found)
+    known: Mapping[str, Any] = {REAL: NO_PACKETS} | dict(found)
 
     def over(where: str, technique: str, effect: str, beside: Beside = ANY, of: Sequence[str] = ()) -> float:
         grids = {name: some for name, some in known[where].items() if not of or name in of}
@@ -84,14 +67,16 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | No
         return _means([grid for some in known[where].values() for grid in some], technique, column, beside)
 
     return {
+        **constants("techniques"),
         **{name: value for name, value in vars(techniques_grid).items() if name.isupper()},
-        "TABLE_2": TABLE_2,
-        "TWO": ("drr", "easyport"),
         "NONE_WITHIN": NONE_WITHIN,
         "SINGLE_WITHIN": SINGLE_WITHIN,
         "LARGE": LARGE,
         "HALF": HALF,
         "MIX": MIX,
+        "REAL": REAL,
+        "changes": changes,
+        "together": together,
         "sign": sign,
         "points": lambda signs: signs.count("+") - signs.count("-"),
         "shown": shown,

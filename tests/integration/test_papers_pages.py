@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
 from needed import absent
 from networks import five_networks, network
 
-import heapwright as hw
 from heapwright.cli import heapwright
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
@@ -22,7 +22,7 @@ from heapwright.traffic.workloads.modem import modem as workload
 from heapwright_papers import (
     drr,
     easyport,
-    grid,
+    held_out,
     measuring,
     mixes,
     modem,
@@ -74,6 +74,7 @@ def test_the_command_writes_pages_figures_and_claims(
 
 
 RECIPES = 40
+SHORT = {"explored_packets": 300, "grid_packets": 300}
 
 
 def silent(line: str) -> None:
@@ -86,16 +87,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "session", lambda: None)
     monkeypatch.setattr(mixes, "SEEDS", (1,))
     for module, packets in ((drr, 12_000), (url, 12_000), (easyport, 1_000)):
-        monkeypatch.setattr(module, "PACKETS", packets)
-        monkeypatch.setattr(module, "TRACES", 1)
-        monkeypatch.setattr(module, "EXPLORED_RECIPES", RECIPES)
-    for module in (drr, url):
-        monkeypatch.setattr(module, "EXPLORED_PACKETS", 300)
-        monkeypatch.setattr(module, "GRID_PACKETS", 300)
+        few = {"packets": packets, "traces": 1, "explored_recipes": RECIPES}
+        few |= {"explored_packets": 1_000, "grid_packets": 1_000} if module is easyport else SHORT
+        monkeypatch.setattr(module, "CASE", replace(module.CASE, **few))
     monkeypatch.setattr(drr, "CROSSED_PACKETS", 300)
-    monkeypatch.setattr(grid, "RECIPES", RECIPES)
-    few = {"explore": lambda trace, path, **how: hw.explore(trace, path, **how, limit=RECIPES)}
-    monkeypatch.setattr(easyport, "hw", SimpleNamespace(**{name: getattr(hw, name) for name in hw.__all__} | few))
+    monkeypatch.setattr(held_out, "GRID_RECIPES", RECIPES)
+    monkeypatch.setattr(easyport, "CLOUD", {**easyport.CLOUD, "limit": RECIPES})
 
 
 @pytest.mark.parametrize("name", list(CASES))
