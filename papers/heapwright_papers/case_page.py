@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import heapwright as hw
 from heapwright_papers import mixes
 from heapwright_papers.answers import FACTOR
-from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import MIX, REAL, Case, Trial, counted, read_as, try_all
-from heapwright_papers.case_tables import access_row, arithmetic, average_row, heap_row
+from heapwright_papers.case_tables import access_row, arithmetic, average_row, heap_row, names
 from heapwright_papers.declared import fill, page_of
+from heapwright_papers.documents import tables
 from heapwright_papers.held_out import ONE_IN, RETUNED, contest, on_grid
 from heapwright_papers.measuring import MOST_ACCESSES
 from heapwright_papers.page import ALIGN
@@ -112,7 +112,7 @@ class CaseRun:
                 "recipe_of": _recipe_of,
                 "more": [*of.heaps(), *more],
                 "forms": forms,
-                "all_forms": len(forms) == len(mixes.FORMS),
+                "all_forms": len(forms) == len(tables("cases")["form"]),
                 "seeds": mixes.SEEDS,
                 "rate": mixes.RATE,
             },

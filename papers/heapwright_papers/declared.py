@@ -14,16 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from heapwright import figure
 from heapwright_papers.answers import AbsentError, evaluate, rank_correlation, sentence
 from heapwright_papers.documents import merged, tables
 from heapwright_papers.measuring import CPU, cell
-from heapwright_papers.page import Page, table_of
+from heapwright_papers.page import AIM, Page, table_of
 from heapwright_papers.pictures import drawn
 from heapwright_papers.traffic import marked
 
+_Other = TypeVar("_Other")
 FUNCTIONS: Mapping[str, Callable[..., Any] | str] = {
     "CPU": CPU,
     "cell": cell,
@@ -40,9 +42,10 @@ def page_of(name: str) -> Page:
     return Page(name, told["title"], told["paper"])
 
 
-def constants(name: str) -> dict[str, Any]:
-    """What the page's TOML tells of the paper: tables and numbers by name."""
-    return dict(tables(f"pages/{name}")["constants"])
+def constants(name: str, module: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+    """What the page's TOML tells of the paper, by name, and the constants among its module's globals."""
+    told = tables(f"pages/{name}").get("constants", {})
+    return {**told, **{name: value for name, value in module.items() if name.isupper()}}
 
 
 def fill(page: Page, names: Mapping[str, Any]) -> None:
@@ -55,6 +58,20 @@ def fill(page: Page, names: Mapping[str, Any]) -> None:
             page.figure(one)
         else:
             page.text(one)
+
+
+def finish(
+    page: Page,
+    names: Mapping[str, Any],
+    more: Mapping[str, Any],
+    others: Mapping[str, _Other],
+    with_other: Callable[[str, _Other], Mapping[str, Any]],
+) -> Page:
+    """Judge a page's statements by these names, as `Page.judge` and `Page.mutate`; its parts see `more`, too."""
+    page.judge(names)
+    page.mutate(others, with_other)
+    fill(page, {**names, **more, "mutants": page.mutants, "AIM": AIM})
+    return page
 
 
 def parts(declared: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Iterator[str | figure.Figure]:

@@ -6,33 +6,38 @@ for performance".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from statistics import mean
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import heapwright as hw
-from heapwright import zoo
-from heapwright_papers import drr_claims
-from heapwright_papers.answers import NO_PACKETS
+from heapwright import FREE, births_and_deaths, sample_events, size_table, zoo
+from heapwright_papers.answers import NO_PACKETS, percent
 from heapwright_papers.case_page import CaseRun
-from heapwright_papers.case_study import MIX, PROPOSED, REAL, case, stand_ins
-from heapwright_papers.drr_claims import BEST_FIT
+from heapwright_papers.case_study import MIX, PROPOSED, REAL, case, stand_ins, try_all
+from heapwright_papers.declared import constants
 from heapwright_papers.readings import Joint, with_general
 from heapwright_papers.traffic import has_ip
 
 if TYPE_CHECKING:
-    from heapwright import PacketTable
+    from heapwright import PacketTable, Recipe, Trace
     from heapwright_papers.page import Page
 
 CROSSED_PACKETS = 10_000
 """Of each network, under which all uses of the techniques are crossed: without coalescing lists grow long."""
 EXTRA = 16
 """Bytes beside the data that a packet is stored with, as `heapwright workload drr` has them."""
+POINTS = 500
+"""Of a curve over time."""
 
 CASE = case("drr")
+LISTS, WINDOW, BEST_FIT = (constants("drr")[name] for name in ("LISTS", "WINDOW", "BEST_FIT"))
+_OF_NETWORKS = ("neighbours", "together", "wired", "wireless", "tables", "returned", "uneven", "flows")
 
 
 def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | None = None) -> Page:
@@ -49,20 +54,82 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     more = {BEST_FIT: with_general(CASE.read(of.read)[PROPOSED], fit="best")}
     of.try_heaps(more)
     progress("drr: the four techniques")
-    real = {name: of.workload(table, count=CROSSED_PACKETS) for name, table in of.chosen.items()}
-    kinds = {**({REAL: real} if real else {}), MIX: of.short_mix(CROSSED_PACKETS)}
-    crossed = {on: drr_claims.crossed(on, traces, zoo(CASE.proposed)) for on, traces in kinds.items()}
-    seen = {
-        "crossed": {REAL: NO_PACKETS} | crossed,
-        "crossed_names": list(crossed[MIX].runs[0].metrics),
-        **drr_claims.names(
-            of.trials,
-            {name: _sizes(table) for name, table in of.chosen.items()},
-            {name: of.workload(table, count=CASE.packets, size="frame") for name, table in frames.items()},
-            {name: table.flow[: CASE.packets] for name, table in of.chosen.items()},
-        ),
+    return of.filled(more, {**_names(of, frames), **_crossed(of)})
+
+
+def _names(of: CaseRun, frames: Mapping[str, PacketTable]) -> dict[str, Any]:
+    """What the expressions see of the traffic; `frames` are networks that show frames of 802.11 alone."""
+    traces = {trial.on: {name: trial.of(name)[0].trace for name in trial.names} for trial in of.trials}
+    wired = traces.get(REAL, {})
+    wireless = {name: of.workload(table, count=CASE.packets, size="frame") for name, table in frames.items()}
+    near = {name: hw.profile(trace)["locality"][-1] for name, trace in {**wired, **wireless}.items()}
+    near = {name: row for name, row in near.items() if row["share"] is not None}
+    sizes = {name: _sizes(table) for name, table in of.chosen.items()}
+
+    def together(of: Mapping[str, Trace]) -> str:
+        rows = [near[name] for name in of if name in near]
+        share, chance = (mean(row[key] for row in rows) if rows else 0.0 for key in ("share", "by_chance"))
+        return f"{percent(share)} (by chance {percent(chance)})" if rows else "none"
+
+    def each(function: Callable[[Trace], float]) -> dict[str, Any]:
+        found = {on: {name: function(trace) for name, trace in of.items()} for on, of in traces.items()}
+        return {REAL: NO_PACKETS} | found
+
+    known: dict[str, Any] = {
+        **constants("drr"),
+        "live_over_time": _live_over_time,
+        "neighbours": near,
+        "together": together,
+        "wired": wired,
+        "wireless": wireless,
+        "fast": each(_freed_fast),
+        "blocks": each(_most_in_main_pool),
+        "full": each(lambda trace: float((trace.live_bytes > trace.peak_live_bytes / 2).mean())),
+        "tables": {name: size_table(found) for name, found in sizes.items()},
+        "returned": {name: float(1 - np.isin(found, LISTS).mean()) for name, found in sizes.items()},
+        "uneven": [_uneven(found) for found in sizes.values()],
+        "flows": [_of_flows(wired[name], table.flow[: CASE.packets]) for name, table in of.chosen.items()],
     }
-    return of.filled(more, seen)
+    return known if wired else known | dict.fromkeys(_OF_NETWORKS, NO_PACKETS)
+
+
+def _live_over_time(trace: Trace) -> list[tuple[float, int]]:
+    """Seconds, and the requested bytes that are live then."""
+    at = sample_events(trace.live_bytes, POINTS)
+    return list(zip((trace.ts_us[at] / 1e6).round(3).tolist(), trace.live_bytes[at].tolist(), strict=True))
+
+
+def _uneven(found: NDArray[np.int64]) -> float:
+    """How far the other sizes are from an even spread between the two, as Kolmogorov's distance."""
+    rest = np.sort(found[(found > LISTS[0]) & (found < LISTS[1])])
+    even = (rest - LISTS[0]) / (LISTS[1] - LISTS[0])
+    return float(np.abs(even - np.arange(1, len(rest) + 1) / len(rest)).max()) if len(rest) else 1.0
+
+
+def _of_flows(trace: Trace, flow: NDArray[np.uint32]) -> tuple[float, float]:
+    """How many packets that come one after the other die together: of those of one flow, and of two."""
+    objects = births_and_deaths(trace)
+    packet = trace.id[objects.birth].astype(np.int64)
+    stored = packet < len(flow)
+    packet, death = packet[stored], objects.death[stored]
+    order = np.searchsorted(np.sort(death), death)
+    near = np.abs(np.diff(order)) <= WINDOW
+    same = flow[packet[1:]] == flow[packet[:-1]]
+    return float(near[same].mean()), float(near[~same].mean())
+
+
+def _freed_fast(trace: Trace) -> float:
+    objects = births_and_deaths(trace)
+    return float((objects.death - objects.birth <= WINDOW).mean())
+
+
+def _most_in_main_pool(trace: Trace) -> int:
+    number, count = trace.objects()
+    size = np.zeros(count, np.int64)
+    taken = trace.op != FREE
+    size[number[taken]] = trace.size[taken]
+    other = ~np.isin(size[number], LISTS)
+    return int(np.cumsum(np.where(other, np.where(taken, 1, -1), 0)).max())
 
 
 def _sizes(table: PacketTable) -> NDArray[np.int64]:
@@ -70,3 +137,20 @@ def _sizes(table: PacketTable) -> NDArray[np.int64]:
     queue = hw.workload("queue", table, count=CASE.packets, size="payload", limit=CASE.packets)
     sizes: NDArray[np.int64] = queue.size[queue.op == hw.MALLOC].astype(np.int64)
     return sizes + EXTRA
+
+
+def _crossed(of: CaseRun) -> dict[str, Any]:
+    """All uses of splitting, of two freelists, of fits and of coalescing, each heap named by them."""
+    uses = product(("always", "never"), (True, False), ("first", "best"), ("immediate", "never"))
+    heaps = {" ".join(map(str, use)): _design(*use) for use in uses}
+    real = {name: of.workload(table, count=CROSSED_PACKETS) for name, table in of.chosen.items()}
+    found = {
+        on: try_all(on, {(name, 0): trace for name, trace in traces.items()}, heaps) if traces else NO_PACKETS
+        for on, traces in ((REAL, real), (MIX, of.short_mix(CROSSED_PACKETS)))
+    }
+    return {"crossed": found, "crossed_names": list(heaps)}
+
+
+def _design(split: str, lists: bool, fit: str, coalesce: str) -> Recipe:
+    recipe = with_general(zoo(CASE.proposed), split=split, fit=fit, coalesce=coalesce)
+    return recipe if lists else recipe.model_copy(update={"pools": recipe.pools[-1:]})

@@ -7,27 +7,146 @@ for performance", sections 5 and 6.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import heapwright as hw
 from heapwright import HeapwrightError, Space, Study, labels, pareto
+from heapwright_papers import measuring
+from heapwright_papers.answers import rank_correlation
 from heapwright_papers.case_page import CaseRun
 from heapwright_papers.case_study import PROPOSED, SYSTEMS, case, fragmentation
 from heapwright_papers.declared import constants
-from heapwright_papers.fronts import fronts
 from heapwright_papers.held_out import explored
+from heapwright_papers.measuring import spread
 from heapwright_papers.page import ALIGN
 from heapwright_papers.readings import Joint
 from heapwright_papers.traffic import has_ip
 
 if TYPE_CHECKING:
-    from heapwright import PacketTable, Trace
+    from heapwright import PacketTable, Recipe, Study, Trace
     from heapwright_papers.page import Page
+
+AXES = {"time": "accesses", "fragmentation": "fragmentation", "energy": "energy_nJ"}
+"""The three costs, and the metrics that stand for them: accesses for time, which no machine changes."""
+MEASURED = 48
+"""Members of the front, evenly along its time, whose instructions are counted."""
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """All allocators that served every request: their ids, names in the zoo or "", and float64 columns by metric."""
+
+    ids: Sequence[str]
+    names: Sequence[str]
+    columns: Mapping[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, study: Study) -> Cloud:
+        """Those of a study of one trace."""
+        combined = study.combined
+        served = np.flatnonzero(combined.columns["failed"] == 0)
+        keys = {*AXES.values(), "footprint_bytes"}
+        return cls(
+            [combined.ids[at] for at in served],
+            [combined.zoo_names[at] or "" for at in served],
+            {key: combined.columns[key][served].astype(np.float64) for key in keys},
+        )
+
+    def front(self, costs: Sequence[str]) -> NDArray[np.intp]:
+        """Rows that no other beats in all of these of AXES, by rising time."""
+        values = np.column_stack([self.columns[AXES[cost]] for cost in costs])
+        rows = np.flatnonzero(pareto.front(values, ["min" for _ in costs]))
+        return rows[np.argsort(self.columns["accesses"][rows], kind="stable")]
+
+    def point(self, row: int, calls: int) -> dict[str, Any]:
+        """Its costs a call of a trace of so many."""
+        at = {key: float(column[row]) for key, column in self.columns.items()}
+        return {
+            "wasted": 100 * at["fragmentation"],
+            "accesses": at["accesses"] / calls,
+            "energy": at["energy_nJ"] / calls,
+            "microjoule": at["energy_nJ"] / 1e3,
+            "footprint": at["footprint_bytes"],
+        }
+
+
+def fronts(study: Study, found: Cloud, trace: Trace, named: Mapping[str, str]) -> dict[str, Any]:
+    """What the expressions see of the fronts of two and of three costs, the paper's future work.
+
+    Its section 2 calls fragmentation and performance "complementary objective functions" to the footprint and energy of
+    the authors' earlier papers, and explores them apart.
+
+    `named` are those of the zoo that the paper has, with its names for them. Whether fragmentation and performance go
+    their own ways is told as rank correlations: of fragmentation and footprint over all, and of instructions and
+    accesses over those `measured`.
+    """
+    pairs = {" and ".join(pair): found.front(pair).tolist() for pair in combinations(AXES, 2)}
+    three = found.front((*AXES,))
+    some = three[np.unique(np.linspace(0, len(three) - 1, min(MEASURED, len(three))).round().astype(int))]
+    of_paper = {of: found.names.index(name) for name, of in named.items() if name in found.names}
+    chosen = {
+        "least fragmentation": _least(three, found.columns["fragmentation"]),
+        "fewest accesses": _least(three, found.columns["accesses"]),
+        "least energy": _least(three, found.columns["energy_nJ"]),
+        "nearest to all three": _least(three, _product(found)),
+        **of_paper,
+    }
+    recipes = {row: study.recipe(found.ids[row]) for row in dict.fromkeys([*chosen.values(), *map(int, some)])}
+    known = _instructions(recipes, trace, found)
+    correlations = [rank_correlation(found.columns["fragmentation"], found.columns["footprint_bytes"])]
+    if len(known) > 2:
+        counts = np.array([*known.values()], float)
+        correlations.append(rank_correlation(counts, found.columns["accesses"][list(known)]))
+    calls = len(trace)
+    return {
+        "pairs": pairs,
+        "three": [found.point(int(row), calls) for row in three],
+        "beyond": len(set(three.tolist()).difference(*pairs.values())),
+        "of_paper": [found.point(row, calls) | {"name": of} for of, row in of_paper.items()],
+        "told": {
+            what: found.point(row, calls)
+            | {
+                "recipe": found.names[row] or recipes[row].summary(ALIGN),
+                "instructions": known[row] / calls if row in known else None,
+            }
+            for what, row in chosen.items()
+        },
+        "correlations": correlations,
+        "measured": len(known),
+        "allocators": len(found.ids),
+    }
+
+
+def _instructions(recipes: Mapping[int, Recipe], trace: Trace, found: Cloud) -> dict[int, float]:
+    """Of all calls, of those that could be counted."""
+
+    def count(row: int) -> float | None:
+        known = measuring.instructions(recipes[row], [trace], [float(found.columns["accesses"][row])])
+        return known[0].total if known and known[0] else None
+
+    counts = zip(recipes, spread(count, recipes), strict=True)
+    return {row: known for row, known in counts if known is not None}
+
+
+def _least(rows: Iterable[Any], cost: NDArray[np.float64]) -> int:
+    return int(min(rows, key=lambda row: cost[row]))
+
+
+def _product(found: Cloud) -> NDArray[np.float64]:
+    """Of the three costs: memory used over requested, accesses, and energy."""
+    product: NDArray[np.float64] = 1 + found.columns["fragmentation"]
+    return product * found.columns["accesses"] * found.columns["energy_nJ"]
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
 
 CASE = case("easyport")
 CLOUD: Mapping[str, Any] = {"copies": 0}
@@ -77,7 +196,8 @@ def _explore(trace: Trace, progress: Callable[[str], None]) -> dict[str, Any]:
     space = Space.default([trace], ALIGN, move_zoo=False)
     progress(f"easyport: {len(space):,} recipes on {trace.name}")
     with explored([trace], space, **CLOUD) as study:
-        points = _points(study, trace)
+        found = Cloud.of(study)
+        points = _points(found, trace)
         (standing,) = (one for one in study.zoo_standings() if one.candidate.zoo_name == CASE.proposed)
         progress("easyport: time, fragmentation and energy")
         return {
@@ -87,24 +207,22 @@ def _explore(trace: Trace, progress: Callable[[str], None]) -> dict[str, Any]:
             "front": _front(study, points),
             "standing": standing,
             **_placed([point for point in points if point["kind"] != "cloud"], points),
-            **fronts(study, trace, _NAMED),
+            **fronts(study, found, trace, _NAMED),
         }
 
 
-def _points(study: Study, trace: Trace) -> list[dict[str, Any]]:
+def _points(found: Cloud, trace: Trace) -> list[dict[str, Any]]:
     """A point for every recipe that served all requests and hands out pointers; `id` is the recipe's."""
-    combined = study.combined
-    columns = [combined.columns[key].tolist() for key in ("failed", "footprint_bytes", "accesses")]
+    columns = (found.columns[key].tolist() for key in ("footprint_bytes", "accesses"))
     points = [
         {
             "id": id,
             "kind": "zoo" if name else "cloud",
-            "name": name or "",
+            "name": name,
             "overhead": 100 * (memory / trace.peak_live_bytes - 1),
             "accesses": accesses / len(trace),
         }
-        for id, name, failed, memory, accesses in zip(combined.ids, combined.zoo_names, *columns, strict=True)
-        if not failed
+        for id, name, memory, accesses in zip(found.ids, found.names, *columns, strict=True)
     ]
     costs = np.array([[point["overhead"], point["accesses"]] for point in points])
     for at in np.flatnonzero(pareto.front(costs, ("min", "min"))):

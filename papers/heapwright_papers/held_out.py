@@ -4,11 +4,10 @@ the full space, on networks that none of them was tuned on.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +16,7 @@ import numpy as np
 
 import heapwright as hw
 from heapwright import Recipe, Space, Study, zoo
-from heapwright_papers.measuring import replayed
+from heapwright_papers.measuring import replayed, spread
 from heapwright_papers.page import ALIGN
 from heapwright_papers.traffic import has_ip
 
@@ -212,12 +211,12 @@ def _picks(study: Study, proposed: Recipe, base: Mapping[str, Costs | None]) -> 
 
 def compared(held_out: Mapping[str, Trace], heaps: Mapping[str, Recipe]) -> dict[str, dict[str, Costs | None]]:
     """What each heap costs on each trace."""
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        tasks = {
-            name: {heap: threads.submit(replayed, trace, recipe) for heap, recipe in heaps.items()}
-            for name, trace in held_out.items()
-        }
-        return {name: {heap: costs(task.result()) for heap, task in some.items()} for name, some in tasks.items()}
+    found = spread(lambda pair: costs(replayed(*pair)), product(held_out.values(), heaps.values()))
+    rows = zip(product(held_out, heaps), found, strict=True)
+    made: dict[str, dict[str, Costs | None]] = {name: {} for name in held_out}
+    for (name, heap), one in rows:
+        made[name][heap] = one
+    return made
 
 
 def costs(metrics: Mapping[str, Any]) -> Costs | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright import PacketTable, synthesise
+from heapwright_papers.documents import tables
 
 SEEDS = (1, 2, 3)
 RATE = 5e6
@@ -77,21 +78,6 @@ class Mix:
         return np.cumsum(gaps / gaps[1:].mean() * microseconds / loads[stage]).astype(np.int64)
 
 
-FORMS: Sequence[tuple[str, Sequence[Stage], int]] = (
-    ("thin spikes", ((0.94, 0.8), (0.06, 4.0)), 12),
-    ("thin and fat spikes", ((0.30, 0.8), (0.05, 4.0), (0.45, 0.8), (0.20, 1.8)), 4),
-    ("fat spikes", ((0.60, 0.75), (0.40, 1.6)), 4),
-    ("plateaus", ((0.05, 4.0), (0.45, 1.0), (0.10, 0.5), (0.02, 4.0), (0.38, 1.0)), 2),
-    ("ramp", ((1.0, 1.3),), 1),
-)
-"""The paper's five forms as stages and repeats: a spike is a burst, a plateau a burst that the link then keeps up with,
-a ramp more traffic than it can send."""
-TWO = (0.7, 0.6, 0.5, 0.4, 0.3)
-OTHERS = (1400, 1200, 1000, 850, 700)
-"""From one end of what the paper says to the other; between 40 and 1500 bytes there are no 1,500 sizes."""
-
-
 def mixes(dominant: tuple[int, int], count: int) -> list[Mix]:
     """The first `count` of the five forms, each with its own share of the two dominant sizes of IP packets."""
-    rows = list(zip(FORMS, TWO, OTHERS, strict=True))[:count]
-    return [Mix(name, dominant, two, others, stages, repeats) for (name, stages, repeats), two, others in rows]
+    return [Mix(dominant=dominant, **form) for form in tables("cases")["form"][:count]]

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from heapwright_papers.answers import judged, one_sided
-from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import MUTANTS, PROPOSED, Case, Trial, read_as
+from heapwright_papers.case_tables import names
 from heapwright_papers.documents import statements_of
 from heapwright_papers.page import Finding, Page
 from heapwright_papers.readings import Joint, all_joint, alternatives, leading, sentences

@@ -5,37 +5,282 @@ Das, Singh, Singh and Kumar, "A low overhead dynamic memory management system fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
-from heapwright import FREE, zoo
-from heapwright_papers import sensor_runs
+import numpy as np
+
+import heapwright as hw
+from heapwright import FREE, MALLOC, Recipe, Trace, zoo
+from heapwright_papers import measuring
 from heapwright_papers.case_study import mutants
-from heapwright_papers.declared import constants, fill, page_of
-from heapwright_papers.measuring import CPU, NO_TOOLS, code_bytes, replayed
+from heapwright_papers.declared import constants, finish, page_of
+from heapwright_papers.measuring import CPU, NO_TOOLS, code_bytes, each, probe, replayed, served_after
 from heapwright_papers.page import Page
-from heapwright_papers.sensor_runs import (
-    FIVE,
-    HOLES,
-    LEVELS,
-    MOVING,
-    RECORDED,
-    SOS,
-    ST,
-    SYNTHETIC_CALLS,
-    TABLE_1,
-    Results,
-    allocation_bytes,
-    alone,
-    descriptor_bytes,
-    holes,
-    largest,
-    measure,
-    served,
-    traces,
-    uses_holes,
-)
+
+UNIT = 256
+"""Bytes of a step of the paper's cost metric."""
+LEVELS = ("O0", "O3", "Os")
+KINDS = ("malloc", "free")
+
+HEAPLIB, MEMMGR, ST, MMEM, ST_COMPACT = "heapLib", "memmgr", "ST_MEMMGR", "Contiki mmem", "ST_COMPACT_MEMMGR"
+MANTIS, SOS = "MantisOS", "SOS"
+FIVE = (HEAPLIB, MEMMGR, ST, MMEM, ST_COMPACT)
+"""Those that the paper measures."""
+MOVING = (MMEM, ST_COMPACT)
+FIXED_PLACE = (MEMMGR, HEAPLIB, ST)
+"""Those without compaction, in the paper's order of the memory they need, most first."""
+TABLE_1 = {
+    MANTIS: (12, True),
+    MMEM: (12, False),
+    HEAPLIB: (5, True),
+    MEMMGR: (8, True),
+    ST: (2, True),
+    ST_COMPACT: (4, False),
+}
+"""Bytes of a descriptor for each allocation, and whether there is external fragmentation."""
+
+SOS_SIZES = [16] * 32 + [32] * 16 + [128] * 4
+"""Bytes of the blocks of SOS."""
+
+RECORDED = {"tls": "axTLS", "huffman": "Huffman compression", "xml": "SimpleXML"}
+SYNTHETIC = {"random, 1–128 B": (1, 128), "random, 1–1024 B": (1, 1024)}
+"""Sizes of the random requests."""
+SEEDS = 5
+SYNTHETIC_CALLS, SYNTHETIC_LIVE = 2000, 40
+SEARCHED, TRIES = "random, 1–128 B", 60
+"""The trace whose sizes and live bytes the search for the worst call may use, and its replays."""
+HOLES = (4, 8, 16)
+"""Free blocks that an allocation must pass to find its own; all of SOS's blocks of 16 bytes are twice the last."""
+SMALL, LARGE = 16, 32
+"""Bytes of the objects between these holes, and of the request that fits none."""
+_WHOLE = 120
+"""Bytes of an object that takes just one of the pieces in which memmgr takes memory, so that no rest has a header."""
+_FRAME = 2
+"""Bytes of the allocation frame of both ST allocators."""
+
+Times = Mapping[str, tuple[float, int]]
+"""Instructions of a call by kind, on average and at most."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one allocator made of one trace; None where this machine cannot tell, or no arena serves."""
+
+    memory: int | None
+    handles: int
+    external: int
+    instructions: Times | None
+
+    @property
+    def with_handles(self) -> int | None:
+        """Memory with what callers keep for objects that move."""
+        return None if self.memory is None else self.memory + self.handles
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the page is made of.
+
+    Attributes:
+        recipes: of the allocators, by name.
+        traces: the recorded ones, one each, and the random ones of each seed, by name.
+        found: by allocator and name of the traces, one for each trace; MANTIS beside FIVE.
+        worst: by allocator, instructions of the worst calls that a search found; None without tools.
+        grown: by allocator, accesses of one malloc behind each of HOLES, and of one free then.
+        codes: code sizes by level; None without a compiler.
+    """
+
+    recipes: Mapping[str, Recipe]
+    traces: Mapping[str, Sequence[Trace]]
+    found: Mapping[str, Mapping[str, Sequence[Measured]]]
+    worst: Mapping[str, Mapping[str, int]] | None
+    grown: Mapping[str, Mapping[str, Sequence[int]]]
+    codes: Mapping[str, Any]
+
+    def memory(self, heap: str, name: str) -> list[int]:
+        """The cost metric in bytes, for each seed that has one."""
+        return [one.memory for one in self.found[heap][name] if one.memory is not None]
+
+    def instructions(self, heap: str, name: str, kind: str) -> float | None:
+        """The average over calls and seeds; None without tools."""
+        values = [one.instructions[kind][0] for one in self.found[heap][name] if one.instructions]
+        return mean(values) if values else None
+
+    def mean_of(self, heap: str, name: str, *kinds: str) -> float:
+        """The average of a call of each kind together; 0 without tools."""
+        return sum(self.instructions(heap, name, kind) or 0.0 for kind in kinds)
+
+    def most(self, heap: str, kind: str) -> int | None:
+        """The dearest call on any trace."""
+        every = [one for of in self.found[heap].values() for one in of]
+        return max((one.instructions[kind][1] for one in every if one.instructions), default=None)
+
+    def with_other(self, place: str, other: Results) -> Results:
+        """The same with another allocator in the place of one: `other` holds it alone, under any name."""
+        parts = {
+            part: {**getattr(self, part), place: next(iter(getattr(other, part).values()))}
+            for part in ("recipes", "found", "grown", "codes")
+        }
+        return replace(self, **parts)
+
+
+def heaps() -> dict[str, Recipe]:
+    """The paper's five allocators; the frame of its own two is 2 bytes, that of the descriptor."""
+    return {
+        HEAPLIB: zoo("heaplib"),
+        MEMMGR: zoo("memmgr"),
+        ST: zoo("st-memmgr-2"),
+        MMEM: zoo("contiki-mmem"),
+        ST_COMPACT: zoo("st-compact-memmgr").model_copy(update={"align": _FRAME}),
+    }
+
+
+def traces(calls: int = SYNTHETIC_CALLS) -> dict[str, list[Trace]]:
+    """The recorded stand-ins, and the random traces of so many calls, one for each seed."""
+    folder = Path(__file__).with_name("traces")
+    found = {name: [Trace.read(folder / f"{name}.parquet")] for name in RECORDED}
+    seeds = range(1, SEEDS + 1)
+    return found | {name: [synthetic(*sizes, calls, seed) for seed in seeds] for name, sizes in SYNTHETIC.items()}
+
+
+def synthetic(low: int, high: int, calls: int = SYNTHETIC_CALLS, seed: int = 1) -> Trace:
+    """Random requests of `low` to `high` bytes; the more objects live beyond SYNTHETIC_LIVE, the likelier a free."""
+    random = np.random.default_rng(seed)
+    rows: list[tuple[int, int, int]] = []
+    live: list[int] = []
+    for number in range(calls):
+        if live and random.random() < len(live) / (2 * SYNTHETIC_LIVE):
+            rows.append((FREE, live.pop(int(random.integers(len(live)))), 0))
+        else:
+            rows.append((MALLOC, number, int(random.integers(low, high, endpoint=True))))
+            live.append(number)
+    op, id, size = zip(*rows, strict=True)
+    return Trace.from_columns(op=op, id=id, size=size, name=f"random-{low}-{high}-{seed}")
+
+
+def compared() -> dict[str, Recipe]:
+    """Those that are measured: FIVE, and MANTIS."""
+    return {**heaps(), MANTIS: zoo("mantisos")}
+
+
+def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None]) -> Results:
+    """Run everything."""
+    recipes = compared()
+    progress("sensor: memory and instructions")
+    results = alone(recipes, given)
+    arena = largest(results)
+    progress("sensor: the worst calls")
+    searched = given[SEARCHED][0] if SEARCHED in given else list(given.values())[-1][-1]
+    worst = {heap: one for heap, one in each(lambda recipe: _worst(recipe, searched, arena), recipes).items() if one}
+    sos = zoo("sos")
+    return replace(
+        results,
+        recipes={**recipes, SOS: sos},
+        worst=worst if len(worst) == len(recipes) else None,
+        grown={**results.grown, SOS: growth(sos)},
+    )
+
+
+def largest(results: Results) -> int:
+    """Bytes of an arena that serves all traces for all allocators."""
+    return max(one.memory for of in results.found.values() for some in of.values() for one in some if one.memory)
+
+
+def alone(recipes: Mapping[str, Recipe], given: Mapping[str, Sequence[Trace]], arena: int | None = None) -> Results:
+    """Allocators on all traces, in an arena of so many bytes or the largest they need, without their worst calls."""
+    flat = [trace for some in given.values() for trace in some]
+
+    def least(recipe: Recipe) -> list[int | None]:
+        return [hw.fit(trace, recipe, step=UNIT, copies=0).smallest_arena_bytes for trace in flat]
+
+    memory = each(least, recipes)
+    room = max(arena or 0, *(size for of in memory.values() for size in of if size is not None))
+    times = each(lambda recipe: _times(recipe, flat, room), recipes)
+    found: dict[str, dict[str, list[Measured]]] = {}
+    for heap, recipe in recipes.items():
+        made = map(partial(_measured, recipe), flat, memory[heap], times[heap])
+        found[heap] = {name: list(islice(made, len(some))) for name, some in given.items()}
+    codes = each(lambda recipe: measuring.code_sizes(recipe, LEVELS), recipes)
+    return Results(recipes, given, found, None, each(growth, recipes), codes)
+
+
+def _times(recipe: Recipe, given: Sequence[Trace], arena: int) -> list[Times | None]:
+    """Instructions of each trace; an arena that serves all is the same for all, as none looks at what lies beyond."""
+    measured = measuring.on_target(recipe, *given, arena=arena)
+    if measured is None:
+        return [None] * len(given)
+    return [
+        {kind: (one["calls"][kind]["instructions_mean"], one["calls"][kind]["instructions_max"]) for kind in KINDS}
+        for one in measured
+    ]
+
+
+def _measured(recipe: Recipe, trace: Trace, memory: int | None, times: Times | None) -> Measured:
+    external = int(replayed(trace, recipe)["external_bytes"] or 0)
+    return Measured(memory, trace.peak_live_objects * recipe.canonical().pools[0].outside_bytes, external, times)
+
+
+def _worst(recipe: Recipe, trace: Trace, arena: int) -> dict[str, int] | None:
+    """Instructions of the worst malloc and the worst free that a search for most accesses finds."""
+    if measuring.session() is None:
+        return None
+    found = {kind: hw.find_worst(trace, recipe, f"accesses_{kind}_max", tries=TRIES).trace for kind in KINDS}
+    measured = measuring.on_target(recipe, *found.values(), arena=arena)
+    assert measured is not None
+    return {kind: int(one["calls"][kind]["instructions_max"]) for kind, one in zip(found, measured, strict=True)}
+
+
+# ---- probes ----------------------------------------------------------------------------------------------------------
+
+
+def descriptor_bytes(recipe: Recipe) -> int:
+    """Bytes that the allocator keeps for one allocation, in front of it and in its handle, as Table I counts them.
+
+    The pointer through which a program finds an object that moves is not counted, as in the paper.
+    """
+    header = probe(recipe, [(MALLOC, 0, _WHOLE)], "header_bytes")
+    pool = recipe.canonical().pools[0]
+    return header if header or not isinstance(pool, hw.pools.Compact) else pool.handle_bytes
+
+
+def allocation_bytes(recipe: Recipe) -> int:
+    """Header and handle of an object that moves, on a 32-bit target; of others the descriptor."""
+    pool = recipe.canonical().pools[0]
+    return pool.header + pool.handle_bytes if isinstance(pool, hw.pools.Compact) else descriptor_bytes(recipe)
+
+
+def holes(count: int) -> list[tuple[int, int, int]]:
+    """Calls that leave so many holes of SMALL bytes, each between two objects."""
+    return [(MALLOC, id, SMALL) for id in range(2 * count)] + [(FREE, id, 0) for id in range(0, 2 * count, 2)]
+
+
+def growth(recipe: Recipe) -> dict[str, list[int]]:
+    """Accesses of a malloc that fits none of the holes, and of the free of the object that lies last."""
+    found: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    for count in HOLES:
+        before = probe(recipe, holes(count))
+        for kind, call in (("malloc", (MALLOC, 2 * count, LARGE)), ("free", (FREE, 2 * count - 1, 0))):
+            found[kind].append(probe(recipe, [*holes(count), call]) - before)
+    return found
+
+
+def uses_holes(recipe: Recipe, count: int = HOLES[-1]) -> bool:
+    """Whether holes that lie apart serve one request nearly as large as all of them, in an arena otherwise full."""
+    return bool(served_after(recipe, holes(count), [(MALLOC, 2 * count, (count - 1) * SMALL)]))
+
+
+def served(sizes: Sequence[int], recipe: Recipe) -> int:
+    """How many of these requests in a row an allocator serves."""
+    return len(sizes) - probe(recipe, [(MALLOC, id, size) for id, size in enumerate(sizes)], "failed")
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
 
 
 def page(packets: Path | None, progress: Callable[[str], None], calls: int = SYNTHETIC_CALLS) -> Page:
@@ -45,14 +290,10 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = SYN
     for name, some in results.traces.items():
         for seed, trace in enumerate(some, 1):
             made.traffic(f"{name}, seed {seed}" if len(some) > 1 else name, trace)
-    names = _names(results)
-    fill(made, names)
-    made.judge(names)
     progress("sensor: other allocators in the places of the paper's")
     arena = largest(results)
     others = {name: alone({name: recipe}, results.traces, arena) for name, recipe in mutants("sensor").items()}
-    made.mutate(others, lambda place, other: _names(results.with_other(place, other)))
-    return made
+    return finish(made, _names(results), {}, others, lambda place, one: _names(results.with_other(place, one)))
 
 
 def _names(results: Results) -> dict[str, Any]:
@@ -73,8 +314,7 @@ def _names(results: Results) -> dict[str, Any]:
         return [ours / theirs for ours, theirs in zip(*both, strict=True)]
 
     return {
-        **constants("sensor"),
-        **{name: value for name, value in vars(sensor_runs).items() if name.isupper()},
+        **constants("sensor", globals()),
         **vars(results),
         **{name: getattr(results, name) for name in ("memory", "instructions", "most")},
         "CPU": CPU,
@@ -83,9 +323,9 @@ def _names(results: Results) -> dict[str, Any]:
         "names": names,
         "known": {
             where: [
-                {heap: results.found[heap][name][at].memory or 0 for heap in FIVE}
+                dict(zip(FIVE, (one.memory or 0 for one in row), strict=True))
                 for name in of
-                for at in range(len(results.traces[name]))
+                for row in zip(*(results.found[heap][name] for heap in FIVE), strict=True)
             ]
             for where, of in names.items()
         },
@@ -94,7 +334,7 @@ def _names(results: Results) -> dict[str, Any]:
         "zoo": zoo,
         "sos": sos,
         "served": lambda sizes: served(sizes, sos),
-        "footprint": lambda recipe: int(replayed(holes(HOLES[-1]), recipe)["footprint_bytes"]),
+        "footprint": lambda recipe: probe(recipe, holes(HOLES[-1]), "footprint_bytes"),
         "requests": [int(size) for trace in random for size in trace.size[trace.op != FREE]],
         "refused": {
             name: int(replayed(trace, sos)["failed"]) / int((trace.op != FREE).sum()) for name, trace in first.items()

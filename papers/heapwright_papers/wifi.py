@@ -6,43 +6,277 @@ of dynamic input patterns".
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import heapwright as hw
-from heapwright import MALLOC, synthesise, zoo
-from heapwright_papers import wifi_runs
+from heapwright import FREE, MALLOC, PacketTable, Recipe, Trace, default_energy_table, special_pools, synthesise, zoo
+from heapwright_papers import measuring
 from heapwright_papers.answers import NO_PACKETS, percent
 from heapwright_papers.case_study import mutants
-from heapwright_papers.declared import constants, fill, page_of
-from heapwright_papers.measuring import NO_TOOLS, code_bytes, replayed
-from heapwright_papers.page import Page
-from heapwright_papers.traffic import packet_tables
-from heapwright_papers.wifi_runs import (
-    ACK,
-    HEAPS,
-    LEVELS,
-    LIMIT,
-    MTU,
-    PAGES,
-    POOLS,
-    WALK,
-    Foretold,
-    Results,
-    figure_2,
-    foretell,
-    measure,
-    network_of,
-    paper_mix,
-    pools_of,
-    run,
-    samples,
-)
+from heapwright_papers.declared import constants, finish, page_of
+from heapwright_papers.measuring import NO_TOOLS, code_bytes, each, probe, replayed, spread
+from heapwright_papers.page import ALIGN, Page
+from heapwright_papers.traffic import has_ip, packet_tables
+
+SPECIAL_POOLS = "wifi-special-pools"
+"""The zoo's recipe, with the paper's own sizes."""
+POOLS, PUBLISHED, LISTED = "special pools", "pools of 40 to 1500", "with free lists"
+PAGES, LEA, WALK = "linux-pow2-page", "lea-2.7.2", "best fit over all blocks"
+HEAPS = (POOLS, LISTED, SPECIAL_POOLS, PAGES, LEA, WALK)
+"""What fills and empties the queue with the paper's mix."""
+LEVELS = ("O0", "Os")
+ACK, ACK_SHARE, MTU, MTU_SHARE = 40, 0.43, 1500, 0.26
+"""The mix of sizes that section 3 states."""
+LARGE_SHARE, SMALL_MOST = 0.14, 417
+"""Of the other 31 %, what section 5's totals fix: 40 % of all packets take a page of 4096 bytes for its 1,793,611, so
+14 % lie between 1025 and 1499; and 17 % are small, with a mean of 229 for its 621,172, even up to 417."""
+DRAWS, TIMED_DRAWS = 18, 4
+"""Draws of that mix, as many as the paper has networks; and those whose instructions are counted, too."""
+SAMPLES = (1_000, 10_000, 100_000)
+"""Packets of the samples that section 3 compares."""
+LIMIT = 1000
+"""Packets that the queue holds (section 4), as `heapwright workload queue` has it where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one allocator made of one queue; bytes, accesses, nJ, and instructions of all calls where tools are there.
+
+    Attributes:
+        requested: most bytes of packets in the queue.
+        allocated: most bytes of blocks, without headers.
+        external: the part of these that no block in use covers.
+        energy: of all accesses in an SRAM of `allocated` bytes.
+    """
+
+    requested: int
+    allocated: int
+    external: int
+    accesses: int
+    energy: float
+    instructions: float | None
+
+    @property
+    def fragmentation(self) -> float:
+        """allocated / requested - 1."""
+        return self.allocated / self.requested - 1
+
+
+@dataclass(frozen=True)
+class Network:
+    """One packet table: its profile, the queue's trace, and what each allocator made of it."""
+
+    name: str
+    table: PacketTable
+    profile: dict[str, Any]
+    trace: Trace
+
+    @property
+    def is_ip(self) -> bool:
+        """Whether its sizes are those of IP packets, not of frames."""
+        return has_ip(self.table)
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """The share of each size."""
+        return {int(row["size"]): float(row["share"]) for row in self.profile["sizes"]}
+
+    def lengths(self) -> Any:
+        """The sizes of its packets in their order, those without one left out."""
+        lengths = self.table.ip_len if self.is_ip else self.table.frame_len
+        return lengths[lengths > 0]
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the page is made of: runs by allocator, for each draw of the mix and for each network.
+
+    Attributes:
+        mix: the draws' traces.
+        drawn: of each of HEAPS, a run on each draw.
+        networks: the packet tables.
+        real: of each allocator tried on networks, the run on each by its name.
+        codes: code sizes by level, None without a compiler.
+    """
+
+    mix: Sequence[Trace]
+    drawn: Mapping[str, Sequence[Measured]]
+    networks: Sequence[Network]
+    real: Mapping[str, Mapping[str, Measured]]
+    codes: Mapping[str, Any] | None
+
+    def average(self, heap: str, key: str) -> float:
+        """The mean of an attribute of `Measured` over the draws."""
+        return mean(float(getattr(one, key)) for one in self.drawn[heap])
+
+    def instructions(self, heap: str) -> list[float]:
+        """Of all calls, for each draw that was timed; empty without tools."""
+        return [one.instructions for one in self.drawn[heap] if one.instructions is not None]
+
+    def total(self, heap: str, key: str) -> float:
+        """The sum of an attribute over the networks."""
+        return sum(float(getattr(one, key)) for one in self.real[heap].values())
+
+    def with_pools(self, recipe: Recipe) -> Results:
+        """The same with another allocator in the place of the pools."""
+        of = run(recipe, [network.trace for network in self.networks]) if self.networks else []
+        real = {network.name: found for network, found in zip(self.networks, of, strict=True)}
+        drawn = {**self.drawn, POOLS: run(recipe, self.mix, TIMED_DRAWS)}
+        return replace(self, drawn=drawn, real={**self.real, POOLS: real})
+
+
+def samples(networks: Sequence[Network], count: int | None = None) -> tuple[float, float]:
+    """The shares of acknowledgements and of packets of the MTU in the first packets, averages over the networks."""
+    parts = [network.lengths()[:count] for network in networks]
+    ack, mtu = (mean(float((part == size).mean()) for part in parts) for size in (ACK, MTU))
+    return ack, mtu
+
+
+# ---- allocators --------------------------------------------------------------------------------------------------
+
+
+def paper_mix() -> dict[str, Any]:
+    """The profile of the packets that section 3 states and section 5 sums up."""
+    small, large = range(ACK + 1, SMALL_MOST + 1), range(1025, MTU)
+    shares = ((small, 1 - ACK_SHARE - MTU_SHARE - LARGE_SHARE), (large, LARGE_SHARE))
+    sizes = [{"size": size, "share": share / len(of)} for of, share in shares for size in of]
+    sizes += [{"size": ACK, "share": ACK_SHARE}, {"size": MTU, "share": MTU_SHARE}]
+    return {"name": "section 3", "packets": LIMIT, "size_column": "ip_len", "sizes": sizes, "seconds": 1, "flows": 1}
+
+
+def pools_of(profile: Mapping[str, Any], find: str = "first-fit") -> Recipe:
+    """The paper's pools for the sizes of a profile: blocks side by side, as many of each size as the queue can hold."""
+    recipe = special_pools(profile)
+    pool = recipe.pools[0]
+    assert isinstance(pool, hw.pools.Fixed)
+    counted = pool.model_copy(update={"counts": (LIMIT,) * len(pool.sizes), "header": 0, "find": find})
+    return recipe.model_copy(update={"name": POOLS, "pools": (counted, *recipe.pools[1:])})
+
+
+def allocators(profile: Mapping[str, Any]) -> dict[str, Recipe]:
+    """What stands on the page, by name; the pools are those of the profile."""
+    walk = {"kind": "general", "free_list": "implicit", "fit": "best"}
+    return {
+        POOLS: pools_of(profile),
+        LISTED: pools_of(profile, "freelist"),
+        SPECIAL_POOLS: zoo(SPECIAL_POOLS),
+        PAGES: zoo(PAGES),
+        LEA: zoo(LEA),
+        WALK: Recipe.from_dict({"name": WALK, "align": ALIGN, "pool": [walk]}),
+    }
+
+
+# ---- measuring ---------------------------------------------------------------------------------------------------
+
+
+def network_of(name: str, table: PacketTable) -> Network:
+    """Its profile, and the queue filled with its first packets and emptied."""
+    profile = {**hw.profile(table), "name": name}
+    return Network(name, table, profile, hw.workload("queue", table, size="ip" if has_ip(table) else "frame"))
+
+
+def run(recipe: Recipe, traces: Sequence[Trace], timed: int | None = None) -> list[Measured]:
+    """An allocator on traces; instructions are counted on the first `timed` of them, None for all."""
+    counted = measuring.on_target(recipe, *traces[:timed]) if timed != 0 else None
+    instructions: list[float | None] = [None] * len(traces)
+    for at, one in enumerate(counted or ()):
+        instructions[at] = sum(calls["count"] * calls["instructions_mean"] for calls in one["calls"].values())
+    return [_measured(recipe, trace, count) for trace, count in zip(traces, instructions, strict=True)]
+
+
+def _measured(recipe: Recipe, trace: Trace, instructions: float | None) -> Measured:
+    found: dict[str, Any] = dict(replayed(trace, recipe))
+    allocated = int(found["allocated_peak_bytes"])
+    energy = default_energy_table().energy_nj(found["reads"], found["writes"], allocated)
+    requested, internal, accesses = (int(found[key]) for key in ("requested_peak_bytes", "internal_bytes", "accesses"))
+    return Measured(requested, allocated, allocated - requested - internal, accesses, energy, instructions)
+
+
+def measure(networks: Sequence[Network], progress: Callable[[str], None]) -> Results:
+    """Every allocator on each draw of the paper's mix and on each network, on all cores."""
+    mix = [hw.workload("queue", synthesise(paper_mix(), seed=seed)) for seed in range(1, DRAWS + 1)]
+    heaps, published = allocators(paper_mix()), pools_of(paper_mix())
+    ip = [network for network in networks if network.is_ip]
+    progress("wifi: the paper's mix")
+    drawn = each(lambda recipe: run(recipe, mix, TIMED_DRAWS), heaps)
+    progress("wifi: networks")
+    jobs: list[tuple[str, Recipe, Sequence[Network], int | None]] = [
+        *((heap, heaps[heap], networks, timed) for heap, timed in ((LEA, None), (WALK, None), (PAGES, 0))),
+        *([(PUBLISHED, published, ip, 0)] if ip else []),
+        *((POOLS, pools_of(network.profile), [network], None) for network in networks),
+        *((LISTED, pools_of(network.profile, "freelist"), [network], None) for network in networks),
+    ]
+    found = spread(lambda job: run(job[1], [network.trace for network in job[2]], job[3]), jobs)
+    real: dict[str, dict[str, Measured]] = {POOLS: {}, LISTED: {}}
+    for (heap, _, of, _), runs in zip(jobs, found, strict=True):
+        real.setdefault(heap, {}).update({network.name: one for network, one in zip(of, runs, strict=True)})
+    codes = measuring.code_sizes(published, LEVELS)
+    return Results(mix, drawn, networks, real, codes)
+
+
+@dataclass(frozen=True)
+class Foretold:
+    """Fragmentation on all packets of a network but the first SAMPLE, by where the pools' sizes are from.
+
+    Attributes:
+        name: the network.
+        packets: behind the first.
+        first: of pools from the first SAMPLE packets; an average over queues that are filled from nothing.
+        rest: of pools from those other packets themselves, likewise.
+        published: of the paper's own seven; None where packets do not show their IP length.
+        kept: of pools from the first packets that keep what they took for one queue, and for all before, to the end.
+    """
+
+    name: str
+    packets: int
+    first: float
+    rest: float
+    published: float | None
+    kept: float
+
+
+SAMPLE = SAMPLES[0]
+"""Packets from which pools are chosen, of which section 3 says that they suffice."""
+
+
+def foretell(network: Network) -> Foretold:
+    """Choose pools early and late, and fill the queue with all later packets of the network, a queue after another."""
+    start, rest = _part(network.table, 0, SAMPLE), _part(network.table, SAMPLE, None)
+    size = "ip" if network.is_ip else "frame"
+    fills = [hw.workload("queue", _part(rest, at, at + LIMIT), size=size) for at in range(0, len(rest), LIMIT)]
+    first, late = (pools_of({**hw.profile(part), "name": network.name}, "freelist") for part in (start, rest))
+    kept = _measured(first, hw.workload("queue", rest, size=size, cycles=None), None).fragmentation
+    published = _average(pools_of(paper_mix(), "freelist"), fills) if network.is_ip else None
+    return Foretold(network.name, len(rest), _average(first, fills), _average(late, fills), published, kept)
+
+
+def _average(recipe: Recipe, fills: Sequence[Trace]) -> float:
+    return mean(_measured(recipe, trace, None).fragmentation for trace in fills)
+
+
+def _part(table: PacketTable, start: int, stop: int | None) -> PacketTable:
+    columns = {one.name: getattr(table, one.name)[start:stop] for one in fields(table) if one.name != "metadata"}
+    return replace(table, **columns)
+
+
+# ---- the example of Figure 2 ---------------------------------------------------------------------------------------
+
+
+def figure_2(size: int) -> tuple[int, int, bool]:
+    """A request in the state of the paper's Figure 2: its block's bytes, accesses, and whether the memory grew."""
+    calls = [*((MALLOC, id, 1024) for id in range(3)), (FREE, 2, 0), (MALLOC, 3, size)]
+    pools, keys = pools_of(paper_mix()), ("allocated_peak_bytes", "accesses")
+    grown, accesses = (probe(pools, calls, key) - probe(pools, calls[:-1], key) for key in keys)
+    return grown or 1024, accesses, grown > 0
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
 
 MIX, REAL = (constants("wifi")[name] for name in ("MIX", "REAL"))
 
@@ -55,17 +289,13 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     networks = [network_of(name, table) for name, table in packet_tables(packets).items()]
     results = measure(networks, progress)
     progress("wifi: pools of the first packets")
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        foretold = list(pool.map(foretell, networks))
+    foretold = spread(foretell, networks)
     made = page_of("wifi")
     for network in networks:
         made.traffic(network.name, network.table)
-    names = names_of(results, foretold)
-    fill(made, {**names, "count": len(networks)})
-    made.judge(names)
     progress("wifi: other allocators in the pools' place")
-    made.mutate(mutants("wifi"), lambda _, other: names_of(results.with_pools(other), foretold))
-    return made
+    names, count = names_of(results, foretold), {"count": len(networks)}
+    return finish(made, names, count, mutants("wifi"), lambda _, one: names_of(results.with_pools(one), foretold))
 
 
 def names_of(results: Results, foretold: Sequence[Foretold]) -> dict[str, Any]:
@@ -86,8 +316,7 @@ def names_of(results: Results, foretold: Sequence[Foretold]) -> dict[str, Any]:
         return f"{fewer} fewer instructions and " * bool(fewer) + f"{energy} less energy"
 
     known = {
-        **constants("wifi"),
-        **{name: value for name, value in vars(wifi_runs).items() if name.isupper()},
+        **constants("wifi", globals()),
         **vars(results),
         **{name: getattr(results, name) for name in ("average", "instructions", "total")},
         "foretold": foretold,
@@ -108,7 +337,6 @@ def names_of(results: Results, foretold: Sequence[Foretold]) -> dict[str, Any]:
         "timed": {MIX: drawn, REAL: real if results.networks else NO_PACKETS},
         "in_pages": in_pages(results),
         "page_classes": list(page_classes(results)),
-        "less": _less,
         "less_than": less_than,
     }
     return known if results.networks else known | dict.fromkeys(_OF_NETWORKS, NO_PACKETS)
@@ -116,10 +344,6 @@ def names_of(results: Results, foretold: Sequence[Foretold]) -> dict[str, Any]:
 
 _OF_NETWORKS = ("networks", "real", "total", "foretold", "ip", "samples", "ack", "mtu")
 """What is seen of real networks."""
-
-
-def _less(saved: float) -> str:
-    return f"{percent(saved, 1)} less than" if saved >= 0 else f"{1 - saved:.3g} times as much as"
 
 
 def _powers(results: Results) -> float:

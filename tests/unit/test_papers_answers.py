@@ -8,16 +8,38 @@ from typing import Any
 import pytest
 
 import heapwright_papers
-from heapwright_papers.answers import band, between, check, evaluate, judged, listed, near, one_sided, sentence
+from heapwright_papers.answers import (
+    band,
+    between,
+    compiled,
+    evaluate,
+    judged,
+    listed,
+    literal,
+    near,
+    one_sided,
+    sentence,
+)
 from heapwright_papers.documents import documents, tables
 from heapwright_papers.verdicts import HOLDS, Cause, Kind
+
+
+def check(answer: dict[str, Any]) -> None:
+    """Compile every expression and sentence of an answer."""
+    for key, value in answer.items():
+        if key in ("let", "each"):
+            list(map(compiled, value.values()))
+        elif key in ("unless", "lacks", "holds", "at_least", "larger", "noise"):
+            compiled(value)
+        else:
+            compiled(literal(value))
 
 
 def test_every_expression_of_the_documents_is_one() -> None:
     answers = [(one.id, answer) for document in documents() for one in document.statements for answer in one.answers]
     assert len(answers) > 180
     for _, answer in answers:
-        check(answer)
+        check(dict(answer))
 
 
 PAGES = Path(heapwright_papers.__file__).parent / "pages"

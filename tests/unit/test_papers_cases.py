@@ -19,12 +19,11 @@ from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.workloads.drr import drr as drr_workload
 from heapwright_papers import case_study, drr, easyport, held_out, mixes, readings, url
 from heapwright_papers.answers import judged, rank_correlation
-from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
-from heapwright_papers.case_tables import arithmetic
+from heapwright_papers.case_tables import arithmetic, names
 from heapwright_papers.declared import parts
 from heapwright_papers.documents import statements_of
-from heapwright_papers.fronts import Cloud
+from heapwright_papers.easyport import Cloud
 from heapwright_papers.measuring import Instructions
 from heapwright_papers.page import Page
 from heapwright_papers.readings_page import add_readings
