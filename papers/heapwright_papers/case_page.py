@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import heapwright as hw
 from heapwright_papers import mixes
-from heapwright_papers.answers import FACTOR
 from heapwright_papers.case_study import MIX, REAL, Case, Trial, counted, read_as, try_all
-from heapwright_papers.case_tables import access_row, arithmetic, average_row, heap_row, names
+from heapwright_papers.case_tables import names
 from heapwright_papers.declared import fill, page_of
 from heapwright_papers.documents import tables
 from heapwright_papers.held_out import ONE_IN, RETUNED, contest, on_grid
-from heapwright_papers.measuring import MOST_ACCESSES
-from heapwright_papers.page import ALIGN
 from heapwright_papers.readings import Joint, leading
 from heapwright_papers.readings_page import add_readings
 from heapwright_papers.traffic import packet_tables
@@ -30,9 +27,6 @@ def _recipe_of(recipe: Recipe) -> str:
     return recipe.model_copy(update={"name": "", "source": "", "about": "", "year": None}).to_toml().strip()
 
 
-Tables = Mapping[str, "PacketTable"]
-
-
 class CaseRun:
     """The runs of a case study, in their order, and the page that they fill.
 
@@ -40,6 +34,8 @@ class CaseRun:
         tables: all packet tables of the folder.
         chosen: those that stand in for the paper's networks.
         read: how the paper is read.
+        forms: those of the paper's mix.
+        heaps: what is tried.
         trials: on real networks, where there are any, and on the mix, as it is read.
     """
 
@@ -48,17 +44,14 @@ class CaseRun:
         self.tables = packet_tables(packets)
         self.chosen: dict[str, PacketTable] = {}
         self.page = page_of(case.name)
+        self.forms = mixes.mixes(case.dominant, case.traces)
+        self.heaps = case.heaps()
         self.trials: list[Trial] = []
-
-    def traffic(self, tables: Tables) -> None:
-        """Name packet tables that the page uses."""
-        for name, table in tables.items():
-            self.page.traffic(name, table)
 
     def choose(self, chosen: Mapping[str, PacketTable]) -> None:
         """Take these tables for the paper's networks."""
         self.chosen = dict(chosen)
-        self.traffic(chosen)
+        self.page.traffic(chosen)
 
     def workload(self, table: PacketTable, **how: Any) -> Trace:
         """What the application makes of packets."""
@@ -67,54 +60,40 @@ class CaseRun:
 
     def short_mix(self, packets: int) -> dict[str, Trace]:
         """The forms of the mix in so many packets, with the first seed."""
-        forms = mixes.mixes(self.case.dominant, self.case.traces)
-        return {mix.name: self.workload(mix.packets(packets, mixes.SEEDS[0]), rate=mixes.RATE) for mix in forms}
+        return {one.name: self.workload(one.packets(packets, mixes.SEEDS[0]), rate=mixes.RATE) for one in self.forms}
 
-    def try_heaps(self, more: Mapping[str, Recipe]) -> None:
+    def try_heaps(self, **more: Recipe) -> None:
         """Every allocator of the case study, and more, on both kinds of traffic."""
-        of, heaps = self.case, {**self.case.heaps(), **more}
-        forms = mixes.mixes(of.dominant, of.traces)
-        traces = {(name, 0): self.workload(table, count=of.packets) for name, table in self.chosen.items()}
-        mix = {(one.name, seed): one.packets(of.packets, seed) for seed in mixes.SEEDS for one in forms}
-        self.traffic({f"{name}, seed {seed}": table for (name, seed), table in mix.items()})
+        self.heaps |= more
+        count = self.case.packets
+        traces = {(name, 0): self.workload(table, count=count) for name, table in self.chosen.items()}
+        mix = {(one.name, seed): one.packets(count, seed) for seed in mixes.SEEDS for one in self.forms}
+        self.page.traffic({f"{name}, seed {seed}": table for (name, seed), table in mix.items()})
         kinds = {REAL: traces, MIX: {key: self.workload(table, rate=mixes.RATE) for key, table in mix.items()}}
         for on, given in kinds.items():
             if given:
-                self.progress(f"{of.name}: {on}")
-                self.trials.append(try_all(on, given, heaps, counted(heaps)).under(read_as(self.read)))
+                self.progress(f"{self.case.name}: {on}")
+                self.trials.append(try_all(on, given, self.heaps, counted(self.heaps)).under(read_as(self.read)))
 
-    def filled(self, more: Mapping[str, Any], seen: Mapping[str, Any]) -> Page:
-        """The page, with its readings: its statements and parts see `seen`, its parts `more` allocators, too."""
+    def filled(self, seen: Mapping[str, Any]) -> Page:
+        """The page, with its readings, whose statements and parts see these names, too."""
         of = self.case
-        forms = mixes.mixes(of.dominant, of.traces)
+        against = contest(of, self.tables, self.progress) if self.tables else None
+        if against:
+            self.page.traffic({name: self.tables[name] for name in against.networks})
         grid = on_grid(of.proposed, self.short_mix(of.grid_packets))
-        known = {
-            **seen,
-            "grid": grid,
-            "contest": contest(of, self.tables, self.progress) if self.tables else None,
-        }
-        if known["contest"]:
-            self.traffic({name: self.tables[name] for name in known["contest"].networks})
+        known = {**seen, "grid": grid, "contest": against}
         self.progress(f"{of.name}: readings")
         told = add_readings(self.page, of, self.trials, known, self.read)
-        fill(
-            self.page,
-            {
-                **names(of, *self.trials),
-                **known,
-                **told,
-                **{one.__name__: one for one in (access_row, arithmetic, average_row, heap_row)},
-                "FACTOR": FACTOR,
-                "MOST_ACCESSES": MOST_ACCESSES,
-                "ONE_IN": ONE_IN,
-                "RETUNED": RETUNED,
-                "ALIGN": ALIGN,
-                "recipe_of": _recipe_of,
-                "more": [*of.heaps(), *more],
-                "forms": forms,
-                "all_forms": len(forms) == len(tables("cases")["form"]),
-                "seeds": mixes.SEEDS,
-                "rate": mixes.RATE,
-            },
-        )
+        more = {
+            "ONE_IN": ONE_IN,
+            "RETUNED": RETUNED,
+            "recipe_of": _recipe_of,
+            "more": list(self.heaps),
+            "forms": self.forms,
+            "all_forms": len(self.forms) == len(tables("cases")["form"]),
+            "seeds": mixes.SEEDS,
+            "rate": mixes.RATE,
+        }
+        fill(self.page, {**names(of, *self.trials), **known, **told, **more})
         return self.page

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from statistics import mean, median
 from typing import Any, NamedTuple
 
-from heapwright_papers.answers import NO_PACKETS
+from heapwright_papers.answers import FACTOR, NO_PACKETS
 from heapwright_papers.case_study import (
     MIX,
     PROPOSED,
@@ -22,7 +22,7 @@ from heapwright_papers.case_study import (
     part,
 )
 from heapwright_papers.held_out import geometric_means
-from heapwright_papers.measuring import NO_TOOLS
+from heapwright_papers.measuring import MOST_ACCESSES, NO_TOOLS
 from heapwright_papers.traffic import marked
 
 AVERAGE = "Avg. Alloc."
@@ -38,6 +38,9 @@ def names(case: Case, *trials: Trial) -> dict[str, Any]:
         "SYSTEMS": SYSTEMS,
         **{one.__name__: one for one in (accesses, fragmentation, geometric_means, known, marked, millions)},
         **{one.__name__: one for one in (of_seed, reductions, stands)},
+        **{one.__name__: one for one in (access_row, arithmetic, average_row, heap_row)},
+        "FACTOR": FACTOR,
+        "MOST_ACCESSES": MOST_ACCESSES,
         "internal": part("internal_bytes"),
         "external": part("external_bytes"),
         "published": [

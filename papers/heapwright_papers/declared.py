@@ -21,12 +21,13 @@ from heapwright import figure
 from heapwright_papers.answers import AbsentError, evaluate, rank_correlation, sentence
 from heapwright_papers.documents import merged, tables
 from heapwright_papers.measuring import CPU, cell
-from heapwright_papers.page import AIM, Page, table_of
+from heapwright_papers.page import AIM, ALIGN, Page, table_of
 from heapwright_papers.pictures import drawn
 from heapwright_papers.traffic import marked
 
 _Other = TypeVar("_Other")
-FUNCTIONS: Mapping[str, Callable[..., Any] | str] = {
+FUNCTIONS: Mapping[str, Callable[..., Any] | str | int] = {
+    "ALIGN": ALIGN,
     "CPU": CPU,
     "cell": cell,
     "lines": "\n".join,

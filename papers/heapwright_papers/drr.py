@@ -50,11 +50,10 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     of = CaseRun(CASE, progress, packets, joint)
     of.choose(stand_ins(of.tables, CASE.packets, CASE.traces))
     frames = {name: table for name, table in of.tables.items() if not has_ip(table)}
-    of.traffic(frames)
-    more = {BEST_FIT: with_general(CASE.read(of.read)[PROPOSED], fit="best")}
-    of.try_heaps(more)
+    of.page.traffic(frames)
+    of.try_heaps(**{BEST_FIT: with_general(CASE.read(of.read)[PROPOSED], fit="best")})
     progress("drr: the four techniques")
-    return of.filled(more, {**_names(of, frames), **_crossed(of)})
+    return of.filled({**_names(of, frames), **_crossed(of)})
 
 
 def _names(of: CaseRun, frames: Mapping[str, PacketTable]) -> dict[str, Any]:

@@ -165,12 +165,12 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     """
     of = CaseRun(CASE, progress, packets, joint)
     of.choose(stand_ins(of.tables) if of.tables else {})
-    of.try_heaps({})
+    of.try_heaps()
     trial = of.trials[0]
     wasteful = max(trial.names, key=lambda name: trial.column(_WASTEFUL, fragmentation, name))
     seen = _explore(replace(trial.of(wasteful)[0].trace, name=wasteful), progress)
     shares = {name: sum(_shares(table)) for name, table in of.chosen.items()}
-    return of.filled({}, {**constants("easyport"), **seen, "dominant_share": shares})
+    return of.filled({**constants("easyport"), **seen, "dominant_share": shares})
 
 
 def stand_ins(tables: Mapping[str, PacketTable]) -> dict[str, PacketTable]:

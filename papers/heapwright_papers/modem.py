@@ -353,8 +353,7 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = CAL
     """Tables 1 to 3, Figure 5, deferred coalescing, and search trees with up to `most` instances; no packets."""
     results = measure(progress, calls, most)
     made = page_of("modem")
-    for seed, trace in zip(SEEDS, results.traces, strict=True):
-        made.traffic(f"workload modem, seed {seed}", trace)
+    made.traffic({f"workload modem, seed {seed}": trace for seed, trace in zip(SEEDS, results.traces, strict=True)})
     progress("modem: other allocators in the places of the paper's")
     instances = results.heaps[FIRST_FAST].scaled
     others = {name: of_heap(recipe, results.traces, instances) for name, recipe in mutants("modem").items()}

@@ -104,15 +104,14 @@ class Page:
     at_least: list[dict[str, Any]] = field(default_factory=list)
     mutants: dict[str, Any] = field(default_factory=dict)
     most: dict[str, int] = field(default_factory=dict)
-    _traffic: list[tuple[str, PacketTable | Trace]] = field(default_factory=list)
+    _traffic: dict[str, PacketTable | Trace] = field(default_factory=dict)
     _lead: list[str] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
     _figures: list[hw.figure.Figure] = field(default_factory=list)
 
-    def traffic(self, name: str, traffic: PacketTable | Trace) -> None:
-        """Name a packet table or a trace that the page uses; its head then tells its size and digest."""
-        if name not in dict(self._traffic):
-            self._traffic.append((name, traffic))
+    def traffic(self, traffic: Mapping[str, PacketTable | Trace]) -> None:
+        """Name packet tables or traces that the page uses; its head then tells the size and digest of each."""
+        self._traffic |= traffic
 
     def text(self, markdown: str) -> None:
         """Add paragraphs or headings."""
@@ -196,8 +195,8 @@ class Page:
             "page": self.name,
             "title": self.title,
             "made": self._made(),
-            "traffic": [[marked(name), *_told(one), digest(one)] for name, one in self._traffic],
-            "footnote": FOOTNOTE if any(name in LAID for name, _ in self._traffic) else "",
+            "traffic": [[marked(name), *_told(one), digest(one)] for name, one in self._traffic.items()],
+            "footnote": FOOTNOTE if any(name in LAID for name in self._traffic) else "",
             "headings": re.findall("^##+ (.*)", "\n".join(self._parts), re.MULTILINE),
             "findings": [one.as_claim() for one in self.answers()],
         }
@@ -219,7 +218,7 @@ class Page:
 
     def _made(self) -> str:
         """The command that made it, and with what."""
-        packets = any(isinstance(one, PacketTable) for _, one in self._traffic)
+        packets = any(isinstance(one, PacketTable) for one in self._traffic.values())
         command = f"heapwright reproduce {self.name}{' --packets DIR' if packets else ''}"
         return f"`{command}`, {measuring.versions()}. {_HEAD}"
 

@@ -273,8 +273,7 @@ def page(packets: Path | None, progress: Callable[[str], None], requests: int = 
     progress("pools: real packets")
     networks = packet_tables(packets)
     real = [one for one in spread(on_packets, networks, networks.values()) if one]
-    for one in real:
-        made.traffic(one.network, networks[one.network])
+    made.traffic({one.network: networks[one.network] for one in real})
     progress("pools: other allocators in the pools' places")
     few = max(1, requests // MUTANTS_OF)
 

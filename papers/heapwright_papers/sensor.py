@@ -288,8 +288,7 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = SYN
     results = measure(traces(calls), progress)
     made = page_of("sensor")
     for name, some in results.traces.items():
-        for seed, trace in enumerate(some, 1):
-            made.traffic(f"{name}, seed {seed}" if len(some) > 1 else name, trace)
+        made.traffic({f"{name}, seed {at}" if len(some) > 1 else name: trace for at, trace in enumerate(some, 1)})
     progress("sensor: other allocators in the places of the paper's")
     arena = largest(results)
     others = {name: alone({name: recipe}, results.traces, arena) for name, recipe in mutants("sensor").items()}

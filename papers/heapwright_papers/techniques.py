@@ -282,8 +282,7 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     """
     tables = stand_ins(packet_tables(packets), LEAST_PACKETS_LOOKED_AT, NETWORKS)
     made = page_of("techniques")
-    for name, table in tables.items():
-        made.traffic(name, table)
+    made.traffic(tables)
     real = {name: [hw.workload(name, table, count=PACKETS) for table in tables.values()] for name in WORKLOADS}
     traces = {**({REAL: real} if tables else {}), MIX: _mix(made)}
     grids: dict[str, dict[str, list[Grid]]] = {on: {} for on in traces}
@@ -315,8 +314,7 @@ def _mix(made: Page) -> dict[str, list[Trace]]:
         drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
         traces[name] = [hw.workload(name, table, rate=mixes.RATE) for table in drawn.values()]
         if DOMINANT[name] == DOMINANT["drr"]:
-            for (form, seed), table in drawn.items():
-                made.traffic(f"{form}, seed {seed}", table)
+            made.traffic({f"{form}, seed {seed}": table for (form, seed), table in drawn.items()})
     return traces
 
 

@@ -34,6 +34,5 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     proposed = zoo(CASE.proposed)
     lists, general = proposed.pools
     two = (lists.model_copy(update={"sizes": (8, 20)}), general)
-    more = {constants("url")["TWO_LISTS"]: proposed.model_copy(update={"pools": two})}
-    of.try_heaps(more)
-    return of.filled(more, constants("url"))
+    of.try_heaps(**{constants("url")["TWO_LISTS"]: proposed.model_copy(update={"pools": two})})
+    return of.filled(constants("url"))

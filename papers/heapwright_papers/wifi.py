@@ -291,8 +291,7 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     progress("wifi: pools of the first packets")
     foretold = spread(foretell, networks)
     made = page_of("wifi")
-    for network in networks:
-        made.traffic(network.name, network.table)
+    made.traffic({network.name: network.table for network in networks})
     progress("wifi: other allocators in the pools' place")
     names, count = names_of(results, foretold), {"count": len(networks)}
     return finish(made, names, count, mutants("wifi"), lambda _, one: names_of(results.with_pools(one), foretold))

@@ -123,7 +123,7 @@ def test_a_page_names_its_traffic_and_marks_what_was_laid_end_to_end(tmp_path: P
     page = Page("p", "Title", "Someone 2006")
     table = network(1, True)
     for name in ("campus", "zeek_mix", "campus"):
-        page.traffic(name, table)
+        page.traffic({name: table})
     answer(page, "p-first", "1", HOLDS)
     answer(page, "p-second", "8", HOLDS)
     page.write(tmp_path)
