@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -392,11 +393,32 @@ def test_uses_of_the_four_techniques_that_take_less_of_both_are_told() -> None:
     assert verdict.kind is Kind.FAILS and "two lists, with 90 % of its memory and 80 % of its acc" in verdict.why
 
 
-def test_a_thousand_uses_are_set_beside_the_proposed_allocator(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_out, "GRID_RECIPES", 8)
-    found = held_out.on_grid("url-proposed", {"some": some_trace(40)})
-    assert 0 < found.tried <= 8 < found.space and found.both <= min(found.less)
-    assert (found.best is None) == (found.both == 0)
+def test_uses_are_counted_that_serve_every_request_on_all_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    traces = {"some": some_trace(40), "other": some_trace(60)}
+    base = {name: dict(replay(trace, zoo.load("url-proposed"))) for name, trace in traces.items()}
+
+    def times(memory: float, accesses: float, refused: str = "") -> dict[str, dict[str, float]]:
+        """Of the proposed one's costs; requests are refused on a trace."""
+        return {
+            name: {
+                "footprint_bytes": memory * float(one["footprint_bytes"] or 0),
+                "accesses": accesses * float(one["accesses"] or 0),
+                "failed": float(name == refused),
+            }
+            for name, one in base.items()
+        }
+
+    tried = {"both": times(0.5, 0.8), "fast": times(2, 0.5), "small": times(0.9, 1), "none": times(0.1, 0.1, "other")}
+    study = SimpleNamespace(
+        combined=SimpleNamespace(ids=list(tried)),
+        per_trace=lambda ids: {id: tried[id] for id in ids},
+        recipe=lambda id: zoo.load("tlsf" if id == "both" else "kingsley"),
+    )
+    monkeypatch.setattr(held_out, "explored", lambda *_, **how: nullcontext(study))
+    found = held_out.on_grid("url-proposed", traces)
+    assert (found.tried, found.less, found.both) == (3, (2, 2), 1) and found.space > 1000
+    assert found.best is not None and found.best[0] == zoo.load("tlsf").summary(4)
+    assert found.best[1] == pytest.approx((0.5, 0.8))
 
 
 def test_networks_without_ip_packets_are_left_out(folder: Path) -> None:
