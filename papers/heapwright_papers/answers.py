@@ -107,8 +107,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {one.__name__: one for one in (*_P
 
 
 @cache
-def _compiled(expression: str) -> CodeType:
-    tree = ast.parse(expression.strip(), mode="eval")
+def compiled(expression: str) -> CodeType:
+    """Ready to be evaluated. Raises ValueError or SyntaxError for what is no expression of the language."""
+    tree = ast.parse(f"({expression})", mode="eval")
     for node in ast.walk(tree):
         hidden = getattr(node, "attr", "").startswith("_") or getattr(node, "id", "").startswith("_")
         if not isinstance(node, _ALLOWED) or hidden or getattr(node, "attr", "").startswith("format"):
@@ -118,28 +119,17 @@ def _compiled(expression: str) -> CodeType:
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
     """The value of an expression. Raises ValueError for what the language lacks, else as Python does."""
-    return eval(_compiled(expression), {"__builtins__": {}, **FUNCTIONS, **names})
+    return eval(compiled(expression), {"__builtins__": {}, **FUNCTIONS, **names})
 
 
 def sentence(text: str, names: Mapping[str, Any]) -> str:
     """The text with the values of what stands in braces."""
-    return str(evaluate(_literal(text), names)) if "{" in text else text
+    return str(evaluate(literal(text), names)) if "{" in text else text
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """The sentence as an f-string; the end keeps a quote that is the last of it from the closing ones."""
     return f"f'''{text}.'''[:-1]"
-
-
-def check(answer: Mapping[str, Any]) -> None:
-    """Compile every expression and sentence of an answer. Raises ValueError or SyntaxError for what is none."""
-    for key, value in answer.items():
-        if key in ("let", "each"):
-            list(map(_compiled, value.values()))
-        elif key in ("unless", "lacks", "holds", "at_least", "larger", "noise"):
-            _compiled(value)
-        else:
-            _compiled(_literal(value))
 
 
 def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tuple[str, Verdict, str]]:

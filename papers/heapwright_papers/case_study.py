@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from random import Random
@@ -16,13 +14,12 @@ import numpy as np
 from heapwright import HeapwrightError, Recipe, zoo
 from heapwright_papers import measuring
 from heapwright_papers.documents import tables
-from heapwright_papers.measuring import Instructions, replayed
+from heapwright_papers.measuring import Instructions, each, replayed, spread
 from heapwright_papers.readings import Joint, Reading, leading, rows_of, sentences
 
 if TYPE_CHECKING:
     from heapwright import PacketTable, Trace
 
-PAPER = "Mamagkakis et al. 2006"
 PROPOSED = "Proposed"
 SYSTEMS = {
     "Windows CE": "windows-ce",
@@ -46,9 +43,23 @@ def system(name: str) -> Recipe:
 
 @dataclass(frozen=True)
 class Case:
-    """A case study: its table, and the reductions that its text claims, each (up to, on average) in per cent."""
+    """A case study: its table, the reductions that its text claims, each (up to, on average) in per cent, and its runs.
+
+    Attributes:
+        packets: of each network or trace.
+        traces: how many networks stand in for the paper's, and how many forms its mix has.
+        dominant: bytes of the IP packets that are most frequent in the paper's mix.
+        explored_packets: of each network on which the full space is explored, `explored_recipes` of it.
+        grid_packets: of each trace of the mix on which the uses of the four techniques are tried.
+    """
 
     name: str
+    packets: int
+    traces: int
+    dominant: tuple[int, int]
+    explored_packets: int
+    explored_recipes: int
+    grid_packets: int
     table: int
     columns: tuple[str, ...]
     rows: Mapping[str, tuple[tuple[int, ...], tuple[float, ...]]]
@@ -264,24 +275,27 @@ def try_all(
     """
     ids = {name: recipe.canonical().hash for name, recipe in heaps.items()}
     recipes = {ids[name]: recipe for name, recipe in heaps.items()}
-    keys = list(traces)
-    first = [at for at, (_, seed) in enumerate(keys) if seed == keys[0][1]]
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        found = [
-            dict(zip(recipes, threads.map(partial(replayed, traces[key]), recipes.values()), strict=True))
-            for key in keys
-        ]
+    found = {key: each(partial(replayed, trace), recipes) for key, trace in traces.items()}
+    seeds = [seed for _, seed in traces]
+    first = [key for key in traces if key[1] == seeds[0]]
 
-        def count(id: str) -> list[Instructions | None] | None:
-            known = [float(found[at][id]["accesses"] or 0) for at in first]
-            return measuring.instructions(recipes[id], [traces[keys[at]] for at in first], known)
+    def count(id: str) -> dict[tuple[str, int], Instructions | None]:
+        known = [float(found[key][id]["accesses"] or 0) for key in first]
+        told = measuring.instructions(recipes[id], [traces[key] for key in first], known)
+        return dict(zip(first, told, strict=True)) if told else {}
 
-        wanted = dict.fromkeys(ids[name] for name in counted)
-        counts = dict(zip(wanted, threads.map(count, wanted), strict=True))
-    runs = []
-    for at, (name, seed) in enumerate(keys):
-        told = {id: known[first.index(at)] for id, known in counts.items() if known and at in first}
-        instructions = {heap: one for heap in counted if (one := told.get(ids[heap])) is not None}
-        metrics = {heap: found[at][id] for heap, id in ids.items()}
-        runs.append(Run(name, traces[name, seed], metrics, instructions, seed))
-    return Trial(on, runs)
+    wanted = list(dict.fromkeys(ids[name] for name in counted))
+    counts = dict(zip(wanted, spread(count, wanted), strict=True))
+    return Trial(
+        on,
+        [
+            Run(
+                key[0],
+                trace,
+                {heap: found[key][id] for heap, id in ids.items()},
+                {heap: one for heap in counted if (one := counts[ids[heap]].get(key)) is not None},
+                key[1],
+            )
+            for key, trace in traces.items()
+        ],
+    )

@@ -1,15 +1,17 @@
-"""The tables of the case studies of Mamagkakis et al. 2006: theirs, with its arithmetic done again, and ours."""
+"""Rows of the tables of the case studies of Mamagkakis et al. 2006, and the paper's own arithmetic done again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from statistics import mean
+from statistics import mean, median
+from typing import Any, NamedTuple
 
-from heapwright_papers.answers import FACTOR, rank_correlation
-from heapwright_papers.case_claims import AVERAGE
+from heapwright_papers.answers import FACTOR, NO_PACKETS
 from heapwright_papers.case_study import (
+    MIX,
     PROPOSED,
+    REAL,
     SYSTEMS,
     Case,
     Trial,
@@ -17,144 +19,144 @@ from heapwright_papers.case_study import (
     accesses,
     fragmentation,
     millions,
+    part,
 )
-from heapwright_papers.measuring import MOST_ACCESSES
-from heapwright_papers.page import Page, table_of
+from heapwright_papers.held_out import geometric_means
+from heapwright_papers.measuring import MOST_ACCESSES, NO_TOOLS
 from heapwright_papers.traffic import marked
 
-METRIC = f"""\
-Fragmentation is the paper's cost function, memory used / memory requested - 1, each at its peak and without
-headers. The paper's times are those that the allocator takes in a whole run on a Pentium IV; ours are instructions
-of all its calls, in millions (M), of the generated code at -Os on an emulated Cortex-M3. `≈`: a heap that makes more
-than {MOST_ACCESSES / 1e6:g} million accesses is followed for so many, and the rest is told by its accesses, which are
-counted exactly. `–`: requests were refused, or nothing on this machine counts instructions."""
-
-BAND = f"""\
-A number of the paper holds within a band. A reduction does where both what it saves and what it leaves are within a
-factor of {FACTOR} of the paper's, or where it is smaller by a tenth at most; an average where its ratio to the next, or
-to the mean of the five systems, is. The proposed allocator must stand to the mean and the median, or to each system, in
-the paper's order, as far as the statement speaks of them. A difference in that order and beyond the band is *larger
-than stated*, no hold."""
-
-CHOICES = """\
-- What the paper leaves open is read as [the readings](#how-the-paper-is-read) say. Where it is silent, the choices are
-  ours: a header of 4 bytes and boundary tags in the proposed main pool, 8 bytes in Windows.
-- The paper's metric leaves out headers, and so do the tables but for the column that says so."""
+AVERAGE = "Avg. Alloc."
 
 
-def add_published(page: Page, case: Case) -> None:
-    """The paper's table, and what comes of computing its averages and reductions again."""
-    page.text(f"## Table {case.table}: fragmentation and execution time")
-    names = [column.rstrip(".") for column in case.columns]
-    header = ("the paper", "average, %", *(f"{name}, %" for name in names), "average, s", *(f"{n}, s" for n in names))
-    rows = [[name, *wasted, *(f"{time:.2f}" for time in times)] for name, (wasted, times) in case.rows.items()]
-    page.table(header, rows)
-    page.text("The paper's arithmetic, done again:\n\n" + "\n".join(f"- {line}" for line in arithmetic(case)))
+def names(case: Case, *trials: Trial) -> dict[str, Any]:
+    """What the statements' expressions see."""
+    return {
+        "MIX": MIX,
+        "NO_TOOLS": NO_TOOLS,
+        "PROPOSED": PROPOSED,
+        "REAL": REAL,
+        "SYSTEMS": SYSTEMS,
+        **{one.__name__: one for one in (accesses, fragmentation, geometric_means, known, marked, millions)},
+        **{one.__name__: one for one in (of_seed, reductions, stands)},
+        **{one.__name__: one for one in (access_row, arithmetic, average_row, heap_row)},
+        "FACTOR": FACTOR,
+        "MOST_ACCESSES": MOST_ACCESSES,
+        "internal": part("internal_bytes"),
+        "external": part("external_bytes"),
+        "published": [
+            Standing({heap: row[of][0] for heap, row in case.rows.items() if heap != AVERAGE}) for of in (0, 1)
+        ],
+        "case": case,
+        "trials": {REAL: NO_PACKETS} | {trial.on: trial for trial in trials},
+    }
 
 
-_LEAD = """\
-As [the paper is read]({name}-details.html#how-the-paper-is-read), {hold} of {of} contests between allocators hold and
-{larger} more are larger than stated. Rank correlation of the six allocators with the paper's: fragmentation
-{fragmentation}, time {time} ({on}).
-Each number is a mean over {columns} traces; times are ratios of such means, in which the slowest trace weighs most."""
+def known(trial: Trial, value: Value) -> list[str]:
+    """The systems with this value on all runs: none where the proposed allocator lacks it."""
+    has = trial.timed if value is millions else trial.served
+    return [heap for heap in SYSTEMS if has(heap)] if has(PROPOSED) else []
 
 
-def add_lead(page: Page, case: Case, trials: Sequence[Trial], counts: tuple[int, int, int]) -> None:
-    """The table at the top: both averages of each allocator, and its time over the proposed one's, theirs and ours.
+def reductions(columns: Mapping[str, Sequence[float]]) -> tuple[float, str, int, float]:
+    """As the paper computes them, in per cent, from a value by allocator and column.
 
-    `counts` is how many contests hold, how many are larger than stated, and of how many.
+    Returns the largest over allocators and columns with where it is, and that of the average over all.
     """
-    rows, ranks = [], []
-    heaps = (*SYSTEMS, PROPOSED)
-    theirs = [[case.rows[heap][of][0] for heap in heaps] for of in (0, 1)]
-    wasted = [[trial.average(heap, fragmentation) for heap in heaps] for trial in trials]
-    timed = [trial.counted for trial in trials if all(trial.counted.timed(heap) for heap in heaps)]
-    times = [[trial.average(heap, millions) for heap in heaps] for trial in timed]
-    for of, ours in ((0, wasted), (1, times)):
-        ranks.append(", ".join(f"{rank_correlation(theirs[of], one):.2f}" for one in ours) or "–")
-    for at, heap in enumerate(heaps):
-        parts = [f"{theirs[0][at]:.0f}", *(f"{one[at]:.1f}" for one in wasted)]
-        for one in (theirs[1], *times):
-            parts.append(f"{one[at] / one[-1]:.2f}")
-        rows.append([heap, *parts])
-    on = [trial.on for trial in trials]
-    header = ["allocator", "fragmentation: the paper, %", *(f"{name}, %" for name in on)]
-    header += ["time over the proposed one's: the paper", *(trial.on for trial in timed)]
-    hold, larger, of = counts
-    page.lead(
-        _LEAD.format(
-            name=page.name,
-            hold=hold,
-            larger=larger,
-            of=of,
-            fragmentation=ranks[0],
-            time=ranks[1],
-            on=", ".join(f"on {name}" for name in on),
-            columns=" and ".join(dict.fromkeys(str(len(trial.names)) for trial in trials)),
-        )
+    own = columns[PROPOSED]
+    most, heap, at = max(
+        (100 * (1 - own[at] / cells[at]), heap, at)
+        for heap, cells in columns.items()
+        if heap != PROPOSED
+        for at in range(len(own))
+        if cells[at] > 0
     )
-    page.lead(table_of(header, rows))
+    others = mean(mean(cells) for heap, cells in columns.items() if heap != PROPOSED)
+    return most, heap, at, 100 * (1 - mean(own) / others)
 
 
-def add_tables(page: Page, trial: Trial, more: Sequence[str]) -> None:
-    """Our table on the paper's rows, one of the other allocators, and one of accesses."""
-    networks = [marked(name) for name in trial.names]
-    columns = ("average, %", *(f"{name}, %" for name in networks), "average, M", *(f"{n}, M" for n in networks))
-    ours = [_row(heap, trial) for heap in (*SYSTEMS, PROPOSED)]
-    page.table(("here", *columns), [*ours[:-1], _average_row(trial), ours[-1]])
-    page.text(
-        "Accesses of the allocator to its own data, a call; and the average fragmentation without headers and with "
-        "them. Below the paper's allocators are others:"
-    )
-    header = ("here", *networks, "fragmentation, %", "with headers, %")
-    page.table(header, [_access_row(heap, trial) for heap in (*SYSTEMS, PROPOSED, *more)])
+def of_seed(trial: Trial, seed: int, heaps: Iterable[str], value: Value) -> dict[str, list[float]]:
+    """The values of one draw, by allocator and column."""
+    runs = [run for run in trial.runs if run.seed == seed]
+    return {heap: [value(run, heap) for run in runs] for heap in heaps}
 
 
-def add_reasons(page: Page, reasons: Sequence[str]) -> None:
-    """Why our numbers differ: items of a list, of all case studies and of this one alone."""
-    page.text("Why our numbers differ from the paper's, as far as it is known:")
-    page.text("\n".join([CHOICES, *reasons]))
+class Standing(NamedTuple):
+    """How the proposed allocator stands to the five systems, by average."""
+
+    averages: Mapping[str, float]
+
+    @property
+    def own(self) -> float:
+        """The proposed one's."""
+        return self.averages[PROPOSED]
+
+    @property
+    def others(self) -> list[float]:
+        """The systems', the least first."""
+        return sorted(value for heap, value in self.averages.items() if heap != PROPOSED)
+
+    @property
+    def below(self) -> tuple[bool, bool]:
+        """Whether it is below the systems' mean, and below their median."""
+        return self.own < mean(self.others), self.own < median(self.others)
+
+    @property
+    def ratio(self) -> float:
+        """To the mean of the systems."""
+        return self.own / mean(self.others)
+
+    @property
+    def lead(self) -> float:
+        """To the least of the systems."""
+        return self.own / self.others[0]
 
 
-def _row(heap: str, trial: Trial) -> list[object]:
-    columns = len(trial.names)
-    wasted = [f"{value:.1f}" for value in trial.columns(heap, fragmentation)] if trial.served(heap) else ["–"] * columns
-    average = _with_range(trial, heap, fragmentation, 1) if trial.served(heap) else "–"
+def stands(trial: Trial, value: Value) -> Standing:
+    """That of our numbers, over the systems that have them."""
+    return Standing({heap: trial.average(heap, value) for heap in (*known(trial, value), PROPOSED)})
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def heap_row(heap: str, trial: Trial) -> list[str]:
+    """Fragmentation and instructions of an allocator, on average and on each trace; marked where these are told."""
     counted = trial.counted
-    if not counted.timed(heap):
-        return [heap, average, *wasted, "–", *(["–"] * columns)]
-    inexact = {run.name for run in counted.runs if not run.instructions[heap].exact}
-    times = ["≈" * (name in inexact) + f"{counted.column(heap, millions, name):.1f}" for name in trial.names]
-    return [heap, average, *wasted, "≈" * bool(inexact) + _with_range(counted, heap, millions, 1), *times]
+    told = {run.name for run in counted.runs if heap in run.instructions and not run.instructions[heap].exact}
+    wasted = _cells(trial, heap, fragmentation) if trial.served(heap) else _dashes(trial)
+    return [heap, *wasted, *(_cells(counted, heap, millions, told) if counted.timed(heap) else _dashes(trial))]
 
 
-def _with_range(trial: Trial, heap: str, value: Value, digits: int) -> str:
-    average = f"{trial.average(heap, value):.{digits}f}"
-    if len(trial.seeds) == 1:
-        return average
-    found = trial.seed_averages(heap, value)
-    return f"{average} ({min(found):.{digits}f}–{max(found):.{digits}f})"
-
-
-def _average_row(trial: Trial) -> list[object]:
+def average_row(trial: Trial) -> list[str]:
     """Over the five systems, as the paper's row of that name; a heap that refuses is left out."""
-    wasted = [trial.columns(heap, fragmentation) for heap in SYSTEMS if trial.served(heap)]
-    times = [trial.counted.columns(heap, millions) for heap in SYSTEMS if trial.counted.timed(heap)]
-    cells: list[object] = [AVERAGE]
-    for rows in (wasted, times):
-        means = [mean(column) for column in zip(*rows, strict=True)]
-        cells += (
-            [f"{mean(means):.1f}", *(f"{value:.1f}" for value in means)] if means else ["–"] * (len(trial.names) + 1)
-        )
+    cells = [AVERAGE]
+    for of, value in ((trial, fragmentation), (trial.counted, millions)):
+        known = [of.columns(heap, value) for heap in SYSTEMS if (of.served if of is trial else of.timed)(heap)]
+        means = [mean(column) for column in zip(*known, strict=True)]
+        cells += [f"{one:.1f}" for one in (mean(means), *means)] if means else _dashes(trial)
     return cells
 
 
-def _access_row(heap: str, trial: Trial) -> list[object]:
+def access_row(heap: str, trial: Trial) -> list[str]:
+    """Accesses a call on each trace, and the average fragmentation without headers and with them."""
     if not trial.served(heap):
-        return [heap, *["–"] * (len(trial.names) + 2)]
+        return [heap, "–", *_dashes(trial)]
     headers = trial.average(heap, lambda run, heap: 100 * float(run.metrics[heap]["fragmentation_with_headers"]))
     cells = [f"{value:,.1f}" for value in trial.columns(heap, accesses)]
     return [heap, *cells, f"{trial.average(heap, fragmentation):.1f}", f"{headers:.1f}"]
+
+
+def _dashes(trial: Trial) -> list[str]:
+    return ["–"] * (len(trial.names) + 1)
+
+
+def _cells(trial: Trial, heap: str, value: Value, told: Collection[str] = ()) -> list[str]:
+    """The average, with its range over the seeds, and each trace."""
+    average = "≈" * bool(told) + f"{trial.average(heap, value):.1f}"
+    if len(trial.seeds) > 1:
+        found = trial.seed_averages(heap, value)
+        average += f" ({min(found):.1f}–{max(found):.1f})"
+    return [average, *("≈" * (name in told) + f"{trial.column(heap, value, name):.1f}" for name in trial.names)]
 
 
 # ---- the paper's arithmetic ------------------------------------------------------------------------------------------

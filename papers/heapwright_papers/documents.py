@@ -71,6 +71,16 @@ def tables(name: str) -> dict[str, Any]:
     return dict(tomllib.loads(text))
 
 
+def merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """`own` and what else `base` has, tables in tables, too; its own stands first, as a `let` of the base sees that."""
+    both = {
+        key: merged(base[key], own[key])
+        for key in base.keys() & own.keys()
+        if isinstance(base[key], dict) and isinstance(own[key], dict)
+    }
+    return {**own, **{key: value for key, value in base.items() if key not in own}, **both}
+
+
 @cache
 def documents() -> tuple[Document, ...]:
     """All documents, in the order in which the pages name them."""

@@ -6,79 +6,153 @@ for performance", sections 5 and 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import heapwright as hw
-from heapwright import HeapwrightError, Space, Study, pareto, zoo
-from heapwright_papers import mixes
-from heapwright_papers.answers import percent
-from heapwright_papers.case_study import (
-    MIX,
-    PAPER,
-    PROPOSED,
-    REAL,
-    SYSTEMS,
-    Trial,
-    case,
-    counted,
-    fragmentation,
-    read_as,
-    try_all,
-)
-from heapwright_papers.case_tables import BAND, METRIC, add_published, add_reasons, add_tables
-from heapwright_papers.cloud import cloud
-from heapwright_papers.fronts import add_fronts
-from heapwright_papers.grid import check_grid
-from heapwright_papers.held_out import PUBLISHED, RETUNED, Split, add_contest, retuned
-from heapwright_papers.page import ALIGN, Page
-from heapwright_papers.readings import Joint, leading
-from heapwright_papers.readings_page import add_readings
-from heapwright_papers.traffic import has_ip, marked, packet_tables
+from heapwright import HeapwrightError, Space, Study, labels, pareto
+from heapwright_papers import measuring
+from heapwright_papers.answers import rank_correlation
+from heapwright_papers.case_page import CaseRun
+from heapwright_papers.case_study import PROPOSED, SYSTEMS, case, fragmentation
+from heapwright_papers.declared import constants
+from heapwright_papers.held_out import explored
+from heapwright_papers.measuring import spread
+from heapwright_papers.page import ALIGN
+from heapwright_papers.readings import Joint
+from heapwright_papers.traffic import has_ip
 
 if TYPE_CHECKING:
-    from heapwright import PacketTable, Trace, figure
+    from heapwright import PacketTable, Recipe, Study, Trace
+    from heapwright_papers.page import Page
 
-PACKETS, TRACES = 4_200, 3
-EXPLORED_RECIPES = 1_500
-MODES = (66, 1514)
-"""Bytes of the two dominant frames, for which the proposed allocator has freelists."""
-DOMINANT = (52, 1500)
-"""Bytes of the IP packets in them."""
+AXES = {"time": "accesses", "fragmentation": "fragmentation", "energy": "energy_nJ"}
+"""The three costs, and the metrics that stand for them: accesses for time, which no machine changes."""
+MEASURED = 48
+"""Members of the front, evenly along its time, whose instructions are counted."""
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """All allocators that served every request: their ids, names in the zoo or "", and float64 columns by metric."""
+
+    ids: Sequence[str]
+    names: Sequence[str]
+    columns: Mapping[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, study: Study) -> Cloud:
+        """Those of a study of one trace."""
+        combined = study.combined
+        served = np.flatnonzero(combined.columns["failed"] == 0)
+        keys = {*AXES.values(), "footprint_bytes"}
+        return cls(
+            [combined.ids[at] for at in served],
+            [combined.zoo_names[at] or "" for at in served],
+            {key: combined.columns[key][served].astype(np.float64) for key in keys},
+        )
+
+    def front(self, costs: Sequence[str]) -> NDArray[np.intp]:
+        """Rows that no other beats in all of these of AXES, by rising time."""
+        values = np.column_stack([self.columns[AXES[cost]] for cost in costs])
+        rows = np.flatnonzero(pareto.front(values, ["min" for _ in costs]))
+        return rows[np.argsort(self.columns["accesses"][rows], kind="stable")]
+
+    def point(self, row: int, calls: int) -> dict[str, Any]:
+        """Its costs a call of a trace of so many."""
+        at = {key: float(column[row]) for key, column in self.columns.items()}
+        return {
+            "wasted": 100 * at["fragmentation"],
+            "accesses": at["accesses"] / calls,
+            "energy": at["energy_nJ"] / calls,
+            "microjoule": at["energy_nJ"] / 1e3,
+            "footprint": at["footprint_bytes"],
+        }
+
+
+def fronts(study: Study, found: Cloud, trace: Trace, named: Mapping[str, str]) -> dict[str, Any]:
+    """What the expressions see of the fronts of two and of three costs, the paper's future work.
+
+    Its section 2 calls fragmentation and performance "complementary objective functions" to the footprint and energy of
+    the authors' earlier papers, and explores them apart.
+
+    `named` are those of the zoo that the paper has, with its names for them. Whether fragmentation and performance go
+    their own ways is told as rank correlations: of fragmentation and footprint over all, and of instructions and
+    accesses over those `measured`.
+    """
+    pairs = {" and ".join(pair): found.front(pair).tolist() for pair in combinations(AXES, 2)}
+    three = found.front((*AXES,))
+    some = three[np.unique(np.linspace(0, len(three) - 1, min(MEASURED, len(three))).round().astype(int))]
+    of_paper = {of: found.names.index(name) for name, of in named.items() if name in found.names}
+    chosen = {
+        "least fragmentation": _least(three, found.columns["fragmentation"]),
+        "fewest accesses": _least(three, found.columns["accesses"]),
+        "least energy": _least(three, found.columns["energy_nJ"]),
+        "nearest to all three": _least(three, _product(found)),
+        **of_paper,
+    }
+    recipes = {row: study.recipe(found.ids[row]) for row in dict.fromkeys([*chosen.values(), *map(int, some)])}
+    known = _instructions(recipes, trace, found)
+    correlations = [rank_correlation(found.columns["fragmentation"], found.columns["footprint_bytes"])]
+    if len(known) > 2:
+        counts = np.array([*known.values()], float)
+        correlations.append(rank_correlation(counts, found.columns["accesses"][list(known)]))
+    calls = len(trace)
+    return {
+        "pairs": pairs,
+        "three": [found.point(int(row), calls) for row in three],
+        "beyond": len(set(three.tolist()).difference(*pairs.values())),
+        "of_paper": [found.point(row, calls) | {"name": of} for of, row in of_paper.items()],
+        "told": {
+            what: found.point(row, calls)
+            | {
+                "recipe": found.names[row] or recipes[row].summary(ALIGN),
+                "instructions": known[row] / calls if row in known else None,
+            }
+            for what, row in chosen.items()
+        },
+        "correlations": correlations,
+        "measured": len(known),
+        "allocators": len(found.ids),
+    }
+
+
+def _instructions(recipes: Mapping[int, Recipe], trace: Trace, found: Cloud) -> dict[int, float]:
+    """Of all calls, of those that could be counted."""
+
+    def count(row: int) -> float | None:
+        known = measuring.instructions(recipes[row], [trace], [float(found.columns["accesses"][row])])
+        return known[0].total if known and known[0] else None
+
+    counts = zip(recipes, spread(count, recipes), strict=True)
+    return {row: known for row, known in counts if known is not None}
+
+
+def _least(rows: Iterable[Any], cost: NDArray[np.float64]) -> int:
+    return int(min(rows, key=lambda row: cost[row]))
+
+
+def _product(found: Cloud) -> NDArray[np.float64]:
+    """Of the three costs: memory used over requested, accesses, and energy."""
+    product: NDArray[np.float64] = 1 + found.columns["fragmentation"]
+    return product * found.columns["accesses"] * found.columns["energy_nJ"]
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
 
 CASE = case("easyport")
-
-_INTRODUCTION = """\
-{paper} run the packet buffers of Infineon's Easyport on three traces of Infineon, mainly FTP sessions, {packets:,}
-packets each; its proposed allocator has lists for frames of 66 and 1514 bytes. Those traces are not to be had. Two
-kinds of traffic stand in: real networks, the three tables of the folder in which the rarer of the two frames is most
-frequent, and the paper's own mix of sizes. Each is `heapwright workload easyport --count {packets}`, with
-`--longest-gap 1` where it is marked †, and its defaults: one block a frame, first in, first out, a link that is busy
-90 % of the time."""
-
-_REASONS = (
-    """\
-- The freelists of the proposed allocator serve {lists} of the requests here, in the order of the networks.""",
-    """\
-- A queue frees its blocks in the order in which it took them. Allocators that merge then get back whole stretches of
-  memory, and fragment little whatever else they do. The paper's 20 to 97 % are those of heaps that hardly merge, or of
-  buffers that are not a plain queue; it does not tell more of Easyport than "in a FIFO way".""",
-)
-
+CLOUD: Mapping[str, Any] = {"copies": 0}
+"""How the space is explored for Figure 2: all of it."""
 _WASTEFUL = "Windows CE, ce-neither"
-_FIGURE = """\
-## The cloud and its front (the paper's Figure 2)
-
-All recipes of the default space and the zoo, none given up early, on {name}: of the three networks the one on which a
-heap that neither splits nor merges wastes most. Of {recipes:,} allocators the {admitted:,} that served every request
-are drawn, but for those that move blocks, which serve handles. The axes of the paper's figure are execution time and
-memory footprint, without numbers. Ours are accesses, which no machine changes, and the footprint with headers and
-control data, as what it is beyond the memory requested."""
+_NAMED = {**{zoo: name for name, zoo in SYSTEMS.items()}, CASE.proposed: PROPOSED}
 
 
 def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | None = None) -> Page:
@@ -89,116 +163,66 @@ def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | N
     Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table has both of the paper's
     frames.
     """
-    tables = packet_tables(packets)
-    chosen = stand_ins(tables) if tables else {}
-    made = Page("easyport", "Packet buffers of Easyport", PAPER)
-    for name, table in chosen.items():
-        made.traffic(name, table)
-    made.text(_INTRODUCTION.format(paper=PAPER, packets=PACKETS))
-    made.text(METRIC)
-    made.text(BAND)
-    add_published(made, CASE)
-    progress("easyport: real networks")
-    read = joint or leading()
-    trials = [_real(made, chosen, read)] if chosen else []
-    progress("easyport: the paper's own mix")
-    trials.append(_mix(made, read))
-    wasteful = max(trials[0].names, key=lambda name: trials[0].column(_WASTEFUL, fragmentation, name))
-    seen = _explore(made, replace(trials[0].of(wasteful)[0].trace, name=wasteful), progress)
-    add_readings(made, CASE, trials, seen, read)
-    if tables:
-        _contest(made, tables, progress)
-    return made
+    of = CaseRun(CASE, progress, packets, joint)
+    of.choose(stand_ins(of.tables) if of.tables else {})
+    of.try_heaps()
+    trial = of.trials[0]
+    wasteful = max(trial.names, key=lambda name: trial.column(_WASTEFUL, fragmentation, name))
+    seen = _explore(replace(trial.of(wasteful)[0].trace, name=wasteful), progress)
+    shares = {name: sum(_shares(table)) for name, table in of.chosen.items()}
+    return of.filled({**constants("easyport"), **seen, "dominant_share": shares})
 
 
-def _contest(made: Page, tables: dict[str, PacketTable], progress: Callable[[str], None]) -> None:
-    split = Split.of_packets("easyport", tables, PACKETS, PACKETS)
-    for name in (*split.explored, *split.held_out):
-        made.traffic(name, tables[name])
-    proposed = zoo(CASE.proposed)
-    heaps = {PUBLISHED: proposed, RETUNED: retuned(proposed, list(split.explored.values()))}
-    add_contest(made, split, (PACKETS, PACKETS), heaps, progress, EXPLORED_RECIPES)
-
-
-def _real(made: Page, chosen: Mapping[str, PacketTable], joint: Joint) -> Trial:
-    traces = {(name, 0): hw.workload("easyport", table, count=PACKETS) for name, table in chosen.items()}
-    heaps = CASE.heaps()
-    trial = try_all(REAL, traces, heaps, counted(heaps)).under(read_as(joint))
-    made.text("## Real networks")
-    add_tables(made, trial, list(heaps))
-    add_reasons(made, _reasons(chosen))
-    return trial
-
-
-def _mix(made: Page, joint: Joint) -> Trial:
-    forms = mixes.mixes(DOMINANT, TRACES)
-    traces = {
-        key: hw.workload("easyport", table, rate=mixes.RATE) for key, table in mixes.draw(made, forms, PACKETS).items()
-    }
-    heaps = CASE.heaps()
-    trial = try_all(MIX, traces, heaps, counted(heaps)).under(read_as(joint))
-    made.text(mixes.introduction(forms, "frames of 66 and 1514 bytes"))
-    add_tables(made, trial, list(heaps))
-    check_grid(made, CASE.proposed, {run.name: run.trace for run in trial.runs if run.seed == mixes.SEEDS[0]})
-    return trial
-
-
-def stand_ins(tables: dict[str, PacketTable]) -> dict[str, PacketTable]:
-    """The TRACES tables in whose first packets the rarer of the paper's two frames is most frequent."""
+def stand_ins(tables: Mapping[str, PacketTable]) -> dict[str, PacketTable]:
+    """The tables in whose first packets the rarer of the paper's two frames is most frequent."""
     shares = {name: min(_shares(table)) for name, table in tables.items() if has_ip(table)}
-    chosen = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])[:TRACES]
+    chosen = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])[: CASE.traces]
     if not chosen:
-        sizes = " and of ".join(f"{size} bytes" for size in MODES)
-        raise HeapwrightError(f"no packet table has frames of {sizes} among its first {PACKETS:,}")
+        sizes = " and of ".join(f"{size} bytes" for size in constants("easyport")["MODES"])
+        raise HeapwrightError(f"no packet table has frames of {sizes} among its first {CASE.packets:,}")
     return {name: tables[name] for name in chosen}
 
 
-def _shares(table: PacketTable) -> tuple[float, float]:
-    small, large = ((table.frame_len[:PACKETS] == size).mean() if len(table) else 0.0 for size in MODES)
-    return float(small), float(large)
-
-
-def _reasons(chosen: Mapping[str, PacketTable]) -> list[str]:
-    lists = ", ".join(percent(sum(_shares(table))) for table in chosen.values())
-    return [reason.format(lists=lists) for reason in _REASONS]
+def _shares(table: PacketTable) -> list[float]:
+    sizes = constants("easyport")["MODES"]
+    return [float((table.frame_len[: CASE.packets] == size).mean()) if len(table) else 0.0 for size in sizes]
 
 
 # ---- Figure 2 --------------------------------------------------------------------------------------------------------
 
 
-def _explore(page: Page, trace: Trace, progress: Callable[[str], None]) -> dict[str, Any]:
-    """Try every recipe on one network, without giving any up, and draw them all; what the statements see of it."""
+def _explore(trace: Trace, progress: Callable[[str], None]) -> dict[str, Any]:
+    """Try every recipe on one network; what the expressions see of it."""
     space = Space.default([trace], ALIGN, move_zoo=False)
     progress(f"easyport: {len(space):,} recipes on {trace.name}")
-    with TemporaryDirectory(prefix="heapwright-papers-") as folder:
-        path = Path(folder) / "study.duckdb"
-        hw.explore(trace, path, space=space, copies=0, endurance=False, complete=True)
-        with Study.open(path) as study:
-            recipes = study.ranked
-            points = _points(study, len(trace), trace.peak_live_bytes)
-            page.text(_FIGURE.format(name=marked(trace.name), recipes=recipes, admitted=len(points)))
-            page.figure(_draw(points))
-            front = _front(page, study, points)
-            (standing,) = (one for one in study.zoo_standings() if one.candidate.zoo_name == CASE.proposed)
-            progress("easyport: time, fragmentation and energy")
-            found = add_fronts(page, study, trace, {zoo: name for name, zoo in NAMED.items()})
-    return {"recipes": recipes, "front": front, "standing": standing, **found}
+    with explored([trace], space, **CLOUD) as study:
+        found = Cloud.of(study)
+        points = _points(found, trace)
+        (standing,) = (one for one in study.zoo_standings() if one.candidate.zoo_name == CASE.proposed)
+        progress("easyport: time, fragmentation and energy")
+        return {
+            "wasteful": trace,
+            "recipes": study.ranked,
+            "points": points,
+            "front": _front(study, points),
+            "standing": standing,
+            **_placed([point for point in points if point["kind"] != "cloud"], points),
+            **fronts(study, found, trace, _NAMED),
+        }
 
 
-def _points(study: Study, calls: int, requested: int) -> list[dict[str, Any]]:
+def _points(found: Cloud, trace: Trace) -> list[dict[str, Any]]:
     """A point for every recipe that served all requests and hands out pointers; `id` is the recipe's."""
-    combined = study.combined
-    columns = [combined.columns[key].tolist() for key in ("failed", "footprint_bytes", "accesses")]
+    columns = (found.columns[key].tolist() for key in ("footprint_bytes", "accesses"))
     points = [
         {
             "id": id,
             "kind": "zoo" if name else "cloud",
-            "name": name or "",
-            "overhead": 100 * (memory / requested - 1),
-            "accesses": accesses / calls,
+            "name": name,
+            "overhead": 100 * (memory / trace.peak_live_bytes - 1),
+            "accesses": accesses / len(trace),
         }
-        for id, name, failed, memory, accesses in zip(combined.ids, combined.zoo_names, *columns, strict=True)
-        if not failed
+        for id, name, memory, accesses in zip(found.ids, found.names, *columns, strict=True)
     ]
     costs = np.array([[point["overhead"], point["accesses"]] for point in points])
     for at in np.flatnonzero(pareto.front(costs, ("min", "min"))):
@@ -206,41 +230,67 @@ def _points(study: Study, calls: int, requested: int) -> list[dict[str, Any]]:
     return points
 
 
-def _draw(points: Sequence[dict[str, Any]]) -> figure.Figure:
-    front = sum(point["kind"] == "front" for point in points)
-    title = f"{len(points):,} allocators of the packet buffers: {front} that none beats"
-    note = "Each point is an allocator; nearer the lower left is better. The paper's are named."
-    return cloud("easyport-cloud", title, note, points, {zoo: name for name, zoo in NAMED.items()}, CASE.proposed)
+def _placed(shown: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Names of the paper's allocators where there is room for them, the proposed one's first; and what axes span."""
+    width, height, padding = 556, 440, 16
+    spans = {
+        key: (min(one[key] for one in points), max(one[key] for one in points)) for key in ("overhead", "accesses")
+    }
+
+    def pixels(value: float, key: str, length: int) -> float:
+        low, high = map(math.log, spans[key])
+        return padding + (math.log(value) - low) * (length - 2 * padding) / ((high - low) or 1)
+
+    def marker(point: Mapping[str, Any]) -> labels.Marker:
+        up = pixels(point["accesses"], "accesses", height)
+        return labels.Marker(pixels(point["overhead"], "overhead", width), height - up)
+
+    named = sorted((one for one in shown if one["name"] in _NAMED), key=lambda one: one["name"] != CASE.proposed)
+    names = [_NAMED[point["name"]] for point in named]
+    places = labels.place(list(map(marker, named)), names, list(map(marker, shown)), width, height)
+    rows = [
+        {
+            "overhead": point["overhead"],
+            "accesses": point["accesses"],
+            "text": name,
+            "proposed": name == PROPOSED,
+            "dx": label.dx,
+            "dy": label.dy,
+            "align": label.align,
+        }
+        for point, name, label in zip(named, names, places, strict=True)
+        if label
+    ]
+    return {"labels": rows, "spans": spans}
 
 
-class Member(NamedTuple):
-    """What is asked of a member of the front.
+@dataclass(frozen=True)
+class Member:
+    """What is told of a member of the front, and asked: its freelists, general pools, and whether it has classes."""
 
-    Its freelists, its general pools, whether some blocks are of fixed classes, and what it is, in words.
-    """
-
+    label: str
+    footprint: int
+    accesses: int
+    summary: str
     lists: int
     generals: Sequence[hw.pools.General]
     classes: bool
-    summary: str
 
 
-def _front(page: Page, study: Study, points: Sequence[dict[str, Any]]) -> list[Member]:
-    ids = [point["id"] for point in sorted(points, key=lambda point: point["overhead"]) if point["kind"] == "front"]
-    front = [(study.candidate(id), study.recipe(id)) for id in ids]
-    keys = ("footprint_bytes", "accesses")
-    rows = [[one.label, *(f"{one.metrics[key]:,}" for key in keys), recipe.summary(ALIGN)] for one, recipe in front]
-    page.text("The front, smallest first:")
-    page.table(("recipe", "footprint, B", "accesses", "what it is"), rows)
-    return [
-        Member(
-            sum(len(pool.sizes or ()) for pool in recipe.pools if isinstance(pool, hw.pools.Quick)),
-            [pool for pool in recipe.pools if isinstance(pool, hw.pools.General)],
-            any(isinstance(pool, hw.pools.Fixed) for pool in recipe.pools),
-            recipe.summary(ALIGN),
+def _front(study: Study, points: Sequence[Mapping[str, Any]]) -> list[Member]:
+    found = []
+    front = sorted((point for point in points if point["kind"] == "front"), key=lambda point: point["overhead"])
+    for point in front:
+        one, recipe = study.candidate(point["id"]), study.recipe(point["id"])
+        found.append(
+            Member(
+                one.label,
+                int(one.metrics["footprint_bytes"] or 0),
+                int(one.metrics["accesses"] or 0),
+                recipe.summary(ALIGN),
+                sum(len(pool.sizes or ()) for pool in recipe.pools if isinstance(pool, hw.pools.Quick)),
+                [pool for pool in recipe.pools if isinstance(pool, hw.pools.General)],
+                any(isinstance(pool, hw.pools.Fixed) for pool in recipe.pools),
+            )
         )
-        for _, recipe in front
-    ]
-
-
-NAMED = {**SYSTEMS, PROPOSED: CASE.proposed}
+    return found

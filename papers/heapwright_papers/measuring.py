@@ -5,9 +5,11 @@ Each is None where this machine lacks the tools, and a page then has a dash: `ce
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import heapwright as hw
 from heapwright import HeapwrightError, __version__
@@ -15,6 +17,8 @@ from heapwright import HeapwrightError, __version__
 if TYPE_CHECKING:
     from heapwright import Recipe, Session, Trace
 
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 CPU = "Cortex-M3"
 NO_TOOLS = "no cross compiler or emulator on this machine"
 """Why a statement about instructions or code is not tested."""
@@ -28,6 +32,33 @@ def cell(value: float | None, digits: int = 0) -> str:
 def replayed(trace: Trace, recipe: Recipe, arena: int | None = None, fit: bool = False) -> Mapping[str, Any]:
     """Every metric of a recipe on a trace, by its key; see `heapwright.replay`."""
     return hw.replay(trace, recipe, arena=arena, fit=fit).metrics
+
+
+def spread(of: Callable[..., _R], *over: Iterable[Any]) -> list[_R]:
+    """What a function makes of each, at once on all processors: a replay is outside of Python."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return list(threads.map(of, *over))
+
+
+def each(of: Callable[[_T], _R], named: Mapping[str, _T]) -> dict[str, _R]:
+    """The same by name."""
+    return dict(zip(named, spread(of, named.values()), strict=True))
+
+
+Calls: TypeAlias = "Sequence[tuple[int, int, int]]"
+"""Of each its kind, object and size."""
+
+
+def probe(recipe: Recipe, calls: Calls, metric: str = "accesses", arena: int | None = None) -> int:
+    """A metric of a recipe on a few calls."""
+    op, id, size = zip(*calls, strict=True)
+    return int(replayed(hw.Trace.from_columns(op=op, id=id, size=size), recipe, arena=arena)[metric] or 0)
+
+
+def served_after(recipe: Recipe, before: Calls, then: Calls) -> int:
+    """How many of the later calls an arena serves that the earlier ones filled."""
+    arena = probe(recipe, before, "footprint_bytes")
+    return len(then) - probe(recipe, [*before, *then], "failed", arena)
 
 
 def session() -> Session | None:
@@ -75,15 +106,11 @@ def instructions(
     if setting is None:
         return None
     parts = [
-        trace if known <= MOST_ACCESSES else _first(trace, int(len(trace) * MOST_ACCESSES / known))
+        trace if known <= MOST_ACCESSES else hw.cut(trace, first=int(len(trace) * MOST_ACCESSES / known), close=False)
         for trace, known in zip(traces, accesses, strict=True)
     ]
     counted = setting.instructions(recipe, parts)
     return [_whole(recipe, *row) for row in zip(counted, parts, traces, accesses, strict=True)]
-
-
-def _first(trace: Trace, calls: int) -> Trace:
-    return hw.cut(trace, first=calls, close=False)
 
 
 def _whole(recipe: Recipe, counted: int | None, part: Trace, trace: Trace, accesses: float) -> Instructions | None:

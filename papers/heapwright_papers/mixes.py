@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright import PacketTable, synthesise
-
-if TYPE_CHECKING:
-    from heapwright_papers.page import Page
+from heapwright_papers.documents import tables
 
 SEEDS = (1, 2, 3)
 RATE = 5e6
@@ -81,58 +78,6 @@ class Mix:
         return np.cumsum(gaps / gaps[1:].mean() * microseconds / loads[stage]).astype(np.int64)
 
 
-FORMS: Sequence[tuple[str, Sequence[Stage], int]] = (
-    ("thin spikes", ((0.94, 0.8), (0.06, 4.0)), 12),
-    ("thin and fat spikes", ((0.30, 0.8), (0.05, 4.0), (0.45, 0.8), (0.20, 1.8)), 4),
-    ("fat spikes", ((0.60, 0.75), (0.40, 1.6)), 4),
-    ("plateaus", ((0.05, 4.0), (0.45, 1.0), (0.10, 0.5), (0.02, 4.0), (0.38, 1.0)), 2),
-    ("ramp", ((1.0, 1.3),), 1),
-)
-"""The paper's five forms as stages and repeats: a spike is a burst, a plateau a burst that the link then keeps up with,
-a ramp more traffic than it can send."""
-TWO = (0.7, 0.6, 0.5, 0.4, 0.3)
-OTHERS = (1400, 1200, 1000, 850, 700)
-"""From one end of what the paper says to the other; between 40 and 1500 bytes there are no 1,500 sizes."""
-
-
 def mixes(dominant: tuple[int, int], count: int) -> list[Mix]:
     """The first `count` of the five forms, each with its own share of the two dominant sizes of IP packets."""
-    rows = list(zip(FORMS, TWO, OTHERS, strict=True))[:count]
-    return [Mix(name, dominant, two, others, stages, repeats) for (name, stages, repeats), two, others in rows]
-
-
-INTRODUCTION = """\
-## The paper's own mix
-
-What the paper publishes of its traffic, drawn at random with {seeds} seeds: {dominant} and 700 to 1,400 sizes evenly
-between them; {forms} of the forms of memory use of its Figure 3, each with its own share of the two sizes. A link of
-{rate:g} Mbit/s; {flows:,} flows, of which the paper says nothing. Numbers are means over the seeds, with their range
-where it is told; instructions are those with the first seed.
-
-| trace | two sizes | other sizes | share of the packets at a load, times |
-| --- | ---: | ---: | --- |
-{rows}"""
-
-
-def draw(page: Page, forms: Sequence[Mix], packets: int) -> dict[tuple[str, int], PacketTable]:
-    """So many packets of each form with each of SEEDS, by both; the page's head names them."""
-    drawn = {(mix.name, seed): mix.packets(packets, seed) for seed in SEEDS for mix in forms}
-    for (name, seed), table in drawn.items():
-        page.traffic(f"{name}, seed {seed}", table)
-    return drawn
-
-
-def introduction(made: Sequence[Mix], dominant: str) -> str:
-    """What the section on the mix says of its traffic."""
-    rows = []
-    for mix in made:
-        stages = ", ".join(f"{100 * share:g} % at {load:g}" for share, load in mix.stages)
-        rows.append(f"| {mix.name} | {100 * mix.two:g} % | {mix.others:,} | {stages}; {mix.repeats} x |")
-    return INTRODUCTION.format(
-        seeds=len(SEEDS),
-        dominant=dominant,
-        forms="all" if len(made) == len(FORMS) else len(made),
-        rate=RATE / 1e6,
-        flows=made[0].flows,
-        rows="\n".join(rows),
-    )
+    return [Mix(dominant=dominant, **form) for form in tables("cases")["form"][:count]]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import heapwright as hw
 from heapwright import PacketTable
 from heapwright_papers import measuring
-from heapwright_papers.answers import AbsentError, evaluate, judged, percent, rank_correlation, sentence
+from heapwright_papers.answers import AbsentError, evaluate, judged, rank_correlation, sentence
 from heapwright_papers.documents import Statement, statements_of, tables
 from heapwright_papers.traffic import FOOTNOTE, LAID, digest, marked
 from heapwright_papers.verdicts import DECIDED, Kind, Verdict
@@ -39,11 +39,6 @@ _WHOLE = (
 _HOLDING = (Kind.HOLDS, Kind.NOISE)
 AIM = 0.8
 """Of a page's contests that hold, the share that should not with another allocator in the place."""
-_MUTANTS = """\
-## With another allocator in its place
-
-With another allocator in the place of the one that each is about, of the {holds} contests that hold so many do not hold
-any more: {told}. That is {share} of all, where the aim is {aim}."""
 _Other = TypeVar("_Other")
 
 
@@ -109,15 +104,14 @@ class Page:
     at_least: list[dict[str, Any]] = field(default_factory=list)
     mutants: dict[str, Any] = field(default_factory=dict)
     most: dict[str, int] = field(default_factory=dict)
-    _traffic: list[tuple[str, PacketTable | Trace]] = field(default_factory=list)
+    _traffic: dict[str, PacketTable | Trace] = field(default_factory=dict)
     _lead: list[str] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
     _figures: list[hw.figure.Figure] = field(default_factory=list)
 
-    def traffic(self, name: str, traffic: PacketTable | Trace) -> None:
-        """Name a packet table or a trace that the page uses; its head then tells its size and digest."""
-        if name not in dict(self._traffic):
-            self._traffic.append((name, traffic))
+    def traffic(self, traffic: Mapping[str, PacketTable | Trace]) -> None:
+        """Name packet tables or traces that the page uses; its head then tells the size and digest of each."""
+        self._traffic |= traffic
 
     def text(self, markdown: str) -> None:
         """Add paragraphs or headings."""
@@ -127,10 +121,6 @@ class Page:
         """Add a paragraph or a table that stands at the top, above all others."""
         self._lead.append(markdown)
 
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[object]], words: int = 1) -> None:
-        """Add a table; the first columns, as many as `words`, hold words, the others numbers."""
-        self._parts.append(table_of(header, rows, words))
-
     def figure(self, figure: hw.figure.Figure) -> None:
         """Add a figure, with its title and note as words for those who do not see it.
 
@@ -138,13 +128,6 @@ class Page:
         """
         self._figures.append(figure)
         self._parts.append(f"![{figure.title}. {figure.note}]({figure.name}.png)")
-
-    def verdict(self, statement: str, here: str, verdict: Verdict, on: str = "") -> None:
-        """Answer a statement of the paper, by its id; `on` names the traffic where a page answers it on several.
-
-        Raises KeyError for a statement that is none of the page's.
-        """
-        self.findings.append(Finding(statements_of(self.name)[statement], here, verdict, on))
 
     def judge(self, names: Mapping[str, Any]) -> None:
         """Answer the statements whose TOML says how, and lead with what leads.toml names, from the results by name."""
@@ -172,10 +155,6 @@ class Page:
             flipped[heap] = sum(not _again(one, seen).holds for one in held)
             still[heap] = sum(_again(one, seen).verdict.kind is Kind.SET_UP for one in given)
         self.mutants = {"holds": len(held), "flipped": flipped}
-        if held:
-            share = percent(sum(flipped.values()) / len(flipped) / len(held))
-            told = ", ".join(f"`{heap}` {count}" for heap, count in flipped.items())
-            self.text(_MUTANTS.format(holds=len(held), told=told, share=share, aim=percent(AIM)))
         if given:
             self.mutants |= {"set-up": len(given), "still": still}
 
@@ -216,8 +195,8 @@ class Page:
             "page": self.name,
             "title": self.title,
             "made": self._made(),
-            "traffic": [[marked(name), *_told(one), digest(one)] for name, one in self._traffic],
-            "footnote": FOOTNOTE if any(name in LAID for name, _ in self._traffic) else "",
+            "traffic": [[marked(name), *_told(one), digest(one)] for name, one in self._traffic.items()],
+            "footnote": FOOTNOTE if any(name in LAID for name in self._traffic) else "",
             "headings": re.findall("^##+ (.*)", "\n".join(self._parts), re.MULTILINE),
             "findings": [one.as_claim() for one in self.answers()],
         }
@@ -239,7 +218,7 @@ class Page:
 
     def _made(self) -> str:
         """The command that made it, and with what."""
-        packets = any(isinstance(one, PacketTable) for _, one in self._traffic)
+        packets = any(isinstance(one, PacketTable) for one in self._traffic.values())
         command = f"heapwright reproduce {self.name}{' --packets DIR' if packets else ''}"
         return f"`{command}`, {measuring.versions()}. {_HEAD}"
 
@@ -280,12 +259,6 @@ def _compared(row: Mapping[str, Any], names: Mapping[str, Any]) -> tuple[str, ..
     if isinstance(paper, str):
         return row["what"], row["read"], paper, here, "–"
     return row["what"], row["read"], format(paper, form), format(here, form), f"{here / paper:.2f}"
-
-
-def told(verdict: Verdict) -> str:
-    """A verdict in words, with its cause."""
-    because = f", because {verdict.cause.value}" if verdict.cause else ""
-    return f"{verdict.kind.value}{because}" + (f": {verdict.why}" if verdict.why else "")
 
 
 def _told(traffic: PacketTable | Trace) -> tuple[str, str]:

@@ -5,71 +5,260 @@ Elsayed and Galal, "Building better memory management for high performance wired
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import heapwright as hw
-from heapwright import PacketTable, Recipe, zoo
-from heapwright_papers import pools_pictures, pools_runs
-from heapwright_papers.answers import percent
+from heapwright import MALLOC, PacketTable, Recipe, Trace, zoo
 from heapwright_papers.case_study import mutants
+from heapwright_papers.declared import constants, finish, page_of
+from heapwright_papers.measuring import probe, replayed, spread
 from heapwright_papers.page import Page
-from heapwright_papers.pools_runs import (
-    BUFFER_HEADERS,
-    FIXED,
-    INDEXED,
-    LARGEST,
-    LISTS,
-    LOADS,
-    MANY,
-    PACKETS,
-    PARTITIONS,
-    RATE,
-    REQUESTS,
-    SAME_COUNT,
-    SAME_MEMORY,
-    SEGMENTS,
-    SERIES,
-    SMALLEST,
-    TOTALS,
-    VARIABLE,
-    OnPackets,
-    Results,
-    exact_admission,
-    experiments,
-    memory_bytes,
-    on_packets,
-    overheads,
-    partition_sizes,
-    partitions,
-    usable_bytes,
-)
-from heapwright_papers.traffic import marked, packet_tables
+from heapwright_papers.traffic import has_ip, packet_tables
 
-_INTRODUCTION = """\
-K. Elsayed and M. Galal compare a pool of {partitions}, of which a request takes as many as it needs side by side
-(`heapwright zoo variable-pool`), with a pool of {buffers} (`heapwright zoo fixed-pool`). The paper prints its results
-as figures that its text does not repeat: only the numbers in its text can stand beside ours.
+REQUESTS = 1_000_000
+LOADS = (0.0005, 0.001, 0.0015, 0.002, 0.0025, 0.003, 0.0035)
+SMALLEST = (100, 200, 400, 800, 1600)
+LARGEST = (1000, 1200, 1400, 1600, 1800, 2000)
+RATE = 500
+"""Requests a second in experiments 2 and 3, and of real packets."""
+PARTITIONS = (256, 512, 1024, 2048, 4096)
+MANY = 4096
+"""Partitions of experiment 4's second configuration."""
+SEGMENTS = (16, 32, 64, 128, 256, 512, 1024)
+TOTALS = (64 * 1024, 512 * 1024)
+"""Usable bytes of experiment 5's pools; the second is also that of experiment 4's first configuration."""
+BUFFER_HEADERS = (0, 8)
+"""Bytes of data that a fixed pool keeps for each buffer, in experiment 5; the paper does not tell."""
 
-Each point is {requests:,} requests of `heapwright workload poisson` (seed 1), the same for both pools, in an arena
-that is just the pool: {variable_memory:,} bytes with the partitions' descriptors, {fixed_memory:,} with the buffers'
-free list. One time unit is one second; at equal times releases come first; refused requests are dropped. Buffers are
-held for 1 s on average in all experiments: the paper says so for the first, and its 54 % in the third is what theory
-gives for that. Its “increments of 0.005” are taken for a slip of 0.0005. Real packets, where there
-are packet tables, have a section of their own.
+VARIABLE, INDEXED, FIXED = "variable pool", "variable pool, indexed", "fixed pool"
+SERIES = ("admission", "pool utilisation", "utilisation", "utility")
+LISTS = 8
+"""Lists of free groups of INDEXED: one for each number of partitions that a request of the paper takes, and more."""
+PACKETS = 50_000
+"""Real packets of each network that are replayed."""
 
-- *Admission* is the paper's bandwidth admission probability, bytes admitted / bytes requested.
-- *Pool utilisation* is the mean of the bytes held / bytes usable for requests, *utilisation* / all memory of the pool.
-- *Utility* is admission x pool utilisation: the paper shows a combined utility and does not define it.
-- *Erlang B* is the exact admission of the fixed pool: requests of any size take one of its buffers.
 
-What Part 1 says of the variable pool could not be had; its list of free groups is in order of address here, the first
-that is large enough is taken, and released groups merge at once. A descriptor of {descriptor} bytes a partition makes
-the memory of the two pools equal, as the paper says it is."""
+@dataclass(frozen=True)
+class Scenario:
+    """The requests of one point: mean seconds between them, and the range of their sizes in bytes."""
+
+    interarrival: float
+    min_size: int
+    max_size: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one pool made of one scenario: shares of 1, and accesses a call."""
+
+    admission: float
+    utilisation: float
+    pool_utilisation: float
+    accesses: float
+
+    @property
+    def utility(self) -> float:
+        """Admission x pool utilisation: the paper combines the two without telling how."""
+        return self.admission * self.pool_utilisation
+
+    def of(self, series: str) -> float:
+        """The value that a figure names so."""
+        return float(getattr(self, series.replace(" ", "_")))
+
+
+@dataclass(frozen=True)
+class Results:
+    """One experiment: x, and each pool's point at each x."""
+
+    x: tuple[float, ...]
+    points: dict[str, list[Point]]
+
+    def of(self, pool: str, series: str) -> list[float]:
+        """One line of a figure."""
+        return [point.of(series) for point in self.points[pool]]
+
+    def gains(self, series: str, pool: str = VARIABLE, other: str = FIXED) -> list[float]:
+        """By how much a pool is above another at each x."""
+        return [ours - theirs for ours, theirs in zip(self.of(pool, series), self.of(other, series), strict=True)]
+
+
+def memory_bytes(recipe: Recipe) -> int:
+    """All memory of a pool of a fixed number of blocks: data, descriptors or headers, and control data."""
+    return probe(recipe, [(MALLOC, 0, 1)], "footprint_bytes")
+
+
+def usable_bytes(recipe: Recipe) -> int:
+    """Bytes of such a pool that requests can use."""
+    pool = recipe.pools[0]
+    if isinstance(pool, hw.pools.Partition) and isinstance(pool.count, int):
+        return pool.size * pool.count
+    if isinstance(pool, hw.pools.Fixed) and not isinstance(pool.counts, str):
+        return sum(size * count for size, count in zip(pool.sizes, pool.counts, strict=True))
+    raise ValueError(f"{recipe.name}: a pool without a fixed number of blocks")
+
+
+def erlang_b(load: float, servers: int) -> float:
+    """Share of requests that find all servers busy, at `load` Erlang, by the recurrence over the servers."""
+    blocked = 1.0
+    for number in range(1, servers + 1):
+        blocked = load * blocked / (number + load * blocked)
+    return blocked
+
+
+def exact_admission(interarrival: float) -> float:
+    """Share that Erlang's B formula admits to the fixed pool, at holds of 1 s on average."""
+    buffer = zoo("fixed-pool").pools[0]
+    assert isinstance(buffer, hw.pools.Fixed)
+    return 1 - erlang_b(1 / interarrival, int(buffer.counts[0]))
+
+
+def _zoo_with(name: str, called: str = "", **changes: Any) -> Recipe:
+    """A recipe of the zoo with these keys of its one pool, perhaps under another name."""
+    recipe = zoo(name)
+    pool = recipe.pools[0].model_copy(update=changes)
+    return recipe.model_copy(update={"name": called or recipe.name, "pools": (pool,)})
+
+
+def partitions(size: int, count: int) -> Recipe:
+    """The zoo's variable pool with partitions of another size or number."""
+    return _zoo_with("variable-pool", size=size, count=count)
+
+
+def indexed() -> Recipe:
+    """The zoo's variable pool with free groups in lists by their number of partitions, last in first out."""
+    return _zoo_with("variable-pool", INDEXED, lists=LISTS, order="lifo")
+
+
+def pools() -> dict[str, Recipe]:
+    """The three that are compared, by name."""
+    return {VARIABLE: zoo("variable-pool"), INDEXED: indexed(), FIXED: zoo("fixed-pool")}
+
+
+Arena = tuple[Recipe, int, int]
+"""An allocator, all its memory in bytes, and what of it requests can use."""
+
+
+def pool_alone(recipe: Recipe) -> Arena:
+    """A pool in an arena that is the pool and nothing else."""
+    return recipe, memory_bytes(recipe), usable_bytes(recipe)
+
+
+def run(scenario: Scenario, arenas: Sequence[Arena], requests: int = REQUESTS) -> list[Point]:
+    """Replay one scenario on each pool."""
+    trace = hw.workload("poisson", **vars(scenario), requests=requests, seed=1)
+    return [_point(trace, *arena) for arena in arenas]
+
+
+def _point(trace: Trace, recipe: Recipe, memory: int, usable: int) -> Point:
+    metrics = replayed(trace, recipe, arena=memory)
+    utilisation = float(metrics["utilisation"])
+    pool_utilisation = utilisation * memory / usable
+    admission, accesses = float(metrics["admitted_fraction"]), metrics["accesses"] / len(trace)
+    return Point(admission, utilisation, pool_utilisation, accesses)
+
+
+def experiments(
+    requests: int = REQUESTS,
+    progress: Callable[[str], None] = lambda line: None,
+    arenas: Mapping[str, Arena] | None = None,
+) -> dict[str, Results]:
+    """Experiments 1 to 3 with all three pools or other arenas, as "load", "smallest" and "largest"; on all cores."""
+    scenarios = {
+        "load": (LOADS, [Scenario(load, 80, 2000) for load in LOADS]),
+        "smallest": (SMALLEST, [Scenario(1 / RATE, smallest, 2000) for smallest in SMALLEST]),
+        "largest": (LARGEST, [Scenario(1 / RATE, 100, largest) for largest in LARGEST]),
+    }
+    compared = arenas or {name: pool_alone(pool) for name, pool in pools().items()}
+    found: dict[str, Results] = {}
+    for name, (x, points) in scenarios.items():
+        progress(f"pools: {name}")
+        of = spread(lambda scenario: run(scenario, list(compared.values()), requests), points)
+        found[name] = Results(x, dict(zip(compared, map(list, zip(*of, strict=True)), strict=True)))
+    return found
+
+
+SAME_MEMORY, SAME_COUNT = f"{TOTALS[1] // 1024} KB usable", f"{MANY} partitions"
+
+
+def with_other(found: Mapping[str, Results], place: str, other: Recipe, requests: int) -> dict[str, Results]:
+    """Experiments 1 to 3 with another allocator in the memory of one of the three pools, descriptors included."""
+    memory = memory_bytes(pools()[place])  # no part of it is set aside from requests
+    again = experiments(requests, arenas={place: (other, memory, memory)})
+    return {name: Results(of.x, {**of.points, **again[name].points}) for name, of in found.items()}
+
+
+def partition_sizes(requests: int = REQUESTS, other: Recipe | None = None) -> Results:
+    """Experiment 4: both configurations at each of PARTITIONS, or another allocator in the usable bytes of each."""
+    scenario = Scenario(1 / 1000, 1000, 3000)
+    recipes = [partitions(size, TOTALS[1] // size) for size in PARTITIONS]
+    recipes += [partitions(size, MANY) for size in PARTITIONS]
+    arenas = list(map(pool_alone, recipes))
+    if other:
+        arenas = [(other, usable, usable) for _, _, usable in arenas]
+    found = run(scenario, arenas, requests)
+    return Results(PARTITIONS, {SAME_MEMORY: found[: len(PARTITIONS)], SAME_COUNT: found[len(PARTITIONS) :]})
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """Experiment 5 at one size: bytes about the blocks / bytes usable, of one kind of pool."""
+
+    pool: str
+    total: int
+    size: int
+    share: float
+
+
+def overheads() -> list[Overhead]:
+    """Experiment 5: from the layout of the pools themselves."""
+    found = []
+    for total, size in product(TOTALS, SEGMENTS):
+        count = total // size
+        kinds = {VARIABLE: partitions(size, count)}
+        for header in BUFFER_HEADERS:
+            buffers = _zoo_with("fixed-pool", sizes=(size,), counts=(count,), header=header)
+            kinds[f"{FIXED}, {header} B a buffer"] = buffers
+        for name, recipe in kinds.items():
+            found.append(Overhead(name, total, size, memory_bytes(recipe) / usable_bytes(recipe) - 1))
+    return found
+
+
+@dataclass(frozen=True)
+class OnPackets:
+    """What each pool made of the packets of one network."""
+
+    network: str
+    mean_size: float
+    points: dict[str, Point]
+
+
+def on_packets(name: str, table: PacketTable, requests: int = PACKETS) -> OnPackets | None:
+    """Replay the first packets of a network with IP: sizes and arrivals are real, RATE a second on average.
+
+    Times are stretched as one, so that bursts stay bursts; each packet is held as in the experiments.
+    """
+    if not has_ip(table):
+        return None
+    with_ip = np.flatnonzero(table.ip_len)[:requests]
+    arrived = (table.ts_us[with_ip] - table.ts_us[with_ip[0]]).astype(np.float64)
+    stretched = arrived * (len(with_ip) / RATE * 1e6 / max(float(arrived[-1]), 1.0))
+    times = np.random.default_rng(1).exponential(1.0, len(with_ip))
+    trace = hw.held_requests(stretched, times * 1e6, table.ip_len[with_ip], {"workload": "packets", "network": name})
+    points = {pool: _point(trace, *pool_alone(recipe)) for pool, recipe in pools().items()}
+    return OnPackets(name, float(table.ip_len[with_ip].mean()), points)
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+MUTANTS_OF = 20
+"""Other allocators in the pools' places meet one in so many of the requests."""
 
 
 def page(packets: Path | None, progress: Callable[[str], None], requests: int = REQUESTS) -> Page:
@@ -80,234 +269,55 @@ def page(packets: Path | None, progress: Callable[[str], None], requests: int = 
     found = experiments(requests, progress)
     progress("pools: partition size")
     sized = partition_sizes(requests)
-    made = Page("pools", "Pools of partitions and of buffers under Poisson load", "Elsayed and Galal, Part 2")
-    _introduce(made, requests)
-    _experiments(made, found)
-    _partition_sizes(made, sized)
-    _overheads(made)
-    _indexed(made, found["load"])
-    if packets is not None:
-        progress("pools: real packets")
-        _real(made, packet_tables(packets))
-    made.judge(_names(found, sized))
+    made = page_of("pools")
+    progress("pools: real packets")
+    networks = packet_tables(packets)
+    real = [one for one in spread(on_packets, networks, networks.values()) if one]
+    made.traffic({one.network: networks[one.network] for one in real})
     progress("pools: other allocators in the pools' places")
     few = max(1, requests // MUTANTS_OF)
 
-    def with_other(place: str, other: Recipe) -> dict[str, Any]:
-        others = partition_sizes(few, other) if place == VARIABLE else sized
-        return _names(pools_runs.with_other(found, place, other, few), others)
+    def others(place: str, other: Recipe) -> dict[str, Any]:
+        again = partition_sizes(few, other) if place == VARIABLE else sized
+        return _names(with_other(found, place, other, few), again)
 
-    made.mutate(mutants("pools"), with_other)
-    return made
-
-
-MUTANTS_OF = 20
-"""Other allocators in the pools' places meet one in so many of the requests."""
-
-
-SAMPLING = 0.002
-"""Shares closer than this are taken for equal: what a million requests leave to chance."""
-
-
-ANY = "; so does any allocator tried in its memory"
-"""Of statements in which nothing hangs on the ways of the pool that they are about."""
-
-
-def _monotone(values: Sequence[float], sign: int) -> bool:
-    """Whether shares rise (1) or fall (-1), up to SAMPLING from one to the next, and beyond it in all."""
-    steps = [sign * (later - one) for one, later in pairwise(values)]
-    return min(steps) > -SAMPLING and sum(steps) > SAMPLING
+    more = {"requests": requests, "on_packets": real, "where": _where}
+    return finish(made, _names(found, sized), more, mutants("pools"), others)
 
 
 def _names(found: Mapping[str, Results], sized: Results) -> dict[str, Any]:
-    """What the statements' expressions see: results by experiment, bytes by pool, and the constants of the runs."""
-    compared = pools_runs.pools()
+    """What the expressions see: results by experiment, bytes by pool, and the constants of the runs."""
+    compared = pools()
+    many = [memory_bytes(partitions(size, MANY)) for size in PARTITIONS]
+    same = [memory_bytes(partitions(size, TOTALS[1] // size)) for size in PARTITIONS]
     return {
-        **{name: value for name, value in vars(pools_runs).items() if name.isupper()},
+        **constants("pools", globals()),
         **found,
-        "SAMPLING": SAMPLING,
         "sized": sized,
+        "sized_memory": {SAME_MEMORY: same, SAME_COUNT: many},
         "overheads": overheads(),
         "usable": {name: usable_bytes(recipe) for name, recipe in compared.items()},
         "memory": {name: memory_bytes(recipe) for name, recipe in compared.items()},
-        "many": [memory_bytes(partitions(size, MANY)) for size in PARTITIONS],
-        "ANY": ANY,
+        "group": zoo("variable-pool").pools[0],
+        "buffer": zoo("fixed-pool").pools[0],
+        "many": many,
         "monotone": _monotone,
+        "exact_admission": exact_admission,
         # Erlang's formula gives the fixed pool's utility up to a factor: admitted share, squared, times the load.
         "beyond": max((step * 1e-5 for step in range(100, 1000)), key=lambda mean: exact_admission(mean) ** 2 / mean),
     }
 
 
-# ---- experiments 1 to 3 --------------------------------------------------------------------------------------------
+def _monotone(values: Sequence[float], sign: int) -> bool:
+    """Whether shares rise (1) or fall (-1), up to SAMPLING from one to the next, and beyond it in all."""
+    sampling = constants("pools")["SAMPLING"]
+    steps = [sign * (later - one) for one, later in pairwise(values)]
+    return bool(min(steps) > -sampling and sum(steps) > sampling)
 
 
-def _introduce(page: Page, requests: int) -> None:
-    variable, fixed = zoo("variable-pool"), zoo("fixed-pool")
-    group, buffer = variable.pools[0], fixed.pools[0]
-    assert isinstance(group, hw.pools.Partition) and isinstance(buffer, hw.pools.Fixed)
-    page.text(
-        _INTRODUCTION.format(
-            partitions=f"{group.count} partitions of {group.size} bytes",
-            buffers=f"{buffer.counts[0]} buffers of {buffer.sizes[0]} bytes",
-            requests=requests,
-            variable_memory=memory_bytes(variable),
-            fixed_memory=memory_bytes(fixed),
-            descriptor=group.descriptor_bytes,
-        )
-    )
-
-
-def _experiments(page: Page, found: dict[str, Results]) -> None:
-    axis = "mean time between requests, time units"
-    page.text("## Experiment 1 (the paper's Figure 5): load\n\nSizes from 80 to 2000 bytes.")
-    theirs = {0.003: "variable 100 %, fixed 80 %"}
-    exact = [exact_admission(load) for load in LOADS]
-    _table(page, axis, found["load"], [theirs.get(load, "–") for load in LOADS], exact)
-    at = {VARIABLE: {0.003: 1.0}, FIXED: {0.003: 0.8}}
-    title = _admits_more(found["load"], "load")
-    page.figure(pools_pictures.experiment("pools-load", title, axis, found["load"], at))
-    page.text(
-        f"## Experiment 2 (the paper's Figure 6): smallest request\n\n{RATE} requests a second, up to 2000 bytes."
-    )
-    axis = "smallest request, B"
-    exact = [exact_admission(1 / RATE)] * len(SMALLEST)
-    _table(page, axis, found["smallest"], ["–"] * len(SMALLEST), exact)
-    title = _admits_more(found["smallest"], "smallest request", " bytes")
-    page.figure(
-        pools_pictures.experiment("pools-smallest", title, f"{axis} (logarithmic)", found["smallest"], {}, log=True)
-    )
-    page.text(f"## Experiment 3 (the paper's Figure 7): largest request\n\n{RATE} requests a second, from 100 bytes.")
-    axis = "largest request, B"
-    exact = [exact_admission(1 / RATE)] * len(LARGEST)
-    _table(page, axis, found["largest"], ["fixed 54 %"] * len(LARGEST), exact)
-    at = {FIXED: dict.fromkeys(map(float, LARGEST), 0.54), VARIABLE: {float(LARGEST[0]): 1.0}}
-    title = _admits_more(found["largest"], "largest request")
-    page.figure(pools_pictures.experiment("pools-largest", title, axis, found["largest"], at))
-
-
-def _admits_more(results: Results, what: str, unit: str = "") -> str:
-    """The sentence above a figure: where the variable pool admits more."""
-    pairs = zip(results.of(VARIABLE, "admission"), results.of(FIXED, "admission"), strict=True)
-    better = [x for x, (ours, theirs) in zip(results.x, pairs, strict=True) if ours > theirs]
+def _where(results: Results, what: str, unit: str = "") -> str:
+    """Where the variable pool admits more, for the title of a figure."""
+    better = [x for x, gain in zip(results.x, results.gains("admission"), strict=True) if gain > 0]
     if len(better) == len(results.x):
-        return f"The variable pool admits more at every {what}"
-    return f"The variable pool admits more up to {max(better, default=0):g}{unit}, the fixed above"
-
-
-def _table(page: Page, axis: str, results: Results, theirs: Sequence[str], exact: Sequence[float]) -> None:
-    page.text("Admission, and Erlang B for the fixed pool:")
-    rows: list[list[object]] = []
-    for at, x in enumerate(results.x):
-        variable, fixed = results.points[VARIABLE][at], results.points[FIXED][at]
-        ours = [f"{share:.4f}" for share in (variable.admission, fixed.admission, exact[at])]
-        rows.append([f"{x:g}", theirs[at], *ours])
-    page.table((axis, "the paper: admission", VARIABLE, FIXED, "Erlang B"), rows)
-    page.text("Utilisation of the pool and of all memory, and the combined utility:")
-    header = [axis]
-    for series in SERIES[1:]:
-        header += [f"{series}, variable", "fixed"]
-    rows = []
-    for at, x in enumerate(results.x):
-        values = [results.points[pool][at].of(series) for series in SERIES[1:] for pool in (VARIABLE, FIXED)]
-        rows.append([f"{x:g}", *(f"{value:.4f}" for value in values)])
-    page.table(header, rows)
-
-
-# ---- experiments 4 and 5 -------------------------------------------------------------------------------------------
-
-
-def _partition_sizes(page: Page, sized: Results) -> None:
-    page.text(
-        "## Experiment 4 (the paper's Figure 8): partition size\n\n"
-        "1000 requests a second of 1000 to 3000 bytes. “Total pool memory fixed” is read as "
-        f"{TOTALS[1]:,} bytes of partitions, those of the other experiments; the descriptors come on top. Were they "
-        "inside, 256-byte partitions would admit less than 512-byte ones, against the paper's text. The caption of the "
-        "paper's figure speaks of fixed-size pools; its text of these two configurations."
-    )
-    rows = []
-    for at, size in enumerate(sized.x):
-        cells: list[str] = []
-        for name, points in sized.points.items():
-            count = TOTALS[1] // int(size) if name == SAME_MEMORY else MANY
-            memory = memory_bytes(partitions(int(size), count))
-            values = (points[at].of(series) for series in SERIES)
-            cells += [f"{memory:,}", *(f"{value:.4f}" for value in values)]
-        rows.append([f"{size:g}", *cells])
-    page.table(("partition, B", f"{SAME_MEMORY}: memory, B", *SERIES, f"{SAME_COUNT}: memory, B", *SERIES), rows)
-    used = sized.of(SAME_MEMORY, "utilisation")
-    title = f"Of {SAME_MEMORY}, partitions of {PARTITIONS[used.index(max(used))]} bytes use most"
-    axis = "partition, B (logarithmic)"
-    page.figure(pools_pictures.experiment("pools-partition", title, axis, sized, {}, log=True))
-
-
-def _overheads(page: Page) -> None:
-    page.text(
-        "## Experiment 5 (the paper's Figure 9): overheads\n\n"
-        "Bytes of descriptors, headers and control data / bytes usable, as the pools are laid out. The fixed pool "
-        f"links its free buffers inside them and needs nothing else; a version with {BUFFER_HEADERS[1]} bytes a buffer "
-        "stands for an implementation that keeps a pointer and a state."
-    )
-    found = overheads()
-    columns = [(pool, total) for total in TOTALS for pool in dict.fromkeys(one.pool for one in found)]
-    values = {(one.pool, one.total, one.size): one.share for one in found}
-    rows = [[size, *(percent(values[pool, total, size], 2) for pool, total in columns)] for size in SEGMENTS]
-    page.table(("size, B", *(f"{pool}: {total // 1024} KB" for pool, total in columns)), rows)
-    page.figure(pools_pictures.overheads(found))
-
-
-# ---- beyond the paper ----------------------------------------------------------------------------------------------
-
-
-def _indexed(page: Page, found: Results) -> None:
-    page.text(
-        "## Free groups in lists by their length\n\nThe paper's outlook: “more efficient structures than a linked list "
-        f"to maintain the FPG”, the free groups. **{INDEXED}** keeps them in {LISTS} lists, one for each number of "
-        "partitions and the last for all larger ones, with a bitmap of those that hold any (`lists` of a partition "
-        "pool): the smallest group that is large enough is found without a search, and a freed group is filed without "
-        "one. Admission and accesses a call under the load of experiment 1:"
-    )
-    pools = list(found.points)
-    rows = [
-        [
-            f"{x:g}",
-            *(f"{found.points[pool][at].admission:.4f}" for pool in pools),
-            *(f"{found.points[pool][at].accesses:.1f}" for pool in pools),
-        ]
-        for at, x in enumerate(found.x)
-    ]
-    page.table(("mean time between requests", *pools, *(f"accesses, {pool}" for pool in pools)), rows)
-    page.figure(pools_pictures.indexed(found))
-
-
-def _real(page: Page, tables: dict[str, PacketTable]) -> None:
-    with ThreadPoolExecutor(os.cpu_count()) as executor:
-        of = executor.map(lambda item: on_packets(*item), tables.items())
-        found = [one for one in of if one is not None]
-    if not found:
-        return
-    for one in found:
-        page.traffic(one.network, tables[one.network])
-    page.text(
-        f"## Real packets\n\nThe first {PACKETS:,} IP packets of each network at their own times, stretched so that "
-        f"{RATE} come in a second on average, and held as in the experiments: bursts stay bursts. Frames whose IP "
-        "lengths are not to be seen are left out."
-    )
-    pools = list(found[0].points)
-    header = ["network", "mean size, B"]
-    header += [f"{what}, {pool}" for what in ("admission", "accesses") for pool in pools]
-    page.table(header, [_real_row(one, pools) for one in found])
-    page.figure(pools_pictures.real(found))
-    gains = [one.points[VARIABLE].admission / one.points[FIXED].admission for one in found]
-    fewer = [1 - one.points[INDEXED].accesses / one.points[VARIABLE].accesses for one in found]
-    page.text(
-        f"Most packets are small: a buffer of 2048 bytes holds one, and is as soon gone. The variable pool admits "
-        f"{min(gains):.2f} to {max(gains):.2f} times the bytes of the fixed pool, and lists by length save up to "
-        f"{percent(max(fewer))} of its accesses. Neither uses much of its memory: partitions of 512 bytes are large "
-        "for such packets, too."
-    )
-
-
-def _real_row(one: OnPackets, pools: Sequence[str]) -> list[str]:
-    points = [one.points[pool] for pool in pools]
-    shares = [percent(point.admission, 1) for point in points]
-    return [marked(one.network), f"{one.mean_size:,.0f}", *shares, *(f"{point.accesses:.1f}" for point in points)]
+        return f"at every {what}"
+    return f"up to {max(better, default=0):g}{unit}, the fixed above"

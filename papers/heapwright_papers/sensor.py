@@ -5,106 +5,298 @@ Das, Singh, Singh and Kumar, "A low overhead dynamic memory management system fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from heapwright import FREE, zoo
-from heapwright_papers import sensor_pictures, sensor_runs
+import numpy as np
+
+import heapwright as hw
+from heapwright import FREE, MALLOC, Recipe, Trace, zoo
+from heapwright_papers import measuring
 from heapwright_papers.case_study import mutants
-from heapwright_papers.measuring import CPU, NO_TOOLS, cell, code_bytes, replayed
+from heapwright_papers.declared import constants, finish, page_of
+from heapwright_papers.measuring import CPU, NO_TOOLS, code_bytes, each, probe, replayed, served_after
 from heapwright_papers.page import Page
-from heapwright_papers.sensor_runs import (
-    FIVE,
-    HOLES,
-    KINDS,
-    LEVELS,
-    MANTIS,
-    MOVING,
-    RECORDED,
-    SEARCHED,
-    SEEDS,
-    SOS,
-    ST,
-    SYNTHETIC_CALLS,
-    SYNTHETIC_LIVE,
-    TABLE_1,
-    TRIES,
-    UNIT,
-    Results,
-    allocation_bytes,
-    alone,
-    compared,
-    descriptor_bytes,
-    holes,
-    largest,
-    measure,
-    served,
-    traces,
-    uses_holes,
-)
 
-PAPER = "Das et al."
+UNIT = 256
+"""Bytes of a step of the paper's cost metric."""
+LEVELS = ("O0", "O3", "Os")
+KINDS = ("malloc", "free")
 
-_INTRODUCTION = """\
-{paper} compare two allocators for microcontrollers with three others, on traces of axTLS, a Huffman coder, SimpleXML
-and random requests. None of the traces is to be had. These stand in, recorded by this project on 64-bit Linux
-(`examples/record_sensor.sh`; pointers inside their objects are 8 bytes wide, so a 32-bit build asks for less):"""
-
-_BESIDES = """\
-The random traces are synthetic: sizes even over a range, about {live} objects alive, each freed at random; {seeds}
-seeds of each, with averages in the tables and the spread where a statement turns on it.
-
-ST_MEMMGR has allocation frames of 2 bytes here, the size of its descriptor, so that neither is padded; the paper leaves
-the frame open (1, 2, 4 or 8 bytes). ST_COMPACT_MEMMGR rounds to 2 bytes, too. heapLib's source could not be had; its
-recipe follows the paper's description. The paper's figures have no numbers in the text: what stands beside ours is what
-its text says of them."""
-
-_DIFFERENCES = """\
-## Where ours differ, and why
-
-- A free in ST_MEMMGR resets a bit, says the paper, in constant time; in memmgr it looks for its place in a list. So
-  memmgr cannot be the fastest to free, here or in any program that does what the paper describes.
-- mmem moves everything above a freed object at once, and walks its list of handles. What it copies depends on the
-  trace: the longer-lived objects are above, the more.
-- Our ST_COMPACT_MEMMGR slides before it takes memory that was never used, because a heap here must show the smallest
-  arena in one run; the paper does not tell when its heap slides. In an arena with room to spare it slides more often
-  than need be, which the random traces show.
-- Code is generated for each recipe from one core, and compiled with a later compiler than the paper's."""
-
-_WHAT = {
-    "tls": "a TLS 1.2 client (mbed TLS) opens three connections and sends readings",
-    "huffman": "a Huffman coder packs and unpacks a text, 4 KB at a time",
-    "xml": "an event-driven XML reader (expat) sums meter readings",
+HEAPLIB, MEMMGR, ST, MMEM, ST_COMPACT = "heapLib", "memmgr", "ST_MEMMGR", "Contiki mmem", "ST_COMPACT_MEMMGR"
+MANTIS, SOS = "MantisOS", "SOS"
+FIVE = (HEAPLIB, MEMMGR, ST, MMEM, ST_COMPACT)
+"""Those that the paper measures."""
+MOVING = (MMEM, ST_COMPACT)
+FIXED_PLACE = (MEMMGR, HEAPLIB, ST)
+"""Those without compaction, in the paper's order of the memory they need, most first."""
+TABLE_1 = {
+    MANTIS: (12, True),
+    MMEM: (12, False),
+    HEAPLIB: (5, True),
+    MEMMGR: (8, True),
+    ST: (2, True),
+    ST_COMPACT: (4, False),
 }
+"""Bytes of a descriptor for each allocation, and whether there is external fragmentation."""
+
+SOS_SIZES = [16] * 32 + [32] * 16 + [128] * 4
+"""Bytes of the blocks of SOS."""
+
+RECORDED = {"tls": "axTLS", "huffman": "Huffman compression", "xml": "SimpleXML"}
+SYNTHETIC = {"random, 1–128 B": (1, 128), "random, 1–1024 B": (1, 1024)}
+"""Sizes of the random requests."""
+SEEDS = 5
+SYNTHETIC_CALLS, SYNTHETIC_LIVE = 2000, 40
+SEARCHED, TRIES = "random, 1–128 B", 60
+"""The trace whose sizes and live bytes the search for the worst call may use, and its replays."""
+HOLES = (4, 8, 16)
+"""Free blocks that an allocation must pass to find its own; all of SOS's blocks of 16 bytes are twice the last."""
+SMALL, LARGE = 16, 32
+"""Bytes of the objects between these holes, and of the request that fits none."""
+_WHOLE = 120
+"""Bytes of an object that takes just one of the pieces in which memmgr takes memory, so that no rest has a header."""
+_FRAME = 2
+"""Bytes of the allocation frame of both ST allocators."""
+
+Times = Mapping[str, tuple[float, int]]
+"""Instructions of a call by kind, on average and at most."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one allocator made of one trace; None where this machine cannot tell, or no arena serves."""
+
+    memory: int | None
+    handles: int
+    external: int
+    instructions: Times | None
+
+    @property
+    def with_handles(self) -> int | None:
+        """Memory with what callers keep for objects that move."""
+        return None if self.memory is None else self.memory + self.handles
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the page is made of.
+
+    Attributes:
+        recipes: of the allocators, by name.
+        traces: the recorded ones, one each, and the random ones of each seed, by name.
+        found: by allocator and name of the traces, one for each trace; MANTIS beside FIVE.
+        worst: by allocator, instructions of the worst calls that a search found; None without tools.
+        grown: by allocator, accesses of one malloc behind each of HOLES, and of one free then.
+        codes: code sizes by level; None without a compiler.
+    """
+
+    recipes: Mapping[str, Recipe]
+    traces: Mapping[str, Sequence[Trace]]
+    found: Mapping[str, Mapping[str, Sequence[Measured]]]
+    worst: Mapping[str, Mapping[str, int]] | None
+    grown: Mapping[str, Mapping[str, Sequence[int]]]
+    codes: Mapping[str, Any]
+
+    def memory(self, heap: str, name: str) -> list[int]:
+        """The cost metric in bytes, for each seed that has one."""
+        return [one.memory for one in self.found[heap][name] if one.memory is not None]
+
+    def instructions(self, heap: str, name: str, kind: str) -> float | None:
+        """The average over calls and seeds; None without tools."""
+        values = [one.instructions[kind][0] for one in self.found[heap][name] if one.instructions]
+        return mean(values) if values else None
+
+    def mean_of(self, heap: str, name: str, *kinds: str) -> float:
+        """The average of a call of each kind together; 0 without tools."""
+        return sum(self.instructions(heap, name, kind) or 0.0 for kind in kinds)
+
+    def most(self, heap: str, kind: str) -> int | None:
+        """The dearest call on any trace."""
+        every = [one for of in self.found[heap].values() for one in of]
+        return max((one.instructions[kind][1] for one in every if one.instructions), default=None)
+
+    def with_other(self, place: str, other: Results) -> Results:
+        """The same with another allocator in the place of one: `other` holds it alone, under any name."""
+        parts = {
+            part: {**getattr(self, part), place: next(iter(getattr(other, part).values()))}
+            for part in ("recipes", "found", "grown", "codes")
+        }
+        return replace(self, **parts)
+
+
+def heaps() -> dict[str, Recipe]:
+    """The paper's five allocators; the frame of its own two is 2 bytes, that of the descriptor."""
+    return {
+        HEAPLIB: zoo("heaplib"),
+        MEMMGR: zoo("memmgr"),
+        ST: zoo("st-memmgr-2"),
+        MMEM: zoo("contiki-mmem"),
+        ST_COMPACT: zoo("st-compact-memmgr").model_copy(update={"align": _FRAME}),
+    }
+
+
+def traces(calls: int = SYNTHETIC_CALLS) -> dict[str, list[Trace]]:
+    """The recorded stand-ins, and the random traces of so many calls, one for each seed."""
+    folder = Path(__file__).with_name("traces")
+    found = {name: [Trace.read(folder / f"{name}.parquet")] for name in RECORDED}
+    seeds = range(1, SEEDS + 1)
+    return found | {name: [synthetic(*sizes, calls, seed) for seed in seeds] for name, sizes in SYNTHETIC.items()}
+
+
+def synthetic(low: int, high: int, calls: int = SYNTHETIC_CALLS, seed: int = 1) -> Trace:
+    """Random requests of `low` to `high` bytes; the more objects live beyond SYNTHETIC_LIVE, the likelier a free."""
+    random = np.random.default_rng(seed)
+    rows: list[tuple[int, int, int]] = []
+    live: list[int] = []
+    for number in range(calls):
+        if live and random.random() < len(live) / (2 * SYNTHETIC_LIVE):
+            rows.append((FREE, live.pop(int(random.integers(len(live)))), 0))
+        else:
+            rows.append((MALLOC, number, int(random.integers(low, high, endpoint=True))))
+            live.append(number)
+    op, id, size = zip(*rows, strict=True)
+    return Trace.from_columns(op=op, id=id, size=size, name=f"random-{low}-{high}-{seed}")
+
+
+def compared() -> dict[str, Recipe]:
+    """Those that are measured: FIVE, and MANTIS."""
+    return {**heaps(), MANTIS: zoo("mantisos")}
+
+
+def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None]) -> Results:
+    """Run everything."""
+    recipes = compared()
+    progress("sensor: memory and instructions")
+    results = alone(recipes, given)
+    arena = largest(results)
+    progress("sensor: the worst calls")
+    searched = given[SEARCHED][0] if SEARCHED in given else list(given.values())[-1][-1]
+    worst = {heap: one for heap, one in each(lambda recipe: _worst(recipe, searched, arena), recipes).items() if one}
+    sos = zoo("sos")
+    return replace(
+        results,
+        recipes={**recipes, SOS: sos},
+        worst=worst if len(worst) == len(recipes) else None,
+        grown={**results.grown, SOS: growth(sos)},
+    )
+
+
+def largest(results: Results) -> int:
+    """Bytes of an arena that serves all traces for all allocators."""
+    return max(one.memory for of in results.found.values() for some in of.values() for one in some if one.memory)
+
+
+def alone(recipes: Mapping[str, Recipe], given: Mapping[str, Sequence[Trace]], arena: int | None = None) -> Results:
+    """Allocators on all traces, in an arena of so many bytes or the largest they need, without their worst calls."""
+    flat = [trace for some in given.values() for trace in some]
+
+    def least(recipe: Recipe) -> list[int | None]:
+        return [hw.fit(trace, recipe, step=UNIT, copies=0).smallest_arena_bytes for trace in flat]
+
+    memory = each(least, recipes)
+    room = max(arena or 0, *(size for of in memory.values() for size in of if size is not None))
+    times = each(lambda recipe: _times(recipe, flat, room), recipes)
+    found: dict[str, dict[str, list[Measured]]] = {}
+    for heap, recipe in recipes.items():
+        made = map(partial(_measured, recipe), flat, memory[heap], times[heap])
+        found[heap] = {name: list(islice(made, len(some))) for name, some in given.items()}
+    codes = each(lambda recipe: measuring.code_sizes(recipe, LEVELS), recipes)
+    return Results(recipes, given, found, None, each(growth, recipes), codes)
+
+
+def _times(recipe: Recipe, given: Sequence[Trace], arena: int) -> list[Times | None]:
+    """Instructions of each trace; an arena that serves all is the same for all, as none looks at what lies beyond."""
+    measured = measuring.on_target(recipe, *given, arena=arena)
+    if measured is None:
+        return [None] * len(given)
+    return [
+        {kind: (one["calls"][kind]["instructions_mean"], one["calls"][kind]["instructions_max"]) for kind in KINDS}
+        for one in measured
+    ]
+
+
+def _measured(recipe: Recipe, trace: Trace, memory: int | None, times: Times | None) -> Measured:
+    external = int(replayed(trace, recipe)["external_bytes"] or 0)
+    return Measured(memory, trace.peak_live_objects * recipe.canonical().pools[0].outside_bytes, external, times)
+
+
+def _worst(recipe: Recipe, trace: Trace, arena: int) -> dict[str, int] | None:
+    """Instructions of the worst malloc and the worst free that a search for most accesses finds."""
+    if measuring.session() is None:
+        return None
+    found = {kind: hw.find_worst(trace, recipe, f"accesses_{kind}_max", tries=TRIES).trace for kind in KINDS}
+    measured = measuring.on_target(recipe, *found.values(), arena=arena)
+    assert measured is not None
+    return {kind: int(one["calls"][kind]["instructions_max"]) for kind, one in zip(found, measured, strict=True)}
+
+
+# ---- probes ----------------------------------------------------------------------------------------------------------
+
+
+def descriptor_bytes(recipe: Recipe) -> int:
+    """Bytes that the allocator keeps for one allocation, in front of it and in its handle, as Table I counts them.
+
+    The pointer through which a program finds an object that moves is not counted, as in the paper.
+    """
+    header = probe(recipe, [(MALLOC, 0, _WHOLE)], "header_bytes")
+    pool = recipe.canonical().pools[0]
+    return header if header or not isinstance(pool, hw.pools.Compact) else pool.handle_bytes
+
+
+def allocation_bytes(recipe: Recipe) -> int:
+    """Header and handle of an object that moves, on a 32-bit target; of others the descriptor."""
+    pool = recipe.canonical().pools[0]
+    return pool.header + pool.handle_bytes if isinstance(pool, hw.pools.Compact) else descriptor_bytes(recipe)
+
+
+def holes(count: int) -> list[tuple[int, int, int]]:
+    """Calls that leave so many holes of SMALL bytes, each between two objects."""
+    return [(MALLOC, id, SMALL) for id in range(2 * count)] + [(FREE, id, 0) for id in range(0, 2 * count, 2)]
+
+
+def growth(recipe: Recipe) -> dict[str, list[int]]:
+    """Accesses of a malloc that fits none of the holes, and of the free of the object that lies last."""
+    found: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    for count in HOLES:
+        before = probe(recipe, holes(count))
+        for kind, call in (("malloc", (MALLOC, 2 * count, LARGE)), ("free", (FREE, 2 * count - 1, 0))):
+            found[kind].append(probe(recipe, [*holes(count), call]) - before)
+    return found
+
+
+def uses_holes(recipe: Recipe, count: int = HOLES[-1]) -> bool:
+    """Whether holes that lie apart serve one request nearly as large as all of them, in an arena otherwise full."""
+    return bool(served_after(recipe, holes(count), [(MALLOC, 2 * count, (count - 1) * SMALL)]))
+
+
+def served(sizes: Sequence[int], recipe: Recipe) -> int:
+    """How many of these requests in a row an allocator serves."""
+    return len(sizes) - probe(recipe, [(MALLOC, id, size) for id, size in enumerate(sizes)], "failed")
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
 
 
 def page(packets: Path | None, progress: Callable[[str], None], calls: int = SYNTHETIC_CALLS) -> Page:
     """Table I and Figures 6 to 9; no packets are needed. `calls` are those of the synthetic traces."""
     results = measure(traces(calls), progress)
-    made = Page("sensor", "Allocators for sensor nodes", PAPER)
+    made = page_of("sensor")
     for name, some in results.traces.items():
-        for seed, trace in enumerate(some, 1):
-            made.traffic(f"{name}, seed {seed}" if len(some) > 1 else name, trace)
-    _introduce(made, results)
-    _table_1(made)
-    _times(made, results)
-    _memory(made, results)
-    _code(made, results)
-    _growth(made, results)
-    _worst(made, results)
-    made.text(_DIFFERENCES)
-    made.judge(_names(results))
+        made.traffic({f"{name}, seed {at}" if len(some) > 1 else name: trace for at, trace in enumerate(some, 1)})
     progress("sensor: other allocators in the places of the paper's")
     arena = largest(results)
     others = {name: alone({name: recipe}, results.traces, arena) for name, recipe in mutants("sensor").items()}
-    made.mutate(others, lambda place, other: _names(results.with_other(place, other)))
-    return made
+    return finish(made, _names(results), {}, others, lambda place, one: _names(results.with_other(place, one)))
 
 
 def _names(results: Results) -> dict[str, Any]:
-    """What the statements' expressions see: the results, probes of single allocators, and the constants of the runs."""
+    """What the expressions see: the results, probes of single allocators, and the constants of the runs."""
     recipes = results.recipes
     sos = recipes[SOS]
     names = {
@@ -121,8 +313,8 @@ def _names(results: Results) -> dict[str, Any]:
         return [ours / theirs for ours, theirs in zip(*both, strict=True)]
 
     return {
-        **{name: value for name, value in vars(sensor_runs).items() if name.isupper()},
-        **{name: getattr(results, name) for name in ("traces", "found", "worst", "grown")},
+        **constants("sensor", globals()),
+        **vars(results),
         **{name: getattr(results, name) for name in ("memory", "instructions", "most")},
         "CPU": CPU,
         "no_tools": NO_TOOLS if results.most(ST, "free") is None else "",
@@ -130,9 +322,9 @@ def _names(results: Results) -> dict[str, Any]:
         "names": names,
         "known": {
             where: [
-                {heap: results.found[heap][name][at].memory or 0 for heap in FIVE}
+                dict(zip(FIVE, (one.memory or 0 for one in row), strict=True))
                 for name in of
-                for at in range(len(results.traces[name]))
+                for row in zip(*(results.found[heap][name] for heap in FIVE), strict=True)
             ]
             for where, of in names.items()
         },
@@ -141,7 +333,7 @@ def _names(results: Results) -> dict[str, Any]:
         "zoo": zoo,
         "sos": sos,
         "served": lambda sizes: served(sizes, sos),
-        "footprint": lambda recipe: int(replayed(holes(HOLES[-1]), recipe)["footprint_bytes"]),
+        "footprint": lambda recipe: probe(recipe, holes(HOLES[-1]), "footprint_bytes"),
         "requests": [int(size) for trace in random for size in trace.size[trace.op != FREE]],
         "refused": {
             name: int(replayed(trace, sos)["failed"]) / int((trace.op != FREE).sum()) for name, trace in first.items()
@@ -150,127 +342,3 @@ def _names(results: Results) -> dict[str, Any]:
         "loses": {heap: not uses_holes(recipes[heap]) for heap in TABLE_1},
         "whole": {heap: allocation_bytes(recipes[heap]) for heap in MOVING},
     }
-
-
-def _introduce(page: Page, results: Results) -> None:
-    rows = []
-    for name, some in results.traces.items():
-        numbers = (
-            mean(len(trace) for trace in some),
-            mean(trace.peak_live_bytes for trace in some),
-            mean(trace.peak_live_objects for trace in some),
-            max(int(trace.size.max()) for trace in some),
-        )
-        told = (name, RECORDED.get(name, "synthetic"), _WHAT.get(name, "random requests"))
-        rows.append([*told, *(f"{number:,.0f}" for number in numbers)])
-    page.text(_INTRODUCTION.format(paper=PAPER))
-    page.table(
-        ("stand-in", "for", "what it does", "calls", "most live bytes", "most live blocks", "largest"), rows, words=3
-    )
-    page.text(_BESIDES.format(live=SYNTHETIC_LIVE, seeds=SEEDS))
-
-
-def _table_1(page: Page) -> None:
-    page.text(
-        "## Table I: descriptor of an allocation\n\nDescriptors are measured by allocating one object. mmem's is the "
-        "handle, which its caller keeps; ST_COMPACT_MEMMGR's caller keeps a pointer of 4 bytes besides. Fragmentation "
-        f"is measured by a full arena with {HOLES[-1]} free blocks apart from each other, and a request nearly as "
-        "large as all of them: where it is refused, there is external fragmentation."
-    )
-    recipes = compared()
-    rows = []
-    for heap, (theirs, fragments) in TABLE_1.items():
-        ours = "no" if uses_holes(recipes[heap]) else "yes"
-        rows.append((heap, theirs, descriptor_bytes(recipes[heap]), "yes" if fragments else "no", ours))
-    page.table(("", "the paper, B", "here, B", "the paper: external fragmentation", "here"), rows)
-
-
-def _times(page: Page, results: Results) -> None:
-    page.text(
-        "## Figures 6 and 7: time of an allocation and of a deallocation\n\nThe paper counts cycles of a PC's "
-        f"time-stamp counter, which change from run to run; ours are instructions on an emulated {CPU} (-Os), the "
-        "paper's own target, averages over the calls of each trace. Copies are made byte by byte."
-    )
-    for kind, figure, words in (("malloc", 6, "allocation"), ("free", 7, "deallocation")):
-        page.text(f"Figure {figure}, instructions of {'an' if kind == 'malloc' else 'a'} {words}:")
-        page.table(
-            ("", *results.traces),
-            [
-                [heap, *(cell(results.instructions(heap, name, kind), 1) for name in results.traces)]
-                for heap in (*FIVE, MANTIS)
-            ],
-        )
-        drawn = sensor_pictures.times(results, kind)
-        if drawn:
-            page.figure(drawn)
-
-
-def _memory(page: Page, results: Results) -> None:
-    page.text(
-        f"## Figure 8: cost metric\n\nThe smallest memory that serves the whole trace, in units of {UNIT} bytes, with "
-        "the few bytes of control data that our heaps keep inside it; of the random traces least and most of all seeds:"
-    )
-    rows = [[heap, *(_units(results.memory(heap, name)) for name in results.traces)] for heap in (*FIVE, MANTIS)]
-    page.table(("", *results.traces), rows)
-    page.figure(sensor_pictures.memory(results))
-    page.text(
-        "In bytes, averages of the seeds, and with what callers keep for the objects that move (handles, or pointers "
-        "of 4 bytes):"
-    )
-    rows = []
-    for heap in FIVE:
-        rows.append([heap, *(_average(results.memory(heap, name)) for name in results.traces)])
-        if heap in MOVING:
-            whole = [
-                [one.with_handles for one in results.found[heap][name] if one.with_handles is not None]
-                for name in results.traces
-            ]
-            rows.append([f"{heap}, with handles", *map(_average, whole)])
-    page.table(("", *results.traces), rows)
-
-
-def _units(sizes: Sequence[int]) -> str:
-    units = [size // UNIT for size in sizes]
-    return "–" if not units else "–".join(str(one) for one in dict.fromkeys((min(units), max(units))))
-
-
-def _average(sizes: Sequence[int]) -> str:
-    return cell(mean(sizes) if sizes else None)
-
-
-def _code(page: Page, results: Results) -> None:
-    page.text(
-        f"## Figure 9: code footprint\n\nBytes of code and constants of `malloc` and `free` with what they call, for a "
-        f"{CPU}; `memcpy` and `memmove` are not counted."
-    )
-    rows = [[heap, *(cell(code_bytes(results.codes[heap], level)) for level in LEVELS)] for heap in FIVE]
-    page.table(("", *(f"-{level}" for level in LEVELS)), rows)
-    drawn = sensor_pictures.code(results)
-    if drawn:
-        page.figure(drawn)
-
-
-def _growth(page: Page, results: Results) -> None:
-    page.text(
-        f"## Time and the number of blocks\n\nAccesses of one call behind {', '.join(map(str, HOLES))} free blocks "
-        "that lie apart and are too small for it: what the paper writes as O(1) and O(n)."
-    )
-    rows = [[heap, *(f"{value}" for kind in KINDS for value in results.grown[heap][kind])] for heap in (SOS, *TABLE_1)]
-    page.table(("", *(f"{kind}, {count}" for kind in KINDS for count in HOLES)), rows)
-
-
-def _worst(page: Page, results: Results) -> None:
-    page.text(
-        f"## The worst call on a {CPU}\n\nBeyond the paper, which names unbounded time as what keeps such heaps out of "
-        "products. *On the traces* is the dearest call of all traces of this page, exact. *Found* is the dearest that "
-        f"a search of {TRIES} programs finds (`heapwright trace worst`, for most accesses in one call), with the sizes "
-        f"and the live bytes of *{SEARCHED}*: a lower bound of what a program can meet, not the worst there is."
-    )
-    rows = []
-    for heap in (*FIVE, MANTIS):
-        found = results.worst[heap].instructions if results.worst else {}
-        rows.append([heap, *(cell(value) for kind in KINDS for value in (results.most(heap, kind), found.get(kind)))])
-    page.table(("", *(f"{kind}, {what}" for kind in KINDS for what in ("on the traces", "found"))), rows)
-    drawn = sensor_pictures.worst(results)
-    if drawn:
-        page.figure(drawn)

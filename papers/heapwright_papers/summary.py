@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import heapwright as hw
 from heapwright import HeapwrightError
-from heapwright_papers.appendix import TITLE, Finding, Found, appendix, by_statement
-from heapwright_papers.documents import documents
-from heapwright_papers.page import anchor, html_of, table_of
+from heapwright_papers.appendix import TITLE, Found, appendix, by_statement
+from heapwright_papers.declared import parts
+from heapwright_papers.documents import documents, tables
+from heapwright_papers.page import anchor, html_of
 from heapwright_papers.verdicts import Kind
 
-_TITLE = "The source papers, beside Heapwright"
-_INTRODUCTION = """\
-Written by `heapwright reproduce`: the papers' tables and figures, ours on the same rows and columns, and what becomes
-of each of their statements here. The same command on the same packet tables writes the same pages."""
-_PAGES = """\
-## Pages
-
-How many verdicts of each kind; a statement that is answered on two kinds of traffic has two. [Every
-statement](appendix.html), with its verdicts and why:"""
 _KINDS = tuple(kind.value for kind in Kind)
 
 
@@ -34,27 +25,24 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
     Returns the three. Raises HeapwrightError where a page's NAME.json is damaged or a file cannot be written.
     """
     found = {name: _read(folder / f"{name}.json") for name in pages if (folder / f"{name}.json").is_file()}
-    links = [(f"[{name}]({name}.md)", page["title"], *_counted(page["findings"])) for name, page in found.items()]
-    links.append(("all", "", *_counted([one for findings in by_statement(found).values() for one in findings])))
-    parts = [
-        f"# {_TITLE}",
-        _INTRODUCTION,
-        "## Tables and figures",
-        table_of(("document", "its tables and figures here"), _index(found), 2),
-        _PAGES,
-        table_of(("page", "what it reproduces", *_KINDS), links, words=2),
-    ]
-    markdown, statements = "\n\n".join(parts) + "\n", appendix(found)
+    names = {
+        "index": _index(found),
+        "found": found,
+        "all_findings": [one for findings in by_statement(found).values() for one in findings],
+        "KINDS": _KINDS,
+    }
+    told = tables("pages/summary")
+    markdown, statements = "\n\n".join(map(str, parts(told["part"], names))) + "\n", appendix(found)
     with hw.writing.filling(folder) as put:
         return [
             put("README.md", markdown),
-            put("README.html", html_of(_TITLE, markdown)),
+            put("README.html", html_of(told["title"], markdown)),
             put("appendix.html", html_of(TITLE, statements, _KINDS)),
         ]
 
 
-def _index(found: Found) -> list[tuple[str, str]]:
-    """Each document with links to its tables and figures, in their order."""
+def _index(found: Found) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Each document with its tables and figures, in their order, and where they are."""
     rows = []
     for document in documents():
         places: dict[str, str] = {}
@@ -64,7 +52,7 @@ def _index(found: Found) -> list[tuple[str, str]]:
                     places.setdefault(name, _place(name, one.page, found[one.page]["headings"]))
         order = sorted(places, key=lambda name: (name.startswith("F"), len(name), name))
         if order:
-            rows.append((document.citation, ", ".join(f"[{name}]({places[name]})" for name in order)))
+            rows.append((document.citation, [(name, places[name]) for name in order]))
     return rows
 
 
@@ -74,11 +62,6 @@ def _place(name: str, page: str, headings: Sequence[str]) -> str:
     named = re.compile(rf"\b{kind}s? (?:\w+(?:, | and ))*{number}\b")
     heading = next((one for one in headings if named.search(one)), None)
     return f"{page}-details.html#{anchor(heading)}" if heading else f"{page}.md"
-
-
-def _counted(findings: Sequence[Finding]) -> tuple[str, ...]:
-    count = Counter(finding["verdict"] for finding in findings)
-    return tuple(str(count[kind]) for kind in _KINDS)
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -7,68 +7,272 @@ for performance", sections 3 to 5.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import heapwright as hw
-from heapwright_papers import mixes, techniques_answers
-from heapwright_papers.case_study import MIX, PAPER, REAL, SYSTEMS, stand_ins, system
+from heapwright import FREE, MALLOC, Recipe, Trace, zoo
+from heapwright_papers import mixes
+from heapwright_papers.answers import NO_PACKETS
+from heapwright_papers.case_study import MIX, REAL, SYSTEMS, stand_ins, system
+from heapwright_papers.declared import constants, fill, page_of
+from heapwright_papers.measuring import Calls, probe, replayed, served_after, spread
 from heapwright_papers.page import ALIGN, Page
-from heapwright_papers.techniques_answers import NONE_WITHIN, SINGLE_WITHIN, TABLE_1, TABLE_2, shown
-from heapwright_papers.techniques_grid import ANY, BEST, FIRST, PROPOSED, Beside, Grid, changes, together
-from heapwright_papers.traffic import marked, packet_tables
+from heapwright_papers.traffic import packet_tables
 
 if TYPE_CHECKING:
-    from heapwright import PacketTable, Trace, figure
+    from numpy.typing import NDArray
+
+    from heapwright import Trace
+
+FIRST, BEST = hw.families.FITS.index({"fit": "first"}), hw.families.FITS.index({"fit": "best"})
+LAST = -1
+"""The last level of a technique, whichever it is."""
+THINNED = {"freelists": (0, 1, 2, 3), "fit": (0, 2, FIRST, 5, 7, BEST), "split": (0, 3, 6, 9), "coalesce": (0, 3, 6, 9)}
+"""Levels that stand for all ten: none, full, and some between."""
+
+Beside = Mapping[str, int]
+"""Levels of the other techniques that pairs must have; what it has of the technique itself does not matter."""
+ANY: Beside = {}
+PROPOSED: Beside = {"freelists": 2, "fit": FIRST, "split": 0, "coalesce": 0}
+"""The levels of the allocator that the paper proposes."""
+UNSPLIT: Beside = {"split": LAST}
+COLUMNS = ("internal", "external", "accesses", "memory")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One trace under every recipe of the grid: for each its levels, and float64[recipes] columns.
+
+    `internal`, `external` and `memory` are over the bytes requested, at the peak; `accesses` are a call.
+    """
+
+    rows: Mapping[hw.families.Techniques, int]
+    internal: NDArray[np.float64]
+    external: NDArray[np.float64]
+    memory: NDArray[np.float64]
+    accesses: NDArray[np.float64]
+    served: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, traces: Sequence[Trace], thinned: bool = False) -> list[Grid]:
+        """Replay the grid that is made for all traces together, or what `THINNED` leaves of it, on each of them."""
+        every = hw.families.technique_grid(traces, ALIGN)
+        chosen = {levels: recipe.canonical() for levels, recipe in every.items() if not thinned or _stays(levels)}
+        recipes = {recipe.hash: recipe for recipe in chosen.values()}
+        at = {hash: row for row, hash in enumerate(recipes)}
+        rows = {levels: at[recipe.hash] for levels, recipe in chosen.items()}
+        return [cls._on(trace, rows, spread(partial(replayed, trace), recipes.values())) for trace in traces]
+
+    @classmethod
+    def _on(cls, trace: Trace, rows: Mapping[hw.families.Techniques, int], found: Sequence[Mapping[str, Any]]) -> Grid:
+        keys = ("internal_bytes", "external_bytes", "footprint_bytes", "accesses", "failed")
+        columns = (np.array([float(metrics[key] or 0) for metrics in found]) for key in keys)
+        internal, external, memory, accesses, failed = columns
+        peak = trace.peak_live_bytes
+        return cls(rows, 1 + internal / peak, 1 + external / peak, memory / peak, accesses / len(trace), failed == 0)
+
+    @property
+    def recipes(self) -> int:
+        """How many different recipes were replayed."""
+        return len(self.served)
+
+    @cached_property
+    def _table(self) -> NDArray[np.int64]:
+        """The row of each combination of levels, -1 where there is none."""
+        levels = np.array(list(self.rows))
+        table = np.full(levels.max(axis=0) + 1, -1, np.int64)
+        table[tuple(levels.T)] = list(self.rows.values())
+        return table
+
+    def last(self, technique: str) -> int:
+        """The highest level of a technique."""
+        return int(self._table.shape[hw.families.Techniques._fields.index(technique)]) - 1
+
+    def pairs(self, technique: str, without: int, used: int, beside: Beside = ANY) -> NDArray[np.int64]:
+        """int64[pairs, 2]: rows that differ in one technique alone, without it and with it; those beside `beside`."""
+        kept = {
+            name: self.last(name) if level == LAST else min(level, self.last(name)) for name, level in beside.items()
+        }
+        sides = [
+            self._table[
+                tuple(({**kept, technique: level}).get(name, slice(None)) for name in hw.families.Techniques._fields)
+            ]
+            for level in (without, used)
+        ]
+        pairs = np.stack([np.ravel(side) for side in sides], axis=1)
+        pairs = pairs[(pairs >= 0).all(axis=1)]
+        return pairs[self.served[pairs].all(axis=1)]
+
+    def change(self, column: str, pairs: NDArray[np.int64]) -> float:
+        """The mean of log(with / without)."""
+        values = getattr(self, column)[pairs]
+        return float(np.log(values[:, 1] / values[:, 0]).mean())
+
+    def level_means(self, technique: str, level: int) -> list[tuple[float, float]]:
+        """Means of log(memory) and log(accesses) over the recipes with this level; empty where there is none."""
+        rows = np.take(self._table, level, axis=hw.families.Techniques._fields.index(technique)).ravel()
+        rows = rows[rows >= 0]
+        rows = rows[self.served[rows]]
+        if not len(rows):
+            return []
+        return [(float(np.log(self.memory[rows]).mean()), float(np.log(self.accesses[rows]).mean()))]
+
+
+def _stays(levels: hw.families.Techniques) -> bool:
+    return all(getattr(levels, technique) in kept for technique, kept in THINNED.items())
+
+
+def contrast(grid: Grid, technique: str) -> tuple[str, int, int]:
+    """An attribute of `Techniques`, its level without the technique, and that with it."""
+    return {
+        "freelists": ("freelists", 0, min(2, grid.last("freelists"))),
+        "best fit": ("fit", FIRST, BEST),
+        "split": ("split", grid.last("split"), 0),
+        "coalesce": ("coalesce", grid.last("coalesce"), 0),
+    }[technique]
+
+
+Changes = Mapping[str, float]
+"""Of what its keys name, with a technique over without, less 1; performance is the inverse of accesses."""
+
+
+def changes(grids: Sequence[Grid], technique: str, beside: Beside = ANY) -> Changes | None:
+    """The geometric means over all pairs and grids; None where there is no pair."""
+    logs = []
+    for grid in grids:
+        pairs = grid.pairs(*contrast(grid, technique), beside)
+        if len(pairs):
+            logs.append([grid.change(column, pairs) for column in COLUMNS])
+    if not logs:
+        return None
+    internal, external, accesses, memory = np.mean(logs, axis=0)
+    logs_of = {"internal": internal, "external": external, "performance": -accesses, "memory": memory}
+    logs_of["accesses"] = accesses
+    return {name: float(np.expm1(value)) for name, value in logs_of.items()}
+
+
+def together(found: Sequence[Changes | None], column: str) -> float | None:
+    """The geometric mean of one column over several changes, as of the three applications."""
+    values = [one[column] for one in found if one is not None]
+    return float(np.expm1(mean(map(np.log1p, values)))) if values else None
+
+
+NONE_WITHIN, SINGLE_WITHIN = 0.01, 0.10
+"""A change of up to 1 % is "none", of up to 10 % one sign, of more two."""
+
+Grids = Mapping[str, Sequence[Grid]]
+
+
+def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | None) -> dict[str, Any]:
+    """What the statements' expressions see; `traces` are those of real networks, where there are any."""
+    grid = next(iter(next(iter(found.values())).values()))[0]
+    known: Mapping[str, Any] = {REAL: NO_PACKETS} | dict(found)
+
+    def over(where: str, technique: str, effect: str, beside: Beside = ANY, of: Sequence[str] = ()) -> float:
+        grids = [some for name, some in known[where].items() if not of or name in of]
+        return together([changes(some, technique, beside) for some in grids], effect) or 0.0
+
+    def flat(where: str) -> list[Grid]:
+        return [grid for some in known[where].values() for grid in some]
+
+    def fewer(where: str) -> list[float]:
+        pairs = [(one.accesses, one.pairs(*contrast(one, "freelists"))) for one in flat(where)]
+        return [float((np.diff(accesses[at]).ravel() < 0).mean()) for accesses, at in pairs]
+
+    def means(where: str, technique: str, column: str, beside: Beside) -> float:
+        return (changes(flat(where), technique, beside) or {}).get(column, 0.0)
+
+    return {
+        **constants("techniques", globals()),
+        **{one.__name__: one for one in (agrees, changes, shown, sign, together, cost, halves, wasted, whole)},
+        **{one.__name__: one for one in (fewer, means, over)},
+        "points": lambda signs: signs.count("+") - signs.count("-"),
+        "found": known,
+        "summary": {name: system(name).summary(ALIGN) for name in SYSTEMS},
+        "levels": [len({getattr(one, technique) for one in grid.rows}) for technique in next(iter(grid.rows))._fields],
+        "recipes": grid.recipes,
+        "parts": {name: _parts(name, some[0]) for name, some in traces.items()} if traces else NO_PACKETS,
+    }
+
+
+def _parts(name: str, trace: Trace) -> list[int]:
+    """Bytes requested, used, lost inside blocks and between them, by the allocator proposed for a workload."""
+    metrics = replayed(trace, zoo(f"{name}-proposed"))
+    keys = ("requested_peak_bytes", "allocated_peak_bytes", "internal_bytes", "external_bytes")
+    return [int(metrics[key] or 0) for key in keys]
+
+
+# ---- Table 2 ---------------------------------------------------------------------------------------------------------
+
+
+def sign(change: float) -> str:
+    """A change as the paper writes it: None, or one or two signs."""
+    if abs(change) <= NONE_WITHIN:
+        return "None"
+    return ("+" if change > 0 else "-") * (1 if abs(change) <= SINGLE_WITHIN else 2)
+
+
+def shown(change: float | None) -> str:
+    """A sign and the change behind it, or a dash."""
+    return "–" if change is None else f"{sign(change)} ({100 * change:+.1f} %)"
+
+
+def agrees(theirs: str, change: float) -> bool:
+    """Whether a change has the paper's sign; one of theirs may be two of ours."""
+    ours = sign(change)
+    return ours == theirs or (len(theirs) == 1 and ours == 2 * theirs)
+
+
+# ---- probes ----------------------------------------------------------------------------------------------------------
+
+LARGE, HALF, _PIN = 200, 96, 16
+"""Bytes of a free block, of two requests that it can serve together, and of what keeps it from its neighbours."""
+
+_HOLE: Calls = [(MALLOC, 0, LARGE), (MALLOC, 1, _PIN), (FREE, 0, 0)]
+_PAIR: Calls = [(MALLOC, 0, HALF), (MALLOC, 1, HALF), (MALLOC, 2, _PIN), (FREE, 0, 0)]
+_BOTH: Calls = [*_PAIR, (FREE, 1, 0)]
+
+
+def wasted(split: str) -> int:
+    """Bytes lost in a large free block that serves half of it; parts are told where the footprint grows last."""
+    return probe(_first_fit(split=split), [*_HOLE, (MALLOC, 2, HALF), (MALLOC, 3, 2 * LARGE)], "internal_bytes")
+
+
+def halves(split: str) -> int:
+    """How many requests of half its size a free block serves."""
+    return served_after(_first_fit(split=split), _HOLE, [(MALLOC, 2, HALF), (MALLOC, 3, HALF)])
+
+
+def whole(coalesce: str) -> int:
+    """How many requests of their size together two free neighbours serve."""
+    return served_after(_first_fit(coalesce=coalesce), _BOTH, [(MALLOC, 3, 2 * HALF)])
+
+
+def cost(coalesce: str) -> int:
+    """Accesses of a free whose neighbour is free."""
+    recipe = _first_fit(coalesce=coalesce)
+    return probe(recipe, _BOTH) - probe(recipe, _PAIR)
+
+
+def _first_fit(**changes: Any) -> Recipe:
+    general = hw.pools.General(**{"fit": "first", "split": "always", "coalesce": "immediate", **changes})
+    return Recipe(pools=(general,), align=ALIGN)
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
 
 PACKETS, NETWORKS, FORMS = 1_500, 3, 3
 LEAST_PACKETS_LOOKED_AT = 50_000
 WORKLOADS = ("drr", "easyport", "url")
 DOMINANT = {"drr": (40, 1500), "easyport": (52, 1500), "url": (40, 1500)}
 """Bytes of the two most frequent IP packets of the paper's mix, by application."""
-WIDTH = 540
-"""Pixels: at the width of a phone the words are still three quarters of their size."""
-
-_INTRODUCTION = """\
-{paper} sum up what they learnt from exploring about 10,000 allocators in each of three applications. Here the same
-grid, every combination of ten levels of freelists, fit, splitting and coalescing (fewer where the traffic has fewer
-sizes), runs on the three applications, {packets:,} packets each, under two kinds of traffic:
-
-- **{real}**: {networks}, those of the folder with most distinct sizes of IP packets; the paper's traces are not to be
-  had. {recipes:,} replays of the whole grid.
-- **{mix}** of sizes, as on [the page about DRR](drr-details.html#the-papers-own-mix): {forms}, {seeds} seeds of
-  each. {thinned:,} replays, of four to six levels of each technique."""
-
-_METHOD = """\
-## Table 2: what each technique does
-
-For every pair of allocators that differ in one technique alone, full use against none, the change in memory lost inside
-blocks and between them and in accesses of the allocator to its own data, as geometric means over all pairs and traces:
-of (requested + internal) and of (requested + external), over requested, when the footprint is largest, and of accesses
-a call. Performance is the inverse of accesses. Up to {none} % is "None", up to {single} % one sign, more two. Freelists
-are two against none; best fit against first fit, both over one list; splitting always against never; coalescing at once
-against never. The paper gives no numbers, and its four rows without a technique are the opposite of those with it.
-*All* is the geometric mean over the three applications, of which url has three sizes in three lists and little else; a
-statement holds where that and the median of the three have the paper's sign."""
-
-_REASONS = """\
-Why signs differ, as far as it is known:
-
-- The paper does not say when it measures internal and external fragmentation; ours are the parts of the footprint when
-  that is largest. What an unsplit block wastes is internal here; had it been split, the rest may lie free beside it,
-  which is external.
-- Where blocks are cut to size, best fit finds nothing inside them to save. What it saves, if anything, lies between
-  blocks: it leaves large holes whole.
-- The first table is over the whole grid, also over heaps without coalescing, in which a freed block waits for its size
-  with a freelist or without. Around the design that the paper proposes, in the second table, it makes a difference.
-- Merged blocks are handed out whole where they are not split, and what was split stays apart where it is not merged.
-- In url a block that can be merged needs a header and a tag when free, so the smallest block grows and the list node of
-  8 bytes wastes more: the rise of internal fragmentation by coalescing. Its three sizes leave little to split or merge.
-- Techniques depend on each other, as the paper says: without coalescing lists grow, and every search with them."""
-
-Grids = Mapping[str, Sequence[Grid]]
 
 
 def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
@@ -77,31 +281,30 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table holds enough IP packets.
     """
     tables = stand_ins(packet_tables(packets), LEAST_PACKETS_LOOKED_AT, NETWORKS)
-    made = Page("techniques", "What each technique does", PAPER)
-    for name, table in tables.items():
-        made.traffic(name, table)
-    traces = {**({REAL: _real(tables)} if tables else {}), MIX: _mix(made)}
-    found: dict[str, dict[str, list[Grid]]] = {on: {} for on in traces}
+    made = page_of("techniques")
+    made.traffic(tables)
+    real = {name: [hw.workload(name, table, count=PACKETS) for table in tables.values()] for name in WORKLOADS}
+    traces = {**({REAL: real} if tables else {}), MIX: _mix(made)}
+    grids: dict[str, dict[str, list[Grid]]] = {on: {} for on in traces}
     for on, of in traces.items():
         for name, some in of.items():
             progress(f"techniques: {name}, {on}")
-            found[on][name] = Grid.of(some, thinned=on == MIX)
-    count = {on: sum(grid.recipes for some in of.values() for grid in some) for on, of in found.items()}
-    told = {"paper": PAPER, "real": REAL, "mix": MIX, "networks": ", ".join(map(marked, tables)), "packets": PACKETS}
-    told |= {"recipes": count.get(REAL, 0), "thinned": count[MIX], "seeds": len(mixes.SEEDS)}
-    made.text(_INTRODUCTION.format(**told, forms=", ".join(mix.name for mix in mixes.mixes((40, 1500), FORMS))))
-    _table_1(made)
-    _table_2(made, found)
-    made.text("## From none to full")
-    for name in WORKLOADS:
-        on, grids = next(iter(found.items()))
-        made.figure(_paths(name, grids[name], on))
-    made.judge(techniques_answers.names(found, traces.get(REAL)))
+            grids[on][name] = Grid.of(some, thinned=on == MIX)
+    seen = names(grids, traces.get(REAL))
+    on, first = next(iter(grids.items()))
+    more = {
+        "packets": PACKETS,
+        "networks": list(tables),
+        "forms": [mix.name for mix in mixes.mixes((40, 1500), FORMS)],
+        "seeds": len(mixes.SEEDS),
+        "grids": grids,
+        "replays": {on: sum(grid.recipes for some in of.values() for grid in some) for on, of in grids.items()},
+        "paths": {name: {one: _path(first[name], one) for one in seen["TABLE_2"]} for name in WORKLOADS},
+        "shown_on": on,
+    }
+    fill(made, {**seen, **more})
+    made.judge(seen)
     return made
-
-
-def _real(tables: Mapping[str, PacketTable]) -> dict[str, list[Trace]]:
-    return {name: [hw.workload(name, table, count=PACKETS) for table in tables.values()] for name in WORKLOADS}
 
 
 def _mix(made: Page) -> dict[str, list[Trace]]:
@@ -111,123 +314,29 @@ def _mix(made: Page) -> dict[str, list[Trace]]:
         drawn = {(mix.name, seed): mix.packets(PACKETS, seed) for seed in mixes.SEEDS for mix in forms}
         traces[name] = [hw.workload(name, table, rate=mixes.RATE) for table in drawn.values()]
         if DOMINANT[name] == DOMINANT["drr"]:
-            for (form, seed), table in drawn.items():
-                made.traffic(f"{form}, seed {seed}", table)
+            made.traffic({f"{form}, seed {seed}": table for (form, seed), table in drawn.items()})
     return traces
 
 
-def _table_1(page: Page) -> None:
-    page.text("## Table 1: which techniques the allocators of operating systems use")
-    rows = [[name, TABLE_1[name], system(name).summary(ALIGN)] for name in SYSTEMS]
-    page.table(("allocator", "the paper", "ours"), rows, words=3)
-    page.text(
-        "Where they differ: our Windows CE has one implicit list that is searched from the last block freed, which is "
-        "what its documentation says and what LIFO comes to; it merges while it searches. Our Lea merges and splits "
-        "what is larger than its quick lists, and never what lies in these."
-    )
-
-
-# ---- Table 2 ---------------------------------------------------------------------------------------------------------
-
-
-def _table_2(page: Page, found: Mapping[str, Grids]) -> None:
-    page.text(_METHOD.format(none=round(100 * NONE_WITHIN), single=round(100 * SINGLE_WITHIN)))
-    _changes_table(page, found, ANY)
-    page.text(
-        "The same with the three other techniques as the paper proposes them (two freelists, first fit, full use):"
-    )
-    _changes_table(page, found, PROPOSED)
-    page.text(_REASONS)
-
-
-def _changes_table(page: Page, found: Mapping[str, Grids], beside: Beside) -> None:
-    short = {REAL: "real", MIX: "mix"}
-    header = ["technique", "effect on", "the paper"]
-    header += [f"{name}, {short[on]}" for on in found for name in (*found[on], "all")]
-    rows = []
-    for technique, signs in TABLE_2.items():
-        of = {on: [changes(some, technique, beside) for some in grids.values()] for on, grids in found.items()}
-        for effect, theirs in signs.items():
-            row = [technique, effect, theirs]
-            for each in of.values():
-                row += [shown(one[effect] if one else None) for one in each] + [shown(together(each, effect))]
-            rows.append(row)
-    page.table(header, rows, words=3)
-
-
-# ---- figures ---------------------------------------------------------------------------------------------------------
-
-_COLOURS = {"freelists": "#0072B2", "best fit": "#D55E00", "split": "#009E73", "coalesce": "#CC79A7"}
-"""Of Okabe and Ito, who chose them to be told apart with every colour blindness; shapes differ as well."""
-_WORDS = {"freelists": "freelists", "best fit": "best fit", "split": "splitting", "coalesce": "coalescing"}
-_SHAPES = {"freelists": "circle", "best fit": "square", "split": "triangle-up", "coalesce": "diamond"}
-
-
-def _steps(grid: Grid) -> dict[str, tuple[str, list[int]]]:
-    """The levels of each technique from none to full, those that form a scale."""
-    fits = [FIRST, *(at for at, fit in enumerate(hw.families.FITS) if "search_percent" in fit), BEST]
-    return {
-        "freelists": ("freelists", list(range(grid.last("freelists") + 1))),
-        "best fit": ("fit", fits),
-        "split": ("split", list(range(grid.last("split"), -1, -1))),
-        "coalesce": ("coalesce", [grid.last("coalesce"), *range(3, -1, -1)]),
-    }
-
-
-def _paths(name: str, grids: Sequence[Grid], on: str) -> figure.Figure:
-    import altair as alt
-
-    from heapwright import figure
-
-    rows = [row for technique in TABLE_2 for row in _path(grids, technique)]
-    colour = alt.Color("technique:N", scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())))
-    shape = alt.Shape("technique:N", scale=alt.Scale(domain=list(_SHAPES), range=list(_SHAPES.values())))
-    base = figure.inline(rows).encode(
-        x=_fitted("accesses", "accesses a call, geometric mean", rows),
-        y=_fitted("memory", "memory beyond what is requested, %", rows),
-        color=colour,
-    )
-    lines = base.mark_line(strokeWidth=2).encode(order="step:Q")
-    points = base.mark_point(filled=True, opacity=1).encode(
-        shape=shape, size=alt.condition("datum.step == datum.last", alt.value(190), alt.value(40))
-    )
-    memory, accesses = (_WORDS[_most(rows, field)] for field in ("memory", "accesses"))
-    title = f"{name}: most memory is saved by {memory}, most accesses by {accesses}"
-    note = (
-        "Each path leads from none of a technique to its full use, the large mark, as the mean over all levels of the "
-        f"other three and over {'the ' * (on == REAL)}{on}."
-    )
-    return figure.Figure(f"techniques-{name}", title, note, alt.layer(lines, points).properties(height=340), WIDTH)
-
-
-def _fitted(field: str, title: str, rows: Sequence[dict[str, Any]]) -> Any:
-    """An axis just as long as its values need."""
-    import altair as alt
-
-    values = [float(row[field]) for row in rows]
-    margin = 0.06 * (max(values) - min(values))
-    domain = [min(values) - margin, max(values) + margin]
-    key = {"accesses": alt.X, "memory": alt.Y}[field]
-    return key(f"{field}:Q", title=title, scale=alt.Scale(domain=domain, nice=False), axis=alt.Axis(tickCount=7))
-
-
-def _most(rows: Sequence[dict[str, Any]], field: str) -> str:
-    """The technique whose full use takes least of something in comparison with none of it."""
-    ends = {
-        technique: [row[field] for row in rows if row["technique"] == technique and row["step"] in (0, row["last"])]
-        for technique in TABLE_2
-    }
-    return min(ends, key=lambda technique: ends[technique][-1] - ends[technique][0])
-
-
 def _path(grids: Sequence[Grid], technique: str) -> list[dict[str, Any]]:
-    """A row for each step; grids are left out of the levels that they lack."""
-    attribute, steps = _steps(grids[0])[technique]
+    """A row for each level of a technique from none to full; grids are left out of the levels that they lack."""
+    first = grids[0]
+    fits = [FIRST, *(at for at, fit in enumerate(hw.families.FITS) if "search_percent" in fit), BEST]
+    attribute, steps = {
+        "freelists": ("freelists", range(first.last("freelists") + 1)),
+        "best fit": ("fit", fits),
+        "split": ("split", range(first.last("split"), -1, -1)),
+        "coalesce": ("coalesce", [first.last("coalesce"), *range(3, -1, -1)]),
+    }[technique]
     known = [[log for grid in grids for log in grid.level_means(attribute, level)] for level in steps]
-    logs = [of for of in known if of]
-    rows = []
-    for step, of in enumerate(logs):
-        memory, accesses = np.exp(np.mean(of, axis=0))
-        point = {"memory": 100 * (float(memory) - 1), "accesses": float(accesses)}
-        rows.append({"technique": technique, "step": step, "last": len(logs) - 1, **point})
-    return rows
+    means = [np.exp(np.mean(of, axis=0)) for of in known if of]
+    return [
+        {
+            "technique": technique,
+            "step": step,
+            "last": len(means) - 1,
+            "memory": 100 * (float(memory) - 1),
+            "accesses": float(accesses),
+        }
+        for step, (memory, accesses) in enumerate(means)
+    ]

@@ -62,8 +62,3 @@ def fails(cause: Cause, why: str) -> Verdict:
 def not_tested(why: str) -> Verdict:
     """Nothing was measured that could tell, as where tools are missing on this machine."""
     return Verdict(Kind.NOT_TESTED, why=why)
-
-
-def judge(holds: bool, otherwise: Verdict) -> Verdict:
-    """HOLDS, or the other verdict."""
-    return HOLDS if holds else otherwise

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
 from needed import absent
 from networks import five_networks, network
 
-import heapwright as hw
 from heapwright.cli import heapwright
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
@@ -22,14 +22,12 @@ from heapwright.traffic.workloads.modem import modem as workload
 from heapwright_papers import (
     drr,
     easyport,
-    grid,
+    held_out,
     measuring,
     mixes,
     modem,
     pools,
-    pools_runs,
     sensor,
-    sensor_runs,
     techniques,
     url,
 )
@@ -74,6 +72,7 @@ def test_the_command_writes_pages_figures_and_claims(
 
 
 RECIPES = 40
+SHORT = {"explored_packets": 300, "grid_packets": 300}
 
 
 def silent(line: str) -> None:
@@ -86,16 +85,12 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "session", lambda: None)
     monkeypatch.setattr(mixes, "SEEDS", (1,))
     for module, packets in ((drr, 12_000), (url, 12_000), (easyport, 1_000)):
-        monkeypatch.setattr(module, "PACKETS", packets)
-        monkeypatch.setattr(module, "TRACES", 1)
-        monkeypatch.setattr(module, "EXPLORED_RECIPES", RECIPES)
-    for module in (drr, url):
-        monkeypatch.setattr(module, "EXPLORED_PACKETS", 300)
-        monkeypatch.setattr(module, "GRID_PACKETS", 300)
+        few = {"packets": packets, "traces": 1, "explored_recipes": RECIPES}
+        few |= {"explored_packets": 1_000, "grid_packets": 1_000} if module is easyport else SHORT
+        monkeypatch.setattr(module, "CASE", replace(module.CASE, **few))
     monkeypatch.setattr(drr, "CROSSED_PACKETS", 300)
-    monkeypatch.setattr(grid, "RECIPES", RECIPES)
-    few = {"explore": lambda trace, path, **how: hw.explore(trace, path, **how, limit=RECIPES)}
-    monkeypatch.setattr(easyport, "hw", SimpleNamespace(**{name: getattr(hw, name) for name in hw.__all__} | few))
+    monkeypatch.setattr(held_out, "GRID_RECIPES", RECIPES)
+    monkeypatch.setattr(easyport, "CLOUD", {**easyport.CLOUD, "limit": RECIPES})
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -203,12 +198,12 @@ VARIABLE_POOL = {
 
 def test_pools_admit_what_theory_and_an_independent_simulation_expect() -> None:
     # A tenth of the paper's requests: three times as much is left to chance as on the page.
-    found = pools_runs.experiments(requests=100_000)
+    found = pools.experiments(requests=100_000)
     for name, expected in VARIABLE_POOL.items():
-        assert found[name].of(pools_runs.VARIABLE, "admission") == pytest.approx(list(expected), abs=0.03)
-    theory = [pools_runs.exact_admission(load) for load in pools_runs.LOADS]
-    assert found["load"].of(pools_runs.FIXED, "admission") == pytest.approx(theory, abs=0.02)
-    assert found["load"].of(pools_runs.FIXED, "utilisation") == pytest.approx([0.50] * 7, abs=0.02)
+        assert found[name].of(pools.VARIABLE, "admission") == pytest.approx(list(expected), abs=0.03)
+    theory = [pools.exact_admission(load) for load in pools.LOADS]
+    assert found["load"].of(pools.FIXED, "admission") == pytest.approx(theory, abs=0.02)
+    assert found["load"].of(pools.FIXED, "utilisation") == pytest.approx([0.50] * 7, abs=0.02)
 
 
 def test_the_page_of_pools_has_all_five_experiments_and_real_packets(tmp_path: Path) -> None:
@@ -224,8 +219,8 @@ def test_the_page_of_pools_has_all_five_experiments_and_real_packets(tmp_path: P
         assert (output / f"pools-{figure}.png").is_file()
     found = {(one.statement.id, one.on): one.verdict.kind for one in page.findings}
     assert found["pools-overhead-fixed", ""] is Kind.SET_UP
-    assert found["pools-maximum", pools_runs.VARIABLE] is Kind.HOLDS
-    assert found["pools-maximum", pools_runs.FIXED] is Kind.FAILS
+    assert found["pools-maximum", pools.VARIABLE] is Kind.HOLDS
+    assert found["pools-maximum", pools.FIXED] is Kind.FAILS
     real = text[text.index("## Real packets") :]
     assert "| campus |" in real and "| air |" not in text, "frames without IP lengths are no packets"
     assert not any(one.startswith("## Real packets") for one in pools.page(None, silent, requests=2_000)._parts)
@@ -233,7 +228,7 @@ def test_the_page_of_pools_has_all_five_experiments_and_real_packets(tmp_path: P
 
 def test_the_page_of_sensors_without_a_toolchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "session", lambda: None)
-    given = {"xml": sensor_runs.traces()["xml"], "random": [sensor_runs.synthetic(1, 128, calls=500)]}
+    given = {"xml": sensor.traces()["xml"], "random": [sensor.synthetic(1, 128, calls=500)]}
     monkeypatch.setattr(sensor, "traces", lambda calls: given)
     page = sensor.page(None, lambda line: None)
     page.write(tmp_path)
@@ -251,18 +246,18 @@ def test_the_page_of_sensors_without_a_toolchain(tmp_path: Path, monkeypatch: py
 def test_times_and_code_are_told_where_the_tools_are() -> None:
     if measuring.session() is None:
         absent("a cross compiler or an emulator", "the page tells what they measure")
-    trace = sensor_runs.synthetic(1, 64, calls=600)
-    results = sensor_runs.measure({"random": [trace]}, silent)
-    for heap in sensor_runs.FIVE:
+    trace = sensor.synthetic(1, 64, calls=600)
+    results = sensor.measure({"random": [trace]}, silent)
+    for heap in sensor.FIVE:
         (size,) = results.memory(heap, "random")
-        assert size % sensor_runs.UNIT == 0
+        assert size % sensor.UNIT == 0
         assert (results.instructions(heap, "random", "malloc") or 0) > 0
         assert results.worst is not None
-        for kind in sensor_runs.KINDS:
-            assert results.worst[heap].instructions[kind] >= (results.most(heap, kind) or 0) / 2
+        for kind in sensor.KINDS:
+            assert results.worst[heap][kind] >= (results.most(heap, kind) or 0) / 2
         assert (measuring.code_bytes(results.codes[heap], "O0") or 0) > (
             measuring.code_bytes(results.codes[heap], "Os") or 0
         )
-    assert results.most(sensor_runs.ST, "free") == 7, "resets a bit"
-    assert results.found[sensor_runs.ST]["random"][0].handles == 0
-    assert results.found[sensor_runs.MMEM]["random"][0].handles > 0
+    assert results.most(sensor.ST, "free") == 7, "resets a bit"
+    assert results.found[sensor.ST]["random"][0].handles == 0
+    assert results.found[sensor.MMEM]["random"][0].handles > 0

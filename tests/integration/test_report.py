@@ -51,7 +51,7 @@ from heapwright.studies.records import Measured, Result
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright_papers.page import Page, html_of
+from heapwright_papers.page import Page, html_of, table_of
 
 
 def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trace:
@@ -643,7 +643,7 @@ def pages(made: Made, measured: Made) -> list[Path]:
     write_report(made.folder / "traffic.parquet", trace)
     paper = Page("drr", "A paper", "Its authors")
     paper.text("Some words, `code`, and\n\n    a listing " + "that is far too long " * 20)
-    paper.table([f"a column with words {at}" for at in range(12)], [["value"] * 12])
+    paper.text(table_of([f"a column with words {at}" for at in range(12)], [["value"] * 12]))
     figure = Figure(
         "falls", "It falls", "By two.", inline([{"x": 1, "y": 2}]).mark_point().encode(x="x:Q", y="y:Q"), 900
     )

@@ -17,7 +17,7 @@ from heapwright.replay.admit import Admission, admit
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traffic.workloads.poisson import poisson
-from heapwright_papers.pools_runs import erlang_b
+from heapwright_papers.pools import erlang_b
 
 POISSON = poisson(interarrival=0.01, requests=20_000, seed=3)
 

@@ -21,7 +21,7 @@ from heapwright.replay.replay import replay
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright_papers.pools_runs import erlang_b
+from heapwright_papers.pools import erlang_b
 
 
 def split_adds_up(found: dict[str, Any], control: int) -> bool:

@@ -2,20 +2,82 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from heapwright_papers.answers import band, between, check, evaluate, judged, listed, near, one_sided, sentence
-from heapwright_papers.documents import documents
+import heapwright_papers
+from heapwright_papers.answers import (
+    band,
+    between,
+    compiled,
+    evaluate,
+    judged,
+    listed,
+    literal,
+    near,
+    one_sided,
+    sentence,
+)
+from heapwright_papers.documents import documents, tables
 from heapwright_papers.verdicts import HOLDS, Cause, Kind
+
+
+def check(answer: dict[str, Any]) -> None:
+    """Compile every expression and sentence of an answer."""
+    for key, value in answer.items():
+        if key in ("let", "each"):
+            list(map(compiled, value.values()))
+        elif key in ("unless", "lacks", "holds", "at_least", "larger", "noise"):
+            compiled(value)
+        else:
+            compiled(literal(value))
 
 
 def test_every_expression_of_the_documents_is_one() -> None:
     answers = [(one.id, answer) for document in documents() for one in document.statements for answer in one.answers]
     assert len(answers) > 180
     for _, answer in answers:
-        check(answer)
+        check(dict(answer))
+
+
+PAGES = Path(heapwright_papers.__file__).parent / "pages"
+SENTENCES = ("text", "name", "title", "note")
+EXPRESSIONS = ("header", "rows", "when")
+
+
+def check_part(part: object) -> int:
+    """Compile the expressions of a part, a figure or a chart; how many there are."""
+    if isinstance(part, list):
+        return sum(map(check_part, part))
+    if not isinstance(part, dict):
+        if isinstance(part, str) and part.startswith("="):
+            check({"holds": part[1:]})
+            return 1
+        return 0
+    found = 0
+    for key, value in part.items():
+        if key in ("let", "each", "panels"):
+            check({"let": value})
+            found += len(value)
+        elif key in (*SENTENCES, *EXPRESSIONS) and isinstance(value, str) and not value.startswith("="):
+            check({"here" if key in SENTENCES else "holds": value})
+            found += 1
+        elif key != "constants":
+            found += check_part(value)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PAGES.glob("*.toml")))
+def test_every_expression_of_the_pages_is_one(name: str) -> None:
+    assert check_part(tables(f"pages/{name}")) >= 4
+
+
+@pytest.mark.parametrize("part", [{"text": "{a +}"}, {"rows": "lambda: 1"}, {"x": [{"scale": "=a.__b"}]}])
+def test_an_expression_of_a_page_that_is_none_is_seen(part: dict[str, object]) -> None:
+    with pytest.raises((ValueError, SyntaxError)):
+        check_part(part)
 
 
 @pytest.mark.parametrize(

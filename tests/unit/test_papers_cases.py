@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,11 +20,11 @@ from heapwright.traces.validation import FREE, MALLOC
 from heapwright.traffic.workloads.drr import drr as drr_workload
 from heapwright_papers import case_study, drr, easyport, held_out, mixes, readings, url
 from heapwright_papers.answers import judged, rank_correlation
-from heapwright_papers.case_claims import names
 from heapwright_papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
-from heapwright_papers.case_tables import arithmetic
+from heapwright_papers.case_tables import arithmetic, names
+from heapwright_papers.declared import parts
 from heapwright_papers.documents import statements_of
-from heapwright_papers.fronts import Cloud
+from heapwright_papers.easyport import Cloud
 from heapwright_papers.measuring import Instructions
 from heapwright_papers.page import Page
 from heapwright_papers.readings_page import add_readings
@@ -236,11 +237,14 @@ def as_read(case: Case, mutant: str) -> list[Trial]:
     return trials
 
 
+BASE = {"TWO_LISTS": PROPOSED, "contest": None, "grid": held_out.OnGrid(1, 1, (0, 0), 0, None)}
+
+
 def test_what_holds_in_the_papers_own_table_does_not_with_another_allocator_in_its_place() -> None:
     flips = {}
     for mutant in (PROPOSED, "uClinux"):
         page = Page("url", "t", "someone")
-        add_readings(page, url.CASE, as_read(url.CASE, mutant), {"TWO_LISTS": PROPOSED}, readings.leading())
+        add_readings(page, url.CASE, as_read(url.CASE, mutant), BASE, readings.leading())
         contests = [one.verdict.kind for one in page.findings if one.statement.contest]
         assert contests.count(Kind.FAILS) == 2, "the slip of the paper, on both kinds of traffic"
         assert contests.count(Kind.HOLDS) + contests.count(Kind.FITTED) == 8
@@ -254,9 +258,11 @@ def test_what_holds_in_the_papers_own_table_does_not_with_another_allocator_in_i
 def test_a_page_that_is_read_in_another_way_tells_how_and_judges_no_others() -> None:
     page = Page("url", "t", "someone")
     joint = readings.read_as("xp-bins")
-    add_readings(page, url.CASE, as_read(url.CASE, PROPOSED), {"TWO_LISTS": PROPOSED}, joint)
+    told = add_readings(page, url.CASE, as_read(url.CASE, PROPOSED), BASE, joint)
     assert page.findings and not page.readings and not page.mutants
-    assert any("`xp-bins`" in part and "not what leads" in part for part in page._parts)
+    (text,) = parts([{"like": "otherwise"}], told)
+    assert "`xp-bins`" in str(text) and "not what leads" in str(text)
+    assert not list(parts([{"like": "readings"}, {"like": "sentences"}, {"like": "mutants"}], told))
 
 
 # ---- the paper's own mix ---------------------------------------------------------------------------------------------
@@ -327,28 +333,92 @@ def test_the_papers_design_is_retuned_to_the_most_frequent_sizes() -> None:
     assert recipe.pools[1:] == zoo.load("drr-proposed").pools[1:]
 
 
+def contest(found: dict[str, dict[str, held_out.Costs | None]]) -> held_out.Contest:
+    """One with a pick, on traces that make what it costs and what the paper's allocator costs."""
+    split = held_out.Split({}, {name: some_trace(40) for name in found})
+    heaps = {held_out.PUBLISHED: zoo.load("drr-proposed"), held_out.BALANCED: zoo.load("kingsley")}
+    picks = {held_out.BALANCED: heaps[held_out.BALANCED]}
+    return held_out.Contest(split, 10, 20, 3, heaps, picks, found)
+
+
+def balanced(of: held_out.Contest | None) -> list[tuple[str, Verdict, str]]:
+    """What becomes of the statement on the networks held out."""
+    names_ = {"REAL": case_study.REAL, "contest": of, "geometric_means": held_out.geometric_means}
+    return list(judged(statements_of("url")["url-balanced"].answers[1], names_))
+
+
 def test_what_beats_the_proposed_allocator_is_told_with_its_ratios() -> None:
-    page = Page("drr", "t", "someone")
     traces = {f"n{blocks}": some_trace(blocks) for blocks in (40, 50)}
     heaps = {held_out.PUBLISHED: zoo.load("drr-proposed"), held_out.BALANCED: zoo.load("kingsley")}
-    held_out._compare(page, traces, heaps)
-    (finding,) = page.findings
+    ((here, verdict, on),) = balanced(contest(held_out.compared(traces, heaps)))
     found = [[replay(trace, recipe) for trace in traces.values()] for recipe in heaps.values()]
     ratios = [
         [mine[key] / theirs[key] for theirs, mine in zip(*found, strict=True)]
         for key in ("footprint_bytes", "accesses")
     ]
     memory, accesses = (float(np.exp(np.mean(np.log(some)))) for some in ratios)
-    assert f"{memory:.0%}".replace("%", " %") in finding.here
-    assert f"{accesses:.0%}".replace("%", " %") in finding.here
-    assert (finding.verdict == HOLDS) == (max(memory, accesses) >= 1)
+    assert f"{memory:.0%}".replace("%", " %") in here and on == case_study.REAL
+    assert f"{accesses:.0%}".replace("%", " %") in here
+    assert (verdict == HOLDS) == (max(memory, accesses) >= 1)
 
 
 def test_what_is_better_in_both_makes_the_proposed_allocator_unbalanced() -> None:
-    for pairs, kind in (([(0.9, 0.8), (0.8, 0.9)], Kind.FAILS), ([(0.9, 1.1), (0.8, 1.0)], Kind.HOLDS)):
-        page = Page("url", "t", "someone")
-        held_out._judge(page, {held_out.BALANCED: pairs}, 2)
-        assert page.findings[0].verdict.kind is kind
+    base = (100.0, 100.0)
+    for pairs, kind in (
+        ([(90.0, 80.0), (80.0, 90.0)], Kind.FAILS),
+        ([(90.0, 110.0), (80.0, 100.0)], Kind.HOLDS),
+        ([(90.0, 80.0), None], Kind.HOLDS),
+    ):
+        found = {f"n{at}": {held_out.PUBLISHED: base, held_out.BALANCED: pair} for at, pair in enumerate(pairs)}
+        of = contest(found)
+        ((here, verdict, _),) = balanced(of)
+        assert verdict.kind is kind
+        assert ("refuses requests on 1" in here) == (None in pairs)
+        assert of.rows()[1] == ["n1", "100", "1.2", *([f"{one / 100:.2f}" for one in pairs[1]] if pairs[1] else "––")]
+
+
+def test_without_packets_or_networks_left_nothing_is_held_out() -> None:
+    assert balanced(None) == []
+    ((_, verdict, on),) = balanced(contest({}))
+    assert verdict.kind is Kind.NOT_TESTED and "held out" in verdict.why and on == case_study.REAL
+
+
+def test_uses_of_the_four_techniques_that_take_less_of_both_are_told() -> None:
+    answer = statements_of("easyport")["easyport-balanced"].answers[0]
+    seen = {"MIX": case_study.MIX, "grid": held_out.OnGrid(1000, 9000, (5, 6), 0, None)}
+    ((here, verdict, on),) = judged(answer, seen)
+    assert here.startswith("of 1,000 uses") and (verdict, on) == (HOLDS, case_study.MIX)
+    seen["grid"] = held_out.OnGrid(1000, 9000, (5, 6), 2, ("two lists", (0.9, 0.8)))
+    ((_, verdict, _),) = judged(answer, seen)
+    assert verdict.kind is Kind.FAILS and "two lists, with 90 % of its memory and 80 % of its acc" in verdict.why
+
+
+def test_uses_are_counted_that_serve_every_request_on_all_traces(monkeypatch: pytest.MonkeyPatch) -> None:
+    traces = {"some": some_trace(40), "other": some_trace(60)}
+    base = {name: dict(replay(trace, zoo.load("url-proposed"))) for name, trace in traces.items()}
+
+    def times(memory: float, accesses: float, refused: str = "") -> dict[str, dict[str, float]]:
+        """Of the proposed one's costs; requests are refused on a trace."""
+        return {
+            name: {
+                "footprint_bytes": memory * float(one["footprint_bytes"] or 0),
+                "accesses": accesses * float(one["accesses"] or 0),
+                "failed": float(name == refused),
+            }
+            for name, one in base.items()
+        }
+
+    tried = {"both": times(0.5, 0.8), "fast": times(2, 0.5), "small": times(0.9, 1), "none": times(0.1, 0.1, "other")}
+    study = SimpleNamespace(
+        combined=SimpleNamespace(ids=list(tried)),
+        per_trace=lambda ids: {id: tried[id] for id in ids},
+        recipe=lambda id: zoo.load("tlsf" if id == "both" else "kingsley"),
+    )
+    monkeypatch.setattr(held_out, "explored", lambda *_, **how: nullcontext(study))
+    found = held_out.on_grid("url-proposed", traces)
+    assert (found.tried, found.less, found.both) == (3, (2, 2), 1) and found.space > 1000
+    assert found.best is not None and found.best[0] == zoo.load("tlsf").summary(4)
+    assert found.best[1] == pytest.approx((0.5, 0.8))
 
 
 def test_networks_without_ip_packets_are_left_out(folder: Path) -> None:

@@ -9,14 +9,14 @@ from heapwright.recipes.zoo.catalogue import load
 from heapwright.traces.trace import Trace
 from heapwright.traffic.workloads.modem import UNITS
 from heapwright.traffic.workloads.modem import modem as workload
-from heapwright_papers import measuring, modem_runs
-from heapwright_papers.modem_runs import Length, Peak, Swaps
+from heapwright_papers import measuring, modem
+from heapwright_papers.modem import Length, Peak, Swaps
 
 
 def test_the_peak_is_split_as_the_blocks_lie() -> None:
     # 100 | 40, freed | 200: at the peak the 40 bytes are a hole that 60 do not fit.
     trace = Trace.from_columns(op=[0, 0, 0, 3, 0, 3], id=[0, 1, 2, 1, 3, 0], size=[100, 40, 200, 0, 60, 0])
-    found = modem_runs.peak(trace, load("first-fit-fast-free"))
+    found = modem.peak(trace, load("first-fit-fast-free"))
     assert (found.used, found.headers) == (100 + 200 + 60, 4 * 4)
     assert found.fragments == 40
     assert found.physical == found.used + found.headers + found.control + found.fragments
@@ -24,12 +24,12 @@ def test_the_peak_is_split_as_the_blocks_lie() -> None:
 
 def test_both_ways_of_freeing_need_the_same_memory_and_headers_of_a_word() -> None:
     trace = workload(calls=150, seed=2)
-    peaks = {label: modem_runs.peak(trace, recipe) for label, recipe in modem_runs.heaps().items()}
-    assert peaks[modem_runs.FIRST_SLOW] == peaks[modem_runs.FIRST_FAST]
-    assert peaks[modem_runs.BEST_SLOW] == peaks[modem_runs.BEST_FAST]
+    peaks = {label: modem.peak(trace, recipe) for label, recipe in modem.heaps().items()}
+    assert peaks[modem.FIRST_SLOW] == peaks[modem.FIRST_FAST]
+    assert peaks[modem.BEST_SLOW] == peaks[modem.BEST_FAST]
     live = trace.peak_live_objects
-    assert 4 * live <= peaks[modem_runs.FIRST_FAST].headers < 4 * live * 1.2
-    assert peaks[modem_runs.BEST_TREE].control == peaks[modem_runs.BEST_FAST].control + 4, "a root"
+    assert 4 * live <= peaks[modem.FIRST_FAST].headers < 4 * live * 1.2
+    assert peaks[modem.BEST_TREE].control == peaks[modem.BEST_FAST].control + 4, "a root"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_swap_copies_what_its_instance_holds(no_tools: None) -> None:
     trace = workload(instances=1, calls=40, retrain=0.0, seed=3)
-    found = modem_runs.swaps_of(trace)
+    found = modem.swaps_of(trace)
     # Without retraining a call swaps once, from negotiation to its modulation, and never in ISDN.
     negotiated = trace.site[(trace.op == 0) & (trace.phase == trace.phases.index("connect"))]
     calls = np.count_nonzero(negotiated == trace.sites.index("negotiation")) // len(UNITS["negotiation"])
@@ -50,10 +50,10 @@ def test_a_swap_copies_what_its_instance_holds(no_tools: None) -> None:
 
 def test_swaps_of_connected_calls_hold_more(no_tools: None) -> None:
     trace = workload(calls=200, retrain=1.0, seed=4)
-    found = modem_runs.swaps_of(trace)
+    found = modem.swaps_of(trace)
     assert 0 < found.connected.sum() < len(found.contexts)
     assert found.context(connected=True) > 3 * found.contexts[~found.connected].mean()
-    apart = modem_runs._retrains_apart(trace)
+    apart = modem._retrains_apart(trace)
     rows = np.count_nonzero(trace.phase == trace.phases.index("swap"))
     swapped, retrained = (np.count_nonzero(apart.phase == apart.phases.index(name)) for name in ("swap", "retrain"))
     assert swapped + retrained == rows and swapped > 0 < retrained
@@ -66,5 +66,5 @@ def test_copying_is_added_to_what_the_allocator_takes() -> None:
 
 
 def test_deferred_coalescing_splits_less_and_shares_are_of_the_physical_memory() -> None:
-    assert modem_runs._splits("deferred") < modem_runs._splits("immediate")
+    assert modem._splits("deferred") < modem._splits("immediate")
     assert Length(10, "first", "deferred", [Peak(1000, 900, 40, 10)], [1.0]).share("fragments") == [0.05]

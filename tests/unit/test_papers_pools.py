@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from networks import network
 
-from heapwright_papers import pools_runs as pools
+from heapwright_papers import pools as pools
 
 
 def test_erlang_b_against_known_values() -> None:

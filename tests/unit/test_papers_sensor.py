@@ -7,15 +7,15 @@ import pytest
 
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.traces.validation import FREE
-from heapwright_papers import sensor_runs
+from heapwright_papers import sensor
 from heapwright_papers.answers import judged
 from heapwright_papers.documents import statements_of
 from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict
 
 
 def test_descriptors_are_those_of_table_1() -> None:
-    recipes = {sensor_runs.MANTIS: zoo.load("mantisos"), **sensor_runs.heaps()}
-    found = {heap: sensor_runs.descriptor_bytes(recipes[heap]) for heap in sensor_runs.TABLE_1}
+    recipes = {sensor.MANTIS: zoo.load("mantisos"), **sensor.heaps()}
+    found = {heap: sensor.descriptor_bytes(recipes[heap]) for heap in sensor.TABLE_1}
     assert found == {
         "MantisOS": 12,
         "Contiki mmem": 12,
@@ -27,46 +27,46 @@ def test_descriptors_are_those_of_table_1() -> None:
 
 
 def test_the_recorded_stand_ins_fit_a_microcontroller() -> None:
-    traces = sensor_runs.traces()
-    for name in sensor_runs.RECORDED:
+    traces = sensor.traces()
+    for name in sensor.RECORDED:
         (trace,) = traces[name]
         assert 1000 < len(trace) < 100_000
         assert trace.peak_live_bytes < 60_000
         assert trace.metadata["pointer_bytes"] == "8", "as the page says"
-    assert all(len(traces[name]) == sensor_runs.SEEDS for name in sensor_runs.SYNTHETIC)
+    assert all(len(traces[name]) == sensor.SEEDS for name in sensor.SYNTHETIC)
 
 
 def test_synthetic_requests_are_random_within_their_range() -> None:
-    trace = sensor_runs.synthetic(10, 20, calls=2000, seed=4)
+    trace = sensor.synthetic(10, 20, calls=2000, seed=4)
     assert set(trace.size[trace.op != FREE]) == set(range(10, 21))
     steady = trace.live_objects[500:]
-    assert steady.mean() == pytest.approx(sensor_runs.SYNTHETIC_LIVE, rel=0.1)
-    assert not np.array_equal(trace.size, sensor_runs.synthetic(10, 20, calls=2000, seed=5).size)
+    assert steady.mean() == pytest.approx(sensor.SYNTHETIC_LIVE, rel=0.1)
+    assert not np.array_equal(trace.size, sensor.synthetic(10, 20, calls=2000, seed=5).size)
 
 
 @pytest.mark.parametrize(("heap", "uses"), [("memmgr", False), ("st-memmgr-2", False), ("contiki-mmem", True)])
 def test_holes_that_lie_apart_serve_a_request_where_objects_move(heap: str, uses: bool) -> None:
-    assert sensor_runs.uses_holes(zoo.load(heap)) == uses
+    assert sensor.uses_holes(zoo.load(heap)) == uses
 
 
 def test_a_search_takes_longer_behind_more_holes_and_a_list_of_equal_blocks_does_not() -> None:
-    walk = sensor_runs.growth(zoo.load("st-memmgr-2"))
+    walk = sensor.growth(zoo.load("st-memmgr-2"))
     assert walk["malloc"][0] < walk["malloc"][1] < walk["malloc"][2] and len(set(walk["free"])) == 1
-    blocks = sensor_runs.growth(zoo.load("sos"))
+    blocks = sensor.growth(zoo.load("sos"))
     assert all(len(set(calls)) == 1 for calls in blocks.values())
 
 
 def least(statement: str, *known: dict[str, int]) -> tuple[str, Verdict]:
     """What becomes of a statement about memory where random traces need so many bytes, by allocator."""
     (answer,) = statements_of("sensor")[statement].answers
-    names = {name: value for name, value in vars(sensor_runs).items() if name.isupper()}
+    names = {name: value for name, value in vars(sensor).items() if name.isupper()}
     ((here, verdict, on),) = judged(answer, {**names, "names": {"random": []}, "known": {"random": known}})
     assert on == "random traces"
     return here, verdict
 
 
 def sizes(**bytes_: int) -> dict[str, int]:
-    return {sensor_runs.ST: 512, sensor_runs.HEAPLIB: 768, sensor_runs.MEMMGR: 1024, **bytes_}
+    return {sensor.ST: 512, sensor.HEAPLIB: 768, sensor.MEMMGR: 1024, **bytes_}
 
 
 def test_a_statement_about_memory_holds_by_its_least_margin() -> None:

@@ -11,11 +11,11 @@ from heapwright.explore.families import FITS, Techniques, technique_grid
 from heapwright.recipes.pools import General, Quick
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
-from heapwright_papers import techniques_answers
+from heapwright_papers import techniques
 from heapwright_papers.answers import judged
 from heapwright_papers.case_study import MIX, REAL
 from heapwright_papers.documents import statements_of
-from heapwright_papers.techniques_grid import PROPOSED, THINNED, UNSPLIT, Grid, changes, together
+from heapwright_papers.techniques import PROPOSED, THINNED, UNSPLIT, Grid, changes, together
 from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict
 
 
@@ -50,12 +50,12 @@ def test_a_thinned_grid_keeps_none_and_full_of_every_technique() -> None:
     ("change", "expected"), [(0.0, "None"), (-0.009, "None"), (0.05, "+"), (-0.05, "-"), (0.4, "++"), (-0.2, "--")]
 )
 def test_signs(change: float, expected: str) -> None:
-    assert techniques_answers.sign(change) == expected
+    assert techniques.sign(change) == expected
 
 
 def test_two_signs_of_ours_are_one_of_theirs_and_not_the_reverse() -> None:
-    assert techniques_answers.agrees("+", 0.4) and techniques_answers.agrees("--", -0.2)
-    assert not techniques_answers.agrees("--", -0.05) and not techniques_answers.agrees("None", 0.05)
+    assert techniques.agrees("+", 0.4) and techniques.agrees("--", -0.2)
+    assert not techniques.agrees("--", -0.05) and not techniques.agrees("None", 0.05)
 
 
 def grid_of(values: Callable[[Techniques], float]) -> Grid:
@@ -98,7 +98,7 @@ def test_a_sign_that_only_some_draws_have_is_noise_and_on_real_networks_has_a_ca
 def external(on: str, *grids: Grid) -> tuple[str, Verdict]:
     """What becomes of the statement about best fit and external fragmentation."""
     (answer,) = statements_of("techniques")["techniques-table-2-best-fit-external"].answers
-    judgements = list(judged(answer, techniques_answers.names({on: {"a": grids}}, {})))
+    judgements = list(judged(answer, techniques.names({on: {"a": grids}}, {})))
     ((here, verdict),) = [(here, verdict) for here, verdict, where in judgements if where == on]
     assert all(verdict.kind is Kind.NOT_TESTED for _, verdict, where in judgements if where != on)
     return here, verdict
@@ -108,7 +108,7 @@ PROBES = ("split-exact", "split-blocks", "coalesce-blocks", "coalesce-cost")
 
 
 def test_probes_show_what_one_split_and_one_merge_do() -> None:
-    names = techniques_answers.names({REAL: {"a": [grid_of(lambda at: 1.0)]}}, {})
+    names = techniques.names({REAL: {"a": [grid_of(lambda at: 1.0)]}}, {})
     statements = statements_of("techniques")
     found = [next(judged(statements[f"techniques-{probe}"].answers[0], names)) for probe in PROBES]
     assert all(verdict.kind is Kind.SET_UP for _, verdict, _ in found), "they could only fail by a fault of ours"

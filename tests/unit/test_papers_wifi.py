@@ -12,26 +12,25 @@ from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.workloads.queue import LIMIT, queue
-from heapwright_papers import measuring, wifi, wifi_runs
+from heapwright_papers import measuring, wifi
 from heapwright_papers.documents import statements_of
-from heapwright_papers.page import Page
 from heapwright_papers.verdicts import Kind
 
 
 @pytest.mark.parametrize("size", [513, 1000, 1024])
 def test_a_request_takes_the_third_block_of_figure_2(size: int) -> None:
     """The number of blocks; the flags of two blocks in use and of the free one; that one is set."""
-    assert wifi_runs.figure_2(size) == (1024, 1 + 3 + 1, False)
+    assert wifi.figure_2(size) == (1024, 1 + 3 + 1, False)
 
 
 @pytest.mark.parametrize(("size", "block"), [(512, 512), (1025, 1500), (1200, 1500), (1500, 1500)])
 def test_a_class_without_blocks_grows(size: int, block: int) -> None:
     """The number of blocks, looked up and again, and one more; its flag."""
-    assert wifi_runs.figure_2(size) == (block, 4, True)
+    assert wifi.figure_2(size) == (block, 4, True)
 
 
 def test_the_rule_gives_the_papers_seven_pools_for_its_mix() -> None:
-    pool = wifi_runs.pools_of(wifi_runs.paper_mix()).pools[0]
+    pool = wifi.pools_of(wifi.paper_mix()).pools[0]
     assert pool.model_dump(include={"sizes", "counts", "header", "find"}) == {
         "sizes": (40, 64, 128, 256, 512, 1024, 1500),
         "counts": (LIMIT,) * 7,
@@ -45,15 +44,15 @@ def test_the_walk_looks_at_every_used_block_once_and_free_lists_at_none() -> Non
     count = 50
     op, id = [0] * count + [3] * count, [*range(count)] * 2
     trace = Trace.from_columns(op=op, id=id, size=[40] * count + [0] * count)
-    heaps = wifi_runs.allocators(wifi_runs.paper_mix())
+    heaps = wifi.allocators(wifi.paper_mix())
     found = {heap: replay(trace, recipe) for heap, recipe in heaps.items()}
     accesses = {heap: int(one["accesses"] or 0) for heap, one in found.items()}
     walk = count * (count - 1) // 2
-    assert accesses[wifi_runs.POOLS] - walk == 5 * count
+    assert accesses[wifi.POOLS] - walk == 5 * count
     assert accesses[SPECIAL_POOLS] > 2 * walk
-    assert accesses[wifi_runs.LISTED] <= 10 * count
-    assert accesses[wifi_runs.WALK] > walk
-    for heap in (wifi_runs.POOLS, wifi_runs.LISTED, SPECIAL_POOLS):
+    assert accesses[wifi.LISTED] <= 10 * count
+    assert accesses[wifi.WALK] > walk
+    for heap in (wifi.POOLS, wifi.LISTED, SPECIAL_POOLS):
         assert found[heap]["allocated_peak_bytes"] == 40 * count
 
 
@@ -62,17 +61,17 @@ def test_samples_are_the_first_packets_averaged_over_networks() -> None:
     first, other = (network(seed) for seed in (1, 2))
     first.ip_len[:4] = (40, 50, 1500, 40)
     other.ip_len[:4] = (60, 70, 80, 90)
-    both = [wifi_runs.network_of(name, table) for name, table in (("a", first), ("b", other))]
-    assert wifi_runs.samples(both, 2) == (0.25, 0.0)
-    assert wifi_runs.samples(both, 4) == (0.25, 0.125)
+    both = [wifi.network_of(name, table) for name, table in (("a", first), ("b", other))]
+    assert wifi.samples(both, 2) == (0.25, 0.0)
+    assert wifi.samples(both, 4) == (0.25, 0.125)
 
 
 def test_a_network_is_foretold_by_its_first_packets() -> None:
     table = network(3)
-    table.ip_len[: wifi_runs.SAMPLE] = 100
-    table.ip_len[wifi_runs.SAMPLE :] = 200
-    found = wifi_runs.foretell(wifi_runs.network_of("late", table))
-    assert found.packets == len(table) - wifi_runs.SAMPLE
+    table.ip_len[: wifi.SAMPLE] = 100
+    table.ip_len[wifi.SAMPLE :] = 200
+    found = wifi.foretell(wifi.network_of("late", table))
+    assert found.packets == len(table) - wifi.SAMPLE
     assert found.rest == 0, "one pool, of 200 bytes"
     assert found.published == pytest.approx(256 / 200 - 1), "the pool of 256 bytes"
     assert found.first < 0.05, "above the largest pool a general pool serves"
@@ -96,15 +95,10 @@ def test_every_statement_is_answered_without_tools(tmp_path: Path, monkeypatch: 
 
 
 def test_the_papers_baseline_wastes_in_pages_that_hold_one_packet() -> None:
-    page = Page("wifi", "Pools", "paper")
-    mix = [queue(synthesise(wifi_runs.paper_mix(), seed=seed)) for seed in range(1, 5)]
-    drawn = {
-        heap: wifi_runs.run(recipe, mix, 0) for heap, recipe in wifi_runs.allocators(wifi_runs.paper_mix()).items()
-    }
-    results = wifi_runs.Results(mix, drawn, (), {}, None)
+    mix = [queue(synthesise(wifi.paper_mix(), seed=seed)) for seed in range(1, 5)]
+    drawn = {heap: wifi.run(recipe, mix, 0) for heap, recipe in wifi.allocators(wifi.paper_mix()).items()}
+    results = wifi.Results(mix, drawn, (), {}, None)
     share, needed = wifi.in_pages(results)
     assert share == pytest.approx(0.40, abs=0.01) and needed == pytest.approx(0.40, abs=0.02)
-    wifi._baseline(page, results)
-    rows = [line.strip("| ").split(" | ") for part in page._parts for line in part.splitlines()]
-    wasted = {row[0]: float(row[-1].replace(",", "")) for row in rows if row[0].endswith(" B")}
-    assert wasted["1025–4096 B"] > 0.9 * sum(wasted.values())
+    wasted = {most: count * most - asked for _, most, count, asked in wifi.page_classes(results)}
+    assert wasted[4096] > 0.9 * sum(wasted.values())

@@ -31,7 +31,7 @@ from heapwright.traffic.workloads.modem import FAST, MODULATIONS, UNITS, agreed,
 from heapwright.traffic.workloads.poisson import poisson
 from heapwright.traffic.workloads.queue import queue
 from heapwright.traffic.workloads.url import url
-from heapwright_papers.pools_runs import erlang_b
+from heapwright_papers.pools import erlang_b
 
 MILLION_BITS = 8e6
 """A rate at which a byte takes a microsecond."""

@@ -1,0 +1,99 @@
+"""A case study of Mamagkakis et al. 2006 on real networks and on the paper's mix, and the page about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import heapwright as hw
+from heapwright_papers import mixes
+from heapwright_papers.case_study import MIX, REAL, Case, Trial, counted, read_as, try_all
+from heapwright_papers.case_tables import names
+from heapwright_papers.declared import fill, page_of
+from heapwright_papers.documents import tables
+from heapwright_papers.held_out import ONE_IN, RETUNED, contest, on_grid
+from heapwright_papers.readings import Joint, leading
+from heapwright_papers.readings_page import add_readings
+from heapwright_papers.traffic import packet_tables
+
+if TYPE_CHECKING:
+    from heapwright import PacketTable, Recipe, Trace
+    from heapwright_papers.page import Page
+
+
+def _recipe_of(recipe: Recipe) -> str:
+    """The recipe without what the zoo tells about it."""
+    return recipe.model_copy(update={"name": "", "source": "", "about": "", "year": None}).to_toml().strip()
+
+
+class CaseRun:
+    """The runs of a case study, in their order, and the page that they fill.
+
+    Attributes:
+        tables: all packet tables of the folder.
+        chosen: those that stand in for the paper's networks.
+        read: how the paper is read.
+        forms: those of the paper's mix.
+        heaps: what is tried.
+        trials: on real networks, where there are any, and on the mix, as it is read.
+    """
+
+    def __init__(self, case: Case, progress: Callable[[str], None], packets: Path | None, joint: Joint | None) -> None:
+        self.case, self.progress, self.read = case, progress, joint or leading()
+        self.tables = packet_tables(packets)
+        self.chosen: dict[str, PacketTable] = {}
+        self.page = page_of(case.name)
+        self.forms = mixes.mixes(case.dominant, case.traces)
+        self.heaps = case.heaps()
+        self.trials: list[Trial] = []
+
+    def choose(self, chosen: Mapping[str, PacketTable]) -> None:
+        """Take these tables for the paper's networks."""
+        self.chosen = dict(chosen)
+        self.page.traffic(chosen)
+
+    def workload(self, table: PacketTable, **how: Any) -> Trace:
+        """What the application makes of packets."""
+        trace: Trace = hw.workload(self.case.name, table, **how)
+        return trace
+
+    def short_mix(self, packets: int) -> dict[str, Trace]:
+        """The forms of the mix in so many packets, with the first seed."""
+        return {one.name: self.workload(one.packets(packets, mixes.SEEDS[0]), rate=mixes.RATE) for one in self.forms}
+
+    def try_heaps(self, **more: Recipe) -> None:
+        """Every allocator of the case study, and more, on both kinds of traffic."""
+        self.heaps |= more
+        count = self.case.packets
+        traces = {(name, 0): self.workload(table, count=count) for name, table in self.chosen.items()}
+        mix = {(one.name, seed): one.packets(count, seed) for seed in mixes.SEEDS for one in self.forms}
+        self.page.traffic({f"{name}, seed {seed}": table for (name, seed), table in mix.items()})
+        kinds = {REAL: traces, MIX: {key: self.workload(table, rate=mixes.RATE) for key, table in mix.items()}}
+        for on, given in kinds.items():
+            if given:
+                self.progress(f"{self.case.name}: {on}")
+                self.trials.append(try_all(on, given, self.heaps, counted(self.heaps)).under(read_as(self.read)))
+
+    def filled(self, seen: Mapping[str, Any]) -> Page:
+        """The page, with its readings, whose statements and parts see these names, too."""
+        of = self.case
+        against = contest(of, self.tables, self.progress) if self.tables else None
+        if against:
+            self.page.traffic({name: self.tables[name] for name in against.networks})
+        grid = on_grid(of.proposed, self.short_mix(of.grid_packets))
+        known = {**seen, "grid": grid, "contest": against}
+        self.progress(f"{of.name}: readings")
+        told = add_readings(self.page, of, self.trials, known, self.read)
+        more = {
+            "ONE_IN": ONE_IN,
+            "RETUNED": RETUNED,
+            "recipe_of": _recipe_of,
+            "more": list(self.heaps),
+            "forms": self.forms,
+            "all_forms": len(self.forms) == len(tables("cases")["form"]),
+            "seeds": mixes.SEEDS,
+            "rate": mixes.RATE,
+        }
+        fill(self.page, {**names(of, *self.trials), **known, **told, **more})
+        return self.page
