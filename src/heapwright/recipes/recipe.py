@@ -332,8 +332,9 @@ class Recipe(Table):
 
     def to_toml(self) -> str:
         """Return the recipe as TOML; reading it back gives a recipe with the same hash."""
-        told = tomli_w.dumps(self._heap_dict(), multiline_strings=True)
-        return "\n".join([told, *(_pool_toml(pool, self.geometry) for pool in self.pools)]).lstrip()
+        return "\n".join(
+            [_heap_toml(*_told_of(self)), *(_pool_toml(pool, self.geometry) for pool in self.pools)]
+        ).lstrip()
 
     def __repr__(self) -> str:
         return f"<Recipe {self.name or self.hash}: {self.summary()}>"
@@ -444,6 +445,18 @@ def _any_pool() -> TypeAdapter[Pool]:
 @lru_cache(maxsize=65536)
 def _pool_summary(pool: Pool, geometry: Geometry) -> str:
     return pool.without_resolved(geometry).summary()
+
+
+_TOLD_KEYS = [key for key in Recipe.model_fields if key != "pools"]
+
+_told_of = attrgetter(*_TOLD_KEYS)
+
+
+@lru_cache(maxsize=64)
+def _heap_toml(*values: Any) -> str:
+    """The keys of a heap beside its pools as TOML: those of all recipes of a space are the same."""
+    heap = _plain().model_copy(update=dict(zip(_TOLD_KEYS, values, strict=True)))
+    return tomli_w.dumps(heap._heap_dict(), multiline_strings=True)
 
 
 @lru_cache(maxsize=65536)
