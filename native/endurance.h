@@ -3,7 +3,7 @@
  * A program that runs for years asks again and again for what it asked for before. Each loop here does so in a way of
  * its own, with sizes drawn from a trace, and never has more than so many bytes live; what a heap covers beyond that is
  * its own doing. The calls are made one by one by the engine that replays traces, and are the same for every heap as
- * long as nothing is refused.
+ * long as nothing is refused: then they can be written down once, and replayed.
  */
 #ifndef HW_ENDURANCE_H
 #define HW_ENDURANCE_H
@@ -35,7 +35,8 @@ struct loop {
     uint32_t *unused; /* slots of none, a stack */
     uint32_t phase;   /* what a loop makes of it */
     struct hw_points points;
-    uint32_t point; /* the next */
+    uint32_t point;                   /* the next */
+    const struct hw_written *written; /* where calls are written down instead of made; NULL */
 };
 
 /* Marsaglia's xorshift, 64 bits. */
@@ -71,9 +72,32 @@ static uint32_t ring_place(const struct loop *l, uint32_t n)
     return (l->first + n) % room_of(l);
 }
 
+/* Writes a call down, and takes it as served. */
+static void write_down(struct loop *l, uint8_t op, uint32_t slot, uint32_t size, uint32_t align)
+{
+    const struct hw_written *w = l->written;
+    struct object *object = &l->replay.objects[slot];
+    const uint64_t i = l->made++;
+    if (i < w->room) {
+        w->op[i] = op;
+        w->slot[i] = slot;
+        w->size[i] = size;
+        w->align[i] = align;
+        w->thread[i] = l->thread;
+    }
+    l->replay.requested += size;
+    l->replay.requested -= object->at ? object->size : 0;
+    object->at = op != HW_OP_FREE;
+    object->size = size;
+}
+
 static void call(struct loop *l, uint8_t op, uint32_t slot, uint32_t size, uint32_t align)
 {
     struct replay *r = &l->replay;
+    if (l->written) {
+        write_down(l, op, slot, size, align);
+        return;
+    }
     l->op = op;
     l->slot = slot;
     l->size = size;
@@ -269,28 +293,44 @@ static int is_flat(const struct loop *l)
            l->points.covered[last - 1u].footprint == l->points.covered[last - 1u - decade].footprint;
 }
 
+/* Begins with no object; 0 without memory. */
+static int loop_open(struct loop *l, const struct hw_loop *told)
+{
+    memset(l, 0, sizeof *l);
+    l->told = told;
+    l->random = told->seed * 2u - 1u;
+    l->calls.count = 1;
+    l->calls.slots = told->objects;
+    l->calls.op = &l->op;
+    l->calls.slot = &l->slot;
+    l->calls.size = &l->size;
+    l->calls.align = &l->align;
+    l->calls.thread = &l->thread;
+    l->calls.threads = 2;
+    l->live = calloc(told->objects, sizeof *l->live);
+    l->unused = calloc(told->objects, sizeof *l->unused);
+    for (uint32_t slot = 0; l->unused && slot < told->objects; slot++) {
+        l->unused[slot] = slot;
+    }
+    return l->live && l->unused;
+}
+
+static void loop_close(struct loop *l)
+{
+    free(l->live);
+    free(l->unused);
+}
+
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *memory, size_t bytes,
               const struct hw_points *points, struct hw_endured *endured)
 {
-    struct loop l = {.told = told, .random = told->seed * 2u - 1u, .points = *points};
-    l.calls.count = 1;
-    l.calls.slots = told->objects;
-    l.calls.op = &l.op;
-    l.calls.slot = &l.slot;
-    l.calls.size = &l.size;
-    l.calls.align = &l.align;
-    l.calls.thread = &l.thread;
-    l.calls.threads = 2;
-    l.live = calloc(told->objects, sizeof *l.live);
-    l.unused = calloc(told->objects, sizeof *l.unused);
-    int failed = l.live && l.unused ? 0 : HW_NO_MEMORY;
+    struct loop l;
+    int failed = loop_open(&l, told) ? 0 : HW_NO_MEMORY;
+    l.points = *points;
     if (failed == 0) {
         failed = replay_start(&l.replay, policy, &l.calls, memory, bytes, HW_CHECK_NOTHING, &l.metrics);
     }
     if (failed == 0) {
-        for (uint32_t slot = 0; slot < told->objects; slot++) {
-            l.unused[slot] = slot;
-        }
         while (l.point < points->count && !(told->at_refusal && l.metrics.failed) && !is_flat(&l)) {
             turns[told->kind](&l);
         }
@@ -300,9 +340,26 @@ int hw_endure(const struct hw_policy *policy, const struct hw_loop *told, void *
         endured->points = l.point;
         failed = replay_end(&l.replay);
     }
-    free(l.live);
-    free(l.unused);
+    loop_close(&l);
     return failed;
+}
+
+int64_t hw_loop_calls(const struct hw_loop *told, uint64_t calls, const struct hw_written *written)
+{
+    struct loop l;
+    int64_t made = HW_NO_MEMORY;
+    const int opened = loop_open(&l, told);
+    l.written = written;
+    l.replay.objects = calloc(told->objects, sizeof *l.replay.objects);
+    if (opened && l.replay.objects) {
+        while (l.made < calls) {
+            turns[told->kind](&l);
+        }
+        made = (int64_t)l.made;
+    }
+    free(l.replay.objects);
+    loop_close(&l);
+    return made;
 }
 
 #endif

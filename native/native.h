@@ -86,4 +86,8 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *loop, void *memory, size_t bytes,
               const struct hw_points *points, struct hw_endured *endured);
 
+/* Writes down what hw_endure() calls on a heap that refuses nothing, up to the end of the turn in which so many calls
+ * are made. Returns how many these are, whether or not there is room for all, or HW_NO_MEMORY. O(calls). */
+int64_t hw_loop_calls(const struct hw_loop *loop, uint64_t calls, const struct hw_written *written);
+
 #endif

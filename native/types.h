@@ -115,11 +115,19 @@ struct hw_moment {
     uint32_t unused;
 };
 
+/* How far a heap's memory came by some call. */
+struct hw_covered {
+    uint64_t footprint; /* bytes of the arena used so far */
+    uint64_t blocks;    /* most bytes that live blocks took, with their headers */
+};
+
 /* A replay in stretches of calls, the kth up to the call before ends[k], which are ascending: of each, the first moment
- * with the fewest bytes requested, moments[2 k], and the first with the most. */
+ * with the fewest bytes requested, moments[2 k], and the first with the most. Or, where `covered` is not NULL, how far
+ * memory came by its end, the most blocks within it alone; all 0 before. */
 struct hw_timeline {
     const uint64_t *ends;
     struct hw_moment *moments;
+    struct hw_covered *covered;
 };
 
 /* What is asked of a replay beside its metrics. */
@@ -216,13 +224,18 @@ struct hw_endured {
     uint32_t points; /* that were told */
 };
 
-/* How far a loop's memory came by some point. */
-struct hw_covered {
-    uint64_t footprint; /* bytes of the arena used so far */
-    uint64_t blocks;    /* most bytes that live blocks took so far, with their headers */
+/* Where a loop's calls are written down: columns as of struct hw_calls, with room for so many. */
+struct hw_written {
+    uint64_t room;
+    uint8_t *op;
+    uint32_t *slot;
+    uint32_t *size;
+    uint32_t *align;
+    uint32_t *thread;
 };
 
-/* Where a loop tells how far it came: after the kth number of calls, which ascend, in covered[k]. */
+/* Where a loop tells how far it came: after the kth number of calls, which ascend, in covered[k], whose blocks are the
+ * most so far. */
 struct hw_points {
     const uint64_t *calls;
     uint32_t count;

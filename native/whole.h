@@ -34,6 +34,14 @@ static void note_moment(const struct replay *r, const struct hw_timeline *timeli
     }
 }
 
+/* Takes note of how far memory has come in a stretch. */
+static void note_reached(struct replay *r, struct hw_covered *covered)
+{
+    const uint64_t blocks = r->capacity + r->headers;
+    covered->footprint = r->policy->fixed_end + shared_bytes(r);
+    covered->blocks = blocks > covered->blocks ? blocks : covered->blocks;
+}
+
 enum { OBJECT_AHEAD = 32, BLOCK_AHEAD = 16, NEIGHBOUR_AHEAD = 6 }; /* calls */
 
 #if defined(__GNUC__)
@@ -118,7 +126,11 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
         }
         if (timeline) {
             stretch += i == timeline->ends[stretch];
-            note_moment(&r, timeline, stretch, i);
+            if (timeline->covered) {
+                note_reached(&r, &timeline->covered[stretch]);
+            } else {
+                note_moment(&r, timeline, stretch, i);
+            }
         }
         if (i + 1u == asked && asked < calls->count) {
             asked += watch->every;

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from forked_commands import HEAPWRIGHT
 from known import known
+from recipes_random import random_recipes
 
 import heapwright as hw
 from heapwright.explore import endurance as exploring
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import endurance
 from heapwright.replay.endurance import (
     BESIDE,
@@ -93,6 +95,19 @@ def test_the_same_seed_makes_the_same_calls(trace: Trace) -> None:
     brief = Effort(calls=20_000, base=10_000, enough=20_000, cramped=10_000)
     recipe = hw.zoo("tlsf")
     assert endure(trace, recipe, brief) == endure(trace, recipe, brief) != endure(trace, recipe, brief, seed=2)
+
+
+def test_calls_that_are_written_down_tell_what_calls_that_are_made_do(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    effort = replace(SHORT, calls=5_000, enough=5_000, base=2_000, cramped=2_000)
+    heaps = [*zoo.recipes()[::3], *random_recipes(12, 29)]
+    written = [endure(trace, heap, effort) for heap in heaps]
+    monkeypatch.setattr(endurance, "_WRITTEN", 0)
+    best_fit_growth.cache_clear()
+    made = [endure(trace, heap, effort) for heap in heaps]
+    assert written == made
+    assert any(one.refused for one in made), "none refuses: then the calls are not the written ones"
 
 
 def test_all_passes_free_what_the_passes_before_left() -> None:

@@ -249,7 +249,7 @@ class Robustness:
 
 @lru_cache(maxsize=1024)
 def _recipe_of(text: str, id: str) -> Recipe:
-    return Recipe.parse(text, id)
+    return Recipe.parse_stored(text, id)
 
 
 @lru_cache(maxsize=1024)

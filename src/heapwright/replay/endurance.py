@@ -296,7 +296,7 @@ class _Loop:
     """A loop over a trace's sizes."""
 
     def __init__(self, trace: Trace, kind: int, effort: Effort, seed: int) -> None:
-        self._effort = effort
+        self._effort, self._of = effort, (trace, kind, effort, seed)
         sizes, live = drawn(trace, effort.objects)
         if LOOPS[kind] == "shrink":
             live //= 2  # of its objects half is left
@@ -312,11 +312,59 @@ class _Loop:
         Each footprint counts by the most that live blocks took until then: which sizes a loop drew is not the heap's
         doing, and a later moment may hold larger blocks.
         """
-        effort = self._effort
-        told, endured = self._ran(recipe, struct, arena, points(effort.calls), effort.enough, at_refusal=False)
+        effort, at = self._effort, points(self._effort.calls)
+        found = self._replayed(recipe, struct, arena, at) if effort.calls <= min(effort.enough, _WRITTEN) else None
+        told, endured = found or self._ran(recipe, struct, arena, at, effort.enough, at_refusal=False)
         footprints = {calls: arena_holding(struct, used) for calls, (used, _) in told.items()}
         shares = {calls: footprints[calls] / max(1, blocks) for calls, (_, blocks) in told.items()}
         return footprints, _growth(shares, effort.base), endured
+
+    def _replayed(
+        self, recipe: Recipe, struct: Any, arena: int, at: list[int]
+    ) -> tuple[dict[int, tuple[int, int]], Any] | None:
+        """What `_ran` tells of a heap that refuses nothing, by the replay of calls that are written down once.
+
+        None where it refuses some.
+        """
+        written = _written(*self._of)
+        if written is None:
+            return None
+        calls, _ = written
+        covered, found = ffi.new("struct hw_covered[]", len(at) + 1), ffi.new("struct hw_metrics *")
+        ends = ffi.new("uint64_t[]", [*at, int(calls.count) + 1])
+        timeline = ffi.new("struct hw_timeline *", (ends, ffi.NULL, covered))
+        options = ffi.new("struct hw_options *", (lib.HW_CHECK_NOTHING, ffi.NULL, timeline))
+        memory = _memory(struct, calls, arena)
+        explain(lib.hw_replay(struct, calls, memory, arena, options, found), recipe, struct, arena)
+        if found.failed:
+            return None
+        most, told = 0, {}
+        for calls_made, one in zip([*at, None], covered, strict=True):
+            most = max(most, int(one.blocks))
+            if calls_made is not None:
+                told[calls_made] = int(one.footprint), most
+        return told, ffi.new("struct hw_endured *", {"blocks": most})
+
+    def calls(self) -> Any:
+        """Its calls until so many are made that it ends: the same for every heap that refuses none.
+
+        `struct hw_calls *` and the columns that it points to; None without memory.
+        """
+        count, objects = self._effort.calls, int(self._calls.slots)
+        room = count + 3 * objects  # of its turns none makes more
+        op, slot, size, align, thread = np.empty(room, np.uint8), *np.empty((4, room), np.uint32)
+        numbers = {"slot": slot, "size": size, "align": align, "thread": thread}
+        columns = {"op": pointer("uint8_t", op)} | {key: pointer("uint32_t", one) for key, one in numbers.items()}
+        written = ffi.new("struct hw_written *", {"room": room, **columns})
+        made = int(lib.hw_loop_calls(self._struct(count, at_refusal=False), count, written))
+        if not 0 <= made <= room:
+            return None
+        kept = {"op": op[:made].copy(), "slot": slot[:made].copy(), "size": size[:made].copy()}
+        kept |= {key: one[:made].copy() for key, one in (("align", align), ("thread", thread)) if one[:made].any()}
+        columns = {key: pointer("uint8_t" if key == "op" else "uint32_t", one) for key, one in kept.items()}
+        struct = ffi.new("struct hw_calls *", {"count": made, "slots": objects, "threads": 2, **columns})
+        lib.hw_total(struct, made, ffi.addressof(struct, "totals"))
+        return struct, kept
 
     def refused(self, recipe: Recipe, struct: Any, arena: int) -> int:
         """Whether such an arena refuses a request: 1 or 0."""
@@ -327,7 +375,7 @@ class _Loop:
     def _ran(
         self, recipe: Recipe, struct: Any, arena: int, at: list[int], enough: int, *, at_refusal: bool
     ) -> tuple[dict[int, tuple[int, int]], Any]:
-        loop = ffi.new("struct hw_loop *", (*self._told, 4, enough, int(at_refusal)))
+        loop = self._struct(enough, at_refusal=at_refusal)
         covered, endured = ffi.new("struct hw_covered[]", len(at)), ffi.new("struct hw_endured *")
         memory = _memory(struct, self._calls, arena)
         calls = ffi.new("uint64_t[]", at)
@@ -336,6 +384,18 @@ class _Loop:
         explain(code, recipe, struct, arena)
         told = zip(at, covered[0 : endured.points], strict=False)
         return {calls: (int(one.footprint), int(one.blocks)) for calls, one in told}, endured
+
+    def _struct(self, enough: int, *, at_refusal: bool) -> Any:
+        return ffi.new("struct hw_loop *", (*self._told, 4, enough, int(at_refusal)))
+
+
+_WRITTEN = 1 << 20
+"""Calls of the longest loops that are written down: some 9 bytes each."""
+
+
+@lru_cache(maxsize=len(LOOPS) + 3)
+def _written(trace: Trace, kind: int, effort: Effort, seed: int) -> Any:
+    return _Loop(trace, kind, effort, seed).calls()
 
 
 def _memory(struct: Any, calls: Any, arena: int) -> Any:

@@ -40,13 +40,15 @@ def write_report(
     Returns the files written, the page first: all of them, or none where one fails. Raises HeapwrightError where
     `source` is neither, a heap has no such name, or a file cannot be written; OSError where `source` cannot be read.
     """
+    from heapwright.report.figure import unvalidated
     from heapwright.report.page import render
 
     source, output = Path(source), Path(output)
     if not output.parent.is_dir():
         raise HeapwrightError(f"{output}: there is no folder {output.parent} to write the page to")
     check_writable(output)
-    content = _content(source, heaps, against, repair)
+    with unvalidated():
+        content = _content(source, heaps, against, repair)
     if changes is not None:
         from heapwright.report.pull_request import fronts_of
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 LINE_HEIGHT = 13.0
 CHARACTER = 6.1
 """Mean width in pixels of a character at 11 px in the fonts of the page."""
@@ -48,6 +51,12 @@ class Box(NamedTuple):
         """Pixels from the point to the nearest part of the box; 0 inside."""
         across = max(self.left - point.x, 0.0, point.x - self.right)
         return math.hypot(across, max(self.top - point.y, 0.0, point.y - self.bottom))
+
+    def distances(self, points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """`distance` of many points, float64[n, 2]."""
+        low, high = (self.left, self.top), (self.right, self.bottom)
+        away: npt.NDArray[np.float64] = np.maximum(np.maximum(low - points, points - high), 0.0)
+        return np.hypot(away[:, 0], away[:, 1])
 
 
 def place(

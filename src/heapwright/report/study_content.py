@@ -239,7 +239,7 @@ def _recipe(
         "kind": kinds.get(candidate.id, "cloud"),
         "name": candidate.zoo_name or "",
         "balanced": candidate.id == balanced,
-        "summary": Recipe.parse(toml, candidate.id).summary(study.align),
+        "summary": Recipe.parse_stored(toml, candidate.id).summary(study.align),
         "toml": toml,
         "metrics": {key: candidate.metrics[key] for key in keys if candidate.metrics[key] is not None},
     }

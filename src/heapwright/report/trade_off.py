@@ -109,12 +109,11 @@ def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, rivals
     marks = [spot for spot in inside if spot.kind != "cloud" or spot.row["balanced"]]
     inset = _inset_box(marks) if len(view) < len(rows) else None
     labels = _labels(marks, rivals, [inset] if inset else [])
-    boxes = [(box, box.distance(spot.point)) for spot, _, box in labels]
-    cloud = [spot for spot in inside if spot.kind == "cloud" and not spot.row["balanced"]]
-    cloud = [spot for spot in cloud if all(box.distance(spot.point) > own + 1 for box, own in boxes)]
-    cloud = [spot for spot in cloud if not (inset and inset.distance(spot.point) < COVERED)]
+    boxes = [(box, box.distance(spot.point) + 1) for spot, _, box in labels]
+    cloud = [spot.point for spot in inside if spot.kind == "cloud" and not spot.row["balanced"]]
+    cloud = _clear(cloud, [*boxes, *([(inset, COVERED)] if inset else [])])
     axes = {"x": _axis(alt.X, x, across), "y": _axis(alt.Y, y, up)}
-    datasets = {"cloud": _stretches([spot.point for spot in cloud], DOT)}
+    datasets = {"cloud": _stretches(cloud, DOT)}
     layers: list[alt.Chart | alt.LayerChart] = [
         _dots("cloud", DOT),
         _steps(members, x, y, axes),
@@ -130,6 +129,15 @@ def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, rivals
     chart = alt.layer(*layers).resolve_scale(x="independent", y="independent")
     chart = chart.properties(width=INSIDE, height=HEIGHT)
     return Figure(name, title, note, chart, INSIDE, _told(members, rows, x, y), datasets, fitted=False)
+
+
+def _clear(points: Sequence[Marker], boxes: Sequence[tuple[Box, float]]) -> list[Marker]:
+    """The points that lie so many pixels away from each of the boxes."""
+    if not points:
+        return []
+    places = np.array(points)
+    clear = np.all([box.distances(places) > away for box, away in boxes], axis=0) if boxes else np.ones(len(points))
+    return [point for point, far in zip(points, clear, strict=True) if far]
 
 
 def _kind(row: Row, on_front: Collection[str]) -> str:
