@@ -6,10 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from heapwright.generate import syntax as c
-from heapwright.generate.hooks import without_hooks
-from heapwright.generate.loops import needs_static
-from heapwright.generate.macros import written_out
-from heapwright.generate.parse import parse
+from heapwright.generate.fold import needs_static
+from heapwright.generate.parse import parse, written_out
 from heapwright.generate.program import BUILTIN_VALUES, Program
 from heapwright.generate.syntax import GrammarError
 
@@ -26,7 +24,7 @@ def check_grammar(sources: Sequence[tuple[str, str]], defines: Iterable[str] = f
     if found:
         return found
     try:
-        return violations(Program(without_hooks(parsed)))
+        return violations(Program(parsed))
     except GrammarError as error:
         return [error]
 
@@ -224,8 +222,8 @@ class _Checker:
             self.report(expr, f"{base.part} has no member {expr.name} that is reached like this")
             return _NUMBER
         typed = c.bare_type(field.type)
-        part = typed if typed in self.program.structs else ("number" if field.array else "")
-        return _Kind(True, part, False, field.array)
+        part = typed if typed in self.program.structs else ("number" if field.suffix else "")
+        return _Kind(True, part, False, bool(field.suffix))
 
     def index(self, expr: c.Index) -> _Kind:
         base = self.kind(expr.base)
@@ -242,7 +240,7 @@ class _Checker:
         kind = self.kind(expr.target)
         if not isinstance(expr.target, c.Name) and (kind.part or kind.static):
             self.report(expr, "the policy is assigned to")
-        if isinstance(expr, c.Assign):
+        if expr.source:
             self.number(expr.source)
         return _RUN_TIME
 

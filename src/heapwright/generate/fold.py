@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from functools import cache
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.generate import syntax as c
 from heapwright.generate.expressions import Expressions, Variable, expanded, path_text
-from heapwright.generate.left import UNDER_WAY, Left, Specialisation
-from heapwright.generate.loops import falls_through, has_jump, join, needs_static, sequence, step_of
-from heapwright.generate.memo import Asked, Callee, Memo, Question
-from heapwright.generate.program import ROOT, PolicyValues, Program, number
+from heapwright.generate.left import UNDER_WAY, Asked, Callee, Left, Memo, Question, Specialisation, spelling
+from heapwright.generate.program import ROOT, PolicyValues, Program, is_pure, number
 from heapwright.generate.syntax import GrammarError, Key, replace
 from heapwright.generate.tidy import tidy
+from heapwright.generate.together import call_sites, reachable, settle
 
 MOST_ITERATIONS = 256
+MOST_ROUNDS = 8
 
 Facts = dict[Key, dict[str, c.Expr]]
 
@@ -144,7 +146,7 @@ class _Body(Expressions):
                 join(out, folded)
             except ValueError as problem:
                 raise self.error(stmt, str(problem)) from None
-            if out and not falls_through(out):
+            if out and not c.falls_through(out):
                 break
         self.names = scope
         return out
@@ -156,7 +158,10 @@ class _Body(Expressions):
             case c.Do():
                 return [replace(stmt, expr=self.expr(stmt.expr))]
             case c.If():
-                return self.if_statement(stmt)
+                test = self.expr(stmt.test, control=True)
+                if test.value is None:
+                    return [replace(stmt, test=test, yes=self.block(stmt.yes), no=self.block(stmt.no))]
+                return c.with_comments(stmt, self.effects(test) + self.block(stmt.yes if test.value else stmt.no))
             case c.For():
                 return self.for_statement(stmt)
             case c.While():
@@ -167,52 +172,34 @@ class _Body(Expressions):
                 return [replace(stmt)]
 
     def declare(self, stmt: c.Declare) -> list[c.Stmt]:
-        struct = self.program.policy_pointer(stmt.type)
-        if struct:
+        typed = c.bare_type(stmt.type) + (" *" if stmt.suffix else "")
+        if self.program.policy_pointer(stmt.type):
             place = self.place(stmt.init) if stmt.init else None
             if place is None or not place.pointer or stmt.name in self.assigned:
                 raise self.error(stmt, f"{stmt.name}: a policy pointer is initialised once, to a part of the policy")
-            self.names[stmt.name] = Variable(c.bare_type(stmt.type), place, inline=True)
+            self.names[stmt.name] = Variable(typed, place, inline=True)
             return []
-        typed = c.bare_type(stmt.type) + (" *" if stmt.suffix else "")
-        init = None if stmt.init is None else self.convert(self.expr(stmt.init), typed)
-        self.names[stmt.name] = Variable(typed, self.static_initialiser(stmt, init))
-        settled = stmt.name in _assigned(self.function) - self.assigned and init and self.program.integer(stmt.type)
+        init = stmt.init and self.convert(self.expr(stmt.init), typed)
+        kind = self.program.integer(stmt.type)
+        value = init.value if init and not stmt.suffix and stmt.name not in self.assigned else None
+        static = value is not None and kind and kind.holds(value) and self.pure(init)
+        self.names[stmt.name] = Variable(typed, init if static else None)
+        settled = stmt.name in _assigned(self.function) - self.assigned and init and kind
         const = "const " if settled and not stmt.type.startswith("const ") else ""
         return [replace(stmt, init=init, type=const + stmt.type)]
 
-    def static_initialiser(self, stmt: c.Declare, init: c.Expr | None) -> c.Expr | None:
-        """The initialiser of a variable that keeps its static value; None for other variables."""
-        kind = self.program.integer(stmt.type)
-        if init is None or init.value is None or kind is None or stmt.suffix or not self.pure(init):
-            return None
-        if stmt.name in self.assigned or not kind.holds(init.value):
-            return None
-        return init
-
-    def if_statement(self, stmt: c.If) -> list[c.Stmt]:
-        test = self.expr(stmt.test, control=True)
-        if test.value is None:
-            return [replace(stmt, test=test, yes=self.block(stmt.yes), no=self.block(stmt.no))]
-        left = self.block(stmt.yes if test.value else stmt.no)
-        return c.with_comments(stmt, self.effects(test, stmt) + left)
-
-    def effects(self, test: c.Expr, stmt: c.Stmt) -> list[c.Stmt]:
+    def effects(self, test: c.Expr) -> list[c.Stmt]:
         """What evaluating a static condition does all the same."""
-        if self.pure(test):
-            return []
-        assert isinstance(test, c.Binary)
-        return [c.Do(test.left, line=stmt.line)]
+        return [] if self.pure(test) else [c.Do(test.left, line=test.line)]
 
     def while_statement(self, stmt: c.While) -> list[c.Stmt]:
         test = self.expr(stmt.test, control=True)
         if test.value == 0:
-            effects = self.effects(test, stmt)
             if not stmt.at_end:
-                return c.with_comments(stmt, effects)
+                return c.with_comments(stmt, self.effects(test))
             body = self.block(stmt.body)
-            if not has_jump(body):
-                return c.with_comments(stmt, body + effects)
+            if not c.has_jump(body):
+                return c.with_comments(stmt, body + self.effects(test))
         if test.value is not None and self.pure(test):
             test = number(int(bool(test.value)), "int")
         return [replace(stmt, test=test, body=self.block(stmt.body))]
@@ -228,8 +215,7 @@ class _Body(Expressions):
             start = None if stmt.init.init is None else self.convert(self.expr(stmt.init.init), typed)
             init = replace(stmt.init, init=start)
             self.names[stmt.init.name] = Variable(typed)
-        test = self.expr(stmt.test, control=True) if stmt.test else None
-        update = self.expr(stmt.update) if stmt.update else None
+        test, update = (self.expr(part) if part else None for part in (stmt.test, stmt.update))
         out = replace(stmt, init=init, test=test, update=update, body=self.block(stmt.body))
         self.names = scope
         return [out]
@@ -266,33 +252,31 @@ class _Body(Expressions):
 
     def iterations(self, stmt: c.For) -> list[int] | None:
         """The counter's values, where they are static."""
-        init, test, update = stmt.init, stmt.test, stmt.update
-        if init is None or init.init is None or test is None or update is None:
+        match stmt.init, stmt.test, stmt.update:
+            case c.Declare(name=name, init=c.Expr() as first), c.Expr() as test, c.Change(target=c.Name(name=other)):
+                counts = name == other and stmt.update.op in ("++", "--", "+=", "-=")
+            case _:
+                return None
+        if not counts or any(isinstance(part, c.Change) for part in c.walk(test)) or name in c.names_changed(stmt.body):
             return None
-        step = step_of(init.name, update)
-        changes = any(isinstance(part, c.Change) for part in c.walk(test))
-        if step is None or changes or init.name in c.names_changed(stmt.body):
-            return None
-        start = self.expr(init.init)
-        kind = self.program.integer(init.type)
-        if start.value is None or kind is None:
+        step = stmt.update.source or c.Literal("1")
+        value, kind = self.expr(first).value, self.program.integer(stmt.init.type)
+        if value is None or kind is None:
             return None
         values: list[int] = []
-        value = start.value
         while len(values) <= MOST_ITERATIONS:
             self.bind_counter(stmt, value)
             going = self.expr(test, control=True)
-            size = self.expr(step[1])
+            size = self.expr(step)
             if going.value is None or size.value is None:
                 return None
             if not going.value:
                 return values
             values.append(value)
-            value = kind.wrap(value + step[0] * size.value)
+            value = kind.wrap(value + (size.value if "+" in stmt.update.op else -size.value))
         return None
 
     def bind_counter(self, stmt: c.For, value: int) -> None:
-        assert stmt.init
         typed = c.bare_type(stmt.init.type)
         self.names[stmt.init.name] = Variable(typed, number(value, self.program.promoted(typed)), inline=True)
 
@@ -300,8 +284,10 @@ class _Body(Expressions):
 
     def call(self, expr: c.Call) -> c.Expr:
         function = self.program.functions.get(expr.name)
-        if function is None:
-            return self.opaque_call(expr)
+        if function is None:  # a macro, a builtin, or a function that only the compiler chooses
+            variants = self.program.opaque.get(expr.name)
+            typed = c.bare_type(variants[0].type) if variants else None
+            return replace(expr, arguments=list(map(self.expr, expr.arguments)), type=typed)
         if len(function.parameters) != len(expr.arguments):
             raise self.error(expr, f"{expr.name} takes {len(function.parameters)} arguments")
         statics: dict[str, c.Expr] = {}
@@ -313,11 +299,11 @@ class _Body(Expressions):
                 arguments.append(self.convert(self.expr(argument), parameter.type))
         callee = self.folder.request(self.folder.memo.target(function, statics), statics)
         self.asked.setdefault(callee, (Callee(callee, statics), (callee.shown, callee.entry)))
-        if callee.constant is not None and not callee.entry and all(self.pure(argument) for argument in arguments):
+        if callee.constant is not None and not callee.entry and all(map(self.pure, arguments)):
             return replace(callee.constant, line=expr.line)
         return replace(expr, arguments=arguments, callee=callee, type=c.bare_type(function.type))
 
-    def static_argument(self, call: c.Call, parameter: c.Parameter, argument: c.Expr) -> c.Expr:
+    def static_argument(self, call: c.Call, parameter: c.Declare, argument: c.Expr) -> c.Expr:
         struct = self.program.policy_pointer(parameter.type)
         if struct:
             place = self.place(argument)
@@ -333,12 +319,6 @@ class _Body(Expressions):
         promoted = self.program.promoted(parameter.type)
         return form if form.type == promoted and form.value == value else number(value, promoted)
 
-    def opaque_call(self, expr: c.Call) -> c.Expr:
-        """A call of a macro, a builtin, or a function that only the compiler chooses."""
-        variants = self.program.opaque.get(expr.name)
-        typed = c.bare_type(variants[0].type) if variants else None
-        return replace(expr, arguments=[self.expr(argument) for argument in expr.arguments], type=typed)
-
 
 def _without_repeated_comments(body: list[c.Stmt], seen: set[str]) -> list[c.Stmt]:
     """An iteration without the comments that an earlier one already has."""
@@ -349,3 +329,153 @@ def _without_repeated_comments(body: list[c.Stmt], seen: set[str]) -> list[c.Stm
         new |= {comment.text for comment in stmt.comments} | {stmt.trailing}
     seen |= new
     return body
+
+
+# ---- blocks and loops ------------------------------------------------------------------------------------------------
+
+
+def join(body: list[c.Stmt], more: list[c.Stmt]) -> None:
+    """Append statements in place; a variable that the body already declares is assigned instead of declared again.
+
+    Raises ValueError for a variable that cannot be assigned so.
+    """
+    for stmt in more:
+        previous = _declaration(body, stmt)
+        if previous is None or not isinstance(stmt, c.Declare):
+            body.append(stmt)
+            continue
+        same = c.bare_type(previous.type) == c.bare_type(stmt.type)
+        if not same or stmt.suffix or previous.suffix or isinstance(stmt.init, c.Braces):
+            raise ValueError(f"{stmt.name} is declared twice in one block once conditions are folded; rename one")
+        if "*" not in previous.type:
+            previous.type = previous.type.removeprefix("const ")
+        if stmt.init is not None:
+            name = c.Name(stmt.name, line=stmt.line, type=c.bare_type(stmt.type))
+            assign = c.Change("=", name, stmt.init, line=stmt.line, type=name.type)
+            body.append(c.Do(assign, line=stmt.line, comments=stmt.comments, trailing=stmt.trailing, blank=stmt.blank))
+
+
+def _declaration(body: list[c.Stmt], stmt: c.Stmt) -> c.Declare | None:
+    if not isinstance(stmt, c.Declare):
+        return None
+    return next((other for other in body if isinstance(other, c.Declare) and other.name == stmt.name), None)
+
+
+def sequence(passes: list[list[c.Stmt]]) -> list[c.Stmt]:
+    """The iterations of a loop one after the other. Raises ValueError where one goes on or ends early."""
+    out: list[c.Stmt] = []
+    for body in passes:
+        if c.has_jump(body):
+            raise ValueError("break or continue in an unrolled loop; put the body into a function that returns")
+        join(out, body)
+        if out and not c.falls_through(out):
+            break
+    return out
+
+
+def needs_static(program: Program, counter: str, body: list[c.Stmt]) -> bool:
+    """Whether a loop body uses its counter, or what follows from it, where only a static value will do."""
+    derived = {counter}
+    for stmt in c.all_statements(body):
+        if isinstance(stmt, c.Declare) and stmt.init and derived.intersection(c.names(stmt.init)):
+            derived.add(stmt.name)
+    for expr in c.all_expressions(body):
+        match expr:
+            case c.Index(base=c.Member(name=name)) if name in program.struct_arrays and derived.intersection(
+                c.names(expr.index)
+            ):
+                return True
+            case c.Call() if expr.name in program.functions:
+                parameters = program.functions[expr.name].parameters
+                for parameter, argument in zip(parameters, expr.arguments, strict=False):
+                    scalar = program.is_static_parameter(parameter) and not program.policy_pointer(parameter.type)
+                    if scalar and derived.intersection(c.names(argument)):
+                        return True
+            case _:
+                pass
+    return False
+
+
+# ---- the whole program -----------------------------------------------------------------------------------------------
+
+
+def fold_all(
+    program: Program, memo: Memo, values: PolicyValues, entries: Sequence[str]
+) -> tuple[Folder, list[Specialisation]]:
+    """Fold what the entries reach.
+
+    A parameter that gets the same static argument at every call that is left becomes static in the next round, until
+    nothing new is learnt.
+    """
+    facts: Facts = {}
+    refuted: set[tuple[Key, str]] = set()
+    for _ in range(MOST_ROUNDS):
+        folder = Folder(program, memo, values, facts)
+        wanted = [folder.entry(name) for name in entries]
+        wrong = _contradicted(reachable(wanted), program)
+        if wrong:
+            refuted |= wrong
+            kept = {
+                key: {n: one for n, one in known.items() if (key, n) not in refuted} for key, known in facts.items()
+            }
+            facts = {key: known for key, known in kept.items() if known}
+            continue
+        settle(wanted, program)
+        new = _learnt(reachable(wanted), program, refuted)
+        if not new:
+            return folder, wanted
+        facts = {key: facts.get(key, {}) | new.get(key, {}) for key in facts | new}
+    folder = Folder(program, memo, values)
+    wanted = [folder.entry(name) for name in entries]
+    settle(wanted, program)
+    return folder, wanted
+
+
+def _contradicted(live: list[Specialisation], program: Program) -> set[tuple[Key, str]]:
+    """Facts that some call does not bear out."""
+    for target in live:
+        tidy(target, program)
+    known = [target for target in live if target.facts]
+    sites = call_sites(live) if known else {}
+    wrong = set()
+    for target in known:
+        for index, parameter in enumerate(target.parameters):
+            fact = target.facts.get(parameter.name)
+            arguments = [call.arguments[index] for call in sites.get(target, [])]
+            if fact is not None and any(argument.value != fact.value for argument in arguments):
+                wrong.add((target.key, parameter.name))
+    return wrong
+
+
+def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key, str]]) -> Facts:
+    """Run-time parameters that every call gives the same static argument."""
+    sites = call_sites(live)
+    learnt: Facts = {}
+    for target in live:
+        if target.entry or len(target.function.body or []) < 2:
+            continue  # the parameters of an entry are public; accessors are more readable with all of theirs
+        known = {}
+        for index, parameter in enumerate(target.parameters):
+            arguments = [call.arguments[index] for call in sites.get(target, [])]
+            fact = _same(arguments, parameter, program) if arguments else None
+            if fact is not None and (target.key, parameter.name) not in refuted:
+                known[parameter.name] = fact
+        told = {name for comment in target.function.comments for name in re.findall(r"`(\w+)`", comment.text)}
+        kept = told.union(c.names_changed(target.body)) if known else told
+        if known := {name: fact for name, fact in known.items() if name not in kept}:
+            learnt[target.key] = known
+    return learnt
+
+
+def _same(arguments: list[c.Expr], parameter: c.Declare, program: Program) -> c.Expr | None:
+    """The one static value of all arguments, as the parameter has it."""
+    value = arguments[0].value
+    kind = program.integer(parameter.type)
+    if value is None or kind is None or parameter.suffix or not kind.holds(value):
+        return None
+    if any(other.value != value or not is_pure(other, program.pure_opaque) for other in arguments):
+        return None
+    form, typed = expanded(arguments[0]), program.promoted(parameter.type)
+    atomic = isinstance(form, (c.Constant, c.Derived, c.Name)) and form.type == typed
+    alike = all(spelling(expanded(other)) == spelling(form) for other in arguments)
+    return form if atomic and alike else number(value, typed) if isinstance(form, c.Literal) else None
