@@ -11,7 +11,7 @@ from small_policy import POLICY, function, general, policy, quick, shipped
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.generate.emit import core_sources
-from heapwright.generate.specialise import Parting, specialise, specialise_parts
+from heapwright.generate.specialise import Parting, specialise
 from heapwright.generate.syntax import GrammarError
 
 
@@ -429,7 +429,7 @@ static inline int skip_words(uint32_t n, uint32_t *x)
 
 def behind_the_door(code: str, door: str = DOOR) -> str:
     sources = [("policy.h", POLICY), ("engine.h", door), ("core.h", code)]
-    return specialise_parts(sources, policy(general()), ["hw_f"], "app").functions
+    return specialise(sources, policy(general()), ["hw_f"], "app").functions
 
 
 def test_hooks_go_as_if_they_had_never_been_called() -> None:
@@ -618,7 +618,7 @@ def test_conditionals_over_hw_names_are_resolved_and_others_kept() -> None:
     assert "#if defined(__GNUC__)\nstatic inline uint32_t bits(uint32_t x)\n{\n" in text and text.count("#endif") == 1
     assert text.startswith("#include <stddef.h>\n#include <stdint.h>\n\n")
     files = [("policy.h", POLICY), ("core.h", dedent(code))]
-    explore = specialise(files, policy(general()), ["hw_f"], "app", {"HW_EXPLORE"})
+    explore = specialise(files, policy(general()), ["hw_f"], "app", {"HW_EXPLORE"}).text
     assert "uint64_t reads;" in explore and "h->reads++;" in explore
 
 
@@ -707,7 +707,7 @@ def test_every_name_of_the_file_carries_the_prefix() -> None:
         return find(&p->pools[0].quick, n) + bits(n) + MASK(n) + p->align;
     }
     """
-    text = specialise([("policy.h", POLICY), ("core.h", dedent(code))], policy(quick(16, 40)), ["hw_f"], "net")
+    text = specialise([("policy.h", POLICY), ("core.h", dedent(code))], policy(quick(16, 40)), ["hw_f"], "net").text
     for name in ("NET_MASK(x)", "NET_ALIGN", "NET_SIZES[2]", "net_bits(uint32_t", "net_find(uint32_t"):
         assert name in text
     assert "return net_find(n) + net_bits(n) + NET_MASK(n) + NET_ALIGN;" in text
@@ -731,7 +731,7 @@ def test_the_interface_is_apart() -> None:
     }
     """
     files = [("policy.h", POLICY), ("public.h", dedent(header)), ("core.h", dedent(core))]
-    parts = specialise_parts(files, policy(general()), ["hw_f"], "app", parting=Parting("public.h"))
+    parts = specialise(files, policy(general()), ["hw_f"], "app", parting=Parting("public.h"))
     assert parts.interface == lines("""
     #define APP_BROKEN 1 /* something */
 

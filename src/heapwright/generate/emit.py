@@ -178,7 +178,7 @@ def generated_files(
     leaves nothing to it.
     """
     from heapwright._native import lib
-    from heapwright.generate.specialise import Parting, specialise_parts
+    from heapwright.generate.specialise import Parting, specialise
     from heapwright.recipes.policy import policy
 
     check_prefix(prefix)
@@ -211,7 +211,7 @@ def generated_files(
     defines |= {"HW_SHARED"} if recipe.threads == "cached" else set()
     apart = [inner for inner, name in public.items() if name in APART]
     parting = Parting("heapwright.h", public, apart, finish=True)
-    parts = specialise_parts(core_sources(), values, list(public), prefix, defines, parting)
+    parts = specialise(core_sources(), values, list(public), prefix, defines, parting)
     if behind is not None:
         parts = of_pools(parts, prefix)
     code = parts.functions + parts.apart

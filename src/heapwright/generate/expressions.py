@@ -73,28 +73,16 @@ class Expressions:
 
     def _part(self, expr: c.Expr, base: c.Place) -> c.Place | None:
         """What an expression takes of a part of the policy; None for a number at a run-time index."""
-        structs = self.program.structs
         match expr:
             case c.Unary():
-                if base.array or base.pointer or base.of not in structs:
-                    raise self.error(expr, "only the address of a policy struct is static")
                 return replace(base, pointer=True)
             case c.Member(name=name):
-                found = self.program.fields(base.of).get(name)
-                if found is None or base.array or base.pointer != expr.arrow:
-                    raise self.error(expr, f"{base.of} has no member {name} here")
+                found = self.program.fields(base.of)[name]
                 return c.Place((*base.path, name), c.bare_type(found.type), array=bool(found.suffix), line=expr.line)
-        if not base.array:
-            raise self.error(expr, f"{path_text(base.path)} is no array")
         index = self.expr(expr.index)
-        if index.value is None and base.of in structs:
-            raise self.error(expr, f"the index into {path_text(base.path)} is not static")
         return None if index.value is None else c.Place((*base.path, index.value), base.of, line=expr.line)
 
     def _constant(self, place: c.Place, line: int) -> c.Expr:
-        if place.pointer or place.array or place.of in self.program.structs:
-            place.line = line
-            raise self.error(place, f"{path_text(place.path) or 'the policy'} is passed to run-time code")
         value = self.lookup(place.path)
         self.asked.setdefault(place.path, (place.path, value))
         kind = self.program.integer(place.of)
@@ -128,8 +116,6 @@ class Expressions:
             case c.Cast():
                 return self._cast(expr)
             case c.Change():
-                if self.place(expr.target) is not None:
-                    raise self.error(expr, "the policy is assigned to")
                 out = c.rebuild(expr, self.expr)
                 out.type = out.target.type
                 if out.op == "=":

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from heapwright.files.errors import HeapwrightError
@@ -11,7 +10,7 @@ from heapwright.generate import syntax as c
 from heapwright.generate.expressions import Expressions, Variable, expanded, path_text
 from heapwright.generate.left import UNDER_WAY, Asked, Callee, Left, Memo, Question, Specialisation, spelling
 from heapwright.generate.program import ROOT, PolicyValues, Program, is_pure, number
-from heapwright.generate.syntax import GrammarError, Key, replace
+from heapwright.generate.syntax import Key, replace
 from heapwright.generate.tidy import tidy
 from heapwright.generate.together import call_sites, reachable, settle
 
@@ -42,8 +41,6 @@ class Folder:
         for parameter in function.parameters:
             if self.program.policy_pointer(parameter.type) == ROOT:
                 statics[parameter.name] = c.Place((), ROOT, pointer=True)
-            elif self.program.is_static_parameter(parameter):
-                raise GrammarError(function.file, function.line, f"{parameter.name}: an entry has one static parameter")
         return self.request(self.memo.target(function, statics), statics, entry=True)
 
     def request(self, target: Specialisation, statics: dict[str, c.Expr], entry: bool = False) -> Specialisation:
@@ -174,10 +171,7 @@ class _Body(Expressions):
     def declare(self, stmt: c.Declare) -> list[c.Stmt]:
         typed = c.bare_type(stmt.type) + (" *" if stmt.suffix else "")
         if self.program.policy_pointer(stmt.type):
-            place = self.place(stmt.init) if stmt.init else None
-            if place is None or not place.pointer or stmt.name in self.assigned:
-                raise self.error(stmt, f"{stmt.name}: a policy pointer is initialised once, to a part of the policy")
-            self.names[stmt.name] = Variable(typed, place, inline=True)
+            self.names[stmt.name] = Variable(typed, self.place(stmt.init), inline=True)
             return []
         init = stmt.init and self.convert(self.expr(stmt.init), typed)
         kind = self.program.integer(stmt.type)
@@ -288,8 +282,6 @@ class _Body(Expressions):
             variants = self.program.opaque.get(expr.name)
             typed = c.bare_type(variants[0].type) if variants else None
             return replace(expr, arguments=list(map(self.expr, expr.arguments)), type=typed)
-        if len(function.parameters) != len(expr.arguments):
-            raise self.error(expr, f"{expr.name} takes {len(function.parameters)} arguments")
         statics: dict[str, c.Expr] = {}
         arguments: list[c.Expr] = []
         for parameter, argument in zip(function.parameters, expr.arguments, strict=True):
@@ -304,11 +296,7 @@ class _Body(Expressions):
         return replace(expr, arguments=arguments, callee=callee, type=c.bare_type(function.type))
 
     def static_argument(self, call: c.Call, parameter: c.Declare, argument: c.Expr) -> c.Expr:
-        struct = self.program.policy_pointer(parameter.type)
-        if struct:
-            place = self.place(argument)
-            if place is None or not place.pointer or place.of != struct:
-                raise self.error(call, f"{call.name}: {parameter.name} needs a static pointer to {struct}")
+        if place := self.place(argument) if self.program.policy_pointer(parameter.type) else None:
             return place
         folded = self.expr(argument)
         kind = self.program.integer(parameter.type)
@@ -409,61 +397,48 @@ def fold_all(
     """
     facts: Facts = {}
     refuted: set[tuple[Key, str]] = set()
-    for _ in range(MOST_ROUNDS):
+    for at in range(MOST_ROUNDS + 1):
+        facts = facts if at < MOST_ROUNDS else {}
         folder = Folder(program, memo, values, facts)
         wanted = [folder.entry(name) for name in entries]
-        wrong = _contradicted(reachable(wanted), program)
+        for target in reachable(wanted):
+            tidy(target, program)
+        wrong = {  # what some call does not bear out
+            (target.key, parameter.name)
+            for target, parameter, arguments in _given(reachable(wanted))
+            if (fact := target.facts.get(parameter.name)) and any(one.value != fact.value for one in arguments)
+        }
         if wrong:
             refuted |= wrong
-            kept = {
-                key: {n: one for n, one in known.items() if (key, n) not in refuted} for key, known in facts.items()
-            }
-            facts = {key: known for key, known in kept.items() if known}
+            facts = {key: {n: one for n, one in of.items() if (key, n) not in refuted} for key, of in facts.items()}
+            facts = {key: known for key, known in facts.items() if known}
             continue
         settle(wanted, program)
-        new = _learnt(reachable(wanted), program, refuted)
+        new = _learnt(reachable(wanted), program, refuted) if at < MOST_ROUNDS else {}
         if not new:
-            return folder, wanted
+            break
         facts = {key: facts.get(key, {}) | new.get(key, {}) for key in facts | new}
-    folder = Folder(program, memo, values)
-    wanted = [folder.entry(name) for name in entries]
-    settle(wanted, program)
     return folder, wanted
 
 
-def _contradicted(live: list[Specialisation], program: Program) -> set[tuple[Key, str]]:
-    """Facts that some call does not bear out."""
+def _given(live: list[Specialisation]) -> Iterator[tuple[Specialisation, c.Declare, list[c.Expr]]]:
+    """All run-time parameters, with what calls give them."""
+    sites = call_sites(live)
     for target in live:
-        tidy(target, program)
-    known = [target for target in live if target.facts]
-    sites = call_sites(live) if known else {}
-    wrong = set()
-    for target in known:
         for index, parameter in enumerate(target.parameters):
-            fact = target.facts.get(parameter.name)
-            arguments = [call.arguments[index] for call in sites.get(target, [])]
-            if fact is not None and any(argument.value != fact.value for argument in arguments):
-                wrong.add((target.key, parameter.name))
-    return wrong
+            yield target, parameter, [call.arguments[index] for call in sites.get(target, [])]
 
 
 def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key, str]]) -> Facts:
     """Run-time parameters that every call gives the same static argument."""
-    sites = call_sites(live)
     learnt: Facts = {}
-    for target in live:
-        if target.entry or len(target.function.body or []) < 2:
+    for target, parameter, arguments in _given(live):
+        if target.entry or len(target.function.body or []) < 2 or (target.key, parameter.name) in refuted:
             continue  # the parameters of an entry are public; accessors are more readable with all of theirs
-        known = {}
-        for index, parameter in enumerate(target.parameters):
-            arguments = [call.arguments[index] for call in sites.get(target, [])]
-            fact = _same(arguments, parameter, program) if arguments else None
-            if fact is not None and (target.key, parameter.name) not in refuted:
-                known[parameter.name] = fact
-        told = {name for comment in target.function.comments for name in re.findall(r"`(\w+)`", comment.text)}
-        kept = told.union(c.names_changed(target.body)) if known else told
-        if known := {name: fact for name, fact in known.items() if name not in kept}:
-            learnt[target.key] = known
+        fact = _same(arguments, parameter, program) if arguments else None
+        told = any(f"`{parameter.name}`" in comment.text for comment in target.function.comments)
+        if fact is not None and not told and parameter.name not in c.names_changed(target.body):
+            learnt.setdefault(target.key, {})[parameter.name] = fact
     return learnt
 
 

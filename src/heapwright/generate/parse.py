@@ -103,7 +103,7 @@ def _arguments(text: str, start: int) -> tuple[list[str], int]:
 # ---- one file -------------------------------------------------------------------------------------------------------
 
 
-def _resolved(file: str, lines: list[str], defines: frozenset[str]) -> list[bool]:
+def resolved(file: str, lines: list[str], defines: frozenset[str]) -> list[bool]:
     """Of each line whether conditionals over HW_ names leave it in; they themselves go."""
     kept: list[bool] = []
     levels: list[bool | None] = []  # of each open conditional whether it takes what it holds; None: the compiler's
@@ -134,11 +134,11 @@ def _resolved(file: str, lines: list[str], defines: frozenset[str]) -> list[bool
 def parse(file: str, text: str, defines: frozenset[str]) -> c.Source:
     """Read one file.
 
-    `file` is for messages; `defines` are the HW_ names taken as defined. Raises GrammarError for text outside the
-    grammar in CONTRIBUTING.md as far as one file shows it.
+    `file` is for messages; `defines` are the HW_ names taken as defined. Raises GrammarError for what it cannot read.
+    What it reads has to keep to the grammar in CONTRIBUTING.md, which tests/core_grammar.py checks.
     """
     lines = text.split("\n")
-    kept = _resolved(file, lines, defines)
+    kept = resolved(file, lines, defines)
     reader = _Reader(file, lines, kept)
     return c.Source(file, reader.items(tree_of(file, reader.text).children), reader.includes)
 
@@ -162,15 +162,12 @@ class _Reader:
         self.bytes = self.text.encode()
         self.includes: list[str] = []
 
-    def error(self, node: Node, what: str) -> GrammarError:
-        return GrammarError(self.file, node.start_point[0] + 1, what)
-
     def written(self, start: int, end: int) -> str:
         """The text itself between two bytes."""
         return self.bytes[start:end].decode()
 
     def not_allowed(self, node: Node, where: str = "") -> GrammarError:
-        return self.error(node, f"{node.type.replace('_', ' ')} is not allowed{where}")
+        return GrammarError(self.file, node.start_point[0] + 1, f"{node.type.replace('_', ' ')} is not allowed{where}")
 
     def with_comments(self, nodes: Iterable[Node], make: Callable[[Node], Made | None]) -> list[Made]:
         """What is made of nodes, with the comments above and behind each, and whether a blank line comes before."""
@@ -214,7 +211,7 @@ class _Reader:
             case "preproc_def" | "preproc_function_def":
                 item: c.Item = self.macro(node)
             case "preproc_if" | "preproc_ifdef":
-                item = self.guarded_items(node)
+                item = c.GuardedItems([(head, self.items(body)) for head, body in self.branches(node)])
             case "struct_specifier":
                 body = node.child_by_field_name("body")
                 fields = self.with_comments(_members(body), self.declared) if body else None
@@ -226,8 +223,6 @@ class _Reader:
                 flat = node.start_point[0] == node.end_point[0]
                 item = c.Enum(text_of(tag) if tag else "", self.with_comments(inside, self.enumerator), flat)
             case "type_definition":
-                if child_of(node, "type").child_by_field_name("body"):
-                    raise self.error(node, "a typedef defines no struct or enum of its own; define the struct first")
                 typed, name, suffix = self.declarator(_type_text(node, False), child_of(node, "declarator"))
                 item = c.Global(name, self.written(node.start_byte, node.end_byte), typed + suffix)
             case "function_definition" | "declaration":
@@ -236,13 +231,6 @@ class _Reader:
                 raise self.not_allowed(node, " at file level")
         item.file = self.file
         return item
-
-    def guarded_items(self, node: Node) -> c.Item:
-        directive = self.lines[node.start_point[0]].split()
-        following = [child for child in node.named_children if child.type != "comment"][1:2]
-        if directive[0] == "#ifndef" and following and text_of(following[0]).split() == ["#define", directive[-1]]:
-            raise self.error(node, "an include guard has a name that starts with HW_")
-        return c.GuardedItems([(head, self.items(body)) for head, body in self.branches(node)])
 
     def branches(self, node: Node) -> list[tuple[str, list[Node]]]:
         """The directive line and the nodes of each branch of a kept conditional."""
@@ -274,24 +262,17 @@ class _Reader:
         outer = declarator = child_of(node, "declarator")
         while declarator.type == "pointer_declarator":
             declarator = child_of(declarator, "declarator")
-        if declarator.type != "function_declarator":
-            raise self.error(node, "the core has no variables at file level")
         stars = self.written(outer.start_byte, declarator.start_byte)
         typed = _type_text(node, storage=False) + (f" {stars}" if stars else "")
-        parameters = child_of(declarator, "parameters").named_children
-        if any(parameter.type == "comment" for parameter in parameters):
-            raise self.error(node, "a comment inside a parameter list")
-        declared = [p for p in map(self.declared, parameters) if p.type != "void"]
+        parameters = map(self.declared, child_of(declarator, "parameters").named_children)
+        declared = [parameter for parameter in parameters if parameter.type != "void"]
         attached = body is None or body.start_point[0] == declarator.end_point[0]
         name = text_of(child_of(declarator, "declarator"))
         return c.Function(storage, typed, name, declared, None if body is None else self.block(body), attached)
 
     def declared(self, node: Node) -> c.Declare:
         """The variable, parameter or member that a node declares."""
-        declarators = node.children_by_field_name("declarator")
-        if len(declarators) > 1 or (node.type == "declaration" and not declarators):
-            raise self.error(node, "a declaration declares one variable")
-        inner = declarators[0] if declarators else None
+        inner = node.child_by_field_name("declarator")
         value = inner.child_by_field_name("value") if inner and inner.type == "init_declarator" else None
         inner = inner.child_by_field_name("declarator") if inner and value else inner
         parts = self.declarator(_type_text(node), inner) if inner else (_type_text(node), "", "")
@@ -317,8 +298,6 @@ class _Reader:
     # -- statements
 
     def block(self, node: Node) -> list[c.Stmt]:
-        if node.type != "compound_statement":
-            raise self.error(node, "a body needs braces")
         return self.statements([child for child in node.children if child.type not in "{}"])
 
     def statements(self, nodes: list[Node]) -> list[c.Stmt]:
@@ -336,10 +315,7 @@ class _Reader:
             case "if_statement":
                 return self.if_statement(node)
             case "for_statement":
-                init = node.child_by_field_name("initializer")
-                if init and init.type != "declaration":
-                    raise self.error(init, "a for loop declares its counter")
-                head = [node.child_by_field_name(name) for name in ("condition", "update")]
+                init, *head = (node.child_by_field_name(name) for name in ("initializer", "condition", "update"))
                 test, update = (self.expr(part) if part else None for part in head)
                 return c.For(self.declared(init) if init else None, test, update, self.block(child_of(node, "body")))
             case "while_statement" | "do_statement":
@@ -353,8 +329,6 @@ class _Reader:
                 raise self.not_allowed(node)
 
     def if_statement(self, node: Node) -> c.If:
-        if any(child.type == "comment" for child in node.children):
-            raise self.error(node, "a comment between an if and its else; put it inside the braces")
         clause = node.child_by_field_name("alternative")
         no: list[c.Stmt] = []
         if clause:
@@ -371,8 +345,6 @@ class _Reader:
     # -- expressions
 
     def expr(self, node: Node) -> c.Expr:
-        if b"/" in (node.text or b"") and any(child.type == "comment" for child in node.children):
-            raise self.error(node, "a comment inside an expression")
         expr = self.expression(node)
         expr.line = node.start_point[0] + 1
         return expr
@@ -391,10 +363,8 @@ class _Reader:
                 operand, ahead = self.expr(child_of(node, "argument")), node.children[0].type in ("++", "--")
                 return c.Change(self.word(node, "operator"), operand, None, prefix=ahead)
             case "call_expression":
-                function = child_of(node, "function")
-                if function.type != "identifier":
-                    raise self.error(node, "a call through a pointer")
-                return c.Call(text_of(function), list(map(self.expr, child_of(node, "arguments").named_children)))
+                arguments = child_of(node, "arguments").named_children
+                return c.Call(self.word(node, "function"), list(map(self.expr, arguments)))
             case "initializer_list":
                 return c.Braces(list(map(self.expr, node.named_children)))
             case "compound_literal_expression":
@@ -403,14 +373,9 @@ class _Reader:
                 raise self.not_allowed(node)
 
     def word(self, node: Node, field: str) -> str:
-        """The text of a child; a type, of a cast, without what looks like a variable."""
+        """The text of a child, or the type that it names."""
         child = child_of(node, field)
-        if child.type != "type_descriptor":
-            return text_of(child)
-        name = self.declared(child).type
-        if re.fullmatch(r"(?!hw_)[a-z]\w*(?<!_t)", name) and name not in c.INTEGERS | {"void": 0}:
-            raise self.error(child, f"({name}) looks like a cast; drop the parentheses around the variable")
-        return name
+        return self.declared(child).type if child.type == "type_descriptor" else text_of(child)
 
 
 def _members(body: Node) -> Iterator[Node]:

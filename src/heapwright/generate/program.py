@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import operator
+import operator as o
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Union
@@ -21,24 +21,14 @@ BUILTIN_VALUES = {
     "UINT16_MAX": (0xFFFF, "int"),
     "UINT32_MAX": (0xFFFFFFFF, "uint32_t"),
 }
-COMPARISONS: dict[str, Callable[[int, int], int]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_OPERATIONS: dict[str, Callable[[int, int], int]] = COMPARISONS | {
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-}
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_OPERATIONS: dict[str, Callable[[int, int], int]] = dict(
+    zip(
+        (*COMPARISONS, "<<", ">>", *"+-*&|^"),
+        (o.eq, o.ne, o.lt, o.le, o.gt, o.ge, o.lshift, o.rshift, o.add, o.sub, o.mul, o.and_, o.or_, o.xor),
+        strict=True,
+    )
+)
 _INVERTED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 """Comparisons with their operands exchanged."""

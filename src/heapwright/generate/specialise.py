@@ -31,7 +31,7 @@ from heapwright.generate.program import PolicyValues, Program
 from heapwright.generate.syntax import GrammarError
 from heapwright.generate.together import inline, reachable, settle, write_out
 
-__all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "specialise", "specialise_parts"]
+__all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "specialise"]
 
 Sources = Sequence[tuple[str, str]]
 HEAT = ("HW_HOT", "HW_COLD")
@@ -91,19 +91,6 @@ class Specialised:
 
 
 def specialise(
-    sources: Sources, values: PolicyValues, entries: Sequence[str], prefix: str, defines: Iterable[str] = frozenset()
-) -> str:
-    """The core rewritten for one policy, as one C file.
-
-    `sources`: (file name, text) in the order of inclusion; `values`: struct hw_policy as nested dicts and lists, arrays
-    holding exactly the elements in use; `entries`: the public functions wanted, whose policy parameter goes;
-    `prefix`: what hw_ becomes (HW_: in upper case); `defines`: HW_ names taken as defined. Raises GrammarError for a
-    source outside the grammar in CONTRIBUTING.md, HeapwrightError for an unknown entry or a policy without a value.
-    """
-    return specialise_parts(sources, values, entries, prefix, defines).text
-
-
-def specialise_parts(
     sources: Sources,
     values: PolicyValues,
     entries: Sequence[str],
@@ -111,7 +98,13 @@ def specialise_parts(
     defines: Iterable[str] = frozenset(),
     parting: Parting = Parting(),
 ) -> Specialised:
-    """Like `specialise`, in the parts that a header and a source file are made of."""
+    """The core rewritten for one policy, in the parts that a header and a source file are made of.
+
+    `sources`: (file name, text) in the order of inclusion; `values`: struct hw_policy as nested dicts and lists, arrays
+    holding exactly the elements in use; `entries`: the public functions wanted, whose policy parameter goes;
+    `prefix`: what hw_ becomes (HW_: in upper case); `defines`: HW_ names taken as defined. Raises GrammarError for a
+    source outside the grammar in CONTRIBUTING.md, HeapwrightError for an unknown entry or a policy without a value.
+    """
     program, memo = _program(tuple(sources), frozenset(defines))
     with memo.alone():
         folder, wanted = fold_all(program, memo, values, entries)
