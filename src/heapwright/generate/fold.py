@@ -312,9 +312,9 @@ def _without_repeated_comments(body: list[c.Stmt], seen: set[str]) -> list[c.Stm
     """An iteration without the comments that an earlier one already has."""
     new = set()
     for stmt in c.all_statements(body):
-        stmt.comments = [comment for comment in stmt.comments if comment.text not in seen]
+        stmt.comments = [comment for comment in stmt.comments if comment not in seen]
         stmt.trailing = "" if stmt.trailing in seen else stmt.trailing
-        new |= {comment.text for comment in stmt.comments} | {stmt.trailing}
+        new |= {*stmt.comments, stmt.trailing}
     seen |= new
     return body
 
@@ -436,7 +436,7 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
         if target.entry or len(target.function.body or []) < 2 or (target.key, parameter.name) in refuted:
             continue  # the parameters of an entry are public; accessors are more readable with all of theirs
         fact = _same(arguments, parameter, program) if arguments else None
-        told = any(f"`{parameter.name}`" in comment.text for comment in target.function.comments)
+        told = any(f"`{parameter.name}`" in comment for comment in target.function.comments)
         if fact is not None and not told and parameter.name not in c.names_changed(target.body):
             learnt.setdefault(target.key, {})[parameter.name] = fact
     return learnt

@@ -84,7 +84,7 @@ class Names:
                 yield part, ""
             else:
                 field = fields[part]
-                above = field.comments[-1].text if field.comments else ""
+                above = field.comments[-1] if field.comments else ""
                 yield list(fields).index(part), comment_words(field.trailing or above).removeprefix("derived: ")
                 fields = self.program.fields(c.bare_type(field.type))
 
@@ -202,7 +202,7 @@ class Names:
         """The comment of a constant: that of the policy member, or the function's."""
         if isinstance(expr, c.Derived):
             comments = expr.function.comments
-            text = comments[-1].text.removeprefix("/*").removesuffix("*/").strip() if comments else ""
+            text = comments[-1].removeprefix("/*").removesuffix("*/").strip() if comments else ""
             return "" if "\n" in text else printer.words(text)
         value = None if isinstance(expr, c.Table) else expr.value
         clauses = re.split(r"(?:; |^)(?=\d+: )", ": ".join(note for _, note in self._way(expr.path) if note))

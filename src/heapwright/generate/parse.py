@@ -173,7 +173,7 @@ class _Reader:
         """What is made of nodes, with the comments above and behind each, and whether a blank line comes before."""
         found: list[Made] = []
         last: Made | None = None
-        pending: list[c.Comment] = []
+        pending: list[str] = []
         blank = False
         end = behind = -1  # the last line read, and the last of what a comment may stand behind
         for node in nodes:
@@ -188,7 +188,9 @@ class _Reader:
             row, column = node.end_point[0], node.end_point[1]
             end = row - 1 if column == 0 and row > start else row  # preprocessor nodes end behind their line break
             if node.type == "comment":
-                pending.append(c.Comment(text_of(node), node.start_point[1]))
+                first, *rest = text_of(node).split("\n")
+                moved = [line[min(node.start_point[1], len(line) - len(line.lstrip())) :] for line in rest]
+                pending.append("\n".join([first, *moved]))
                 continue
             last, behind = make(node), end
             if last:

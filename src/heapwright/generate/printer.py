@@ -105,7 +105,7 @@ class Printer:
         tail = f" {self.words(stmt.trailing)}\n" if stmt.trailing else "\n"
         code = f"{indent}{self._code(stmt, depth)}"
         if stmt.trailing and len(code.split("\n")[-1]) + len(tail) > WIDTH + 1:
-            return f"{head}{self.comment(c.Comment(stmt.trailing, 0), indent)}{code}\n"
+            return f"{head}{self.comment(stmt.trailing, indent)}{code}\n"
         return f"{head}{code}{tail}"
 
     def _code(self, stmt: c.Stmt, depth: int) -> str:
@@ -150,13 +150,12 @@ class Printer:
         """Text of a comment in the names of the output."""
         return re.sub(rf"{c.WORD.pattern}(?:\(\))?", lambda match: self.rename(match.group()), text)
 
-    def comment(self, comment: c.Comment, indent: str) -> str:
+    def comment(self, comment: str, indent: str) -> str:
         """A comment with its line break, moved to an indent; filled anew where names made it too wide."""
-        first, *rest = self.words(comment.text).split("\n")
-        moved = [line[min(comment.column, len(line) - len(line.lstrip())) :] for line in rest]
-        lines = [f"{indent}{line}".rstrip() for line in [first, *moved]]
-        if any(len(line) > WIDTH for line in lines) and not _DRAWING.search(comment.text):
-            lines = _filled_comment(self.words(comment.text), indent)
+        words = self.words(comment)
+        lines = [f"{indent}{line}".rstrip() for line in words.split("\n")]
+        if any(len(line) > WIDTH for line in lines) and not _DRAWING.search(comment):
+            lines = _filled_comment(words, indent)
         return "".join(f"{line}\n" for line in lines)
 
     def signature(self, storage: str, function: c.Function, name: str, parameters: list[c.Declare]) -> str:
@@ -265,13 +264,13 @@ def _filled_comment(text: str, indent: str) -> list[str]:
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in marked]
 
 
-def without_sentences_on(gone: set[str], comment: c.Comment) -> c.Comment:
+def without_sentences_on(gone: set[str], comment: str) -> str:
     """A function's comment without the sentences, behind the first, that name parameters which are gone."""
-    first, *others = re.split(r"(?<=\.)\s+(?:\* )?(?=[A-Z`])", comment.text.removesuffix("*/").rstrip())
+    first, *others = re.split(r"(?<=\.)\s+(?:\* )?(?=[A-Z`])", comment.removesuffix("*/").rstrip())
     kept = [other for other in others if not gone & set(re.findall(r"`(\w+)`", other))]
-    if len(kept) == len(others) or _DRAWING.search(comment.text):
+    if len(kept) == len(others) or _DRAWING.search(comment):
         return comment
-    return c.Comment("\n".join(_filled_comment(" ".join([first, *kept, "*/"]), "")), 0)
+    return "\n".join(_filled_comment(" ".join([first, *kept, "*/"]), ""))
 
 
 def commented_lines(rows: list[tuple[str, str]]) -> str:

@@ -157,7 +157,7 @@ class Program:
         bare = c.bare_type(typed or "")
         while bare in self.globals and bare not in c.INTEGERS:
             bare = c.bare_type(self.globals[bare].type)
-        return c.INT if bare.startswith("enum ") and "*" not in bare else c.INTEGERS.get(bare)
+        return c.INTEGERS.get("int" if bare.startswith("enum ") and "*" not in bare else bare)
 
     def promoted(self, typed: str | None) -> str | None:
         """The type after integer promotion: int, uint32_t, int64_t, uint64_t or size_t; None for no integer."""

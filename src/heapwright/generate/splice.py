@@ -78,7 +78,7 @@ def _spliced(left: Left, typed: str, callee: Specialisation) -> Left | None:
     put = _placed(inner, site) if inner else None
     if not put:
         return None
-    told = [c.Comment(_aside(comment.text), comment.column) for comment in callee.function.comments]
+    told = map(_aside, callee.function.comments)
     put[0].comments = [*site.stmt.comments, *told, *put[0].comments]
     put[0].blank = site.stmt.blank
     block[index : index + 1] = put
@@ -142,7 +142,7 @@ def _fitted(left: Left, callee: Specialisation, site: _Site) -> list[c.Stmt] | N
             typed = f"const {typed.removeprefix('const ')}" if fixed else typed
             ahead.append(c.Declare(typed, name, "", replace(argument, paren=False), line=site.stmt.line))
     comments = [*callee.function.comments, *(one for stmt in c.all_statements(body) for one in stmt.comments)]
-    told = " ".join(comment.text for comment in comments)
+    told = " ".join(comments)
     if any(f"`{name}`" in told and getattr(value, "name", "") != name for name, value in given.items()):
         return None
     declared = c.declared(body)

@@ -50,23 +50,21 @@ class Integer:
         return value - (1 << bits) if self.signed and value >> bits - 1 else value
 
 
-INT = Integer(32, True)
-INTEGERS = {"int": INT, "signed char": Integer(8, True)} | {
-    f"{'' if signed else 'u'}int{bits}_t": Integer(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)
+_SIGNED = {"char": 8, "signed char": 8, "short": 16, "int": 32, "long long": 64} | {
+    f"int{n}_t": n for n in (8, 16, 32, 64)
 }
-for _name, _bits in {"char": 8, "short": 16, "long long": 64}.items():
-    INTEGERS |= {f"unsigned {_name}": Integer(_bits), _name: Integer(_bits, True)}
-for _name, _bits in {"bool": 1, "_Bool": 1, "unsigned": 32, "unsigned int": 32, "size_t": 0, "uintptr_t": 0}.items():
-    INTEGERS[_name] = Integer(_bits)
+_UNSIGNED = {"bool": 1, "_Bool": 1, "unsigned": 32, "size_t": 0, "uintptr_t": 0}
+_UNSIGNED |= {f"u{name}" if name.endswith("_t") else f"unsigned {name}": bits for name, bits in _SIGNED.items()}
+INTEGERS = {name: Integer(bits, of is _SIGNED) for of in (_SIGNED, _UNSIGNED) for name, bits in of.items()}
 
 
 @lru_cache(maxsize=1024)
 def bare_type(text: str) -> str:
     """A type's text without qualifiers and with single spaces: `const uint8_t *` is `uint8_t *`."""
-    words = text.replace("*", " * ").split()
-    return " ".join(word for word in words if word not in ("const", "volatile", "restrict", "static")).replace(
-        "* *", "**"
-    )
+    words = [
+        word for word in text.replace("*", " * ").split() if word not in ("const", "volatile", "restrict", "static")
+    ]
+    return " ".join(words).replace("* *", "**")
 
 
 # ---- nodes ----------------------------------------------------------------------------------------------------------
@@ -223,18 +221,10 @@ class Place(Expr, words="path of"):
     array: bool = False
 
 
-@dataclass(frozen=True)
-class Comment:
-    """A comment as written, and the column its first line starts in."""
-
-    text: str
-    column: int
-
-
 class Commented(Node):
-    """What has comments above and one behind it; `blank`: a blank line comes before."""
+    """What has comments above and one behind it, as if they began a line; `blank`: a blank line comes before."""
 
-    comments: Sequence[Comment] = ()
+    comments: Sequence[str] = ()
     trailing: str = ""
     blank: bool = False
     type: str

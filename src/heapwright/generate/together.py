@@ -61,7 +61,7 @@ def inline(entries: list[Specialisation], program: Program) -> list[Specialisati
     """Inline what the entries reach, until nothing is left to inline; returns the functions that are left."""
     while True:
         live = settle(entries, program)
-        told = {name for target in live for name in _told(target.function)}
+        told = {name for target in live for name in re.findall(r"(\w+)\(\)", " ".join(target.function.comments))}
         found: Forwarders = {}
         for target, calls in call_sites(live).items():
             expr = None if target.function.name in told else _expression(target)
@@ -70,11 +70,6 @@ def inline(entries: list[Specialisation], program: Program) -> list[Specialisati
         redirect(live, found)
         if not found and not splice(live, call_sites(live), told):
             return live
-
-
-def _told(function: c.Function) -> list[str]:
-    """Functions that a function's comments speak of."""
-    return [name for comment in function.comments for name in re.findall(r"(\w+)\(\)", comment.text)]
 
 
 def _drop_parameters(live: list[Specialisation], program: Program) -> bool:
@@ -297,18 +292,11 @@ def _compared(expr: c.Expr, program: Program) -> c.Expr:
 
 def _beside_zero(expr: c.Expr, op: str, program: Program) -> c.Expr | None:
     """The comparison with zero; None for what is one, and where the type is not known."""
-    zero = None if is_boolean(expr) else _zero(expr, program)
-    return c.Binary(op, expr, zero, line=expr.line, type="int") if zero else None
-
-
-def _zero(expr: c.Expr, program: Program) -> c.Expr | None:
-    """What an expression of this type is compared with; None where the type is not known."""
     typed = c.bare_type(expr.type or "")
-    if typed.endswith("*"):
-        return c.Name("NULL")
-    if program.integer(typed) is None:
+    if is_boolean(expr) or not (typed.endswith("*") or program.integer(typed)):
         return None
-    return number(0, _UNSIGNED.get(program.promoted(typed) or "", "int"))
+    zero = number(0, _UNSIGNED.get(program.promoted(typed) or "", "int"))
+    return c.Binary(op, expr, c.Name("NULL") if typed.endswith("*") else zero, line=expr.line, type="int")
 
 
 def _numbered(expr: c.Expr, beside: c.Expr) -> c.Expr:
