@@ -45,10 +45,6 @@ class Expressions:
         self.names: dict[str, Variable] = {}
         self.asked: Asked = {}
 
-    def call(self, expr: c.Call) -> c.Expr:
-        """Fold a call."""
-        raise NotImplementedError
-
     def error(self, node: c.Node, what: str) -> GrammarError:
         """An error at a place of the function."""
         return GrammarError(self.function.file, node.line or self.function.line, what)
@@ -97,58 +93,41 @@ class Expressions:
         place = self.place(expr)
         if place is not None:
             return self._constant(place, expr.line)
-        match expr:
-            case c.Literal():
-                value, typed = literal_value(expr.text)
-                return replace(expr, value=value, type=typed)
-            case c.Name():
-                return self._name(expr)
-            case c.Binary(op="&&" | "||"):
-                return self.logical(expr, control)
-            case c.Binary():
-                return self._binary(expr)
-            case c.Unary():
-                return self._unary(expr)
-            case c.Conditional():
-                return self._conditional(expr, control)
-            case c.Call():
-                return self.call(expr)
-            case c.Cast():
-                return self._cast(expr)
-            case c.Change():
-                out = c.rebuild(expr, self.expr)
-                out.type = out.target.type
-                if out.op == "=":
-                    out.source = self.convert(out.source, out.type)
-                return out
-            case _:
-                return self.access(expr)
+        fold = getattr(self, f"_{type(expr).__name__.lower()}", self._access)
+        folded: c.Expr = fold(expr, control)
+        return folded
 
-    def _name(self, expr: c.Name) -> c.Expr:
-        known = self.names.get(expr.name)
-        if known is None:
-            return self._global_name(expr)
-        form = known.static
-        if form is None:
-            return replace(expr, type=known.type)
-        if known.inline or isinstance(form, (c.Constant, c.Derived)):
-            return replace(form, line=expr.line, paren=False)
-        return replace(expr, value=form.value, type=self.program.promoted(known.type), origin=form)
+    def _literal(self, expr: c.Literal, _: bool) -> c.Expr:
+        value, typed = literal_value(expr.text)
+        return replace(expr, value=value, type=typed)
 
-    def _global_name(self, expr: c.Name) -> c.Expr:
-        program = self.program
-        if expr.name in BUILTIN_VALUES:
-            value, typed = BUILTIN_VALUES[expr.name]
+    def _change(self, expr: c.Change, _: bool) -> c.Expr:
+        out = c.rebuild(expr, self.expr)
+        out.type = out.target.type
+        if out.op == "=":
+            out.source = self.convert(out.source, out.type)
+        return out
+
+    def _name(self, expr: c.Name, _: bool) -> c.Expr:
+        program, name = self.program, expr.name
+        if name in self.names:
+            known = self.names[name]
+            form = known.static
+            if form is None:
+                return replace(expr, type=known.type)
+            if known.inline or isinstance(form, (c.Constant, c.Derived)):
+                return replace(form, line=expr.line, paren=False)
+            return replace(expr, value=form.value, type=program.promoted(known.type), origin=form)
+        if name in BUILTIN_VALUES:
+            value, typed = BUILTIN_VALUES[name]
             return replace(expr, value=value, type=typed)
-        if expr.name in program.enumerators:
-            return replace(expr, value=program.enumerators[expr.name], type="int")
-        macro = program.macros.get(expr.name)
-        if macro and macro.value is not None:
-            meaning = self.expr(macro.value)
-            return replace(expr, value=meaning.value, type=meaning.type)
-        return expr
+        if name in program.enumerators:
+            return replace(expr, value=program.enumerators[name], type="int")
+        macro = program.macros.get(name)
+        meaning = self.expr(macro.value) if macro and macro.value else expr
+        return replace(expr, value=meaning.value, type=meaning.type)
 
-    def access(self, expr: c.Expr) -> c.Expr:
+    def _access(self, expr: c.Expr, _: bool) -> c.Expr:
         """Members, elements and initialisers of run-time objects, and elements of the policy at a run-time index."""
         if isinstance(expr, c.Index) and (base := self.place(expr.base)):
             table = c.Table(base.path, type=base.of + " *", line=expr.line)
@@ -166,7 +145,7 @@ class Expressions:
                 pass
         return out
 
-    def _unary(self, expr: c.Unary) -> c.Expr:
+    def _unary(self, expr: c.Unary, _: bool) -> c.Expr:
         operand = self.expr(expr.operand, control=expr.op == "!")
         out = replace(expr, operand=operand)
         if expr.op == "*":
@@ -228,7 +207,7 @@ class Expressions:
         typed = self.program.common(yes.type, no.type) or (yes.type if yes.type == no.type else None)
         return replace(expr, test=test, yes=yes, no=no, type=typed)
 
-    def _cast(self, expr: c.Cast) -> c.Expr:
+    def _cast(self, expr: c.Cast, _: bool) -> c.Expr:
         if expr.to == "void":
             place = self.place(expr.operand)
             return replace(expr, operand=number(0, "int") if place else self.expr(expr.operand), type="void")
@@ -253,7 +232,9 @@ class Expressions:
 
     # ---- arithmetic
 
-    def _binary(self, expr: c.Binary) -> c.Expr:
+    def _binary(self, expr: c.Binary, control: bool) -> c.Expr:
+        if expr.op in ("&&", "||"):
+            return self.logical(expr, control)
         left, right = self.expr(expr.left), self.expr(expr.right)
         program = self.program
         if expr.op == ",":

@@ -276,7 +276,7 @@ class _Body(Expressions):
 
     # ---- calls
 
-    def call(self, expr: c.Call) -> c.Expr:
+    def _call(self, expr: c.Call, _: bool) -> c.Expr:
         function = self.program.functions.get(expr.name)
         if function is None:  # a macro, a builtin, or a function that only the compiler chooses
             variants = self.program.opaque.get(expr.name)
@@ -328,7 +328,8 @@ def join(body: list[c.Stmt], more: list[c.Stmt]) -> None:
     Raises ValueError for a variable that cannot be assigned so.
     """
     for stmt in more:
-        previous = _declaration(body, stmt)
+        others = (other for other in body if isinstance(other, c.Declare) and other.name == stmt.name)
+        previous = next(others, None) if isinstance(stmt, c.Declare) else None
         if previous is None or not isinstance(stmt, c.Declare):
             body.append(stmt)
             continue
@@ -341,12 +342,6 @@ def join(body: list[c.Stmt], more: list[c.Stmt]) -> None:
             name = c.Name(stmt.name, line=stmt.line, type=c.bare_type(stmt.type))
             assign = c.Change("=", name, stmt.init, line=stmt.line, type=name.type)
             body.append(c.Do(assign, line=stmt.line, comments=stmt.comments, trailing=stmt.trailing, blank=stmt.blank))
-
-
-def _declaration(body: list[c.Stmt], stmt: c.Stmt) -> c.Declare | None:
-    if not isinstance(stmt, c.Declare):
-        return None
-    return next((other for other in body if isinstance(other, c.Declare) and other.name == stmt.name), None)
 
 
 def sequence(passes: list[list[c.Stmt]]) -> list[c.Stmt]:
@@ -367,21 +362,18 @@ def needs_static(program: Program, counter: str, body: list[c.Stmt]) -> bool:
     for stmt in c.all_statements(body):
         if isinstance(stmt, c.Declare) and stmt.init and derived.intersection(c.names(stmt.init)):
             derived.add(stmt.name)
+    static: list[c.Expr] = []
     for expr in c.all_expressions(body):
         match expr:
-            case c.Index(base=c.Member(name=name)) if name in program.struct_arrays and derived.intersection(
-                c.names(expr.index)
-            ):
-                return True
-            case c.Call() if expr.name in program.functions:
-                parameters = program.functions[expr.name].parameters
-                for parameter, argument in zip(parameters, expr.arguments, strict=False):
+            case c.Index(base=c.Member(name=name), index=index) if name in program.struct_arrays:
+                static.append(index)
+            case c.Call(name=name, arguments=arguments) if name in program.functions:
+                for parameter, argument in zip(program.functions[name].parameters, arguments, strict=False):
                     scalar = program.is_static_parameter(parameter) and not program.policy_pointer(parameter.type)
-                    if scalar and derived.intersection(c.names(argument)):
-                        return True
+                    static += [argument] * scalar
             case _:
                 pass
-    return False
+    return not derived.isdisjoint(c.names(*static))
 
 
 # ---- the whole program -----------------------------------------------------------------------------------------------

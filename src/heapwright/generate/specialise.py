@@ -153,9 +153,8 @@ class _Writer:
         seen = {item.name for item in kept if item not in inner and isinstance(item, c.Struct)}
         types, macros, guarded = [], [], []
         for item in inner:
-            if isinstance(item, c.GuardedItems) and any(
-                isinstance(one, c.Function) for _, of in item.branches for one in of
-            ):
+            inside = [one for _, of in item.branches for one in of] if isinstance(item, c.GuardedItems) else []
+            if any(isinstance(one, c.Function) for one in inside):
                 guarded.append(item)
             elif isinstance(item, c.Macro):
                 macros.append(item)
@@ -282,10 +281,9 @@ class _Writer:
         storage = function.storage.replace("static inline", "").strip() if target.entry else function.storage
         head = "".join(self.printer.comment(comment, "") for comment in told)
         head += self.printer.signature(storage, function, target.name, target.parameters)
-        unused = [target.parameters[index].name for index in target.left.unused] if target.entry else []
-        return (
-            f"{head}{self.braced(function, target.body, ''.join(f'    (void){name};{chr(10)}' for name in unused))}\n"
-        )
+        unused = target.left.unused if target.entry else []
+        ahead = "".join(f"    (void){target.parameters[index].name};\n" for index in unused)
+        return f"{head}{self.braced(function, target.body, ahead)}\n"
 
     def functions(self, guarded: Sequence[c.Item], apart: Sequence[str]) -> tuple[str, str]:
         """All functions, in two parts: without and with the entries `apart` and what they alone call.
@@ -298,13 +296,11 @@ class _Writer:
         functions = [item for item in self.source if isinstance(item, c.Function) and item.body is not None]
         inner = [target for item in functions for target in self.ordered(item.name) if target not in ahead]
         known: set[str] = set()
-        here, there = (
-            self.in_order(
-                [t for t in ahead if (t in near) == wanted], [t for t in inner if (t in near) == wanted], known
-            )
-            for wanted in (True, False)
+        near_ones, others = (
+            self.in_order([t for t in ahead if (t in near) == here], [t for t in inner if (t in near) == here], known)
+            for here in (True, False)
         )
-        return collapse_blank_lines("".join(map(self.item, guarded)) + here), collapse_blank_lines(there)
+        return collapse_blank_lines("".join(map(self.item, guarded)) + near_ones), collapse_blank_lines(others)
 
     def in_order(self, entries: list[Specialisation], others: list[Specialisation], known: set[str]) -> str:
         """Entries, then other functions, and prototypes ahead of what wants them. `known`: what has been declared."""
