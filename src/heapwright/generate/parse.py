@@ -17,20 +17,22 @@ from heapwright.generate.syntax import GrammarError
 
 LANGUAGE = Language(tree_sitter_c.language())
 Made = TypeVar("Made", bound=c.Commented)
-_FORMS: dict[str, tuple[Callable[..., Any], str]] = {
-    "identifier": (c.Name, "*"),
-    "null": (c.Name, "*"),
-    **dict.fromkeys(("number_literal", "char_literal", "string_literal", "true", "false"), (c.Literal, "*")),
-    **dict.fromkeys(("sizeof_expression", "alignof_expression", "offsetof_expression"), (c.Verbatim, "*")),
-    "unary_expression": (c.Unary, "operator:argument"),
-    "pointer_expression": (c.Unary, "operator:argument"),
-    "binary_expression": (c.Binary, "operator:left right"),
-    "comma_expression": (lambda left, right: c.Binary(",", left, right), ":left right"),
-    "assignment_expression": (c.Change, "operator:left right"),
-    "conditional_expression": (c.Conditional, ":condition consequence alternative"),
-    "subscript_expression": (c.Index, ":argument index"),
-    "field_expression": (lambda arrow, name, base: c.Member(arrow == "->", name, base), "operator field:argument"),
-    "cast_expression": (c.Cast, "type:value"),
+_FORMS: dict[str, tuple[Callable[..., Any], list[str], list[str]]] = {
+    kind: (form, words.split(), parts.split())
+    for kinds, form, words, parts in (
+        ("identifier null", c.Name, "*", ""),
+        ("number_literal char_literal string_literal true false", c.Literal, "*", ""),
+        ("sizeof_expression alignof_expression offsetof_expression", c.Verbatim, "*", ""),
+        ("unary_expression pointer_expression", c.Unary, "operator", "argument"),
+        ("binary_expression", c.Binary, "operator", "left right"),
+        ("comma_expression", lambda left, right: c.Binary(",", left, right), "", "left right"),
+        ("assignment_expression", c.Change, "operator", "left right"),
+        ("conditional_expression", c.Conditional, "", "condition consequence alternative"),
+        ("subscript_expression", c.Index, "", "argument index"),
+        ("field_expression", lambda op, name, base: c.Member(op == "->", name, base), "operator field", "argument"),
+        ("cast_expression", c.Cast, "type", "value"),
+    )
+    for kind in kinds.split()
 }
 """What the parser's expressions become, with its names of their words and operands; * is the whole text."""
 _FUNCTION_LIKE = re.compile(r"^#define (\w+)\(([\w, .]*)\)((?:.*\\\n)*.*)$", re.MULTILINE)
@@ -246,11 +248,11 @@ class _Reader:
         value = node.child_by_field_name("value")
         body = text_of(value).split("/*")[0].strip() if value else ""
         code, mark, comment = text_of(node).rstrip().partition("/*")
-        root = Parser(LANGUAGE).parse(f"int x = {body};".encode()).root_node
         meaning = None
-        if body and node.type == "preproc_def" and not root.has_error:
+        if body and node.type == "preproc_def":
+            root = Parser(LANGUAGE).parse(f"int x = {body};".encode()).root_node
             with suppress(GrammarError):
-                meaning = self.declared(root.children[0]).init
+                meaning = None if root.has_error else self.declared(root.children[0]).init
         return c.Macro(text_of(child_of(node, "name")), code.rstrip(), body, meaning, trailing=mark + comment)
 
     def enumerator(self, node: Node) -> c.Declare:
@@ -354,10 +356,9 @@ class _Reader:
     def expression(self, node: Node) -> c.Expr:
         match node.type:
             case kind if kind in _FORMS:
-                form, made_of = _FORMS[kind]
-                words, _, parts = made_of.partition(":")
-                texts = [text_of(node) if word == "*" else self.word(node, word) for word in words.split()]
-                made: c.Expr = form(*texts, *(self.expr(child_of(node, part)) for part in parts.split()))
+                form, words, parts = _FORMS[kind]
+                texts = [text_of(node) if word == "*" else self.word(node, word) for word in words]
+                made: c.Expr = form(*texts, *[self.expr(child_of(node, part)) for part in parts])
                 return made
             case "parenthesized_expression":
                 return c.replace(self.expr(node.named_children[0]), paren=True)

@@ -6,7 +6,7 @@ writes what is left: C that holds only what one recipe uses. CONTRIBUTING.md has
 What is left is a tree, not the text with some of its ranges edited. Of `uint32_t r = 0; if (kind == KIND) { r =
 take(q, n); }` folding leaves `uint32_t r = 0; r = take(n);`. That this is one declaration, `const` where nothing else
 changes r, follows from types, values and what is left of `take`. So passes read one another's results, until nothing
-changes; and names of other lengths break most lines anew.
+changes. Only lines are text: `printer.broken` breaks them where names of other lengths made them too wide.
 """
 
 from __future__ import annotations

@@ -78,15 +78,17 @@ class Node:
 
     words: ClassVar[tuple[str, ...]] = ()
     parts: ClassVar[tuple[str, ...]] = ()
+    made_of: ClassVar[tuple[str, ...]] = ()
     line: int = 0
     name: str
     text: str
 
     def __init_subclass__(cls, words: str = "", parts: str = "") -> None:
         cls.words, cls.parts = tuple(words.split()), tuple(parts.split())
+        cls.made_of = cls.words + cls.parts
 
     def __init__(self, *given: object, **more: object) -> None:
-        self.__dict__.update(zip((*self.words, *self.parts), given, strict=True), **more)
+        self.__dict__.update(zip(self.made_of, given, strict=True), **more)
 
 
 def replace(node: Some, **changes: object) -> Some:
@@ -364,25 +366,20 @@ def rebuild(node: Some, change: Callable[[Any], Any]) -> Some:
     return copy
 
 
-def transformed(expr: Expr, rule: Callable[[Any], Any]) -> Expr:
-    """The expression with what a rule makes of everything in it, operands first."""
+def changing(rule: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    """What copies a node with what a rule makes of every expression in it, operands first; without, all are shared."""
 
-    def change(inner: Expr) -> Expr:
-        changed: Expr = rule(rebuild(inner, change) if inner.parts else inner)
-        return changed
+    def change(node: Any) -> Any:
+        if isinstance(node, Expr):
+            return rule(rebuild(node, change) if node.parts else node) if rule else node
+        return rebuild(node, change)
 
-    return change(expr)
+    return change
 
 
 def copied(body: Iterable[Stmt], rule: Callable[[Any], Any] | None = None) -> list[Stmt]:
-    """Statements of their own, nested ones included, with all expressions transformed where there is a rule."""
-
-    def change(part: Any) -> Any:
-        if isinstance(part, Stmt):
-            return rebuild(part, change)
-        return transformed(part, rule) if rule else part
-
-    return list(map(change, body))
+    """Statements of their own, nested ones included, with all expressions changed where there is a rule."""
+    return list(map(changing(rule), body))
 
 
 def walk(*nodes: Node) -> list[Any]:
@@ -391,8 +388,12 @@ def walk(*nodes: Node) -> list[Any]:
     while todo:
         node = todo.pop()
         found.append(node)
-        if node.parts:
-            todo += operands(node)[::-1]
+        for name in node.parts[::-1]:
+            part = getattr(node, name)
+            if part.__class__ is list:
+                todo += part[::-1]
+            elif part is not None:
+                todo.append(part)
     return found
 
 

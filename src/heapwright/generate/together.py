@@ -177,7 +177,7 @@ def _past(left: Left, forwarders: Forwarders) -> Left:
                 break
             forwarder, forward = forwarders[expr.callee]
             given = {p.name: argument for p, argument in zip(forwarder.parameters, expr.arguments, strict=True)}
-            put = c.transformed(forward, lambda part, given=given: substitute(part, given))  # type: ignore[misc]
+            put = c.changing(lambda part, given=given: substitute(part, given))(forward)  # type: ignore[misc]
             expr = replace(put, line=expr.line, paren=expr.paren)
         return expr
 
