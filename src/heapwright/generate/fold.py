@@ -111,7 +111,7 @@ class _Body(Expressions):
         rest = [parameter for parameter in self.function.parameters if parameter.name not in target.statics]
         target.left = Left(body, rest)
         tidy(target, self.program)
-        match target.body:
+        match target.left.body:
             case [c.Return(expr=c.Expr(value=int()) as result)] if self.pure(result):
                 target.constant = self.exported(result)
             case _:
@@ -417,7 +417,7 @@ def _given(live: list[Specialisation]) -> Iterator[tuple[Specialisation, c.Decla
     """All run-time parameters, with what calls give them."""
     sites = call_sites(live)
     for target in live:
-        for index, parameter in enumerate(target.parameters):
+        for index, parameter in enumerate(target.left.parameters):
             yield target, parameter, [call.arguments[index] for call in sites.get(target, [])]
 
 
@@ -429,7 +429,7 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
             continue  # the parameters of an entry are public; accessors are more readable with all of theirs
         fact = _same(arguments, parameter, program) if arguments else None
         told = any(f"`{parameter.name}`" in comment for comment in target.function.comments)
-        if fact is not None and not told and parameter.name not in c.names_changed(target.body):
+        if fact is not None and not told and parameter.name not in c.names_changed(target.left.body):
             learnt.setdefault(target.key, {})[parameter.name] = fact
     return learnt
 

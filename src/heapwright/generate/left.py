@@ -118,16 +118,6 @@ class Specialisation:
     name: str = ""
     boolean: bool = False
 
-    @property
-    def body(self) -> list[c.Stmt]:
-        """The statements that are left."""
-        return self.left.body
-
-    @property
-    def parameters(self) -> list[c.Declare]:
-        """The run-time parameters that are left."""
-        return self.left.parameters
-
 
 class Callee(NamedTuple):
     """The question what is left of a function for static arguments."""

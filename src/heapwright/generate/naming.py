@@ -245,5 +245,5 @@ class Names:
             target.left = target.left.with_calls("merged", others, lambda call, other: replace(call, callee=other))
 
     def _text(self, target: Specialisation, printer: Printer) -> str:
-        head = ", ".join(f"{parameter.type} {parameter.name}" for parameter in target.parameters)
-        return target.left.text("plain", self.words(target), lambda: f"({head}) {printer.body(target.body, 1)}")
+        head = ", ".join(f"{parameter.type} {parameter.name}" for parameter in target.left.parameters)
+        return target.left.text("plain", self.words(target), lambda: f"({head}) {printer.body(target.left.body, 1)}")

@@ -108,7 +108,7 @@ class Printer:
             return f"{head}{self.comment(stmt.trailing, indent)}{code}\n"
         return f"{head}{code}{tail}"
 
-    def _code(self, stmt: c.Stmt, depth: int) -> str:
+    def _code(self, stmt: c.Stmt, depth: int, ahead: str = "") -> str:
         match stmt:
             case c.Declare():
                 return broken(self.declaration(stmt) + ";", 4 * depth)
@@ -119,17 +119,17 @@ class Printer:
             case c.Jump():
                 return stmt.word + ";"
             case c.If():
-                text = self._block(f"if ({self.flat(stmt.test)}) {{", stmt.yes, depth)
-                chained = len(stmt.no) == 1 and isinstance(stmt.no[0], c.If) and not stmt.no[0].comments
-                if chained:
-                    return f"{text} else {self._code(stmt.no[0], depth)}"
-                return self._block(f"{text} else {{", stmt.no, depth) if stmt.no else text
+                text = self._block(f"{ahead}if ({self.flat(stmt.test)}) {{", stmt.yes, depth)
+                if len(stmt.no) == 1 and isinstance(stmt.no[0], c.If) and not stmt.no[0].comments:
+                    return text[:-1] + self._code(stmt.no[0], depth, "} else ")
+                return text + " else " + self._block("{", stmt.no, depth) if stmt.no else text
             case c.For():
                 init = self.declaration(stmt.init) if stmt.init else ""
                 parts = [init, *(self.flat(expr) if expr else "" for expr in (stmt.test, stmt.update))]
                 return self._block(f"for ({'; '.join(parts) if any(parts) else ';;'}) {{", stmt.body, depth)
             case c.While(at_end=True):
-                return broken(f"{self._block('do {', stmt.body, depth)} while ({self.flat(stmt.test)});", 4 * depth)
+                head = self._block("do {", stmt.body, depth)
+                return head[:-1] + broken(f"}} while ({self.flat(stmt.test)});", 4 * depth)
             case _:
                 return self._block(f"while ({self.flat(stmt.test)}) {{", stmt.body, depth)
 
@@ -188,40 +188,38 @@ def broken(text: str, column: int, room: int = 0) -> str:
     It is broken where it is loosest: behind a separator or an operator outside of all brackets, else in the last of
     these. What goes on begins in the same column.
     """
-    lines = text.rpartition("\n")
-    if column * (not lines[0]) + len(lines[2]) + room <= WIDTH:
+    if column + len(text) + room <= WIDTH:
         return text
-    words, depth, opened = [""], 0, 0
+    words, depth, opened, closed = [""], 0, 0, 0  # outside of all brackets, and where the last of these holds something
     for at, sign in enumerate(text):
         opened = at + 1 if sign in "([{" and depth == 0 and text[at + 1 :] else opened
         depth += (sign in "([{") - (sign in ")]}")
+        closed = at if sign in ")]}" and depth == 0 else closed
         words[-1] += sign if sign != " " or depth else ""
         words += [""] * (sign == " " and not depth)
+    separator = next((end for end in ";," if any(word.endswith(end) for word in words[:-1])), None)
     ahead = next((at for at, word in enumerate(words) if word == "return" or word in _ASSIGNING), None)
-    separators = [end for end in ";," if any(word.endswith(end) for word in words[:-1])]
-    if ahead is not None and not separators:
+    loosest = min((_PRECEDENCE[word] for word in words if word in _PRECEDENCE), default=None)
+    if separator:
+        ends = [at for at, word in enumerate(words) if word.endswith(separator)]
+    elif ahead is not None:
         head = " ".join(words[: ahead + 1]) + " "
         return head + broken(text[len(head) :], column + len(head), room)
-    if "?" in words and not separators:
-        return _choice(text, column, room)
-    loosest = min((_PRECEDENCE[word] for word in words if word in _PRECEDENCE), default=None)
-    ends = [
-        at
-        for at, word in enumerate(words[:-1])
-        if (word.endswith(separators[0]) if separators else _PRECEDENCE.get(word) == loosest is not None)
-    ]
+    elif "?" in words:
+        return _choice(words, column, room)
+    else:
+        ends = [at for at, word in enumerate(words) if word in _PRECEDENCE and _PRECEDENCE[word] == loosest]
     if ends:
-        pieces = [words[a + 1 : b + 1] for a, b in pairwise([-1, *ends, len(words) - 1])]
+        pieces = [words[a + 1 : b + 1] for a, b in pairwise([-1, *ends, len(words) - 1]) if a < b]
         return _filled([" ".join(piece) for piece in pieces], column, room)
-    closed = max(text.rfind(sign) for sign in ")]}")
     inner = broken(text[opened:closed], column + opened, room + len(text) - closed) if opened else ""
     return text[:opened] + inner + text[closed:] if opened else text
 
 
-def _choice(text: str, column: int, room: int) -> str:
+def _choice(words: list[str], column: int, room: int) -> str:
     """A choice of two values, each on a line of its own."""
-    test, _, rest = text.partition(" ? ")
-    yes, _, no = rest.partition(" : ")
+    asked, other = words.index("?"), words.index(":")
+    test, yes, no = (" ".join(part) for part in (words[:asked], words[asked + 1 : other], words[other + 1 :]))
     test = broken(test, column)
     beside = "\n" not in test and column + len(test) + 3 + len(yes) <= WIDTH
     at = column + len(test) + 1 if beside else column + 4

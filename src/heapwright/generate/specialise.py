@@ -275,15 +275,15 @@ class _Writer:
 
     def code(self, target: Specialisation) -> str:
         """A specialised function with its comments, written anew."""
-        gone = {p.name for p in target.function.parameters} - {p.name for p in target.parameters}
+        gone = {p.name for p in target.function.parameters} - {p.name for p in target.left.parameters}
         told = (without_sentences_on(gone, comment) for comment in target.function.comments)
         function = _typed(target)
         storage = function.storage.replace("static inline", "").strip() if target.entry else function.storage
         head = "".join(self.printer.comment(comment, "") for comment in told)
-        head += self.printer.signature(storage, function, target.name, target.parameters)
+        head += self.printer.signature(storage, function, target.name, target.left.parameters)
         unused = target.left.unused if target.entry else []
-        ahead = "".join(f"    (void){target.parameters[index].name};\n" for index in unused)
-        return f"{head}{self.braced(function, target.body, ahead)}\n"
+        ahead = "".join(f"    (void){target.left.parameters[index].name};\n" for index in unused)
+        return f"{head}{self.braced(function, target.left.body, ahead)}\n"
 
     def functions(self, guarded: Sequence[c.Item], apart: Sequence[str]) -> tuple[str, str]:
         """All functions, in two parts: without and with the entries `apart` and what they alone call.
@@ -328,7 +328,9 @@ class _Writer:
         for callee in target.left.callees:
             if callee.name not in known and callee is not target and not callee.entry:
                 known.add(callee.name)
-                head = self.printer.signature(callee.function.storage, _typed(callee), callee.name, callee.parameters)
+                head = self.printer.signature(
+                    callee.function.storage, _typed(callee), callee.name, callee.left.parameters
+                )
                 out.append(f"{head};\n")
         return out
 
@@ -336,7 +338,7 @@ class _Writer:
         """The declaration of an entry, with the comment and the parameter names of the one in the source."""
         head = "".join(self.printer.comment(comment, "") for comment in declared.comments)
         names = dict(zip((p.name for p in entry.function.parameters), declared.parameters, strict=True))
-        parameters = [names[parameter.name] for parameter in entry.parameters]
+        parameters = [names[parameter.name] for parameter in entry.left.parameters]
         return head + self.printer.signature("", entry.function, entry.name, parameters) + ";\n"
 
 
@@ -359,7 +361,7 @@ def _words_of(item: c.Item) -> Set[str]:
 
 
 def _words_left(target: Specialisation) -> frozenset[str]:
-    return _words_of_function(target.function, target.body, target.parameters)
+    return _words_of_function(target.function, target.left.body, target.left.parameters)
 
 
 def _words_of_function(function: c.Function, body: list[c.Stmt], parameters: list[c.Declare]) -> frozenset[str]:

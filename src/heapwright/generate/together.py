@@ -104,7 +104,7 @@ def _without(things: list[Thing], indices: Collection[int]) -> list[Thing]:
 
 def _forwarded(target: Specialisation) -> c.Call | None:
     """The call that is all that is left of a function whose dispatch was folded away."""
-    match target.body:
+    match target.left.body:
         case [c.Return(expr=c.Call() as call) | c.Do(expr=c.Call() as call)] if not _is_accessor(target.function):
             if call.callee is None or call.callee is target:
                 return None
@@ -112,7 +112,7 @@ def _forwarded(target: Specialisation) -> c.Call | None:
             return None
     names = [argument.name for argument in call.arguments if isinstance(argument, c.Name) and argument.value is None]
     simple = all(isinstance(argument, c.Name) or argument.value is not None for argument in call.arguments)
-    own = {parameter.name for parameter in target.parameters}
+    own = {parameter.name for parameter in target.left.parameters}
     same = c.bare_type(call.callee.function.type) == c.bare_type(target.function.type)
     return call if same and simple and set(names) <= own and len(set(names)) == len(names) else None
 
@@ -132,14 +132,14 @@ def _collapse_forwarders(live: list[Specialisation]) -> bool:
     sites: Sites | None = None
     found: Forwarders = {}
     for target in live:
-        if target.entry or len(target.body) != 1:
+        if target.entry or len(target.left.body) != 1:
             continue
         if (call := _forwarded(target)) is not None:
             found[target] = target.left, call
-        elif isinstance(target.body[0], c.Return) and isinstance(target.body[0].expr, c.Name):
+        elif isinstance(target.left.body[0], c.Return) and isinstance(target.left.body[0].expr, c.Name):
             sites = call_sites(live) if sites is None else sites
-            if _hands_back(target, target.body[0].expr, sites.get(target, [])):
-                found[target] = target.left, target.body[0].expr
+            if _hands_back(target, target.left.body[0].expr, sites.get(target, [])):
+                found[target] = target.left, target.left.body[0].expr
     redirect(live, found)
     return bool(found)
 
@@ -150,7 +150,7 @@ def _hands_back(target: Specialisation, value: c.Name, calls: list[c.Call]) -> b
     As an initialiser or an operand it is then converted as the function's result was.
     """
     typed = c.bare_type(target.function.type)
-    own = [(parameter.name, c.bare_type(parameter.type)) for parameter in target.parameters]
+    own = [(parameter.name, c.bare_type(parameter.type)) for parameter in target.left.parameters]
     alike = all(c.bare_type(call.arguments[0].type or "") == typed for call in calls if call.arguments)
     return value.value is None and own == [(value.name, typed)] and alike and not _is_accessor(target.function)
 
@@ -190,7 +190,7 @@ def _past(left: Left, forwarders: Forwarders) -> Left:
 def _expression(target: Specialisation) -> c.Expr | None:
     """The one expression that a function returns or evaluates, of the type of a call."""
     typed = c.bare_type(target.function.type)
-    match [] if target.entry or "COLD" in target.function.storage else target.body:
+    match [] if target.entry or "COLD" in target.function.storage else target.left.body:
         case [c.Return(expr=c.Expr(type=str(kind)) as expr)] if not isinstance(expr, c.Braces):
             return expr if c.bare_type(kind) == typed else None
         case [c.Do(expr=c.Call() as expr)] if target.function.type == "void" and expr.callee:
@@ -203,9 +203,9 @@ def _may_stand(target: Specialisation, expr: c.Expr, calls: list[c.Call], progra
     """Whether the expression that a helper is may stand for every call of it."""
     parts = c.walk(expr)
     passes_on = isinstance(expr, c.Call) and len(expr.callee.left.body) > 1
-    if len(calls) > 1 and len(parts) > 1 + len(target.parameters) + LONGER + passes_on:
+    if len(calls) > 1 and len(parts) > 1 + len(target.left.parameters) + LONGER + passes_on:
         return False
-    own = {parameter.name for parameter in target.parameters}
+    own = {parameter.name for parameter in target.left.parameters}
     for part in parts:
         match part:
             case c.Call(callee=callee) if callee is target:
@@ -225,7 +225,7 @@ def _may_stand(target: Specialisation, expr: c.Expr, calls: list[c.Call], progra
 def _suits(target: Specialisation, expr: c.Expr, call: c.Call, program: Program) -> bool:
     """Whether the expression does with these arguments what the call does."""
     passed = expr.arguments if isinstance(expr, c.Call) and expr.callee else []  # converts them as this call does
-    for parameter, argument in zip(target.parameters, call.arguments, strict=True):
+    for parameter, argument in zip(target.left.parameters, call.arguments, strict=True):
         used = c.names(expr).count(parameter.name)
         atom = not c.operands(argument) and not isinstance(argument, c.Call)
         if used != 1 and not (is_pure(argument, program.pure_opaque) and (atom or used == 0)):
