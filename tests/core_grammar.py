@@ -11,7 +11,7 @@ from tree_sitter import Node
 from heapwright.generate import syntax as c
 from heapwright.generate.fold import needs_static
 from heapwright.generate.parse import child_of, parse, resolved, text_of, tree_of, written_out
-from heapwright.generate.program import BUILTIN_VALUES, Program
+from heapwright.generate.program import BUILTIN_VALUES, HARMLESS, Program
 from heapwright.generate.syntax import GrammarError
 
 
@@ -128,6 +128,7 @@ def violations(program: Program) -> list[GrammarError]:
         source = program.sources[0].file if program.sources else "core"
         return [GrammarError(source, 1, "no struct hw_policy is defined")]
     found += _macro_names(program)
+    found += _do_more_than_compute(program)
     results = _static_functions(program)
     for function in program.functions.values():
         checker = _Checker(program, function, results)
@@ -144,6 +145,18 @@ def _macro_names(program: Program) -> list[GrammarError]:
         for name, macro in program.macros.items()
         if name in members
     ]
+
+
+def _do_more_than_compute(program: Program) -> list[GrammarError]:
+    """Functions between compiler conditionals that change something besides their own variables."""
+    found = []
+    known = {*program.opaque, "UINT32_C"}
+    for function in (one for variants in program.opaque.values() for one in variants):
+        for part in c.all_expressions(function.body or []):
+            calls = isinstance(part, c.Call) and not (part.name in known or part.name.startswith(HARMLESS))
+            if calls or (isinstance(part, c.Change) and not isinstance(part.target, c.Name)):
+                found.append(GrammarError(function.file, part.line, f"{function.name} does more than to compute"))
+    return found
 
 
 def _static_functions(program: Program) -> set[str]:

@@ -775,6 +775,13 @@ def test_violations_name_the_line(statement: str, line: int, what: str) -> None:
     assert found[0].line == line and what in found[0].what
 
 
+@pytest.mark.parametrize("does", ["*x = 1u;", "sink(x);"])
+def test_what_stands_between_compiler_conditionals_only_computes(does: str) -> None:
+    text = f"#if defined(__GNUC__)\nstatic inline void put(uint32_t *x)\n{{\n    {does}\n}}\n#endif\n"
+    found = check_grammar([("policy.h", POLICY), ("core.h", text)])
+    assert [str(error) for error in found] == ["core.h:4: put does more than to compute"]
+
+
 def test_code_within_the_grammar_has_no_violation() -> None:
     assert check_grammar([("policy.h", POLICY), ("core.h", ROUTE)]) == []
 

@@ -32,8 +32,9 @@ _OPERATIONS: dict[str, Callable[[int, int], int]] = dict(
 _INVERTED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 """Comparisons with their operands exchanged."""
-_HARMLESS = ("__builtin_", "__atomic_load_n")
+HARMLESS = ("__builtin_", "__atomic_load_n")
 """How the compiler's functions begin that change nothing."""
+_NOTHING = ("", "((void)0)", "(void)0")
 
 
 class Program:
@@ -179,25 +180,9 @@ class Program:
 
     @cached_property
     def pure_opaque(self) -> frozenset[str]:
-        """Functions between compiler conditionals that change nothing, and macros of which nothing is left."""
-        parts = {
-            name: [part for one in variants for part in c.all_expressions(one.body or [])]
-            for name, variants in self.opaque.items()
-        }
-        pure = {
-            name
-            for name, own in parts.items()
-            if all(isinstance(part.target, c.Name) for part in own if isinstance(part, c.Change))
-        }
-        while bad := {name for name in pure if not _calls_only(parts[name], pure)}:
-            pure -= bad
-        nothing = ("", "((void)0)", "(void)0")
-        return frozenset(pure).union(n for n, macro in self.macros.items() if macro.meaning.replace(" ", "") in nothing)
-
-
-def _calls_only(parts: list[Any], pure: set[str]) -> bool:
-    calls = [part.name for part in parts if isinstance(part, c.Call)]
-    return all(call in pure or call.startswith(_HARMLESS) for call in calls)
+        """Functions between compiler conditionals, which only compute, and macros of which nothing is left."""
+        nothing = {name for name, macro in self.macros.items() if macro.meaning.replace(" ", "") in _NOTHING}
+        return frozenset(nothing.union(self.opaque))
 
 
 def _answer(hook: c.Function) -> c.Expr | None:
@@ -307,7 +292,7 @@ def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
         if isinstance(part, c.Change):
             return False
         if isinstance(part, c.Call):
-            named = part.name in pure_names or part.name.startswith(_HARMLESS)
+            named = part.name in pure_names or part.name.startswith(HARMLESS)
             if not (part.callee.left.pure if part.callee else named):
                 return False
     return True
