@@ -764,6 +764,7 @@ HEAD = "static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{\n"
         ("return (n) (n);", 3, "a call through a pointer"),
         ("return p->nothing;", 3, "struct hw_policy has no member nothing"),
         ("return n +;", 3, "cannot be read as C"),
+        ("#if defined(HW_OTHER)\nn = 2u;\n#endif\nreturn n;", 3, "a condition over HW_ names is #ifdef or #ifndef"),
         ("return n & 1u << n % 32u;", 3, "needs a cast"),
         ("return n & ~7u;", 3, "needs a cast"),
         ("n = UINT32_MAX << n;\nn = (uint32_t)1 << n;\nreturn n & ~(8u - 1u);", 5, "needs a cast"),
