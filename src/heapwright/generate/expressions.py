@@ -78,7 +78,7 @@ class Expressions:
         index = self.expr(expr.index)
         return None if index.value is None else c.Place((*base.path, index.value), base.of, line=expr.line)
 
-    def _constant(self, place: c.Place, line: int) -> c.Expr:
+    def _number_at(self, place: c.Place, line: int) -> c.Expr:
         value = self.lookup(place.path)
         self.asked.setdefault(place.path, (place.path, value))
         kind = self.program.integer(place.of)
@@ -92,7 +92,7 @@ class Expressions:
         """Fold an expression; `control`: only whether it is zero matters."""
         place = self.place(expr)
         if place is not None:
-            return self._constant(place, expr.line)
+            return self._number_at(place, expr.line)
         fold = getattr(self, f"_{type(expr).__name__.lower()}", self._access)
         folded: c.Expr = fold(expr, control)
         return folded

@@ -187,7 +187,7 @@ class Named(Expr, words="path"):
     @property
     def named(self) -> object:
         """What tells it from others that get names."""
-        return type(self).__name__, self.path
+        return getattr(self, "key", (type(self).__name__, self.path))
 
 
 class Constant(Named, words="path"):
@@ -204,11 +204,6 @@ class Derived(Named, words="path function key form"):
     function: Function
     key: Key
     form: Expr
-
-    @property
-    def named(self) -> object:
-        """What tells it from others that get names."""
-        return self.key
 
 
 class Place(Expr, words="path of"):
