@@ -71,9 +71,8 @@ class Folder:
             try:
                 value = value[part]  # type: ignore[index]
             except (KeyError, IndexError, TypeError):
-                raise HeapwrightError(
-                    f"policy: no value for {path_text(path)}; give every member that is used"
-                ) from None
+                what = f"policy: no value for {path_text(path)}; give every member that is used"
+                raise HeapwrightError(what) from None
         if not isinstance(value, int):
             raise HeapwrightError(f"policy: {path_text(path)} is {value!r}; give an integer")
         return int(value)
@@ -225,11 +224,8 @@ class _Body(Expressions):
         if values is None or (len(values) > 1 and not needed):
             self.names = scope
             if needed:
-                raise self.error(
-                    stmt,
-                    f"{counter} indexes the policy, so this loop needs static bounds and a counter "
-                    "that the body does not change",
-                )
+                what = "so this loop needs static bounds and a counter that the body does not change"
+                raise self.error(stmt, f"{counter} indexes the policy, {what}")
             return None
         seen: set[str] = set()
         passes = []

@@ -140,10 +140,8 @@ class Names:
         for base, group in sorted(by_base.items()):
             agree = len({self.meaning(expr) for expr in group}) == 1 and self.upper(base) not in taken
             for expr in sorted(group, key=self._place_of):
-                label = self.label(expr.path).upper()
-                self.constants[expr.named] = self._free_name(
-                    expr, base if agree or not label else f"{label}_{base}", taken
-                )
+                label = "" if agree else self.label(expr.path).upper()
+                self.constants[expr.named] = self._free_name(expr, f"{label}_{base}".lstrip("_"), taken)
             taken |= {self.constants[expr.named] for expr in group}
 
     def _free_name(self, expr: c.Named, base: str, taken: set[str]) -> str:
@@ -189,12 +187,8 @@ class Names:
             if isinstance(expr, c.Table):
                 tables += (f"/* {note} */\n" if note else "") + self._table(name, expr, printer)
             else:
-                text = (
-                    printer.flat(expr.form, 15)
-                    if isinstance(expr, c.Derived)
-                    else number(expr.value or 0, expr.type).text
-                )
-                text = f"UINT32_C({expr.value})" if isinstance(expr, c.Constant) and expr.type == "uint32_t" else text
+                text = f"UINT32_C({expr.value})" if expr.type == "uint32_t" else number(expr.value or 0, expr.type).text
+                text = printer.flat(expr.form, 15) if isinstance(expr, c.Derived) else text
                 rows.append((f"#define {name} {text}", note))
         return "\n".join(part for part in (commented_lines(rows), tables) if part)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator as o
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Union
 
@@ -16,19 +16,10 @@ PolicyValues = Mapping[str, Union[int, bool, Sequence[Any], "PolicyValues"]]
 ROOT = "struct hw_policy"
 DOOR = "engine.h"
 """The file that declares hooks, and gives them their empty bodies: in firmware nobody listens."""
-BUILTIN_VALUES = {
-    "UINT8_MAX": (0xFF, "int"),
-    "UINT16_MAX": (0xFFFF, "int"),
-    "UINT32_MAX": (0xFFFFFFFF, "uint32_t"),
-}
+BUILTIN_VALUES = {"UINT8_MAX": (0xFF, "int"), "UINT16_MAX": (0xFFFF, "int"), "UINT32_MAX": (0xFFFFFFFF, "uint32_t")}
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-_OPERATIONS: dict[str, Callable[[int, int], int]] = dict(
-    zip(
-        (*COMPARISONS, "<<", ">>", *"+-*&|^"),
-        (o.eq, o.ne, o.lt, o.le, o.gt, o.ge, o.lshift, o.rshift, o.add, o.sub, o.mul, o.and_, o.or_, o.xor),
-        strict=True,
-    )
-)
+_COMPUTED = (o.eq, o.ne, o.lt, o.le, o.gt, o.ge, o.lshift, o.rshift, o.add, o.sub, o.mul, o.and_, o.or_, o.xor)
+_OPERATIONS = dict(zip((*COMPARISONS, "<<", ">>", *"+-*&|^"), _COMPUTED, strict=True))
 _INVERTED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 """Comparisons with their operands exchanged."""
@@ -76,11 +67,11 @@ class Program:
             return c.replace(answer, line=expr.line) if answer else expr
 
         def quiet(body: list[c.Stmt]) -> list[c.Stmt]:
+            for inner in (inner for stmt in body for inner in c.bodies(stmt)):
+                quiet(inner)
             body[:] = [
-                stmt for stmt in body if not (isinstance(stmt, c.Do) and getattr(stmt.expr, "name", "") in self.hooks)
+                one for one in body if not isinstance(one, c.Do) or getattr(one.expr, "name", "") not in self.hooks
             ]
-            for stmt in body:
-                list(map(quiet, c.bodies(stmt)))
             return body
 
         if not calls:
@@ -165,11 +156,8 @@ class Program:
         kind = self.integer(typed)
         if kind is None:
             return None
-        if kind.bits == 0:
-            return "size_t"
-        return (
-            "int" if kind.bits < 32 else {32: ("uint32_t", "int"), 64: ("uint64_t", "int64_t")}[kind.bits][kind.signed]
-        )
+        wide = {0: ("size_t", "size_t"), 32: ("uint32_t", "int"), 64: ("uint64_t", "int64_t")}
+        return wide.get(kind.bits, ("int", "int"))[kind.signed]
 
     def common(self, left: str | None, right: str | None) -> str | None:
         """The type in which two operands meet (C11 6.3.1.8); None where that is not known."""
@@ -224,11 +212,8 @@ def number(value: int, typed: str | None) -> c.Literal:
 
 def as_unsigned(literal: c.Literal, typed: str) -> c.Literal:
     """The literal with its type where a uint32_t is made of it; itself where another type is, or it does not fit."""
-    return (
-        number(literal.value, typed)
-        if typed == "uint32_t" and (literal.value or 0) >= 0 and literal.value is not None
-        else literal
-    )
+    value = literal.value
+    return literal if typed != "uint32_t" or value is None or value < 0 else number(value, typed)
 
 
 def unary_value(op: str, operand: int) -> int | None:

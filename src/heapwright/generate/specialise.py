@@ -328,10 +328,8 @@ class _Writer:
         for callee in target.left.callees:
             if callee.name not in known and callee is not target and not callee.entry:
                 known.add(callee.name)
-                head = self.printer.signature(
-                    callee.function.storage, _typed(callee), callee.name, callee.left.parameters
-                )
-                out.append(f"{head};\n")
+                storage, parameters = callee.function.storage, callee.left.parameters
+                out.append(self.printer.signature(storage, _typed(callee), callee.name, parameters) + ";\n")
         return out
 
     def prototype(self, entry: Specialisation, declared: c.Function) -> str:

@@ -50,9 +50,8 @@ class Integer:
         return value - (1 << bits) if self.signed and value >> bits - 1 else value
 
 
-_SIGNED = {"char": 8, "signed char": 8, "short": 16, "int": 32, "long long": 64} | {
-    f"int{n}_t": n for n in (8, 16, 32, 64)
-}
+_SIGNED = {f"int{bits}_t": bits for bits in (8, 16, 32, 64)}
+_SIGNED |= {"char": 8, "signed char": 8, "short": 16, "int": 32, "long long": 64}
 _UNSIGNED = {"bool": 1, "_Bool": 1, "unsigned": 32, "size_t": 0, "uintptr_t": 0}
 _UNSIGNED |= {f"u{name}" if name.endswith("_t") else f"unsigned {name}": bits for name, bits in _SIGNED.items()}
 INTEGERS = {name: Integer(bits, of is _SIGNED) for of in (_SIGNED, _UNSIGNED) for name, bits in of.items()}
@@ -61,10 +60,8 @@ INTEGERS = {name: Integer(bits, of is _SIGNED) for of in (_SIGNED, _UNSIGNED) fo
 @lru_cache(maxsize=1024)
 def bare_type(text: str) -> str:
     """A type's text without qualifiers and with single spaces: `const uint8_t *` is `uint8_t *`."""
-    words = [
-        word for word in text.replace("*", " * ").split() if word not in ("const", "volatile", "restrict", "static")
-    ]
-    return " ".join(words).replace("* *", "**")
+    qualifiers = ("const", "volatile", "restrict", "static")
+    return " ".join(word for word in text.replace("*", " * ").split() if word not in qualifiers).replace("* *", "**")
 
 
 # ---- nodes ----------------------------------------------------------------------------------------------------------

@@ -91,12 +91,10 @@ class _Cleaner:
     def in_short(self, expr: c.Expr) -> c.Expr | None:
         """What an expression says in more words than it needs, in fewer; None where it needs all."""
         match expr:
-            case c.Conditional(test=c.Literal(value=int(chosen)), yes=yes, no=no) if yes.type == no.type or _points(
-                yes
-            ):
-                return yes if chosen else no
-            case c.Conditional(test=test, yes=c.Expr(value=int(yes)), no=c.Expr(value=int(no))):
-                return expr.yes if yes == no and self.pure(test) else None
+            case c.Conditional(test=test, yes=c.Expr(value=int(a)), no=c.Expr(value=int(b))) if a == b:
+                return expr.yes if self.pure(test) else None
+            case c.Conditional(test=c.Literal(value=int(chosen)), yes=yes, no=no):
+                return None if yes.type != no.type and not _points(yes) else yes if chosen else no
             case c.Binary(op="+", left=c.Binary(op="-", left=kept, right=c.Literal() as less), right=c.Literal()):
                 types = {less.type, expr.right.type, kept.type}
                 return kept if less.value == expr.right.value and types == {"uint32_t"} else None
@@ -148,14 +146,11 @@ class _Cleaner:
                 return [stmt]
 
     def does_nothing(self, expr: c.Expr) -> bool:
-        if (
-            isinstance(expr, c.Change)
-            and expr.source
-            and expr.source.value is not None
-            and _NEUTRAL.get(expr.op) == expr.source.value
-        ):
-            return self.pure(expr.target)
-        return self.pure(expr)
+        match expr:
+            case c.Change(op=op, target=target, source=c.Expr(value=int(value))) if _NEUTRAL.get(op) == value:
+                return self.pure(target)
+            case _:
+                return self.pure(expr)
 
     def discarded(self, expr: c.Expr) -> list[c.Stmt]:
         """What evaluating an expression does when its value is not wanted."""
@@ -261,10 +256,8 @@ class _Cleaner:
                     return replace(second, expr=value)
                 if self.overwritten(of, second) and self.pure(value):
                     return replace(second)
-            case c.If(no=[], yes=[c.Return(expr=c.Literal(value=0 | 1 as yes), comments=[])]), c.Literal(
-                value=0 | 1 as no
-            ):
-                if yes != no and not second.comments and is_boolean(first.test):
+            case c.If(no=[], yes=[c.Return(expr=c.Literal(value=0 | 1 as yes), comments=[])]), c.Literal(value=0 | 1):
+                if yes != returned.value and not second.comments and is_boolean(first.test):
                     return replace(second, expr=first.test if yes else negated(first.test))
             case c.If(no=[], yes=[c.Return(expr=c.Name(name=name, type=typed), comments=[]) as early]), c.Expr(value=0):
                 if not second.comments and _tested(first.test) == name and self.returns(typed):
