@@ -425,7 +425,8 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
             continue  # the parameters of an entry are public; accessors are more readable with all of theirs
         fact = _same(arguments, parameter, program) if arguments else None
         told = any(f"`{parameter.name}`" in comment for comment in target.function.comments)
-        if fact is not None and not told and parameter.name not in c.names_changed(target.left.body):
+        changed = target.left.once("changed", c.names_changed, target.left.body)
+        if fact is not None and not told and parameter.name not in changed:
             learnt.setdefault(target.key, {})[parameter.name] = fact
     return learnt
 

@@ -30,7 +30,6 @@ _FORMS: dict[str, tuple[Callable[..., Any], list[str], list[str]]] = {
         ("conditional_expression", c.Conditional, "", "condition consequence alternative"),
         ("subscript_expression", c.Index, "", "argument index"),
         ("field_expression", lambda op, name, base: c.Member(op == "->", name, base), "operator field", "argument"),
-        ("cast_expression", c.Cast, "type", "value"),
     )
     for kind in kinds.split()
 }
@@ -354,12 +353,15 @@ class _Reader:
         return expr
 
     def expression(self, node: Node) -> c.Expr:
-        match node.type:
-            case kind if kind in _FORMS:
+        kind = node.type
+        match kind:
+            case _ if kind in _FORMS:
                 form, words, parts = _FORMS[kind]
-                texts = [text_of(node) if word == "*" else self.word(node, word) for word in words]
+                texts = [text_of(node if word == "*" else child_of(node, word)) for word in words]
                 made: c.Expr = form(*texts, *[self.expr(child_of(node, part)) for part in parts])
                 return made
+            case "cast_expression":
+                return c.Cast(self.word(node, "type"), self.expr(child_of(node, "value")))
             case "parenthesized_expression":
                 return c.replace(self.expr(node.named_children[0]), paren=True)
             case "update_expression":

@@ -59,8 +59,8 @@ def _may_go(callee: Specialisation, caller: Specialisation, sites: Mapping[Speci
     """Whether a function may lose its name to its one caller: then what is rare stays apart from what is frequent."""
     if callee.entry or callee is caller or "COLD" in callee.function.storage or callee.function.asks:
         return False
-    chooses = any(isinstance(part, c.Conditional) for part in c.all_expressions(callee.left.body))
-    if len(callee.left.body) == 1 and chooses:
+    only = callee.left.body if len(callee.left.body) == 1 else []
+    if any(isinstance(part, c.Conditional) for part in c.all_expressions(only)):
         return False  # a choice of two values is best said by its name
     if "HOT" in caller.function.storage and len(sites.get(caller, [])) > 1 and "HOT" not in callee.function.storage:
         return False

@@ -85,7 +85,10 @@ class Node:
         cls.made_of = cls.words + cls.parts
 
     def __init__(self, *given: object, **more: object) -> None:
-        self.__dict__.update(zip(self.made_of, given, strict=True), **more)
+        for name, value in zip(self.made_of, given, strict=True):
+            setattr(self, name, value)  # filling __dict__ at once costs a dict each, which is collected, too
+        for name in more:
+            setattr(self, name, more[name])
 
 
 def replace(node: Some, **changes: object) -> Some:
