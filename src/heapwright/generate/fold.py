@@ -393,7 +393,7 @@ def fold_all(
             tidy(target, program)
         wrong = {  # what some call does not bear out
             (target.key, parameter.name)
-            for target, parameter, arguments in _given(reachable(wanted))
+            for target, parameter, arguments in (_given(reachable(wanted)) if facts else ())
             if (fact := target.facts.get(parameter.name)) and any(one.value != fact.value for one in arguments)
         }
         if wrong:
