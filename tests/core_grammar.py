@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tree_sitter import Node
+
 from heapwright.generate import syntax as c
-from heapwright.generate.hooks import without_hooks
-from heapwright.generate.loops import needs_static
-from heapwright.generate.macros import written_out
-from heapwright.generate.parse import parse
-from heapwright.generate.program import BUILTIN_VALUES, Program
+from heapwright.generate.fold import needs_static
+from heapwright.generate.parse import child_of, parse, resolved, text_of, tree_of, written_out
+from heapwright.generate.program import BUILTIN_VALUES, HARMLESS, Program
 from heapwright.generate.syntax import GrammarError
 
 
@@ -20,15 +21,90 @@ def check_grammar(sources: Sequence[tuple[str, str]], defines: Iterable[str] = f
     found = []
     for file, text in written_out(sources):
         try:
-            parsed.append(parse(file, text, frozenset(defines)))
+            told = list(_unreadable(file, text, frozenset(defines)))
+            parsed += [] if told else [parse(file, text, frozenset(defines))]
+            found += told
         except GrammarError as error:
             found.append(error)
     if found:
         return found
     try:
-        return violations(Program(without_hooks(parsed)))
+        return violations(Program(parsed))
     except GrammarError as error:
         return [error]
+
+
+def _unreadable(file: str, text: str, defines: frozenset[str]) -> Iterator[GrammarError]:
+    """What the reader would not read as it stands."""
+    lines = text.split("\n")
+    kept = resolved(file, lines, defines)
+    todo = [tree_of(file, "\n".join(line if left else "" for line, left in zip(lines, kept, strict=True)))]
+    while todo:
+        node = todo.pop()
+        todo += reversed(node.children)
+        wrong = _wrong(node)
+        if wrong:
+            yield GrammarError(file, node.start_point[0] + 1, wrong)
+
+
+def _wrong(node: Node) -> str:
+    """What is wrong with one node of the parser's; empty where all is well."""
+    commented = any(child.type == "comment" for child in node.children)
+    match node.type:
+        case "preproc_ifdef":
+            words = text_of(node).split()
+            guards = words[0] == "#ifndef" and words[2:4] == ["#define", words[1]]
+            return "an include guard has a name that starts with HW_" if guards else ""
+        case "type_definition" if child_of(node, "type").child_by_field_name("body"):
+            return "a typedef defines no struct or enum of its own; define the struct first"
+        case "declaration":
+            return _wrong_declaration(node)
+        case "parameter_list" if commented:
+            return "a comment inside a parameter list"
+        case "if_statement" if commented:
+            return "a comment between an if and its else; put it inside the braces"
+        case "call_expression" if child_of(node, "function").type != "identifier":
+            return "a call through a pointer"
+        case "type_descriptor":
+            return _looks_like_a_variable(node)
+        case kind if commented and kind.endswith(("expression", "argument_list", "initializer_list")):
+            return "a comment inside an expression"
+        case _:
+            return _wrong_place(node)
+
+
+def _wrong_place(node: Node) -> str:
+    """What is wrong with where a node stands."""
+    above = node.parent
+    if above is None:
+        return ""
+    bodies = [above.child_by_field_name(name) for name in ("body", "consequence")]
+    loops = ("if_statement", "for_statement", "while_statement", "do_statement")
+    body = above.type in loops and any(one is not None and one.id == node.id for one in bodies)
+    branch = above.type == "else_clause" and node.is_named and node.type not in ("comment", "if_statement")
+    if (body or branch) and node.type != "compound_statement":
+        return "a body needs braces"
+    init = above.child_by_field_name("initializer") if above.type == "for_statement" else None
+    if init is not None and init.id == node.id and node.type != "declaration":
+        return "a for loop declares its counter"
+    return ""
+
+
+def _wrong_declaration(node: Node) -> str:
+    declarators = node.children_by_field_name("declarator")
+    if len(declarators) != 1:
+        return "a declaration declares one variable"
+    inner, above = declarators[0], node.parent
+    while inner.type == "pointer_declarator":
+        inner = child_of(inner, "declarator")
+    outside = above is not None and (above.type == "translation_unit" or above.type.startswith("preproc"))
+    return "the core has no variables at file level" if outside and inner.type != "function_declarator" else ""
+
+
+def _looks_like_a_variable(node: Node) -> str:
+    name = text_of(node)
+    looks = re.fullmatch(r"(?!hw_)[a-z]\w*(?<!_t)", name) and name not in c.INTEGERS | {"void": 0}
+    return f"({name}) looks like a cast; drop the parentheses around the variable" if looks else ""
 
 
 @dataclass(frozen=True)
@@ -52,6 +128,7 @@ def violations(program: Program) -> list[GrammarError]:
         source = program.sources[0].file if program.sources else "core"
         return [GrammarError(source, 1, "no struct hw_policy is defined")]
     found += _macro_names(program)
+    found += _do_more_than_compute(program)
     results = _static_functions(program)
     for function in program.functions.values():
         checker = _Checker(program, function, results)
@@ -68,6 +145,18 @@ def _macro_names(program: Program) -> list[GrammarError]:
         for name, macro in program.macros.items()
         if name in members
     ]
+
+
+def _do_more_than_compute(program: Program) -> list[GrammarError]:
+    """Functions between compiler conditionals that change something besides their own variables."""
+    found = []
+    known = {*program.opaque, "UINT32_C"}
+    for function in (one for variants in program.opaque.values() for one in variants):
+        for part in c.all_expressions(function.body or []):
+            calls = isinstance(part, c.Call) and not (part.name in known or part.name.startswith(HARMLESS))
+            if calls or (isinstance(part, c.Change) and not isinstance(part.target, c.Name)):
+                found.append(GrammarError(function.file, part.line, f"{function.name} does more than to compute"))
+    return found
 
 
 def _static_functions(program: Program) -> set[str]:
@@ -224,8 +313,8 @@ class _Checker:
             self.report(expr, f"{base.part} has no member {expr.name} that is reached like this")
             return _NUMBER
         typed = c.bare_type(field.type)
-        part = typed if typed in self.program.structs else ("number" if field.array else "")
-        return _Kind(True, part, False, field.array)
+        part = typed if typed in self.program.structs else ("number" if field.suffix else "")
+        return _Kind(True, part, False, bool(field.suffix))
 
     def index(self, expr: c.Index) -> _Kind:
         base = self.kind(expr.base)
@@ -242,7 +331,7 @@ class _Checker:
         kind = self.kind(expr.target)
         if not isinstance(expr.target, c.Name) and (kind.part or kind.static):
             self.report(expr, "the policy is assigned to")
-        if isinstance(expr, c.Assign):
+        if expr.source:
             self.number(expr.source)
         return _RUN_TIME
 

@@ -6,7 +6,7 @@ import re
 from textwrap import dedent
 from typing import Any
 
-from heapwright.generate.specialise import specialise, specialise_parts
+from heapwright.generate.specialise import specialise
 
 POLICY = """\
 #ifndef HW_POLICY_H
@@ -67,13 +67,13 @@ def policy(*pools: dict[str, Any]) -> dict[str, Any]:
 def shipped(code: str, *pools: dict[str, Any], entry: str = "hw_f") -> str:
     """The specialised text of a piece of C behind POLICY, without its prefix."""
     chosen = policy(*(pools or (general(),)))
-    return unprefixed(specialise([("policy.h", POLICY), ("core.h", dedent(code))], chosen, [entry], "app"))
+    return unprefixed(specialise([("policy.h", POLICY), ("core.h", dedent(code))], chosen, [entry], "app").text)
 
 
 def function(code: str, *pools: dict[str, Any]) -> str:
     """The functions of the specialised text, without its prefix."""
     chosen = policy(*(pools or (general(),)))
-    parts = specialise_parts([("policy.h", POLICY), ("core.h", dedent(code))], chosen, ["hw_f"], "app")
+    parts = specialise([("policy.h", POLICY), ("core.h", dedent(code))], chosen, ["hw_f"], "app")
     return unprefixed(parts.functions)
 
 

@@ -103,7 +103,7 @@ def test_generated_text_is_what_clang_folds(name: str, tmp_path: Path) -> None:
     values = policy(zoo.load(name))
     assert len(values["pools"]) == 1
     core = f'#include "entries.h"\nstatic const struct hw_policy policy = {initialiser(values)};\n'
-    text = specialise(core_sources(), values, ["hw_init", "hw_malloc", "hw_free"], "app")
+    text = specialise(core_sources(), values, ["hw_init", "hw_malloc", "hw_free"], "app").text
     by_clang = built(tmp_path, core + AROUND.replace("FIRST", "hw").replace("POLICY", "&policy,"))
     by_generator = built(tmp_path, text + AROUND.replace("FIRST", "app").replace("POLICY ", ""))
     assert by_generator[0] == by_clang[0] and by_clang[0].count(" ") == 2

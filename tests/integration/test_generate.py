@@ -43,7 +43,7 @@ from heapwright.generate.emit import (
     generated_files,
     replayed_secret,
 )
-from heapwright.generate.specialise import Parting, specialise_parts
+from heapwright.generate.specialise import Parting, specialise
 from heapwright.recipes.policy import policy, policy_struct
 from heapwright.recipes.pools import Compact
 from heapwright.recipes.recipe import Recipe
@@ -222,7 +222,7 @@ def test_the_text_is_the_same_in_every_run() -> None:
 
 def test_a_simple_recipe_gives_a_short_text() -> None:
     values = policy(zoo.load("drr-proposed"))
-    parts = specialise_parts(core_sources(), values, ALLOCATING, "app", parting=Parting("heapwright.h"))
+    parts = specialise(core_sources(), values, ALLOCATING, "app", parting=Parting("heapwright.h"))
     lines = [line for text in (parts.types, parts.constants, parts.functions) for line in text.splitlines()]
     assert 300 < len(lines) < 940
     assert max(map(len, lines)) <= 120

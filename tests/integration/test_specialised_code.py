@@ -21,7 +21,7 @@ from needed import tool
 from small_policy import POLICY, general, policy, quick
 
 from heapwright.generate.emit import core_sources
-from heapwright.generate.specialise import Parting, specialise, specialise_parts
+from heapwright.generate.specialise import Parting, specialise
 from heapwright.recipes.policy import policy as policy_of
 from heapwright.recipes.zoo import catalogue as zoo
 
@@ -52,7 +52,7 @@ static inline uint32_t some_function_with_a_long_name(uint32_t a, uint32_t b, ui
 {source}
 }}
 """
-    text = specialise_parts([("policy.h", POLICY), ("core.h", core)], policy(general()), ["hw_f"], "app").functions
+    text = specialise([("policy.h", POLICY), ("core.h", core)], policy(general()), ["hw_f"], "app").functions
     formatter = tool("clang-format", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     neat = subprocess.run([formatter, f"--style={style}"], input=text, capture_output=True, text=True, check=True)
     assert neat.stdout == text and max(map(len, text.splitlines())) <= 120
@@ -301,7 +301,7 @@ policies = st.lists(st.one_of(quicks, generals), max_size=4).map(lambda pools: p
 def test_specialised_code_does_what_the_source_does(chosen: dict[str, Any], align: int, tmp_path: Path) -> None:
     chosen["align"] = align
     generic = f"{POLICY}{MACHINE}static const struct hw_policy policy = {initialiser(chosen)};\n"
-    special = specialise([("policy.h", POLICY), ("machine.h", MACHINE)], chosen, ["hw_step"], "app")
+    special = specialise([("policy.h", POLICY), ("machine.h", MACHINE)], chosen, ["hw_step"], "app").text
     compiled(tmp_path, "alone.o", special, [*STRICTLY, "-Os", "-c"])
     steps = {
         "generic": "#define HEAP hw_heap\n#define STEP(h, n) hw_step(&policy, h, n)\n",
@@ -313,7 +313,7 @@ def test_specialised_code_does_what_the_source_does(chosen: dict[str, Any], alig
         for name in texts
     ]
     assert outputs[0] == outputs[1]
-    assert specialise([("policy.h", POLICY), ("machine.h", MACHINE)], chosen, ["hw_step"], "app") == special
+    assert specialise([("policy.h", POLICY), ("machine.h", MACHINE)], chosen, ["hw_step"], "app").text == special
 
 
 CORE_DRIVER = """
@@ -398,7 +398,7 @@ def test_shipped_allocators_do_what_the_core_does(
 
     chosen = policy_of(zoo.load(name))
     entries = [f"hw_{entry}" for entry in CORE_ENTRIES]
-    special = specialise_parts(core_sources(), chosen, entries, "app", parting=Parting("heapwright.h")).text
+    special = specialise(core_sources(), chosen, entries, "app", parting=Parting("heapwright.h")).text
     flags = ["-std=c11", "-O0", f"-I{CSRC}"]
     program = compiled(tmp_path, "special", special + core_calls("app", "") + CORE_DRIVER, flags)
     (tmp_path / "policy").write_bytes(policy_bytes(zoo.load(name)))

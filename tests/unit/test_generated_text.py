@@ -9,7 +9,7 @@ from functools import cache
 import generated_digests
 import pytest
 
-from heapwright.generate import memo, specialise
+from heapwright.generate import left, specialise
 from heapwright.generate.emit import generated_files
 from heapwright.recipes.pools import Compact, Fixed, General, Partition, Quick
 from heapwright.recipes.recipe import Recipe
@@ -40,12 +40,12 @@ def test_what_was_written_before_changes_nothing(name: str, monkeypatch: pytest.
     for other in ("lea-2.7.2", "all-round", "victim-bins, cached"):
         files(other)
     kept = generated_files(recipe_of(name))
-    monkeypatch.setattr(memo.Memo, "find", lambda *_: None)
+    monkeypatch.setattr(left.Memo, "find", lambda *_: None)
     assert generated_files(recipe_of(name)) == kept
 
 
 def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = memo.Memo()
+    kept = left.Memo()
     monkeypatch.setattr(specialise, "Memo", lambda: kept)
     specialise._program.cache_clear()
     counts = []
@@ -53,7 +53,7 @@ def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.Mon
         assert generated_files(recipe_of(name)) == files(name)
         counts.append(kept.count)
     assert counts[0] < counts[1] == counts[2]
-    monkeypatch.setattr(memo, "MOST_KEPT", counts[1] - 1)
+    monkeypatch.setattr(left, "MOST_KEPT", counts[1] - 1)
     assert generated_files(recipe_of("tlsf")) == files("tlsf")
     assert kept.count == counts[0]
     specialise._program.cache_clear()

@@ -11,7 +11,7 @@ from small_policy import POLICY, function, general, policy, quick, shipped
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.generate.emit import core_sources
-from heapwright.generate.specialise import Parting, specialise, specialise_parts
+from heapwright.generate.specialise import Parting, specialise
 from heapwright.generate.syntax import GrammarError
 
 
@@ -429,7 +429,7 @@ static inline int skip_words(uint32_t n, uint32_t *x)
 
 def behind_the_door(code: str, door: str = DOOR) -> str:
     sources = [("policy.h", POLICY), ("engine.h", door), ("core.h", code)]
-    return specialise_parts(sources, policy(general()), ["hw_f"], "app").functions
+    return specialise(sources, policy(general()), ["hw_f"], "app").functions
 
 
 def test_hooks_go_as_if_they_had_never_been_called() -> None:
@@ -605,7 +605,7 @@ def test_conditionals_over_hw_names_are_resolved_and_others_kept() -> None:
     #endif
     static inline uint32_t hw_f(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
     {
-    #if !defined(HW_EXPLORE) && !defined(HW_OTHER)
+    #ifndef HW_EXPLORE
         (void)h;
     #else
         h->reads++;
@@ -618,7 +618,7 @@ def test_conditionals_over_hw_names_are_resolved_and_others_kept() -> None:
     assert "#if defined(__GNUC__)\nstatic inline uint32_t bits(uint32_t x)\n{\n" in text and text.count("#endif") == 1
     assert text.startswith("#include <stddef.h>\n#include <stdint.h>\n\n")
     files = [("policy.h", POLICY), ("core.h", dedent(code))]
-    explore = specialise(files, policy(general()), ["hw_f"], "app", {"HW_EXPLORE"})
+    explore = specialise(files, policy(general()), ["hw_f"], "app", {"HW_EXPLORE"}).text
     assert "uint64_t reads;" in explore and "h->reads++;" in explore
 
 
@@ -707,7 +707,7 @@ def test_every_name_of_the_file_carries_the_prefix() -> None:
         return find(&p->pools[0].quick, n) + bits(n) + MASK(n) + p->align;
     }
     """
-    text = specialise([("policy.h", POLICY), ("core.h", dedent(code))], policy(quick(16, 40)), ["hw_f"], "net")
+    text = specialise([("policy.h", POLICY), ("core.h", dedent(code))], policy(quick(16, 40)), ["hw_f"], "net").text
     for name in ("NET_MASK(x)", "NET_ALIGN", "NET_SIZES[2]", "net_bits(uint32_t", "net_find(uint32_t"):
         assert name in text
     assert "return net_find(n) + net_bits(n) + NET_MASK(n) + NET_ALIGN;" in text
@@ -731,7 +731,7 @@ def test_the_interface_is_apart() -> None:
     }
     """
     files = [("policy.h", POLICY), ("public.h", dedent(header)), ("core.h", dedent(core))]
-    parts = specialise_parts(files, policy(general()), ["hw_f"], "app", parting=Parting("public.h"))
+    parts = specialise(files, policy(general()), ["hw_f"], "app", parting=Parting("public.h"))
     assert parts.interface == lines("""
     #define APP_BROKEN 1 /* something */
 
@@ -764,6 +764,7 @@ HEAD = "static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{\n"
         ("return (n) (n);", 3, "a call through a pointer"),
         ("return p->nothing;", 3, "struct hw_policy has no member nothing"),
         ("return n +;", 3, "cannot be read as C"),
+        ("#if defined(HW_OTHER)\nn = 2u;\n#endif\nreturn n;", 3, "a condition over HW_ names is #ifdef or #ifndef"),
         ("return n & 1u << n % 32u;", 3, "needs a cast"),
         ("return n & ~7u;", 3, "needs a cast"),
         ("n = UINT32_MAX << n;\nn = (uint32_t)1 << n;\nreturn n & ~(8u - 1u);", 5, "needs a cast"),
@@ -773,6 +774,13 @@ def test_violations_name_the_line(statement: str, line: int, what: str) -> None:
     found = check_grammar([("policy.h", POLICY), ("core.h", f"{HEAD}{statement}\n}}\n")])
     assert [error.file for error in found][:1] == ["core.h"]
     assert found[0].line == line and what in found[0].what
+
+
+@pytest.mark.parametrize("does", ["*x = 1u;", "sink(x);"])
+def test_what_stands_between_compiler_conditionals_only_computes(does: str) -> None:
+    text = f"#if defined(__GNUC__)\nstatic inline void put(uint32_t *x)\n{{\n    {does}\n}}\n#endif\n"
+    found = check_grammar([("policy.h", POLICY), ("core.h", text)])
+    assert [str(error) for error in found] == ["core.h:4: put does more than to compute"]
 
 
 def test_code_within_the_grammar_has_no_violation() -> None:

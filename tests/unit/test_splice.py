@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 from small_policy import POLICY, general, policy, unprefixed
 
-from heapwright.generate.specialise import Parting, specialise_parts
+from heapwright.generate.specialise import Parting, specialise
 
 SET = "static void set(uint32_t *x, uint32_t n)\n{\n    x[0] = n;\n    x[1] = n;\n}\n"
 
@@ -16,7 +16,7 @@ def body(helpers: str, statements: str, result: str = "uint32_t") -> str:
     """What is left of the body of hw_f(p, x, n), which calls the helpers."""
     code = f"{helpers}\nstatic inline {result} hw_f(const struct hw_policy *p, uint32_t *x, uint32_t n)\n{{\n"
     sources = [("policy.h", POLICY), ("core.h", f"{code}    {statements}\n}}\n")]
-    parts = specialise_parts(sources, policy(general()), ["hw_f"], "app", parting=Parting(finish=True))
+    parts = specialise(sources, policy(general()), ["hw_f"], "app", parting=Parting(finish=True))
     text = unprefixed(parts.functions)
     return dedent(text[text.index(f"{result} f(") :].split("{\n", 1)[1].split("\n}\n", 1)[0] + "\n")
 

@@ -32,29 +32,20 @@ CORE = "threads.h"
 """The file of the core that includes all others, directly or not."""
 
 ALLOCATING = ("hw_init", "hw_malloc", "hw_calloc", "hw_realloc", "hw_aligned_alloc", "hw_free", "hw_usable_size")
-MOVING = (
-    "hw_init",
-    "hw_handle_alloc",
-    "hw_handle_realloc",
-    "hw_handle_free",
-    "hw_handle_pointer",
-    "hw_handle_usable_size",
-)
+MOVING = ("hw_init", *(f"hw_handle_{name}" for name in ("alloc", "realloc", "free", "pointer", "usable_size")))
 WITH_CACHES = (*(name for name in ALLOCATING if name != "hw_usable_size"), "hw_check")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
 APART = ("hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
 """What looks at a heap, for a file of its own."""
 LOOKING = ("hw_owns", *APART)
 COUNTING = ("hw_counters", "hw_reset_least_free")
-
 RESERVING = ("hw_malloc_low", "hw_realloc_low")
 """What a heap has for requests of low priority."""
-
 CHECKING = ("hw_misused",)
-
 SITED = ("hw_malloc_at", "hw_calloc_at")
 """What a heap has whose pools serve call sites alone."""
-
+CONSTANT = ("hw_owns",)
+"""Functions that look at nothing but what init() wrote, and need no lock."""
 EVENTS = {
     "ALLOCATED": "heap, pointer, size",
     "RESIZED": "heap, from, pointer, size",
@@ -62,9 +53,6 @@ EVENTS = {
     "REFUSED": "heap, size",
 }
 """Hooks of csrc/events.h, which the program may define, with their parameters."""
-
-CONSTANT = ("hw_owns",)
-"""Functions that look at nothing but what init() wrote, and need no lock."""
 
 
 @dataclass(frozen=True)
@@ -190,7 +178,7 @@ def generated_files(
     leaves nothing to it.
     """
     from heapwright._native import lib
-    from heapwright.generate.specialise import Parting, specialise_parts
+    from heapwright.generate.specialise import Parting, specialise
     from heapwright.recipes.policy import policy
 
     check_prefix(prefix)
@@ -210,23 +198,25 @@ def generated_files(
             f"{recipe.name or recipe.hash}: moves its objects, which no tool can follow; leave watched out",
             parameter="watched",
         )
-    checking = CHECKING if recipe.checks != "none" else ()
-    counting = (COUNTING if recipe.counts else ()) + (RESERVING if recipe.reserve else ())
-    counting += SITED if recipe.sites else ()
-    public = _public(recipe, (MOVING if moving else ALLOCATING) + LOOKING + counting + checking) | {
-        name: name for name in into.functions
-    }
-    defines = {"HW_ASSERT", "HW_MISUSED", "HW_SECRET", "HW_TOLD", *(f"HW_{hook}" for hook in EVENTS)}
-    if recipe.threads == "cached":
-        defines.add("HW_SHARED")
+    functions = (MOVING if moving else ALLOCATING) + LOOKING
+    for wanted, more in (
+        (recipe.counts, COUNTING),
+        (recipe.reserve, RESERVING),
+        (recipe.sites, SITED),
+        (recipe.checks != "none", CHECKING),
+    ):
+        functions += more if wanted else ()
+    public = _public(recipe, functions) | {name: name for name in into.functions}
+    defines = {f"HW_{hook}" for hook in ("ASSERT", "MISUSED", "SECRET", "TOLD", *EVENTS)}
+    defines |= {"HW_SHARED"} if recipe.threads == "cached" else set()
     apart = [inner for inner, name in public.items() if name in APART]
     parting = Parting("heapwright.h", public, apart, finish=True)
-    parts = specialise_parts(core_sources(), values, list(public), prefix, defines, parting)
+    parts = specialise(core_sources(), values, list(public), prefix, defines, parting)
     if behind is not None:
         parts = of_pools(parts, prefix)
+    code = parts.functions + parts.apart
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.owns_blocks), default=0)
     names = _common(recipe, prefix, about) | {
-        "unchecked": align_unchecked(prefix),
         "interface": parts.interface,
         "data": "\n".join(part for part in (parts.types, parts.constants) if part),
         "functions": parts.functions.rstrip(),
@@ -234,11 +224,11 @@ def generated_files(
         "cache_bytes": recipe.cache_bytes,
         "cache_largest": values["cache_largest"],
         "arena_alignment": values["arena_align"],
-        "boolean": re.search(r"\bbool\b", parts.functions + parts.apart),
+        "boolean": re.search(r"\bbool\b", code),
         "least_arena": values["fixed_end"],
         "checks": recipe.checks,
-        "asserting": "_ASSERT(" in parts.functions + parts.apart,
-        "keyed": "_SECRET(" in parts.functions + parts.apart,
+        "asserting": "_ASSERT(" in code,
+        "keyed": "_SECRET(" in code,
         "guard": recipe.geometry.guard,
         "filled": lib.HW_FILLED,
         "sampled": lib.HW_SAMPLED,
@@ -261,14 +251,13 @@ def generated_files(
         "pools": "pools_" if behind is not None else "",
         "priorities": ("", "_low") if recipe.reserve else ("",),
     }
-    suffixes = ("heap.c", "heap.h", "heap_test.c", "heap_checks.h") + (("heap_watched.c",) if watched else ())
-    suffixes += ("behind.c",) if behind is not None else ()
+    optional = {"heap_watched.c": watched, "behind.c": behind is not None, "heap_inline.h": inline}
     if inline:
         from heapwright.generate.constant_sizes import constant_sizes
 
         names["constant"] = constant_sizes(recipe.canonical(), values)
-        suffixes += ("heap_inline.h",)
-    return {f"{prefix}_{suffix}": template(_PACKAGE, suffix).render(names) for suffix in suffixes}
+    files = ["heap.c", "heap.h", "heap_test.c", "heap_checks.h", *(file for file, there in optional.items() if there)]
+    return _written(prefix, {file: file for file in files}, names)
 
 
 def _memory_files(recipe: Recipe, prefix: str, about: About, watched: bool) -> dict[str, str]:
@@ -283,9 +272,10 @@ def _memory_files(recipe: Recipe, prefix: str, about: About, watched: bool) -> d
         parts = generated_files(part, own, watched=watched)
         files |= {file: text for file, text in parts.items() if not file.endswith("_test.c")}
         values, (least, most) = policy(part), part.offered
-        conditions = [f"n >= {least}u"] if least > 1 else []
-        conditions += [f"n <= {most}u"] if most < MAX_REQUEST else []
+        bounded = most < MAX_REQUEST
+        conditions = [f"n >= {least}u"] * (least > 1) + [f"n <= {most}u"] * bounded
         size = dict(recipe.memory)[name]
+        sizes = f"requests of {least:,} to {most:,}" if bounded else f"requests from {least:,}"
         memories.append(
             {
                 "name": name,
@@ -294,21 +284,21 @@ def _memory_files(recipe: Recipe, prefix: str, about: About, watched: bool) -> d
                 "header": f"{own}_heap.h",
                 "source": f"{own}_heap.c",
                 "unchecked": f"-D{align_unchecked(own)}",
-                "title": f"{name}: {size:,} bytes, requests of {least:,} to {most:,}"
-                if most < MAX_REQUEST
-                else f"{name}: {size:,} bytes, requests from {least:,}",
+                "title": f"{name}: {size:,} bytes, {sizes}",
                 "bytes": size,
                 "conditions": conditions,
                 "least": values["fixed_end"],
                 "test_bytes": _test_arena(values),
             }
         )
-    names = _common(recipe, prefix, about) | {
-        "memories": memories,
-        "compared": any(one["conditions"] for one in memories),
-    }
+    names = {"memories": memories, "compared": any(one["conditions"] for one in memories)}
     suffixes = {"heap.c": "memories.c", "heap.h": "memories.h", "heap_test.c": "memories_test.c"}
-    return {f"{prefix}_{suffix}": template(_PACKAGE, file).render(names) for suffix, file in suffixes.items()} | files
+    return _written(prefix, suffixes, _common(recipe, prefix, about) | names) | files
+
+
+def _written(prefix: str, suffixes: Mapping[str, str], names: Mapping[str, object]) -> dict[str, str]:
+    """The files PREFIX_SUFFIX, each of its template."""
+    return {f"{prefix}_{suffix}": template(_PACKAGE, file).render(names) for suffix, file in suffixes.items()}
 
 
 def _common(recipe: Recipe, prefix: str, about: About) -> dict[str, object]:
@@ -316,6 +306,7 @@ def _common(recipe: Recipe, prefix: str, about: About) -> dict[str, object]:
     return {
         "prefix": prefix,
         "upper": prefix.upper(),
+        "unchecked": align_unchecked(prefix),
         "title": _in_comment(recipe.name) or f"recipe {recipe.hash}",
         "about": [_in_comment(line) for line in _about(recipe, about)],
         "toml": [_in_comment(line) for line in _narrow(recipe.to_toml().rstrip())],
@@ -330,20 +321,18 @@ def _common(recipe: Recipe, prefix: str, about: About) -> dict[str, object]:
 def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:
     """The functions that an interface declares, and whether they neither hand out nor take back an object."""
     told = {name.removeprefix("hw_") for name in (*ALLOCATING, *RESERVING, *SITED)}
-    entries: list[dict[str, str | bool]] = []
-    for kind, name, parameters in re.findall(rf"^(\w[\w ]*[ *]){prefix}_(\w+)\(([^)]*)\);", interface, re.MULTILINE):
-        names = re.findall(r"(\w+)(?:,|$)", parameters)
-        entries.append(
-            {
-                "type": kind,
-                "name": f"{prefix}_{name}",
-                "unseen": f"{prefix}_unseen_{name}",
-                "parameters": parameters,
-                "arguments": ", ".join(names),
-                "looks": name.removeprefix("pools_") not in told,
-            }
-        )
-    return entries
+    found = re.findall(rf"^(\w[\w ]*[ *]){prefix}_(\w+)\(([^)]*)\);", interface, re.MULTILINE)
+    return [
+        {
+            "type": kind,
+            "name": f"{prefix}_{name}",
+            "unseen": f"{prefix}_unseen_{name}",
+            "parameters": parameters,
+            "arguments": ", ".join(re.findall(r"(\w+)(?:,|$)", parameters)),
+            "looks": name.removeprefix("pools_") not in told,
+        }
+        for kind, name, parameters in found
+    ]
 
 
 def generate(
@@ -440,18 +429,16 @@ def _about(recipe: Recipe, about: About) -> list[str]:
 
 
 def _measured(metrics: Mapping[str, float | None]) -> str:
-    words = []
-    for key, text in (
-        ("footprint_bytes", "{:,} bytes of arena"),
-        ("requested_peak_bytes", "for a peak of {:,} requested"),
-        ("accesses", "{:,} metadata accesses"),
-        ("accesses_malloc_max", "at most {:,} in a malloc"),
-        ("accesses_realloc_max", "in a realloc at most {:,} and its copy"),
-        ("accesses_free_max", "at most {:,} in a free"),
-    ):
-        value = metrics.get(key)
-        if value is not None and (value or key != "accesses_realloc_max"):
-            words.append(text.format(value))
+    texts = {
+        "footprint_bytes": "{:,} bytes of arena",
+        "requested_peak_bytes": "for a peak of {:,} requested",
+        "accesses": "{:,} metadata accesses",
+        "accesses_malloc_max": "at most {:,} in a malloc",
+        "accesses_realloc_max": "in a realloc at most {:,} and its copy",
+        "accesses_free_max": "at most {:,} in a free",
+    }
+    known = {key: value for key in texts if (value := metrics.get(key)) is not None}
+    words = [texts[key].format(value) for key, value in known.items() if value or key != "accesses_realloc_max"]
     return f"Measured there: {', '.join(words)}." if words else ""
 
 

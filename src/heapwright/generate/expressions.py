@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.generate import syntax as c
-from heapwright.generate.memo import Asked
+from heapwright.generate.left import Asked
 from heapwright.generate.program import (
     BUILTIN_VALUES,
+    COMPARISONS,
+    MIRRORED,
     Program,
     binary_value,
-    is_comparison,
+    is_boolean,
     is_pure,
     literal_value,
-    mirrored,
     number,
     unary_value,
 )
@@ -44,11 +45,7 @@ class Expressions:
         self.names: dict[str, Variable] = {}
         self.asked: Asked = {}
 
-    def call(self, expr: c.Call) -> c.Expr:
-        """Fold a call."""
-        raise NotImplementedError
-
-    def error(self, node: c.Expr | c.Stmt, what: str) -> GrammarError:
+    def error(self, node: c.Node, what: str) -> GrammarError:
         """An error at a place of the function."""
         return GrammarError(self.function.file, node.line or self.function.line, what)
 
@@ -64,107 +61,73 @@ class Expressions:
             case c.Name(name=name):
                 known = self.names.get(name)
                 return known.static if known and isinstance(known.static, c.Place) else None
-            case c.Member():
-                base = self.place(expr.base)
-                return None if base is None else self._member(expr, base)
-            case c.Index():
-                base = self.place(expr.base)
-                return None if base is None else self.element(expr, base)
-            case c.Unary(op="&"):
-                base = self.place(expr.operand)
-                if base is None:
-                    return None
-                if base.array or base.pointer or base.of not in self.program.structs:
-                    raise self.error(expr, "only the address of a policy struct is static")
-                return replace(base, pointer=True)
+            case c.Unary(op="&", operand=inner) | c.Member(base=inner) | c.Index(base=inner):
+                base = self.place(inner)
+                return base and self._part(expr, base)
             case _:
                 return None
 
-    def _member(self, expr: c.Member, base: c.Place) -> c.Place:
-        found = self.program.fields(base.of).get(expr.name)
-        if found is None or base.array or base.pointer != expr.arrow:
-            raise self.error(expr, f"{base.of} has no member {expr.name} here")
-        return c.Place((*base.path, expr.name), c.bare_type(found.type), array=found.array, line=expr.line)
-
-    def element(self, expr: c.Index, base: c.Place) -> c.Place | None:
-        """An element with a static index; None for one of numbers at a run-time index."""
-        if not base.array:
-            raise self.error(expr, f"{path_text(base.path)} is no array")
+    def _part(self, expr: c.Expr, base: c.Place) -> c.Place | None:
+        """What an expression takes of a part of the policy; None for a number at a run-time index."""
+        match expr:
+            case c.Unary():
+                return replace(base, pointer=True)
+            case c.Member(name=name):
+                found = self.program.fields(base.of)[name]
+                return c.Place((*base.path, name), c.bare_type(found.type), array=bool(found.suffix), line=expr.line)
         index = self.expr(expr.index)
-        if index.value is not None:
-            return c.Place((*base.path, index.value), base.of, line=expr.line)
-        if base.of in self.program.structs:
-            raise self.error(expr, f"the index into {path_text(base.path)} is not static")
-        return None
+        return None if index.value is None else c.Place((*base.path, index.value), base.of, line=expr.line)
 
-    def _constant(self, place: c.Place) -> c.Expr:
-        if place.pointer or place.array or place.of in self.program.structs:
-            raise self.error(place, f"{path_text(place.path) or 'the policy'} is passed to run-time code")
+    def _number_at(self, place: c.Place, line: int) -> c.Expr:
         value = self.lookup(place.path)
         self.asked.setdefault(place.path, (place.path, value))
         kind = self.program.integer(place.of)
         if kind is None or not kind.holds(value):
             raise HeapwrightError(f"policy: {path_text(place.path)} is {value}, which {place.of} does not hold")
-        return c.Constant(place.path, value=value, type=self.program.promoted(place.of), line=place.line)
+        return c.Constant(place.path, value=value, type=self.program.promoted(place.of), line=line)
 
     # ---- expressions
 
     def expr(self, expr: c.Expr, control: bool = False) -> c.Expr:
         """Fold an expression; `control`: only whether it is zero matters."""
-        if isinstance(expr, c.Literal):
-            value, typed = literal_value(expr.text)
+        place = self.place(expr)
+        if place is not None:
+            return self._number_at(place, expr.line)
+        fold = getattr(self, f"_{type(expr).__name__.lower()}", self._access)
+        folded: c.Expr = fold(expr, control)
+        return folded
+
+    def _literal(self, expr: c.Literal, _: bool) -> c.Expr:
+        value, typed = literal_value(expr.text)
+        return replace(expr, value=value, type=typed)
+
+    def _change(self, expr: c.Change, _: bool) -> c.Expr:
+        out = c.rebuild(expr, self.expr)
+        out.type = out.target.type
+        if out.op == "=":
+            out.source = self.convert(out.source, out.type)
+        return out
+
+    def _name(self, expr: c.Name, _: bool) -> c.Expr:
+        program, name = self.program, expr.name
+        if name in self.names:
+            known = self.names[name]
+            form = known.static
+            if form is None:
+                return replace(expr, type=known.type)
+            if known.inline or isinstance(form, (c.Constant, c.Derived)):
+                return replace(form, line=expr.line, paren=False)
+            return replace(expr, value=form.value, type=program.promoted(known.type), origin=form)
+        if name in BUILTIN_VALUES:
+            value, typed = BUILTIN_VALUES[name]
             return replace(expr, value=value, type=typed)
-        if isinstance(expr, (c.Name, c.Member, c.Index, c.Unary)):
-            place = self.place(expr)
-            if place is not None:
-                place.line = expr.line
-                return self._constant(place)
-        match expr:
-            case c.Name():
-                return self._name(expr)
-            case c.Binary(op="&&" | "||"):
-                return self.logical(expr, control)
-            case c.Binary():
-                return self._binary(expr)
-            case c.Unary():
-                return self._unary(expr)
-            case c.Conditional():
-                return self._conditional(expr, control)
-            case c.Call():
-                return self.call(expr)
-            case c.Cast():
-                return self._cast(expr)
-            case c.Change():
-                return self._assignment(expr)
-            case _:
-                return self.access(expr)
+        if name in program.enumerators:
+            return replace(expr, value=program.enumerators[name], type="int")
+        macro = program.macros.get(name)
+        meaning = self.expr(macro.value) if macro and macro.value else expr
+        return replace(expr, value=meaning.value, type=meaning.type)
 
-    def _name(self, expr: c.Name) -> c.Expr:
-        known = self.names.get(expr.name)
-        if known is None:
-            return self._global_name(expr)
-        form = known.static
-        if form is None:
-            return replace(expr, type=known.type)
-        if known.inline or isinstance(form, (c.Constant, c.Derived)):
-            return replace(form, line=expr.line, paren=False)
-        return replace(expr, value=form.value, type=self.program.promoted(known.type), origin=form)
-
-    def _global_name(self, expr: c.Name) -> c.Expr:
-        program = self.program
-        if expr.name in BUILTIN_VALUES:
-            value, typed = BUILTIN_VALUES[expr.name]
-            return replace(expr, value=value, type=typed)
-        if expr.name in program.enumerators:
-            return replace(expr, value=program.enumerators[expr.name], type="int")
-        macro = program.macros.get(expr.name)
-        if macro and macro.value is not None:
-            meaning = self.expr(macro.value)
-            return replace(expr, value=meaning.value, type=meaning.type)
-        variable = program.globals.get(expr.name)
-        return replace(expr, type=c.bare_type(variable.type) if variable else None)
-
-    def access(self, expr: c.Expr) -> c.Expr:
+    def _access(self, expr: c.Expr, _: bool) -> c.Expr:
         """Members, elements and initialisers of run-time objects, and elements of the policy at a run-time index."""
         if isinstance(expr, c.Index) and (base := self.place(expr.base)):
             table = c.Table(base.path, type=base.of + " *", line=expr.line)
@@ -173,16 +136,16 @@ class Expressions:
         match out:
             case c.Member():
                 found = self.program.fields((out.base.type or "").removesuffix(" *")).get(out.name)
-                out.type = c.bare_type(found.type) + (" *" if found.array else "") if found else None
+                out.type = c.bare_type(found.type) + (" *" if found.suffix else "") if found else None
             case c.Index():
                 out.type = _pointed(out.base.type)
             case c.Verbatim():
-                out = replace(out, type="size_t")
+                out.type = "size_t"
             case _:
                 pass
         return out
 
-    def _unary(self, expr: c.Unary) -> c.Expr:
+    def _unary(self, expr: c.Unary, _: bool) -> c.Expr:
         operand = self.expr(expr.operand, control=expr.op == "!")
         out = replace(expr, operand=operand)
         if expr.op == "*":
@@ -194,9 +157,7 @@ class Expressions:
         value = None if operand.value is None else unary_value(expr.op, operand.value)
         if value is None or out.type is None or not self.pure(operand):
             return out
-        if expr.op == "!":
-            return number(value, "int")
-        return replace(out, value=self.wrapped(expr, value, out.type))
+        return number(value, "int") if expr.op == "!" else replace(out, value=self.wrapped(expr, value, out.type))
 
     def wrapped(self, expr: c.Expr, value: int, typed: str) -> int:
         """A static result in its type; overflow of a signed one is an error."""
@@ -206,30 +167,19 @@ class Expressions:
             raise self.error(expr, f"a static expression overflows {typed}")
         return kind.wrap(value)
 
-    def _assignment(self, expr: c.Change) -> c.Expr:
-        if self.place(expr.target) is not None:
-            raise self.error(expr, "the policy is assigned to")
-        out = c.rebuild(expr, self.expr)
-        assert isinstance(out, c.Change)
-        out.type = out.target.type
-        if isinstance(out, c.Assign) and out.op == "=":
-            out.source = self.convert(out.source, out.type)
-        return out
-
     def logical(self, expr: c.Binary, control: bool) -> c.Expr:
         """&& and ||: a static side decides or goes."""
         left = self.expr(expr.left, control=True)
-        absorbing = int(expr.op == "||")
-        if left.value is not None:
-            if bool(left.value) != bool(absorbing):
-                right = self.expr(expr.right, control=True)
-                return self.after(left, self.truth(right, control))
-            return self.after(left, number(absorbing, "int"))
+        absorbing = expr.op == "||"
+        if left.value is not None and bool(left.value) == absorbing:
+            return self.after(left, number(int(absorbing), "int"))
         right = self.expr(expr.right, control=True)
+        if left.value is not None:
+            return self.after(left, self.truth(right, control))
         if right.value is None or not self.pure(right):
             return replace(expr, left=left, right=right, type="int")
-        if bool(right.value) == bool(absorbing):
-            return self.after(left, number(absorbing, "int"))
+        if bool(right.value) == absorbing:
+            return self.after(left, number(int(absorbing), "int"))
         return self.truth(left, control)
 
     def after(self, first: c.Expr, then: c.Expr) -> c.Expr:
@@ -244,9 +194,7 @@ class Expressions:
         """The expression as 0 or 1, where that matters."""
         if expr.value is not None:
             return self.after(expr, number(int(bool(expr.value)), "int"))
-        boolean = isinstance(expr, c.Binary) and (is_comparison(expr.op) or expr.op in ("&&", "||"))
-        negation = isinstance(expr, c.Unary) and expr.op == "!"
-        if control or boolean or negation or expr.type in ("bool", "_Bool"):
+        if control or (is_boolean(expr) and not isinstance(expr, c.Call)) or expr.type in ("bool", "_Bool"):
             return expr
         return c.Binary("!=", expr, number(0, self.program.promoted(expr.type)), line=expr.line, type="int")
 
@@ -259,11 +207,10 @@ class Expressions:
         typed = self.program.common(yes.type, no.type) or (yes.type if yes.type == no.type else None)
         return replace(expr, test=test, yes=yes, no=no, type=typed)
 
-    def _cast(self, expr: c.Cast) -> c.Expr:
+    def _cast(self, expr: c.Cast, _: bool) -> c.Expr:
         if expr.to == "void":
-            if self.place(expr.operand) is not None:
-                return replace(expr, operand=number(0, "int"), type="void")
-            return replace(expr, operand=self.expr(expr.operand), type="void")
+            place = self.place(expr.operand)
+            return replace(expr, operand=number(0, "int") if place else self.expr(expr.operand), type="void")
         operand = self.expr(expr.operand)
         typed = c.bare_type(expr.to)
         kind = self.program.integer(typed)
@@ -285,49 +232,50 @@ class Expressions:
 
     # ---- arithmetic
 
-    def _binary(self, expr: c.Binary) -> c.Expr:
+    def _binary(self, expr: c.Binary, control: bool) -> c.Expr:
+        if expr.op in ("&&", "||"):
+            return self.logical(expr, control)
         left, right = self.expr(expr.left), self.expr(expr.right)
         program = self.program
         if expr.op == ",":
             return self.after(left, right)
-        shift = expr.op in ("<<", ">>")
+        shift, compares = expr.op in ("<<", ">>"), expr.op in COMPARISONS
         operating = program.promoted(left.type) if shift else program.common(left.type, right.type)
-        out = replace(expr, left=left, right=right, type="int" if is_comparison(expr.op) else operating)
-        if operating is None and not is_comparison(expr.op):
+        out = replace(expr, left=left, right=right, type="int" if compares else operating)
+        if operating is None and not compares:
             out.type = next((side.type for side in (left, right) if (side.type or "").endswith("*")), None)
         if left.value is not None and right.value is not None and operating and self.pure(left) and self.pure(right):
             out.value = self._static_result(expr, left.value, right.value, operating)
-            if is_comparison(expr.op):
-                return number(out.value or 0, "int")
-        if is_comparison(expr.op):
-            return self.decided(out) or out
+        if compares:
+            return number(out.value, "int") if out.value is not None else self.decided(out) or out
         simple = self.neutral(out)
         if simple is not None:
             return replace(simple, paren=simple.paren or expr.paren)
-        written = isinstance(expr.left, c.Literal) and isinstance(expr.right, c.Literal)
-        if out.value is not None and isinstance(left, c.Literal) and isinstance(right, c.Literal) and not written:
+        literal = isinstance(left, c.Literal) and isinstance(right, c.Literal)
+        if out.value is not None and literal and not all(isinstance(e, c.Literal) for e in (expr.left, expr.right)):
             return number(out.value, out.type)
         if expr.op == "<<" and isinstance(left, c.Literal) and left.type == "uint32_t" and left.text != "UINT32_MAX":
-            return replace(out, left=_of_32_bits(left))
+            digits = c.Literal(str(left.value), value=left.value, type="int")  # that may be an int of 16 bits
+            return replace(out, left=c.Cast("uint32_t", digits, value=left.value, type="uint32_t"))
         return out
 
     def _static_result(self, expr: c.Binary, left: int, right: int, typed: str) -> int:
         kind = self.program.integer(typed)
         assert kind is not None
-        if expr.op in ("<<", ">>") and not 0 <= right < (kind.bits or 32):
-            raise self.error(expr, f"a static shift by {right}")
         if expr.op not in ("<<", ">>"):
             left, right = kind.wrap(left), kind.wrap(right)
+        elif not 0 <= right < (kind.bits or 32):
+            raise self.error(expr, f"a static shift by {right}")
         value = binary_value(expr.op, left, right)
         if value is None:
             raise self.error(expr, f"static {left} {expr.op} {right} is undefined; guard it with a static condition")
-        return value if is_comparison(expr.op) else self.wrapped(expr, value, typed)
+        return value if expr.op in COMPARISONS else self.wrapped(expr, value, typed)
 
     def decided(self, expr: c.Binary) -> c.Expr | None:
         """A comparison that the range of an unsigned type decides, as 0 or 1; one below or at 0 is one with 0."""
         left, op, right = expr.left, expr.op, expr.right
         if right.value is None:
-            left, op, right = right, mirrored(op), left
+            left, op, right = right, MIRRORED[op], left
         kind = self.program.integer(left.type)
         if right.value is None or kind is None or kind.signed or not (self.pure(left) and self.pure(right)):
             return None
@@ -342,10 +290,9 @@ class Expressions:
     def neutral(self, expr: c.Binary) -> c.Expr | None:
         """What is left of an operation when an operand is neutral (x + 0) or decides alone (x * 0)."""
         op, left, right = expr.op, expr.left, expr.right
-        if right.value is not None and self.pure(right) and _is_neutral(op, right.value, expr.type, right=True):
-            return self.as_type(left, expr)
-        if left.value is not None and self.pure(left) and _is_neutral(op, left.value, expr.type, right=False):
-            return self.as_type(right, expr)
+        for operand, other, behind in ((right, left, True), (left, right, False)):
+            if operand.value is not None and self.pure(operand) and _is_neutral(op, operand.value, expr.type, behind):
+                return self.as_type(other, expr)
         zero = (op in ("*", "&") and 0 in (left.value, right.value)) or (op in ("<<", ">>", "/") and left.value == 0)
         zero |= op == "%" and (right.value == 1 or left.value == 0)
         integer = self.program.integer(expr.type) is not None
@@ -367,31 +314,21 @@ def path_text(path: c.Path) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
-def _of_32_bits(literal: c.Literal) -> c.Cast:
-    """A literal as it has to be shifted: without the cast it may be an int of 16 bits."""
-    digits = c.Literal(str(literal.value), value=literal.value, type="int")
-    return c.Cast("uint32_t", digits, value=literal.value, type="uint32_t")
-
-
 def expanded(expr: c.Expr) -> c.Expr:
     """A static expression without local variables, as it may be written anywhere."""
-    if isinstance(expr, c.Name) and expr.origin is not None:
-        return expanded(expr.origin)
-    return c.rebuild(expr, expanded)
+    return expanded(expr.origin) if isinstance(expr, c.Name) and expr.origin else c.rebuild(expr, expanded)
 
 
 def _pointed(typed: str | None) -> str | None:
     return typed[:-1].strip() if typed and typed.endswith("*") else None
 
 
-def _is_neutral(op: str, value: int, typed: str | None, right: bool) -> bool:
+def _is_neutral(op: str, value: int, typed: str | None, behind: bool) -> bool:
     """Whether x op value (or value op x) is x."""
     if op == "&":
-        return value == {"uint32_t": 0xFFFFFFFF, "uint64_t": 0xFFFFFFFFFFFFFFFF, "int": -1, "int64_t": -1}.get(
-            typed or ""
-        )
+        return value == {"uint32_t": 0xFFFFFFFF, "uint64_t": 0xFFFFFFFFFFFFFFFF}.get(typed or "", -1)
     if op in ("+", "|", "^"):
         return value == 0
     if op in ("-", "<<", ">>"):
-        return right and value == 0
-    return value == 1 and (op == "*" or (op == "/" and right))
+        return behind and value == 0
+    return value == 1 and (op == "*" or (op == "/" and behind))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.generate import syntax as c
 from heapwright.generate.expressions import Expressions, Variable, expanded, path_text
-from heapwright.generate.left import UNDER_WAY, Left, Specialisation
-from heapwright.generate.loops import falls_through, has_jump, join, needs_static, sequence, step_of
-from heapwright.generate.memo import Asked, Callee, Memo, Question
-from heapwright.generate.program import ROOT, PolicyValues, Program, number
-from heapwright.generate.syntax import GrammarError, Key, replace
+from heapwright.generate.left import UNDER_WAY, Asked, Callee, Left, Memo, Question, Specialisation, spelling
+from heapwright.generate.program import ROOT, PolicyValues, Program, is_pure, number
+from heapwright.generate.syntax import Key, replace
 from heapwright.generate.tidy import tidy
+from heapwright.generate.together import call_sites, reachable, settle
 
 MOST_ITERATIONS = 256
+MOST_ROUNDS = 8
 
 Facts = dict[Key, dict[str, c.Expr]]
 
@@ -40,8 +41,6 @@ class Folder:
         for parameter in function.parameters:
             if self.program.policy_pointer(parameter.type) == ROOT:
                 statics[parameter.name] = c.Place((), ROOT, pointer=True)
-            elif self.program.is_static_parameter(parameter):
-                raise GrammarError(function.file, function.line, f"{parameter.name}: an entry has one static parameter")
         return self.request(self.memo.target(function, statics), statics, entry=True)
 
     def request(self, target: Specialisation, statics: dict[str, c.Expr], entry: bool = False) -> Specialisation:
@@ -72,9 +71,8 @@ class Folder:
             try:
                 value = value[part]  # type: ignore[index]
             except (KeyError, IndexError, TypeError):
-                raise HeapwrightError(
-                    f"policy: no value for {path_text(path)}; give every member that is used"
-                ) from None
+                what = f"policy: no value for {path_text(path)}; give every member that is used"
+                raise HeapwrightError(what) from None
         if not isinstance(value, int):
             raise HeapwrightError(f"policy: {path_text(path)} is {value!r}; give an integer")
         return int(value)
@@ -112,7 +110,7 @@ class _Body(Expressions):
         rest = [parameter for parameter in self.function.parameters if parameter.name not in target.statics]
         target.left = Left(body, rest)
         tidy(target, self.program)
-        match target.body:
+        match target.left.body:
             case [c.Return(expr=c.Expr(value=int()) as result)] if self.pure(result):
                 target.constant = self.exported(result)
             case _:
@@ -144,7 +142,7 @@ class _Body(Expressions):
                 join(out, folded)
             except ValueError as problem:
                 raise self.error(stmt, str(problem)) from None
-            if out and not falls_through(out):
+            if out and not c.falls_through(out):
                 break
         self.names = scope
         return out
@@ -156,7 +154,10 @@ class _Body(Expressions):
             case c.Do():
                 return [replace(stmt, expr=self.expr(stmt.expr))]
             case c.If():
-                return self.if_statement(stmt)
+                test = self.expr(stmt.test, control=True)
+                if test.value is None:
+                    return [replace(stmt, test=test, yes=self.block(stmt.yes), no=self.block(stmt.no))]
+                return c.with_comments(stmt, self.effects(test) + self.block(stmt.yes if test.value else stmt.no))
             case c.For():
                 return self.for_statement(stmt)
             case c.While():
@@ -167,52 +168,31 @@ class _Body(Expressions):
                 return [replace(stmt)]
 
     def declare(self, stmt: c.Declare) -> list[c.Stmt]:
-        struct = self.program.policy_pointer(stmt.type)
-        if struct:
-            place = self.place(stmt.init) if stmt.init else None
-            if place is None or not place.pointer or stmt.name in self.assigned:
-                raise self.error(stmt, f"{stmt.name}: a policy pointer is initialised once, to a part of the policy")
-            self.names[stmt.name] = Variable(c.bare_type(stmt.type), place, inline=True)
-            return []
         typed = c.bare_type(stmt.type) + (" *" if stmt.suffix else "")
-        init = None if stmt.init is None else self.convert(self.expr(stmt.init), typed)
-        self.names[stmt.name] = Variable(typed, self.static_initialiser(stmt, init))
-        settled = stmt.name in _assigned(self.function) - self.assigned and init and self.program.integer(stmt.type)
+        if self.program.policy_pointer(stmt.type):
+            self.names[stmt.name] = Variable(typed, self.place(stmt.init), inline=True)
+            return []
+        init = stmt.init and self.convert(self.expr(stmt.init), typed)
+        kind = self.program.integer(stmt.type)
+        value = init.value if init and not stmt.suffix and stmt.name not in self.assigned else None
+        static = value is not None and kind and kind.holds(value) and self.pure(init)
+        self.names[stmt.name] = Variable(typed, init if static else None)
+        settled = stmt.name in _assigned(self.function) - self.assigned and init and kind
         const = "const " if settled and not stmt.type.startswith("const ") else ""
         return [replace(stmt, init=init, type=const + stmt.type)]
 
-    def static_initialiser(self, stmt: c.Declare, init: c.Expr | None) -> c.Expr | None:
-        """The initialiser of a variable that keeps its static value; None for other variables."""
-        kind = self.program.integer(stmt.type)
-        if init is None or init.value is None or kind is None or stmt.suffix or not self.pure(init):
-            return None
-        if stmt.name in self.assigned or not kind.holds(init.value):
-            return None
-        return init
-
-    def if_statement(self, stmt: c.If) -> list[c.Stmt]:
-        test = self.expr(stmt.test, control=True)
-        if test.value is None:
-            return [replace(stmt, test=test, yes=self.block(stmt.yes), no=self.block(stmt.no))]
-        left = self.block(stmt.yes if test.value else stmt.no)
-        return c.with_comments(stmt, self.effects(test, stmt) + left)
-
-    def effects(self, test: c.Expr, stmt: c.Stmt) -> list[c.Stmt]:
+    def effects(self, test: c.Expr) -> list[c.Stmt]:
         """What evaluating a static condition does all the same."""
-        if self.pure(test):
-            return []
-        assert isinstance(test, c.Binary)
-        return [c.Do(test.left, line=stmt.line)]
+        return [] if self.pure(test) else [c.Do(test.left, line=test.line)]
 
     def while_statement(self, stmt: c.While) -> list[c.Stmt]:
         test = self.expr(stmt.test, control=True)
         if test.value == 0:
-            effects = self.effects(test, stmt)
             if not stmt.at_end:
-                return c.with_comments(stmt, effects)
+                return c.with_comments(stmt, self.effects(test))
             body = self.block(stmt.body)
-            if not has_jump(body):
-                return c.with_comments(stmt, body + effects)
+            if not c.has_jump(body):
+                return c.with_comments(stmt, body + self.effects(test))
         if test.value is not None and self.pure(test):
             test = number(int(bool(test.value)), "int")
         return [replace(stmt, test=test, body=self.block(stmt.body))]
@@ -228,8 +208,7 @@ class _Body(Expressions):
             start = None if stmt.init.init is None else self.convert(self.expr(stmt.init.init), typed)
             init = replace(stmt.init, init=start)
             self.names[stmt.init.name] = Variable(typed)
-        test = self.expr(stmt.test, control=True) if stmt.test else None
-        update = self.expr(stmt.update) if stmt.update else None
+        test, update = (self.expr(part) if part else None for part in (stmt.test, stmt.update))
         out = replace(stmt, init=init, test=test, update=update, body=self.block(stmt.body))
         self.names = scope
         return [out]
@@ -245,11 +224,8 @@ class _Body(Expressions):
         if values is None or (len(values) > 1 and not needed):
             self.names = scope
             if needed:
-                raise self.error(
-                    stmt,
-                    f"{counter} indexes the policy, so this loop needs static bounds and a counter "
-                    "that the body does not change",
-                )
+                what = "so this loop needs static bounds and a counter that the body does not change"
+                raise self.error(stmt, f"{counter} indexes the policy, {what}")
             return None
         seen: set[str] = set()
         passes = []
@@ -266,44 +242,42 @@ class _Body(Expressions):
 
     def iterations(self, stmt: c.For) -> list[int] | None:
         """The counter's values, where they are static."""
-        init, test, update = stmt.init, stmt.test, stmt.update
-        if init is None or init.init is None or test is None or update is None:
+        match stmt.init, stmt.test, stmt.update:
+            case c.Declare(name=name, init=c.Expr() as first), c.Expr() as test, c.Change(target=c.Name(name=other)):
+                counts = name == other and stmt.update.op in ("++", "--", "+=", "-=")
+            case _:
+                return None
+        if not counts or any(isinstance(part, c.Change) for part in c.walk(test)) or name in c.names_changed(stmt.body):
             return None
-        step = step_of(init.name, update)
-        changes = any(isinstance(part, c.Change) for part in c.walk(test))
-        if step is None or changes or init.name in c.names_changed(stmt.body):
-            return None
-        start = self.expr(init.init)
-        kind = self.program.integer(init.type)
-        if start.value is None or kind is None:
+        step = stmt.update.source or c.Literal("1")
+        value, kind = self.expr(first).value, self.program.integer(stmt.init.type)
+        if value is None or kind is None:
             return None
         values: list[int] = []
-        value = start.value
         while len(values) <= MOST_ITERATIONS:
             self.bind_counter(stmt, value)
             going = self.expr(test, control=True)
-            size = self.expr(step[1])
+            size = self.expr(step)
             if going.value is None or size.value is None:
                 return None
             if not going.value:
                 return values
             values.append(value)
-            value = kind.wrap(value + step[0] * size.value)
+            value = kind.wrap(value + (size.value if "+" in stmt.update.op else -size.value))
         return None
 
     def bind_counter(self, stmt: c.For, value: int) -> None:
-        assert stmt.init
         typed = c.bare_type(stmt.init.type)
         self.names[stmt.init.name] = Variable(typed, number(value, self.program.promoted(typed)), inline=True)
 
     # ---- calls
 
-    def call(self, expr: c.Call) -> c.Expr:
+    def _call(self, expr: c.Call, _: bool) -> c.Expr:
         function = self.program.functions.get(expr.name)
-        if function is None:
-            return self.opaque_call(expr)
-        if len(function.parameters) != len(expr.arguments):
-            raise self.error(expr, f"{expr.name} takes {len(function.parameters)} arguments")
+        if function is None:  # a macro, a builtin, or a function that only the compiler chooses
+            variants = self.program.opaque.get(expr.name)
+            typed = c.bare_type(variants[0].type) if variants else None
+            return replace(expr, arguments=list(map(self.expr, expr.arguments)), type=typed)
         statics: dict[str, c.Expr] = {}
         arguments: list[c.Expr] = []
         for parameter, argument in zip(function.parameters, expr.arguments, strict=True):
@@ -313,16 +287,12 @@ class _Body(Expressions):
                 arguments.append(self.convert(self.expr(argument), parameter.type))
         callee = self.folder.request(self.folder.memo.target(function, statics), statics)
         self.asked.setdefault(callee, (Callee(callee, statics), (callee.shown, callee.entry)))
-        if callee.constant is not None and not callee.entry and all(self.pure(argument) for argument in arguments):
+        if callee.constant is not None and not callee.entry and all(map(self.pure, arguments)):
             return replace(callee.constant, line=expr.line)
         return replace(expr, arguments=arguments, callee=callee, type=c.bare_type(function.type))
 
-    def static_argument(self, call: c.Call, parameter: c.Parameter, argument: c.Expr) -> c.Expr:
-        struct = self.program.policy_pointer(parameter.type)
-        if struct:
-            place = self.place(argument)
-            if place is None or not place.pointer or place.of != struct:
-                raise self.error(call, f"{call.name}: {parameter.name} needs a static pointer to {struct}")
+    def static_argument(self, call: c.Call, parameter: c.Declare, argument: c.Expr) -> c.Expr:
+        if place := self.place(argument) if self.program.policy_pointer(parameter.type) else None:
             return place
         folded = self.expr(argument)
         kind = self.program.integer(parameter.type)
@@ -333,19 +303,143 @@ class _Body(Expressions):
         promoted = self.program.promoted(parameter.type)
         return form if form.type == promoted and form.value == value else number(value, promoted)
 
-    def opaque_call(self, expr: c.Call) -> c.Expr:
-        """A call of a macro, a builtin, or a function that only the compiler chooses."""
-        variants = self.program.opaque.get(expr.name)
-        typed = c.bare_type(variants[0].type) if variants else None
-        return replace(expr, arguments=[self.expr(argument) for argument in expr.arguments], type=typed)
-
 
 def _without_repeated_comments(body: list[c.Stmt], seen: set[str]) -> list[c.Stmt]:
     """An iteration without the comments that an earlier one already has."""
     new = set()
     for stmt in c.all_statements(body):
-        stmt.comments = [comment for comment in stmt.comments if comment.text not in seen]
+        stmt.comments = [comment for comment in stmt.comments if comment not in seen]
         stmt.trailing = "" if stmt.trailing in seen else stmt.trailing
-        new |= {comment.text for comment in stmt.comments} | {stmt.trailing}
+        new |= {*stmt.comments, stmt.trailing}
     seen |= new
     return body
+
+
+# ---- blocks and loops ------------------------------------------------------------------------------------------------
+
+
+def join(body: list[c.Stmt], more: list[c.Stmt]) -> None:
+    """Append statements in place; a variable that the body already declares is assigned instead of declared again.
+
+    Raises ValueError for a variable that cannot be assigned so.
+    """
+    for stmt in more:
+        others = (other for other in body if isinstance(other, c.Declare) and other.name == stmt.name)
+        previous = next(others, None) if isinstance(stmt, c.Declare) else None
+        if previous is None or not isinstance(stmt, c.Declare):
+            body.append(stmt)
+            continue
+        same = c.bare_type(previous.type) == c.bare_type(stmt.type)
+        if not same or stmt.suffix or previous.suffix or isinstance(stmt.init, c.Braces):
+            raise ValueError(f"{stmt.name} is declared twice in one block once conditions are folded; rename one")
+        if "*" not in previous.type:
+            previous.type = previous.type.removeprefix("const ")
+        if stmt.init is not None:
+            name = c.Name(stmt.name, line=stmt.line, type=c.bare_type(stmt.type))
+            assign = c.Change("=", name, stmt.init, line=stmt.line, type=name.type)
+            body.append(c.Do(assign, line=stmt.line, comments=stmt.comments, trailing=stmt.trailing, blank=stmt.blank))
+
+
+def sequence(passes: list[list[c.Stmt]]) -> list[c.Stmt]:
+    """The iterations of a loop one after the other. Raises ValueError where one goes on or ends early."""
+    out: list[c.Stmt] = []
+    for body in passes:
+        if c.has_jump(body):
+            raise ValueError("break or continue in an unrolled loop; put the body into a function that returns")
+        join(out, body)
+        if out and not c.falls_through(out):
+            break
+    return out
+
+
+def needs_static(program: Program, counter: str, body: list[c.Stmt]) -> bool:
+    """Whether a loop body uses its counter, or what follows from it, where only a static value will do."""
+    derived = {counter}
+    for stmt in c.all_statements(body):
+        if isinstance(stmt, c.Declare) and stmt.init and derived.intersection(c.names(stmt.init)):
+            derived.add(stmt.name)
+    static: list[c.Expr] = []
+    for expr in c.all_expressions(body):
+        match expr:
+            case c.Index(base=c.Member(name=name), index=index) if name in program.struct_arrays:
+                static.append(index)
+            case c.Call(name=name, arguments=arguments) if name in program.functions:
+                for parameter, argument in zip(program.functions[name].parameters, arguments, strict=False):
+                    scalar = program.is_static_parameter(parameter) and not program.policy_pointer(parameter.type)
+                    static += [argument] * scalar
+            case _:
+                pass
+    return not derived.isdisjoint(c.names(*static))
+
+
+# ---- the whole program -----------------------------------------------------------------------------------------------
+
+
+def fold_all(
+    program: Program, memo: Memo, values: PolicyValues, entries: Sequence[str]
+) -> tuple[Folder, list[Specialisation]]:
+    """Fold what the entries reach.
+
+    A parameter that gets the same static argument at every call that is left becomes static in the next round, until
+    nothing new is learnt.
+    """
+    facts: Facts = {}
+    refuted: set[tuple[Key, str]] = set()
+    for at in range(MOST_ROUNDS + 1):
+        facts = facts if at < MOST_ROUNDS else {}
+        folder = Folder(program, memo, values, facts)
+        wanted = [folder.entry(name) for name in entries]
+        for target in reachable(wanted):
+            tidy(target, program)
+        wrong = {  # what some call does not bear out
+            (target.key, parameter.name)
+            for target, parameter, arguments in (_given(reachable(wanted)) if facts else ())
+            if (fact := target.facts.get(parameter.name)) and any(one.value != fact.value for one in arguments)
+        }
+        if wrong:
+            refuted |= wrong
+            facts = {key: {n: one for n, one in of.items() if (key, n) not in refuted} for key, of in facts.items()}
+            facts = {key: known for key, known in facts.items() if known}
+            continue
+        settle(wanted, program)
+        new = _learnt(reachable(wanted), program, refuted) if at < MOST_ROUNDS else {}
+        if not new:
+            break
+        facts = {key: facts.get(key, {}) | new.get(key, {}) for key in facts | new}
+    return folder, wanted
+
+
+def _given(live: list[Specialisation]) -> Iterator[tuple[Specialisation, c.Declare, list[c.Expr]]]:
+    """All run-time parameters, with what calls give them."""
+    sites = call_sites(live)
+    for target in live:
+        for index, parameter in enumerate(target.left.parameters):
+            yield target, parameter, [call.arguments[index] for call in sites.get(target, [])]
+
+
+def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key, str]]) -> Facts:
+    """Run-time parameters that every call gives the same static argument."""
+    learnt: Facts = {}
+    for target, parameter, arguments in _given(live):
+        if target.entry or len(target.function.body or []) < 2 or (target.key, parameter.name) in refuted:
+            continue  # the parameters of an entry are public; accessors are more readable with all of theirs
+        fact = _same(arguments, parameter, program) if arguments else None
+        told = any(f"`{parameter.name}`" in comment for comment in target.function.comments)
+        changed = target.left.once("changed", c.names_changed, target.left.body)
+        if fact is not None and not told and parameter.name not in changed:
+            learnt.setdefault(target.key, {})[parameter.name] = fact
+    return learnt
+
+
+def _same(arguments: list[c.Expr], parameter: c.Declare, program: Program) -> c.Expr | None:
+    """The one static value of all arguments, as the parameter has it."""
+    value = arguments[0].value
+    kind = program.integer(parameter.type)
+    if value is None or kind is None or parameter.suffix or not kind.holds(value):
+        return None
+    if any(other.value != value or not is_pure(other, program.pure_opaque) for other in arguments):
+        return None
+    form, typed = expanded(arguments[0]), program.promoted(parameter.type)
+    atomic = isinstance(form, (c.Constant, c.Derived, c.Name)) and form.type == typed
+    alike = all(spelling(expanded(other)) == spelling(form) for other in arguments)
+    return form if atomic and alike else number(value, typed) if isinstance(form, c.Literal) else None

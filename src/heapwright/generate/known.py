@@ -7,13 +7,12 @@ known, and the compiler folds. Which struct a member is of is told by the declar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tree_sitter import Node, Parser
+from tree_sitter import Node
 
-from heapwright.generate.macros import written_out
-from heapwright.generate.parse import LANGUAGE, child_of, first_error, text_of
+from heapwright.generate.parse import child_of, text_of, tree_of, written_out
 from heapwright.generate.syntax import GrammarError
 
 _ATTRIBUTE_MACRO = re.compile(r"^#define (\w+) .*__attribute__", re.MULTILINE)
@@ -36,6 +35,20 @@ class _Read(NamedTuple):
     other: str = ""
     compared: int = 0  # where the member ends that is compared
 
+    def becomes(self, known: Known, alternatives: Alternatives, text: bytes) -> bytes | None:
+        """What stands in its place; None where that is not known."""
+        if not self.op:
+            constant = known.get(self.struct, {}).get(self.member)
+            return None if constant is None else constant.encode()
+        possible = alternatives.get((self.struct, self.member), ())
+        if possible and self.other not in possible:
+            return b"%d" % (self.op == "!=")
+        if len(possible) == 2 and self.other == possible[1]:
+            # the first is the one that all comparisons are with, so that the compiler sees one condition
+            turned = "!=" if self.op == "==" else "=="
+            return text[self.start : self.compared] + f" {turned} {possible[0]}".encode()
+        return None
+
 
 class _File(NamedTuple):
     """A text, and what it reads in its order, each before what is read within it."""
@@ -43,6 +56,15 @@ class _File(NamedTuple):
     name: str
     text: bytes
     reads: list[_Read]
+
+    def with_known(self, known: Known, alternatives: Alternatives) -> str:
+        """The text with known members written out."""
+        out, at = b"", 0
+        for read in self.reads:
+            value = read.becomes(known, alternatives, self.text) if read.start >= at else None
+            if value is not None:
+                out, at = out + self.text[at : read.start] + value, read.end
+        return (out + self.text[at:]).decode()
 
 
 class Sources:
@@ -55,14 +77,15 @@ class Sources:
         self.structs: dict[str, dict[str, str]] = {}
         self.functions: dict[str, str] = {}
         sources = [*written_out(core), *around]
-        extensions = _extensions(text for _, text in sources)
-        roots = [_parsed(name, text, extensions) for name, text in sources]
-        for root in roots:
-            for node in _all(root):
-                if node.type == "struct_specifier" and node.child_by_field_name("body"):
-                    self.structs[_named(node)] = dict(self._members(node))
-                elif node.type in ("function_definition", "declaration"):
-                    self._declare_function(node)
+        macros = {name for _, text in sources for name in _ATTRIBUTE_MACRO.findall(text)}
+        roots = [tree_of(name, text, macros) for name, text in sources]
+        for node in (node for root in roots for node in _all(root)):
+            if node.type == "struct_specifier" and node.child_by_field_name("body"):
+                self.structs[_named(node)] = dict(self._members(node))
+            elif node.type in ("function_definition", "declaration"):
+                declarator = node.child_by_field_name("declarator")
+                if declarator and any(inner.type == "function_declarator" for inner in _all(declarator)):
+                    self.functions[_declared(declarator)] = _struct_of(child_of(node, "type"))
         self.files = [
             _File(name, text.encode(), list(_Reader(self, name).within(root)))
             for (name, text), root in zip(sources, roots, strict=True)
@@ -71,75 +94,22 @@ class Sources:
     def _members(self, struct: Node) -> Iterator[tuple[str, str]]:
         """The members of a struct and the structs that they are, or point to; "" for none."""
         for member in child_of(struct, "body").named_children:
-            if member.type != "field_declaration":
-                continue
-            kind = child_of(member, "type")
+            kind = member.child_by_field_name("type")
             declarators = member.children_by_field_name("declarator")
-            for declarator in declarators:
-                yield _declared(declarator), _struct_of(kind)
-            if not declarators and kind.type in ("union_specifier", "struct_specifier"):
+            if kind and not declarators and kind.type in ("union_specifier", "struct_specifier"):
                 yield from self._members(kind)
-
-    def _declare_function(self, node: Node) -> None:
-        declarator = node.child_by_field_name("declarator")
-        if declarator and any(inner.type == "function_declarator" for inner in _all(declarator)):
-            self.functions[_declared(declarator)] = _struct_of(child_of(node, "type"))
+            for declarator in declarators if kind else ():
+                yield _declared(declarator), _struct_of(child_of(member, "type"))
 
     def with_known(self, known: Known, alternatives: Alternatives) -> dict[str, str]:
         """The text of each file, by its name, with what is known in place of what is read.
 
         Raises GrammarError for a member that its struct does not have.
         """
-        for struct, members in [*known.items(), *((struct, [member]) for struct, member in alternatives)]:
-            for member in members:
-                if member not in self.structs.get(struct, ()):
-                    raise GrammarError("", 0, f"struct {struct} has no member {member}")
-        return {file.name: _replaced(file, known, alternatives) for file in self.files}
-
-
-def _extensions(texts: Iterable[str]) -> re.Pattern[str]:
-    """Definitions of macros, and attributes elsewhere with the macros that stand for them.
-
-    The parser does not know attributes behind a storage class, nor a definition with nothing but blanks.
-    """
-    names = {name for text in texts for name in _ATTRIBUTE_MACRO.findall(text)}
-    attributes = [r"__attribute__\(\(\w+(?:\(.*?\))?\)\)", *(rf"\b{name}\b" for name in sorted(names))]
-    return re.compile("|".join([r"^#define .*$", *attributes]), re.MULTILINE)
-
-
-def _parsed(name: str, text: str, extensions: re.Pattern[str]) -> Node:
-    plain = extensions.sub(lambda found: found[0] if found[0][0] == "#" else " " * len(found[0]), text)
-    root = Parser(LANGUAGE).parse(plain.encode()).root_node
-    if root.has_error:
-        raise GrammarError(name, first_error(root).start_point[0] + 1, "this cannot be read as C")
-    return root
-
-
-def _replaced(file: _File, known: Known, alternatives: Alternatives) -> str:
-    """The text of a file with known members written out."""
-    out = b""
-    at = 0
-    for read in file.reads:
-        value = _value(read, known, alternatives, file.text) if read.start >= at else None
-        if value is not None:
-            out += file.text[at : read.start] + value
-            at = read.end
-    return (out + file.text[at:]).decode()
-
-
-def _value(read: _Read, known: Known, alternatives: Alternatives, text: bytes) -> bytes | None:
-    """What stands in place of what is read; None where that is not known."""
-    if not read.op:
-        constant = known.get(read.struct, {}).get(read.member)
-        return None if constant is None else constant.encode()
-    possible = alternatives.get((read.struct, read.member), ())
-    if possible and read.other not in possible:
-        return b"%d" % (read.op == "!=")
-    if len(possible) == 2 and read.other == possible[1]:
-        # the first is the one that all comparisons are with, so that the compiler sees one condition
-        turned = "!=" if read.op == "==" else "=="
-        return text[read.start : read.compared] + f" {turned} {possible[0]}".encode()
-    return None
+        for struct, member in [*((struct, one) for struct, of in known.items() for one in of), *alternatives]:
+            if member not in self.structs.get(struct, ()):
+                raise GrammarError("", 0, f"struct {struct} has no member {member}")
+        return {file.name: file.with_known(known, alternatives) for file in self.files}
 
 
 _LIKE = {
@@ -167,11 +137,20 @@ class _Reader:
             self.scopes.append({})
         match node.type:
             case "parameter_declaration" | "declaration":
-                self.declare(node)
+                struct = _struct_of(child_of(node, "type"))
+                for declarator in node.children_by_field_name("declarator"):
+                    self.scopes[-1][_declared(declarator)] = struct
             case "binary_expression":
-                yield from self.comparison(node)
+                left, right, op = (child_of(node, name) for name in ("left", "right", "operator"))
+                enumerator = right.type == "identifier" and text_of(right).isupper()
+                if left.type == "field_expression" and enumerator and text_of(op) in ("==", "!="):
+                    yield _Read(
+                        node.start_byte, node.end_byte, *self.member(left), text_of(op), text_of(right), left.end_byte
+                    )
             case "field_expression":
-                yield from self.member(node)
+                struct, name = self.member(node)
+                if struct and not _is_place(node):
+                    yield _Read(node.start_byte, node.end_byte, struct, name)
             case _:
                 pass
         for child in node.named_children:
@@ -179,26 +158,12 @@ class _Reader:
         if opens:
             self.scopes.pop()
 
-    def declare(self, node: Node) -> None:
-        struct = _struct_of(child_of(node, "type"))
-        for declarator in node.children_by_field_name("declarator"):
-            self.scopes[-1][_declared(declarator)] = struct
-
-    def member(self, node: Node) -> Iterator[_Read]:
-        argument, name = child_of(node, "argument"), text_of(child_of(node, "field"))
-        struct = self.struct(argument)
+    def member(self, node: Node) -> tuple[str, str]:
+        """The struct that a member is of, and its name."""
+        name, struct = text_of(child_of(node, "field")), self.struct(child_of(node, "argument"))
         if struct is None:
             raise GrammarError(self.file, node.start_point[0] + 1, f"of what {name} is a member is not known")
-        if struct and not _is_place(node):
-            yield _Read(node.start_byte, node.end_byte, struct, name)
-
-    def comparison(self, node: Node) -> Iterator[_Read]:
-        """A comparison of a member with a name in upper case."""
-        left, right, op = (child_of(node, name) for name in ("left", "right", "operator"))
-        enumerator = right.type == "identifier" and text_of(right).isupper()
-        if left.type == "field_expression" and enumerator and text_of(op) in ("==", "!="):
-            name, struct = text_of(child_of(left, "field")), self.struct(child_of(left, "argument"))
-            yield _Read(node.start_byte, node.end_byte, struct or "", name, text_of(op), text_of(right), left.end_byte)
+        return struct, name
 
     def struct(self, node: Node) -> str | None:
         """The struct that an expression is, or points to; "" for one that is none; None where that is not known."""
@@ -224,11 +189,10 @@ class _Reader:
 def _is_place(node: Node) -> bool:
     """Whether a member is written, or has its address taken."""
     above = node.parent
-    if above is None:
-        return False
-    if above.type == "assignment_expression":
+    if above is not None and above.type == "assignment_expression":
         return child_of(above, "left").id == node.id
-    return above.type == "update_expression" or (above.type == "pointer_expression" and text_of(above).startswith("&"))
+    address = above is not None and above.type == "pointer_expression" and text_of(above).startswith("&")
+    return address or (above is not None and above.type == "update_expression")
 
 
 def _struct_of(kind: Node) -> str:

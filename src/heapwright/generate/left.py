@@ -1,14 +1,25 @@
-"""What is left of the functions of the core: a `Left`, which is never changed; a `Specialisation` has one a policy."""
+"""What is left of the functions of the core: a `Left`, which is never changed; a `Specialisation` has one a policy.
+
+Folded functions are kept for the next policy that would fold them the same way. Folding a function asks questions in an
+order that only the answers determine: what number the policy has at a path, what is left of a callee. So what was
+folded stands at the end of a row of answers: who gives the same ones finds it, and with it, in `Left.known`, what
+became of it when it was cleaned among others, and how that was written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ParamSpec, TypeVar
+from threading import Lock
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from heapwright.generate import syntax as c
 from heapwright.generate.syntax import Key
+
+MOST_KEPT = 4_000
+"""Functions kept, 16 KiB each with what becomes of them; with more, all are forgotten. A policy brings ten new ones."""
 
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
@@ -25,12 +36,12 @@ class Left:
     """
 
     body: list[c.Stmt]
-    parameters: list[c.Parameter]
+    parameters: list[c.Declare]
     pure: bool = False
     boolean: bool = False
     known: dict[object, Any] = field(default_factory=dict)
 
-    def changed(self, rule: Callable[[c.Expr], c.Expr]) -> Left:
+    def changed(self, rule: Callable[[Any], c.Expr]) -> Left:
         """The function with all its expressions transformed."""
         return Left(c.copied(self.body, rule), self.parameters, self.pure, self.boolean)
 
@@ -43,7 +54,7 @@ class Left:
 
     def text(self, style: str, words: object, write: Callable[[], str]) -> str:
         """What `write` returns, called anew where the `words` are others than for the last policy."""
-        if style not in self.known or self.known[style][0] != words:
+        if self.known.get(style, (None,))[0] != words:
             self.known[style] = words, write()
         found: str = self.known[style][1]
         return found
@@ -67,27 +78,19 @@ class Left:
     @cached_property
     def callees(self) -> list[Specialisation]:
         """The functions of the core that are called, in the order of their first calls."""
-        return list(dict.fromkeys(call.callee for call in self.calls if call.callee))
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """All names that the body mentions."""
-        return frozenset(expr.name for expr in c.all_expressions(self.body) if isinstance(expr, c.Name))
+        return list(dict.fromkeys(call.callee for call in self.calls))
 
     @cached_property
     def unused(self) -> list[int]:
         """The indices of the parameters that the body does not mention."""
-        return [index for index, parameter in enumerate(self.parameters) if parameter.name not in self.names]
+        names = c.names(*self.body)
+        return [index for index, parameter in enumerate(self.parameters) if parameter.name not in names]
 
     @cached_property
     def constants(self) -> dict[object, c.Named]:
         """All numbers and tables of the policy, and static results, each where it comes last in the body."""
-        found: dict[object, c.Named] = {}
-        for expr in c.all_expressions(self.body):
-            if isinstance(expr, c.Named):
-                found.pop(expr.named, None)
-                found[expr.named] = expr
-        return found
+        found = [expr for expr in c.all_expressions(self.body) if isinstance(expr, c.Named)]
+        return dict(reversed({expr.named: expr for expr in reversed(found)}.items()))
 
 
 UNDER_WAY = Left([], [])
@@ -115,12 +118,92 @@ class Specialisation:
     name: str = ""
     boolean: bool = False
 
-    @property
-    def body(self) -> list[c.Stmt]:
-        """The statements that are left."""
-        return self.left.body
 
-    @property
-    def parameters(self) -> list[c.Parameter]:
-        """The run-time parameters that are left."""
-        return self.left.parameters
+class Callee(NamedTuple):
+    """The question what is left of a function for static arguments."""
+
+    target: Specialisation
+    statics: dict[str, c.Expr]
+
+
+Question: TypeAlias = "c.Path | Callee"
+Asked = dict[object, tuple[Question, object]]
+"""Questions with their answers, in order, each by what tells it from others."""
+
+
+class Kept(NamedTuple):
+    """What folding left of a function."""
+
+    left: Left
+    constant: c.Expr | None
+    shown: object
+
+
+class _Fork(NamedTuple):
+    """A question, and where its answers lead."""
+
+    question: Question
+    ways: dict[object, _Fork | Kept]
+
+
+class Memo:
+    """All functions kept, for one policy at a time."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._forget()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """The time in which one policy fills in the specialisations; others wait."""
+        with self._lock:
+            if self.count > MOST_KEPT:
+                self._forget()
+            yield
+
+    def _forget(self) -> None:
+        self.targets: dict[Key, Specialisation] = {}
+        self.ways: dict[object, _Fork | Kept] = {}
+        self.shown: dict[object, int] = {}
+        self.count = 0
+
+    def target(self, function: c.Function, statics: dict[str, c.Expr]) -> Specialisation:
+        """The specialisation for these static arguments, the same for all policies."""
+        key: Key = (function.name, *[arg.path if isinstance(arg, c.Place) else arg.value for arg in statics.values()])
+        if key not in self.targets:
+            self.targets[key] = Specialisation(function, key, statics)
+        return self.targets[key]
+
+    def find(self, target: Specialisation, answer: Callable[[Question], object]) -> Kept | None:
+        """What is left of a function, where these answers were given before."""
+        way = self.ways.get(_start(target))
+        while isinstance(way, _Fork):
+            way = way.ways.get(answer(way.question))
+        return way
+
+    def keep(self, target: Specialisation, asked: Asked) -> Kept:
+        """Keep what folding left after these questions."""
+        self.count += 1
+        ways, last = self.ways, _start(target)
+        for question, answer in asked.values():
+            fork = ways.setdefault(last, _Fork(question, {}))
+            assert isinstance(fork, _Fork)
+            ways, last = fork.ways, answer
+        left = target.left
+        shown = spelling(target.constant), left.pure, left.boolean, not left.body
+        kept = ways[last] = Kept(left, target.constant, self.shown.setdefault(shown, len(self.shown)))
+        return kept
+
+
+def _start(target: Specialisation) -> object:
+    """What is known of a function before anything is asked."""
+    known = [(name, spelling(expr)) for given in (target.statics, target.facts) for name, expr in given.items()]
+    return target.key, len(target.facts), *known
+
+
+def spelling(expr: c.Expr | None) -> object:
+    """All of a static expression but where it stands."""
+    if expr is None:
+        return None
+    parts = (getattr(expr, name) for name in ("value", "type", "paren", *expr.words, *expr.parts))
+    return type(expr), *(spelling(part) if isinstance(part, c.Expr) else part for part in parts)

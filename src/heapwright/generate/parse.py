@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import tree_sitter_c
 from tree_sitter import Language, Node, Parser
@@ -16,135 +17,164 @@ from heapwright.generate.syntax import GrammarError
 
 LANGUAGE = Language(tree_sitter_c.language())
 Made = TypeVar("Made", bound=c.Commented)
-_FORMS: dict[str, tuple[Callable[..., c.Expr], tuple[str, ...]]] = {
-    "unary_expression": (c.Unary, ("argument",)),
-    "pointer_expression": (c.Unary, ("argument",)),
-    "binary_expression": (c.Binary, ("left", "right")),
-    "comma_expression": (c.Binary, ("left", "right")),
-    "assignment_expression": (c.Assign, ("left", "right")),
-    "conditional_expression": (c.Conditional, ("condition", "consequence", "alternative")),
-    "subscript_expression": (c.Index, ("argument", "index")),
-}
-"""What the parser's expressions of operands alone become, and its names of these."""
-_DIRECTIVE = re.compile(r"\s*#\s*(\w+)\s*(.*)", re.DOTALL)
-_TYPEDEF_ATTRIBUTE = re.compile(rb"^(typedef [\w ]*)(__attribute__\(\(\w+\)\))", re.MULTILINE)
-
-
-# ---- conditionals ---------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Level:
-    """One open #if: `kept` for the compiler, or resolved here; `taken`: what it holds is read; `done`: a branch was."""
-
-    kept: bool
-    taken: bool
-    done: bool
-
-
-def _answer(word: str, rest: str, defines: frozenset[str]) -> bool | None:
-    """Truth of a condition over defined(HW_...); None where it asks about anything else."""
-    rest = re.sub(r"/\*.*?\*/|//.*", "", rest).strip()
-    if word.endswith("def"):
-        rest = f"{'!' if 'n' in word else ''}defined({rest})"
-    known = re.sub(
-        r"\bdefined\s*(?:\(\s*(HW_\w+)\s*\)|(HW_\w+))", lambda name: str((name[1] or name[2]) in defines), rest
+_FORMS: dict[str, tuple[Callable[..., Any], list[str], list[str]]] = {
+    kind: (form, words.split(), parts.split())
+    for kinds, form, words, parts in (
+        ("identifier null", c.Name, "*", ""),
+        ("number_literal char_literal string_literal true false", c.Literal, "*", ""),
+        ("sizeof_expression alignof_expression offsetof_expression", c.Verbatim, "*", ""),
+        ("unary_expression pointer_expression", c.Unary, "operator", "argument"),
+        ("binary_expression", c.Binary, "operator", "left right"),
+        ("comma_expression", lambda left, right: c.Binary(",", left, right), "", "left right"),
+        ("assignment_expression", c.Change, "operator", "left right"),
+        ("conditional_expression", c.Conditional, "", "condition consequence alternative"),
+        ("subscript_expression", c.Index, "", "argument index"),
+        ("field_expression", lambda op, name, base: c.Member(op == "->", name, base), "operator field", "argument"),
     )
-    python = known.replace("&&", " and ").replace("||", " or ").replace("!", " not ")
-    if re.sub(r"True|False|\b(?:and|or|not|0|1)\b|[()\s]", "", python):
-        return None
-    return bool(eval(python, {"__builtins__": {}}))  # only True, False, 0, 1, and, or, not and parentheses
+    for kind in kinds.split()
+}
+"""What the parser's expressions become, with its names of their words and operands; * is the whole text."""
+_FUNCTION_LIKE = re.compile(r"^#define (\w+)\(([\w, .]*)\)((?:.*\\\n)*.*)$", re.MULTILINE)
+_EXTENSION = r"^#define .*$|\bHW_(?:API|HOT|COLD)\b|__attribute__\(\(\w+(?:\(.*?\))?\)\)"
+"""Definitions, and what the parser does not know elsewhere: attributes, and macros that stand for a storage class."""
 
 
-def _resolve(file: str, lines: list[str], defines: frozenset[str]) -> set[int]:
-    """Indices of the lines that the conditionals over HW_ names take out, the directives included."""
-    removed: set[int] = set()
-    levels: list[_Level] = []
-    for index, line in enumerate(lines):
-        match = _DIRECTIVE.match(line)
-        word, rest = match.groups() if match else ("", "")
-        level = None
-        if word in ("elif", "else", "endif"):
-            if not levels:
-                raise GrammarError(file, index + 1, f"#{word} without #if")
-            level = levels.pop()
-        alive = all(outer.taken for outer in levels)
-        if word in ("if", "ifdef", "ifndef"):
-            answer = _answer(word, rest, defines) if alive else False
-            level = _Level(answer is None, answer is not False, bool(answer))
-        elif level and word != "endif" and not level.kept:
-            answer = word == "else" or _answer(word, rest, defines)
-            if answer is None:
-                raise GrammarError(file, index + 1, "a condition over HW_ names goes on with another one")
-            level.taken, level.done = answer and not level.done, level.done or answer
-        if level and word != "endif":
-            levels.append(level)
-        if not alive or (level and not level.kept):
-            removed.add(index)
-    if levels:
-        raise GrammarError(file, len(lines), "#if without #endif")
-    return removed
+# ---- macros that paste names ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Pasting:
+    """A function-like macro that pastes names (`##`); `...` is the last of its parameters, `__VA_ARGS__`."""
+
+    parameters: tuple[str, ...]
+    body: str
+
+    def written(self, arguments: list[str]) -> str:
+        """The body with the arguments in place."""
+        count = len(self.parameters) - 1
+        if self.parameters[-1] == "__VA_ARGS__":
+            arguments = [*arguments[:count], ", ".join(arguments[count:])]
+        values = dict(zip(self.parameters, arguments, strict=True))
+        words = re.sub(r"\w+", lambda word: values.get(word.group(), word.group()), self.body)
+        return re.sub(r"\s*##\s*", "", words)
+
+
+def written_out(sources: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The (file, text) pairs without macros that paste names; every line keeps its number."""
+    pasting = _pasting_macros(text for _, text in sources)
+    return [(file, _without_pasting(text, pasting)) for file, text in sources]
+
+
+def _pasting_macros(texts: Iterable[str]) -> dict[str, _Pasting]:
+    found = {}
+    for text in texts:
+        for name, parameters, body in _FUNCTION_LIKE.findall(text):
+            if "##" in body:
+                names = tuple(word.strip() for word in parameters.replace("...", "__VA_ARGS__").split(","))
+                found[name] = _Pasting(names, re.sub(r"\s*\\\n\s*", " ", body).strip())
+    return found
+
+
+def _without_pasting(text: str, macros: Mapping[str, _Pasting]) -> str:
+    """The text with calls in place of the macros that make them, and without their definitions."""
+    text = _FUNCTION_LIKE.sub(lambda macro: "\n" * macro[0].count("\n") if macro[1] in macros else macro[0], text)
+    calls = re.compile(rf"\b({'|'.join(macros)})\(")
+    while macros and (call := calls.search(text)):
+        arguments, end = _arguments(text, call.end())
+        lines = "\n" * text.count("\n", call.start(), end)
+        text = text[: call.start()] + macros[call[1]].written(arguments) + lines + text[end:]
+    return text
+
+
+def _arguments(text: str, start: int) -> tuple[list[str], int]:
+    """The arguments of a call whose parenthesis was opened before `start`, and where it ends."""
+    arguments = [""]
+    depth = 1
+    for index, sign in enumerate(text[start:], start):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0:
+            return [argument.strip() for argument in arguments], index + 1
+        if sign == "," and depth == 1:
+            arguments.append("")
+        else:
+            arguments[-1] += sign
+    return arguments, len(text)
 
 
 # ---- one file -------------------------------------------------------------------------------------------------------
+
+
+def resolved(file: str, lines: list[str], defines: frozenset[str]) -> list[bool]:
+    """Of each line whether conditionals over HW_ names leave it in; they themselves go."""
+    kept: list[bool] = []
+    levels: list[bool | None] = []  # of each open conditional whether it takes what it holds; None: the compiler's
+    for number, line in enumerate(lines, 1):
+        own = False
+        match line.lstrip().removeprefix("#").split() if line.lstrip().startswith("#") else []:
+            case ["ifdef" | "ifndef" as word, name, *_] if name.startswith("HW_"):
+                levels.append((name in defines) == (word == "ifdef"))
+                own = True
+            case ["if" | "ifdef" | "ifndef" as word, *condition]:
+                if word == "if" and "HW_" in " ".join(condition):
+                    raise GrammarError(file, number, "a condition over HW_ names is #ifdef or #ifndef")
+                levels.append(None)
+            case ["else", *_] if levels and levels[-1] is not None:
+                levels[-1] = not levels[-1]
+                own = True
+            case ["endif", *_] if levels:
+                own = levels.pop() is not None
+            case _:
+                pass
+        kept.append(not own and False not in levels)
+    if levels:
+        raise GrammarError(file, len(lines), "#if without #endif")
+    return kept
 
 
 @lru_cache(maxsize=64)
 def parse(file: str, text: str, defines: frozenset[str]) -> c.Source:
     """Read one file.
 
-    `file` is for messages; `defines` are the HW_ names taken as defined. Raises GrammarError for text outside the
-    grammar in CONTRIBUTING.md as far as one file shows it.
+    `file` is for messages; `defines` are the HW_ names taken as defined. Raises GrammarError for what it cannot read.
+    What it reads has to keep to the grammar in CONTRIBUTING.md, which tests/core_grammar.py checks.
     """
     lines = text.split("\n")
-    removed = _resolve(file, lines, defines)
-    kept = ["" if index in removed else line for index, line in enumerate(lines)]
-    return _Reader(file, lines, removed, "\n".join(kept)).read()
+    kept = resolved(file, lines, defines)
+    reader = _Reader(file, lines, kept)
+    return c.Source(file, reader.items(tree_of(file, reader.text).children), reader.includes)
+
+
+def tree_of(file: str, text: str, also: Iterable[str] = ()) -> Node:
+    """C text as the parser sees it, extensions and the macros `also` left blank. Raises GrammarError."""
+    blank = re.compile("|".join([_EXTENSION, *(rf"\b{name}\b" for name in also)]), re.MULTILINE)
+    plain = blank.sub(lambda found: found[0] if found[0][0] == "#" else " " * len(found[0]), text)
+    root = Parser(LANGUAGE).parse(plain.encode()).root_node
+    if root.has_error:
+        raise GrammarError(file, _first_error(root).start_point[0] + 1, "this cannot be read as C")
+    return root
 
 
 class _Reader:
-    def __init__(self, file: str, lines: list[str], removed: set[int], text: str) -> None:
+    def __init__(self, file: str, lines: list[str], kept: list[bool]) -> None:
         self.file = file
         self.lines = lines
-        self.removed = removed
-        self.text = text.encode()
+        self.kept = kept
+        self.text = "\n".join(line if left else "" for line, left in zip(lines, kept, strict=True))
+        self.bytes = self.text.encode()
         self.includes: list[str] = []
-        self.readers: dict[str, Callable[[Node], c.Item | None]] = {
-            "preproc_include": self.include,
-            "preproc_def": self.macro,
-            "preproc_function_def": self.macro,
-            "preproc_if": self.guarded_items,
-            "preproc_ifdef": self.guarded_items,
-            "struct_specifier": self.struct,
-            "enum_specifier": self.enum,
-            "type_definition": self.typedef,
-            "function_definition": self.function,
-            "declaration": self.function,
-        }
 
-    def read(self) -> c.Source:
-        # The parser knows no attribute ahead of a typedef's name; typedefs are copied from the text itself.
-        plain = _TYPEDEF_ATTRIBUTE.sub(lambda match: match.group(1) + b" " * len(match.group(2)), self.text)
-        root = Parser(LANGUAGE).parse(plain).root_node
-        if root.has_error:
-            raise self.error(first_error(root), "this cannot be read as C")
-        return c.Source(self.file, self.items(root.children), self.includes)
-
-    def error(self, node: Node, what: str) -> GrammarError:
-        return GrammarError(self.file, node.start_point[0] + 1, what)
+    def written(self, start: int, end: int) -> str:
+        """The text itself between two bytes."""
+        return self.bytes[start:end].decode()
 
     def not_allowed(self, node: Node, where: str = "") -> GrammarError:
-        return self.error(node, f"{node.type.replace('_', ' ')} is not allowed{where}")
-
-    def blank_between(self, above: int, below: int) -> bool:
-        """Whether an empty line of the original stands between two lines (indices, exclusive)."""
-        return any(not self.lines[i].strip() and i not in self.removed for i in range(above + 1, below))
+        return GrammarError(self.file, node.start_point[0] + 1, f"{node.type.replace('_', ' ')} is not allowed{where}")
 
     def with_comments(self, nodes: Iterable[Node], make: Callable[[Node], Made | None]) -> list[Made]:
         """What is made of nodes, with the comments above and behind each, and whether a blank line comes before."""
         found: list[Made] = []
         last: Made | None = None
-        pending: list[c.Comment] = []
+        pending: list[str] = []
         blank = False
         end = behind = -1  # the last line read, and the last of what a comment may stand behind
         for node in nodes:
@@ -154,11 +184,14 @@ class _Reader:
                     last.trailing = last.trailing or text_of(node)
                 end = node.end_point[0]
                 continue
-            if end >= 0 and self.blank_between(end, start):
+            if end >= 0 and any(not self.lines[i].strip() and self.kept[i] for i in range(end + 1, start)):
                 pending, blank = [], True
-            end = _last_line(node)
+            row, column = node.end_point[0], node.end_point[1]
+            end = row - 1 if column == 0 and row > start else row  # preprocessor nodes end behind their line break
             if node.type == "comment":
-                pending.append(c.Comment(text_of(node), node.start_point[1]))
+                first, *rest = text_of(node).split("\n")
+                moved = [line[min(node.start_point[1], len(line) - len(line.lstrip())) :] for line in rest]
+                pending.append("\n".join([first, *moved]))
                 continue
             last, behind = make(node), end
             if last:
@@ -173,25 +206,34 @@ class _Reader:
         return self.with_comments((node for node in nodes if node.type != ";"), self.item)
 
     def item(self, node: Node) -> c.Item | None:
-        if node.type not in self.readers:
-            raise self.not_allowed(node, " at file level")
-        item = self.readers[node.type](node)
-        if item:
-            item.file = self.file
+        match node.type:
+            case "preproc_include":
+                path = text_of(child_of(node, "path"))
+                self.includes += [path] * path.startswith("<")
+                return None
+            case "preproc_def" | "preproc_function_def":
+                item: c.Item = self.macro(node)
+            case "preproc_if" | "preproc_ifdef":
+                item = c.GuardedItems([(head, self.items(body)) for head, body in self.branches(node)])
+            case "struct_specifier":
+                body = node.child_by_field_name("body")
+                fields = self.with_comments(_members(body), self.declared) if body else None
+                members = None if fields is None else {field.name: field for field in fields}
+                item = c.Struct(text_of(child_of(node, "name")), text_of(node) + ";", members)
+            case "enum_specifier":
+                inside = [n for n in child_of(node, "body").children if n.type not in "{},"]
+                tag = node.child_by_field_name("name")
+                flat = node.start_point[0] == node.end_point[0]
+                item = c.Enum(text_of(tag) if tag else "", self.with_comments(inside, self.enumerator), flat)
+            case "type_definition":
+                typed, name, suffix = self.declarator(_type_text(node, False), child_of(node, "declarator"))
+                item = c.Global(name, self.written(node.start_byte, node.end_byte), typed + suffix)
+            case "function_definition" | "declaration":
+                item = self.function(node)
+            case _:
+                raise self.not_allowed(node, " at file level")
+        item.file = self.file
         return item
-
-    def include(self, node: Node) -> None:
-        path = text_of(child_of(node, "path"))
-        if path.startswith("<"):
-            self.includes.append(path)
-
-    def guarded_items(self, node: Node) -> c.Item | None:
-        directive = self.lines[node.start_point[0]].strip()
-        name = directive.split()[-1]
-        following = [child for child in node.named_children if child.type != "comment"][1:2]
-        if directive.startswith("#ifndef") and following and text_of(following[0]).split() == ["#define", name]:
-            raise self.error(node, "an include guard has a name that starts with HW_")
-        return c.GuardedItems([(head, self.items(body)) for head, body in self.branches(node)])
 
     def branches(self, node: Node) -> list[tuple[str, list[Node]]]:
         """The directive line and the nodes of each branch of a kept conditional."""
@@ -205,61 +247,39 @@ class _Reader:
         value = node.child_by_field_name("value")
         body = text_of(value).split("/*")[0].strip() if value else ""
         code, mark, comment = text_of(node).rstrip().partition("/*")
-        meaning = self.macro_value(body) if body and node.type == "preproc_def" else None
+        meaning = None
+        if body and node.type == "preproc_def":
+            root = Parser(LANGUAGE).parse(f"int x = {body};".encode()).root_node
+            with suppress(GrammarError):
+                meaning = None if root.has_error else self.declared(root.children[0]).init
         return c.Macro(text_of(child_of(node, "name")), code.rstrip(), body, meaning, trailing=mark + comment)
 
-    def macro_value(self, body: str) -> c.Expr | None:
-        root = Parser(LANGUAGE).parse(f"int x = {body};".encode()).root_node
-        try:
-            return None if root.has_error else self.expr(child_of(child_of(root.children[0], "declarator"), "value"))
-        except GrammarError:
-            return None
-
-    def struct(self, node: Node) -> c.Struct:
-        name = text_of(child_of(node, "name"))
-        body = node.child_by_field_name("body")
-        fields = self.with_comments(_members(body), self.field) if body else None
-        members = None if fields is None else {field.name: field for field in fields}
-        return c.Struct(name, members, text_of(node) + ";")
-
-    def field(self, node: Node) -> c.Field:
-        typed, name, suffix = self.declarator(_type_text(node), child_of(node, "declarator"))
-        return c.Field(typed, name, bool(suffix))
-
-    def enum(self, node: Node) -> c.Enum:
-        members = self.with_comments((n for n in child_of(node, "body").children if n.type not in "{},"), enumerator)
-        tag = node.child_by_field_name("name")
-        return c.Enum(text_of(tag) if tag else "", members, node.start_point[0] == node.end_point[0])
-
-    def typedef(self, node: Node) -> c.Item:
-        declarator = child_of(node, "declarator")
-        if child_of(node, "type").child_by_field_name("body"):
-            raise self.error(node, "a typedef defines no struct or enum of its own; define the struct first")
-        typed, name, suffix = self.declarator(text_of(child_of(node, "type")), declarator)
-        return c.Global(name, typed + suffix, self.text[node.start_byte : node.end_byte].decode())
+    def enumerator(self, node: Node) -> c.Declare:
+        value = node.child_by_field_name("value")
+        return c.Declare("", text_of(child_of(node, "name")), text_of(value) if value else "", None)
 
     def function(self, node: Node) -> c.Function:
         body = node.child_by_field_name("body")
-        storage = " ".join(text_of(n) for n in node.children if n.type == "storage_class_specifier")
-        declarator = _innermost(child_of(node, "declarator"))
-        if declarator.type != "function_declarator":
-            raise self.error(node, "the core has no variables at file level")
-        stars = self.text[child_of(node, "declarator").start_byte : declarator.start_byte].decode()
+        line = node.start_byte - node.start_point[1]
+        storage = self.written(line, child_of(node, "type").start_byte).replace("const", "").strip()
+        outer = declarator = child_of(node, "declarator")
+        while declarator.type == "pointer_declarator":
+            declarator = child_of(declarator, "declarator")
+        stars = self.written(outer.start_byte, declarator.start_byte)
         typed = _type_text(node, storage=False) + (f" {stars}" if stars else "")
-        name = text_of(child_of(declarator, "declarator"))
-        parameters = [self.parameter(n) for n in child_of(declarator, "parameters").named_children]
-        parameters = [p for p in parameters if p.type != "void"]
-        statements = None if body is None else self.block(body)
+        parameters = map(self.declared, child_of(declarator, "parameters").named_children)
+        declared = [parameter for parameter in parameters if parameter.type != "void"]
         attached = body is None or body.start_point[0] == declarator.end_point[0]
-        return c.Function(storage, typed, name, parameters, statements, attached)
+        name = text_of(child_of(declarator, "declarator"))
+        return c.Function(storage, typed, name, declared, None if body is None else self.block(body), attached)
 
-    def parameter(self, node: Node) -> c.Parameter:
-        if node.type == "comment":
-            raise self.error(node, "a comment inside a parameter list")
-        declarator = node.child_by_field_name("declarator")
-        if declarator is None:
-            return c.Parameter(_type_text(node), "")
-        return c.Parameter(*self.declarator(_type_text(node), declarator))
+    def declared(self, node: Node) -> c.Declare:
+        """The variable, parameter or member that a node declares."""
+        inner = node.child_by_field_name("declarator")
+        value = inner.child_by_field_name("value") if inner and inner.type == "init_declarator" else None
+        inner = inner.child_by_field_name("declarator") if inner and value else inner
+        parts = self.declarator(_type_text(node), inner) if inner else (_type_text(node), "", "")
+        return c.Declare(*parts, self.expr(value) if value else None, line=node.start_point[0] + 1)
 
     def declarator(self, typed: str, node: Node) -> tuple[str, str, str]:
         """Type, name and array suffix of a declarator."""
@@ -268,9 +288,8 @@ class _Reader:
                 return typed, text_of(node), ""
             case "pointer_declarator" | "abstract_pointer_declarator":
                 words = [text_of(n) for n in node.children if n.type == "type_qualifier"]
-                pointed = f"{typed}*" if typed.endswith("*") else f"{typed} *"
+                pointed = (f"{typed}*" if typed.endswith("*") else f"{typed} *") + " ".join(words)
                 inner = node.child_by_field_name("declarator")
-                pointed += " ".join(words)
                 return self.declarator(pointed, inner) if inner else (pointed, "", "")
             case "array_declarator":
                 size = node.child_by_field_name("size")
@@ -282,8 +301,6 @@ class _Reader:
     # -- statements
 
     def block(self, node: Node) -> list[c.Stmt]:
-        if node.type != "compound_statement":
-            raise self.error(node, "a body needs braces")
         return self.statements([child for child in node.children if child.type not in "{}"])
 
     def statements(self, nodes: list[Node]) -> list[c.Stmt]:
@@ -295,16 +312,18 @@ class _Reader:
     def statement(self, node: Node) -> c.Stmt:
         match node.type:
             case "declaration":
-                return self.local(node)
+                return self.declared(node)
             case "expression_statement" if node.named_children:
                 return c.Do(self.expr(node.named_children[0]))
             case "if_statement":
                 return self.if_statement(node)
             case "for_statement":
-                return self.for_statement(node)
+                init, *head = (node.child_by_field_name(name) for name in ("initializer", "condition", "update"))
+                test, update = (self.expr(part) if part else None for part in head)
+                return c.For(self.declared(init) if init else None, test, update, self.block(child_of(node, "body")))
             case "while_statement" | "do_statement":
-                test = self.condition(child_of(node, "condition"))
-                return c.While(test, self.block(child_of(node, "body")), node.type == "do_statement")
+                test = self.condition(node)
+                return c.While(test, self.block(child_of(node, "body")), at_end=node.type == "do_statement")
             case "return_statement":
                 return c.Return(self.expr(node.named_children[0]) if node.named_children else None)
             case "break_statement" | "continue_statement":
@@ -313,106 +332,55 @@ class _Reader:
                 raise self.not_allowed(node)
 
     def if_statement(self, node: Node) -> c.If:
-        if any(child.type == "comment" for child in node.children):
-            raise self.error(node, "a comment between an if and its else; put it inside the braces")
         clause = node.child_by_field_name("alternative")
         no: list[c.Stmt] = []
         if clause:
             branch = clause.named_children[-1]
             no = self.statements([branch]) if branch.type == "if_statement" else self.block(branch)
-        return c.If(self.condition(child_of(node, "condition")), self.block(child_of(node, "consequence")), no)
-
-    def for_statement(self, node: Node) -> c.For:
-        init = node.child_by_field_name("initializer")
-        start: c.Declare | None = None
-        if init:
-            if init.type != "declaration":
-                raise self.error(init, "a for loop declares its counter")
-            start = self.local(init)
-            start.line = init.start_point[0] + 1
-        test, update = node.child_by_field_name("condition"), node.child_by_field_name("update")
-        body = self.block(child_of(node, "body"))
-        return c.For(start, self.expr(test) if test else None, self.expr(update) if update else None, body)
-
-    def local(self, node: Node) -> c.Declare:
-        declarators = node.children_by_field_name("declarator")
-        if len(declarators) != 1:
-            raise self.error(node, "a declaration declares one variable")
-        declarator = declarators[0]
-        value = declarator.child_by_field_name("value") if declarator.type == "init_declarator" else None
-        inner = child_of(declarator, "declarator") if value else declarator
-        typed, name, suffix = self.declarator(_type_text(node), inner)
-        return c.Declare(typed, name, suffix, self.expr(value) if value else None)
+        return c.If(self.condition(node), self.block(child_of(node, "consequence")), no)
 
     def condition(self, node: Node) -> c.Expr:
-        expr = self.expr(node)
-        expr.paren = isinstance(expr, c.Assign) and node.named_children[0].type == "parenthesized_expression"
+        condition = child_of(node, "condition")
+        expr = self.expr(condition)
+        expr.paren = isinstance(expr, c.Change) and condition.named_children[0].type == "parenthesized_expression"
         return expr
 
     # -- expressions
 
     def expr(self, node: Node) -> c.Expr:
-        if b"/" in (node.text or b"") and any(child.type == "comment" for child in node.children):
-            raise self.error(node, "a comment inside an expression")
         expr = self.expression(node)
         expr.line = node.start_point[0] + 1
         return expr
 
     def expression(self, node: Node) -> c.Expr:
-        if node.type in _FORMS:
-            form, fields = _FORMS[node.type]
-            operator = node.child_by_field_name("operator")
-            words = [text_of(operator) if operator else ","] if form in (c.Unary, c.Binary, c.Assign) else []
-            return form(*words, *(self.expr(child_of(node, name)) for name in fields))
-        match node.type:
-            case "identifier":
-                return c.Name(text_of(node))
-            case "number_literal" | "char_literal" | "string_literal" | "true" | "false":
-                return c.Literal(text_of(node))
-            case "null":
-                return c.Name("NULL")
+        kind = node.type
+        match kind:
+            case _ if kind in _FORMS:
+                form, words, parts = _FORMS[kind]
+                texts = [text_of(node if word == "*" else child_of(node, word)) for word in words]
+                made: c.Expr = form(*texts, *[self.expr(child_of(node, part)) for part in parts])
+                return made
+            case "cast_expression":
+                return c.Cast(self.word(node, "type"), self.expr(child_of(node, "value")))
             case "parenthesized_expression":
                 return c.replace(self.expr(node.named_children[0]), paren=True)
             case "update_expression":
-                operand = self.expr(child_of(node, "argument"))
-                return c.Update(text_of(child_of(node, "operator")), operand, node.children[0].type in ("++", "--"))
-            case "field_expression":
-                base, field = self.expr(child_of(node, "argument")), text_of(child_of(node, "field"))
-                return c.Member(base, field, text_of(child_of(node, "operator")) == "->")
-            case "sizeof_expression" | "alignof_expression" | "offsetof_expression":
-                return c.Verbatim(" ".join(text_of(node).split()))
+                operand, ahead = self.expr(child_of(node, "argument")), node.children[0].type in ("++", "--")
+                return c.Change(self.word(node, "operator"), operand, None, prefix=ahead)
             case "call_expression":
-                function = child_of(node, "function")
-                if function.type != "identifier":
-                    raise self.error(node, "a call through a pointer")
                 arguments = child_of(node, "arguments").named_children
-                return c.Call(text_of(function), [self.expr(argument) for argument in arguments])
-            case "cast_expression":
-                return c.Cast(self.type_name(child_of(node, "type")), self.expr(child_of(node, "value")))
+                return c.Call(self.word(node, "function"), list(map(self.expr, arguments)))
             case "initializer_list":
-                return c.Braces([self.expr(child) for child in node.named_children])
+                return c.Braces(list(map(self.expr, node.named_children)))
             case "compound_literal_expression":
-                return c.replace(self.expr(child_of(node, "value")), to=self.type_name(child_of(node, "type")))
+                return c.replace(self.expr(child_of(node, "value")), to=self.word(node, "type"))
             case _:
                 raise self.not_allowed(node)
 
-    def type_name(self, node: Node) -> str:
-        base = _type_text(node)
-        declarator = node.child_by_field_name("declarator")
-        name = self.declarator(base, declarator)[0] if declarator else base
-        if (
-            re.fullmatch(r"[a-z]\w*", name)
-            and not re.search(r"_t$|^hw_", name)
-            and name not in c.INTEGERS | {"void": 0}
-        ):
-            raise self.error(node, f"({name}) looks like a cast; drop the parentheses around the variable")
-        return name
-
-
-def enumerator(node: Node) -> c.Enumerator:
-    """One of an enum."""
-    value = node.child_by_field_name("value")
-    return c.Enumerator(text_of(child_of(node, "name")), text_of(value) if value else "")
+    def word(self, node: Node, field: str) -> str:
+        """The text of a child, or the type that it names."""
+        child = child_of(node, field)
+        return self.declared(child).type if child.type == "type_descriptor" else text_of(child)
 
 
 def _members(body: Node) -> Iterator[Node]:
@@ -445,22 +413,6 @@ def _type_text(node: Node, storage: bool = True) -> str:
     return " ".join(" ".join(words).split())
 
 
-def _innermost(declarator: Node) -> Node:
-    """What a declarator is behind its stars."""
-    while declarator.type == "pointer_declarator":
-        declarator = child_of(declarator, "declarator")
-    return declarator
-
-
-def _last_line(node: Node) -> int:
-    """Index of the last line a node reaches; preprocessor nodes end behind their line break."""
-    row, column = node.end_point[0], node.end_point[1]
-    return row - 1 if column == 0 and row > node.start_point[0] else row
-
-
-def first_error(node: Node) -> Node:
+def _first_error(node: Node) -> Node:
     """The innermost node at which text could not be read."""
-    for child in node.children:
-        if child.has_error or child.is_missing:
-            return first_error(child)
-    return node
+    return next((_first_error(child) for child in node.children if child.has_error or child.is_missing), node)

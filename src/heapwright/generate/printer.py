@@ -4,40 +4,24 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import pairwise
 
 from heapwright.generate import syntax as c
+from heapwright.generate.program import COMPARISONS
 
 WIDTH = 120
-_LEVELS = [
-    ("||",),
-    ("&&",),
-    ("|",),
-    ("^",),
-    ("&",),
-    ("==", "!="),
-    ("<", ">", "<=", ">="),
-    ("<<", ">>"),
-    ("+", "-"),
-    ("*", "/", "%"),
-]
-_PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=3) for op in ops} | {",": 0}
+_LEVELS = ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"]
+_PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=3) for op in ops.split()} | {",": 0}
 _UNARY = 13
 _DRAWING = re.compile(r"^\W*\|.*\|", re.MULTILINE)
 """A line of a comment that draws blocks."""
-_BITWISE = {"&", "|", "^"}
-_CONFUSED = {  # inner operators that compilers warn about without parentheses
-    "||": {"&&"},
-    "&": {"+", "-", "|", "^", "==", "!=", "<", ">", "<=", ">="},
-    "|": {"+", "-", "&", "^", "==", "!=", "<", ">", "<=", ">="},
-    "^": {"+", "-", "&", "|", "==", "!=", "<", ">", "<=", ">="},
-    "<<": {"+", "-"},
-    ">>": {"+", "-"},
-}
+_CONFUSED = {op: {"+", "-", "&", "|", "^", *COMPARISONS} - {op} for op in "&|^"} | {"||": {"&&"}}
+_CONFUSED |= {op: {"+", "-"} for op in ("<<", ">>")}
+"""Inner operators that compilers warn about without parentheses."""
 
 
-Part = tuple[c.Expr, str, int, str]
-"""An operand, the separator behind it, the precedence around it, and the operator."""
+_ASSIGNING = {f"{op}=" for op in ("", *"+-*/%&|^", "<<", ">>")}
 
 
 class Printer:
@@ -57,114 +41,56 @@ class Printer:
     def parenthesised(self, expr: c.Expr, outer: int, op: str = "") -> bool:
         """Whether an expression stands in parentheses inside one of precedence `outer` and operator `op`."""
         level = _level(expr)
-        if level < outer:
-            return True
-        if isinstance(expr, c.Assign) and expr.paren:
+        if level < outer or (isinstance(expr, c.Change) and expr.source and expr.paren):
             return True
         if outer == 0 or level > _UNARY:
             return False
-        if isinstance(expr, c.Binary) and expr.op in _CONFUSED.get(op, ()):
-            return True
-        if isinstance(expr, c.Binary) and op in ("==", "!=", "<", ">", "<=", ">=") and 8 <= level <= 9:
-            return True
+        if isinstance(expr, c.Binary):
+            compares = op in COMPARISONS and 8 <= level <= 9
+            return expr.paren or compares or expr.op in _CONFUSED.get(op, ())
         return expr.paren and not isinstance(expr, (c.Cast, c.Unary))
 
     def _bare(self, expr: c.Expr) -> str:
-        match expr:
-            case c.Binary(op=op) if op != ",":
-                level = _PRECEDENCE[op]
-                return f"{self.flat(expr.left, level, op)} {op} {self.flat(expr.right, level + 1, op)}"
-            case c.Conditional():
-                return f"{self.flat(expr.test, 3)} ? {self.flat(expr.yes, 1)} : {self.flat(expr.no, 2)}"
-            case _:
-                head, parts, tail = self._pieces(expr)
-                return head + ", ".join([self.flat(part, level) for part, _, level, _ in parts]) + tail
-
-    def _pieces(self, expr: c.Expr) -> tuple[str, list[Part], str]:
-        """What stands ahead of the operands that may begin new lines, these, and what stands behind them."""
+        flat = self.flat
         match expr:
             case c.Name():
-                return self.rename(expr.name), [], ""
-            case c.Literal():
-                return expr.text, [], ""
-            case c.Verbatim():
-                return self.type(expr.text), [], ""
+                return self.rename(expr.name)
+            case c.Literal() | c.Verbatim():
+                return self.type(expr.text)
             case c.Named():
-                return self.name(expr), [], ""
-            case c.Unary():
-                space = " " if expr.op in "+-&" and self.flat(expr.operand, _UNARY)[0] == expr.op else ""
-                return expr.op + space, [(expr.operand, "", _UNARY, "")], ""
-            case c.Update():
-                inner = self.flat(expr.target, _UNARY + 1)
-                return expr.op + inner if expr.prefix else inner + expr.op, [], ""
-            case c.Binary():
-                return f"{self.flat(expr.left)}, {self.flat(expr.right, 1)}", [], ""
-            case c.Assign():
-                return f"{self.flat(expr.target, _UNARY)} {expr.op} ", [(expr.source, "", 1, "")], ""
+                return self.name(expr)
+            case c.Unary(op=op):
+                inner = flat(expr.operand, _UNARY)
+                return f"{op} {inner}" if op in "+-&" and inner[0] == op else op + inner
+            case c.Change(op=op, source=None):
+                return op * expr.prefix + flat(expr.target, _UNARY + 1) + op * (not expr.prefix)
+            case c.Binary(op=","):
+                return f"{flat(expr.left)}, {flat(expr.right, 1)}"
+            case c.Binary(op=op):
+                level = _PRECEDENCE[op]
+                return f"{flat(expr.left, level, op)} {op} {flat(expr.right, level + 1, op)}"
+            case c.Conditional():
+                return f"{flat(expr.test, 3)} ? {flat(expr.yes, 1)} : {flat(expr.no, 2)}"
+            case c.Change(op=op):
+                return f"{flat(expr.target, _UNARY)} {op} {flat(expr.source, 1)}"
             case c.Index():
-                return f"{self.flat(expr.base, _UNARY + 1)}[{self.flat(expr.index)}]", [], ""
+                return f"{flat(expr.base, _UNARY + 1)}[{flat(expr.index)}]"
             case c.Member():
-                return f"{self.flat(expr.base, _UNARY + 1)}{'->' if expr.arrow else '.'}{expr.name}", [], ""
+                return f"{flat(expr.base, _UNARY + 1)}{'->' if expr.arrow else '.'}{expr.name}"
             case c.Cast():
-                return f"({self.type(expr.to)})", [(expr.operand, "", _UNARY, "")], ""
+                return f"({self.type(expr.to)}){flat(expr.operand, _UNARY)}"
             case c.Call():
-                name = expr.callee.name if expr.callee else expr.name
-                return f"{self.rename(name)}(", [(argument, ",", 1, "") for argument in expr.arguments], ")"
+                name = self.rename(expr.callee.name if expr.callee else expr.name)
+                return f"{name}({', '.join(flat(argument, 1) for argument in expr.arguments)})"
             case c.Braces():
                 to = f"({self.type(expr.to)})" if expr.to else ""
-                return to + "{", [(item, ",", 1, "") for item in expr.items], "}"
+                return f"{to}{{{', '.join(flat(item, 1) for item in expr.items)}}}"
             case _:
                 raise AssertionError(f"{type(expr).__name__} is left in specialised code")
 
     def type(self, text: str) -> str:
         """A type's text in the names of the output."""
         return c.WORD.sub(lambda match: self.rename(match.group()), text)
-
-    def _broken(self, expr: c.Expr, column: int, room: int, outer: int = 0, op: str = "") -> str:
-        """An expression starting in a column, over several lines where it does not fit; `room` is kept free behind."""
-        flat = self.flat(expr, outer, op)
-        if column + len(flat) + room <= WIDTH:
-            return flat
-        if self.parenthesised(expr, outer, op):
-            return f"({self._split(expr, column + 1, room + 1)})"
-        return self._split(expr, column, room)
-
-    def _split(self, expr: c.Expr, column: int, room: int) -> str:
-        match expr:
-            case c.Binary(op=operator) if operator != ",":
-                level = _PRECEDENCE[operator]
-                links = _chain(expr, level, self)
-                return self.filled([(part, f" {op}", level, op) for part, op in links], column, room)
-            case c.Conditional():
-                test = self._broken(expr.test, column, 0, 3)
-                beside = "\n" not in test and column + len(test) + 3 + len(self.flat(expr.yes, 1)) <= WIDTH
-                at = column + len(test) + 1 if beside else column + 4
-                gap = " " if beside else "\n" + " " * at
-                yes = self._broken(expr.yes, at + 2, 0, 1)
-                return f"{test}{gap}? {yes}\n{' ' * at}: {self._broken(expr.no, at + 2, room, 2)}"
-            case _:
-                head, parts, tail = self._pieces(expr)
-                return head + self.filled(parts, column + len(head), room + len(tail)) + tail
-
-    def filled(self, parts: Sequence[Part], column: int, room: int) -> str:
-        """Parts and the separators behind them, as many on a line as fit, all lines starting in the same column."""
-        text = ""
-        at = column
-        for index, (part, separator, level, op) in enumerate(parts):
-            last = index == len(parts) - 1
-            after = room if last else len(separator)
-            inner = level + (1 if index and op and op not in ("&&", "||") else 0)
-            flat = self.flat(part, inner, op)
-            if index and at + 1 + len(flat) + after > WIDTH:
-                text += "\n" + " " * column
-                at = column
-            elif index:
-                text += " "
-                at += 1
-            piece = self._broken(part, at, after, inner, op) + ("" if last else separator)
-            text += piece
-            at = len(piece.split("\n")[-1]) if "\n" in piece else at + len(piece)
-        return text
 
     # ---- statements
 
@@ -179,65 +105,44 @@ class Printer:
         tail = f" {self.words(stmt.trailing)}\n" if stmt.trailing else "\n"
         code = f"{indent}{self._code(stmt, depth)}"
         if stmt.trailing and len(code.split("\n")[-1]) + len(tail) > WIDTH + 1:
-            return f"{head}{self.comment(c.Comment(stmt.trailing, 0), indent)}{code}\n"
+            return f"{head}{self.comment(stmt.trailing, indent)}{code}\n"
         return f"{head}{code}{tail}"
 
-    def _code(self, stmt: c.Stmt, depth: int) -> str:
-        column = 4 * depth
+    def _code(self, stmt: c.Stmt, depth: int, ahead: str = "") -> str:
         match stmt:
             case c.Declare():
-                return self.declaration(stmt, column) + ";"
+                return broken(self.declaration(stmt) + ";", 4 * depth)
             case c.Do():
-                return self._broken(stmt.expr, column, 1) + ";"
-            case c.Return(expr=None):
-                return "return;"
-            case c.Return(expr=c.Expr() as expr):
-                return f"return {self._broken(expr, column + 7, 1)};"
+                return broken(self.flat(stmt.expr) + ";", 4 * depth)
+            case c.Return(expr=expr):
+                return broken(f"return {self.flat(expr)};" if expr else "return;", 4 * depth)
             case c.Jump():
                 return stmt.word + ";"
             case c.If():
-                return self._if_statement(stmt, depth)
+                text = self._block(f"{ahead}if ({self.flat(stmt.test)}) {{", stmt.yes, depth)
+                if len(stmt.no) == 1 and isinstance(stmt.no[0], c.If) and not stmt.no[0].comments:
+                    return text[:-1] + self._code(stmt.no[0], depth, "} else ")
+                return text + " else " + self._block("{", stmt.no, depth) if stmt.no else text
             case c.For():
-                return f"for ({self._for_head(stmt, column + 5)}) {self._braces(stmt.body, depth)}"
+                init = self.declaration(stmt.init) if stmt.init else ""
+                parts = [init, *(self.flat(expr) if expr else "" for expr in (stmt.test, stmt.update))]
+                return self._block(f"for ({'; '.join(parts) if any(parts) else ';;'}) {{", stmt.body, depth)
             case c.While(at_end=True):
-                return f"do {self._braces(stmt.body, depth)} while ({self._broken(stmt.test, column + 9, 2)});"
-            case c.While():
-                return f"while ({self._broken(stmt.test, column + 7, 3)}) {self._braces(stmt.body, depth)}"
+                head = self._block("do {", stmt.body, depth)
+                return head[:-1] + broken(f"}} while ({self.flat(stmt.test)});", 4 * depth)
             case _:
-                raise AssertionError(type(stmt).__name__)
+                return self._block(f"while ({self.flat(stmt.test)}) {{", stmt.body, depth)
 
-    def declaration(self, stmt: c.Declare, column: int) -> str:
-        """A declaration that starts in a column, without its semicolon."""
-        head = declarator(self.type(stmt.type), stmt.name) + self.type(stmt.suffix)
-        if stmt.init is None:
-            return head
-        flat = self.flat(stmt.init, 1)
-        if column + len(head) + 3 + len(flat) + 1 > WIDTH and not isinstance(
-            stmt.init, (c.Binary, c.Braces, c.Conditional, c.Call)
-        ):
-            return f"{head} =\n{' ' * (column + 4)}{self._broken(stmt.init, column + 4, 1, 1)}"
-        return f"{head} = {self._broken(stmt.init, column + len(head) + 3, 1, 1)}"
+    def _block(self, head: str, body: list[c.Stmt], depth: int) -> str:
+        """A body behind its head, which ends with a brace."""
+        return f"{broken(head, 4 * depth)}\n{self.body(body, depth + 1)}{'    ' * depth}}}"
 
-    def _if_statement(self, stmt: c.If, depth: int) -> str:
-        text = f"if ({self._broken(stmt.test, 4 * depth + 4, 3)}) {self._braces(stmt.yes, depth)}"
-        match stmt.no:
-            case []:
-                return text
-            case [c.If(comments=[]) as chained]:
-                return f"{text} else {self._if_statement(chained, depth)}"
-            case _:
-                return f"{text} else {self._braces(stmt.no, depth)}"
-
-    def _for_head(self, stmt: c.For, column: int) -> str:
-        init = self.declaration(stmt.init, 0) if stmt.init else ""
-        parts = [init] + [self.flat(expr) if expr else "" for expr in (stmt.test, stmt.update)]
-        flat = "; ".join(parts) if any(parts) else ";;"
-        if column + len(flat) + 3 <= WIDTH:
-            return flat
-        return f";\n{' ' * column}".join(parts)
-
-    def _braces(self, body: list[c.Stmt], depth: int) -> str:
-        return "{\n" + self.body(body, depth + 1) + "    " * depth + "}" if body else "{\n" + "    " * depth + "}"
+    def declaration(self, stmt: c.Declare) -> str:
+        """A declaration, without its semicolon."""
+        typed = self.type(stmt.type)
+        gap = "" if typed.endswith("*") or not stmt.name else " "
+        head = f"{typed}{gap}{stmt.name}{self.type(stmt.suffix)}"
+        return f"{head} = {self.flat(stmt.init, 1)}" if stmt.init else head
 
     # ---- comments and functions
 
@@ -245,50 +150,102 @@ class Printer:
         """Text of a comment in the names of the output."""
         return re.sub(rf"{c.WORD.pattern}(?:\(\))?", lambda match: self.rename(match.group()), text)
 
-    def comment(self, comment: c.Comment, indent: str) -> str:
+    def comment(self, comment: str, indent: str) -> str:
         """A comment with its line break, moved to an indent; filled anew where names made it too wide."""
-        first, *rest = self.words(comment.text).split("\n")
-        moved = [line[min(comment.column, len(line) - len(line.lstrip())) :] for line in rest]
-        lines = [f"{indent}{line}".rstrip() for line in [first, *moved]]
-        if any(len(line) > WIDTH for line in lines) and not _DRAWING.search(comment.text):
-            lines = _filled_comment(self.words(comment.text), indent)
+        words = self.words(comment)
+        lines = [f"{indent}{line}".rstrip() for line in words.split("\n")]
+        if any(len(line) > WIDTH for line in lines) and not _DRAWING.search(comment):
+            lines = _filled_comment(words, indent)
         return "".join(f"{line}\n" for line in lines)
 
-    def signature(self, storage: str, function: c.Function, name: str, parameters: list[c.Parameter]) -> str:
+    def signature(self, storage: str, function: c.Function, name: str, parameters: list[c.Declare]) -> str:
         """The head of a function definition, without its brace."""
-        head = f"{self.words(storage)} " if storage else ""
-        head += declarator(self.type(function.type), self.rename(name)) + "("
-        texts = [declarator(self.type(p.type), p.name) + self.type(p.suffix) for p in parameters] or ["void"]
-        return head + self.filled([(c.Literal(text), ",", 0, "") for text in texts], len(head), 1) + ")"
-
-
-def declarator(typed: str, name: str) -> str:
-    """A type and the name declared with it."""
-    return f"{typed}{name}" if typed.endswith("*") or not name else f"{typed} {name}"
+        told = ", ".join(map(self.declaration, parameters)) or "void"
+        head = self.declaration(c.Declare(function.type, self.rename(name), "", None))
+        return broken(f"{self.words(storage)} {head}({told})".lstrip(), 0)
 
 
 def _level(expr: c.Expr) -> int:
     match expr:
         case c.Binary():
             return _PRECEDENCE[expr.op]
-        case c.Assign():
+        case c.Change(source=c.Expr()):
             return 1
         case c.Conditional():
             return 2
-        case c.Unary() | c.Cast() | c.Update(prefix=True):
+        case c.Unary() | c.Cast() | c.Change(prefix=True):
             return _UNARY
         case _:
             return _UNARY + 1
 
 
-def _chain(expr: c.Binary, level: int, printer: Printer) -> list[tuple[c.Expr, str]]:
-    """Operands of a row of operators of one precedence, each with the operator behind it."""
-    left = expr.left
-    same = isinstance(left, c.Binary) and _PRECEDENCE[left.op] == level
-    if isinstance(left, c.Binary) and same and not printer.parenthesised(left, level, expr.op):
-        links = _chain(left, level, printer)
-        return [*links[:-1], (links[-1][0], expr.op), (expr.right, expr.op)]
-    return [(left, expr.op), (expr.right, expr.op)]
+# ---- lines ----------------------------------------------------------------------------------------------------------
+
+
+def broken(text: str, column: int, room: int = 0) -> str:
+    """Code that starts in a column, over several lines where it does not fit; `room` is kept free behind it.
+
+    It is broken where it is loosest: behind a separator or an operator outside of all brackets, else in the last of
+    these. What goes on begins in the same column.
+    """
+    if column + len(text) + room <= WIDTH:
+        return text
+    words, depth, opened, closed = [""], 0, 0, 0  # outside of all brackets, and where the last of these holds something
+    for at, sign in enumerate(text):
+        opened = at + 1 if sign in "([{" and depth == 0 and text[at + 1 :] else opened
+        depth += (sign in "([{") - (sign in ")]}")
+        closed = at if sign in ")]}" and depth == 0 else closed
+        words[-1] += sign if sign != " " or depth else ""
+        words += [""] * (sign == " " and not depth)
+    separator = next((end for end in ";," if any(word.endswith(end) for word in words[:-1])), None)
+    ahead = next((at for at, word in enumerate(words) if word == "return" or word in _ASSIGNING), None)
+    loosest = min((_PRECEDENCE[word] for word in words if word in _PRECEDENCE), default=None)
+    if separator:
+        ends = [at for at, word in enumerate(words) if word.endswith(separator)]
+    elif ahead is not None:
+        head = " ".join(words[: ahead + 1]) + " "
+        return head + broken(text[len(head) :], column + len(head), room)
+    elif "?" in words:
+        return _choice(words, column, room)
+    else:
+        ends = [at for at, word in enumerate(words) if word in _PRECEDENCE and _PRECEDENCE[word] == loosest]
+    if ends:
+        pieces = [words[a + 1 : b + 1] for a, b in pairwise([-1, *ends, len(words) - 1]) if a < b]
+        return _filled([" ".join(piece) for piece in pieces], column, room)
+    inner = broken(text[opened:closed], column + opened, room + len(text) - closed) if opened else ""
+    return text[:opened] + inner + text[closed:] if opened else text
+
+
+def _choice(words: list[str], column: int, room: int) -> str:
+    """A choice of two values, each on a line of its own."""
+    asked, other = words.index("?"), words.index(":")
+    test, yes, no = (" ".join(part) for part in (words[:asked], words[asked + 1 : other], words[other + 1 :]))
+    test = broken(test, column)
+    beside = "\n" not in test and column + len(test) + 3 + len(yes) <= WIDTH
+    at = column + len(test) + 1 if beside else column + 4
+    gap = " " if beside else "\n" + " " * at
+    return f"{test}{gap}? {broken(yes, at + 2)}\n{' ' * at}: {broken(no, at + 2, room)}"
+
+
+def _filled(pieces: list[str], column: int, room: int) -> str:
+    """Pieces, as many on a line as fit but one of a for loop's head, all lines starting in the same column."""
+    text, at = "", column
+    for index, piece in enumerate(pieces):
+        after = room if index == len(pieces) - 1 else 0
+        if index and (text.endswith(";") or at + 1 + len(piece) + after > WIDTH):
+            text, at = f"{text}\n{' ' * column}", column
+        elif index:
+            text, at = text + " ", at + 1
+        last = piece.rpartition(" ")
+        code = last[0] if last[2] in _PRECEDENCE else piece.rstrip(",;")
+        end = piece[len(code) :]
+        text += broken(code, at, after + len(end)) + end
+        line = text.rpartition("\n")
+        at = len(line[2]) + column * (not line[0])
+    return text
+
+
+# ---- comments -------------------------------------------------------------------------------------------------------
 
 
 def comment_words(comment: str) -> str:
@@ -305,13 +262,13 @@ def _filled_comment(text: str, indent: str) -> list[str]:
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in marked]
 
 
-def without_sentences_on(gone: set[str], comment: c.Comment) -> c.Comment:
+def without_sentences_on(gone: set[str], comment: str) -> str:
     """A function's comment without the sentences, behind the first, that name parameters which are gone."""
-    first, *others = re.split(r"(?<=\.)\s+(?:\* )?(?=[A-Z`])", comment.text.removesuffix("*/").rstrip())
+    first, *others = re.split(r"(?<=\.)\s+(?:\* )?(?=[A-Z`])", comment.removesuffix("*/").rstrip())
     kept = [other for other in others if not gone & set(re.findall(r"`(\w+)`", other))]
-    if len(kept) == len(others) or _DRAWING.search(comment.text):
+    if len(kept) == len(others) or _DRAWING.search(comment):
         return comment
-    return c.Comment("\n".join(_filled_comment(" ".join([first, *kept, "*/"]), "")), 0)
+    return "\n".join(_filled_comment(" ".join([first, *kept, "*/"]), ""))
 
 
 def commented_lines(rows: list[tuple[str, str]]) -> str:

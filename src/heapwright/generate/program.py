@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import operator as o
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, Union
 
@@ -14,56 +14,79 @@ from heapwright.generate.syntax import GrammarError
 PolicyValues = Mapping[str, Union[int, bool, Sequence[Any], "PolicyValues"]]
 
 ROOT = "struct hw_policy"
-BUILTIN_VALUES = {
-    "UINT8_MAX": (0xFF, "int"),
-    "UINT16_MAX": (0xFFFF, "int"),
-    "UINT32_MAX": (0xFFFFFFFF, "uint32_t"),
-}
-_COMPARISONS: dict[str, Callable[[int, int], int]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_OPERATIONS: dict[str, Callable[[int, int], int]] = _COMPARISONS | {
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-}
+DOOR = "engine.h"
+"""The file that declares hooks, and gives them their empty bodies: in firmware nobody listens."""
+BUILTIN_VALUES = {"UINT8_MAX": (0xFF, "int"), "UINT16_MAX": (0xFFFF, "int"), "UINT32_MAX": (0xFFFFFFFF, "uint32_t")}
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_COMPUTED = (o.eq, o.ne, o.lt, o.le, o.gt, o.ge, o.lshift, o.rshift, o.add, o.sub, o.mul, o.and_, o.or_, o.xor)
+_OPERATIONS = dict(zip((*COMPARISONS, "<<", ">>", *"+-*&|^"), _COMPUTED, strict=True))
 _INVERTED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
-
-_HARMLESS = ("__builtin_", "__atomic_load_n")
+MIRRORED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+"""Comparisons with their operands exchanged."""
+HARMLESS = ("__builtin_", "__atomic_load_n")
 """How the compiler's functions begin that change nothing."""
+_NOTHING = ("", "((void)0)", "(void)0")
 
 
 class Program:
-    """All sources together. Raises GrammarError where they contradict each other."""
+    """All sources together, without hooks and their calls. Raises GrammarError where they contradict each other."""
 
     def __init__(self, sources: Sequence[c.Source]) -> None:
-        self.sources = sources
         self.functions: dict[str, c.Function] = {}
         self.opaque: dict[str, list[c.Function]] = {}
         self.structs: dict[str, c.Struct] = {}
         self.macros: dict[str, c.Macro] = {}
         self.globals: dict[str, c.Global] = {}
         self.enumerators: dict[str, int] = {}
-        for source in sources:
+        self.hooks: dict[str, c.Expr | None] = {}  # what each returns
+        self.sources = [c.Source(one.file, self._without_hooks(one), one.includes) for one in sources]
+        for source in self.sources:
             for item in source.items:
                 self._add(item)
         self.integer = cache(self._integer)
 
-    def _add(self, item: c.Item) -> None:
+    def _without_hooks(self, source: c.Source) -> list[c.Item]:
+        """The items of a file without hooks, structs for these alone, and calls."""
+        items = source.items
+        if source.file == DOOR:
+            items = [one for one in items if not (isinstance(one, c.Function) or getattr(one, "fields", 0) is None)]
+            hooks = [one for one in source.items if isinstance(one, c.Function) and one.body is not None]
+            self.hooks = {hook.name: _answer(hook) for hook in hooks}
+        return [self._silent(one) if isinstance(one, c.Function) and one.body else one for one in items]
+
+    def _silent(self, item: c.Function) -> c.Function:
+        """A function without calls of hooks; what a hook returns stands in place of its call."""
+        calls = [one for one in c.all_expressions(item.body) if isinstance(one, c.Call) and one.name in self.hooks]
+        for call in calls:
+            if any(isinstance(part, c.Change) for part in c.walk(*call.arguments)):
+                what = f"an argument of the hook {call.name} does something"
+                raise GrammarError(item.file, call.line or item.line, what)
+
+        def answered(expr: c.Expr) -> c.Expr:
+            answer = self.hooks.get(expr.name) if isinstance(expr, c.Call) else None
+            return c.replace(answer, line=expr.line) if answer else expr
+
+        def quiet(body: list[c.Stmt]) -> list[c.Stmt]:
+            for inner in (inner for stmt in body for inner in c.bodies(stmt)):
+                quiet(inner)
+            body[:] = [
+                one for one in body if not isinstance(one, c.Do) or getattr(one.expr, "name", "") not in self.hooks
+            ]
+            return body
+
+        if not calls:
+            return item
+        body = quiet(c.copied(item.body, answered))
+        return c.replace(item, body=body, asks=len(body) == 1 and isinstance(body[0], c.Return))
+
+    def _add(self, item: c.Item, guarded: bool = False) -> None:
         match item:
-            case c.Function(body=None):
+            case c.Function(body=None) if not guarded:
                 pass
+            case c.Function() if guarded:
+                if any(self.is_static_parameter(parameter) for parameter in item.parameters):
+                    raise GrammarError(item.file, item.line, f"{item.name} takes the policy inside a compiler's #if")
+                self.opaque.setdefault(item.name, []).append(item)
             case c.Function():
                 if item.name in self.functions:
                     raise GrammarError(item.file, item.line, f"{item.name} is defined twice")
@@ -76,28 +99,15 @@ class Program:
             case c.Global():
                 self.globals[item.name] = item
             case c.Enum():
-                self._add_enum(item)
+                value: int | None = -1
+                for member in item.members:
+                    value = literal_value(member.suffix)[0] if member.suffix else (value or 0) + 1
+                    if value is None:
+                        raise GrammarError(item.file, item.line, f"the value of {member.name} is no number")
+                    self.enumerators[member.name] = value
             case c.GuardedItems():
-                for _, items in item.branches:
-                    for inner in items:
-                        self._add_guarded(inner)
-
-    def _add_guarded(self, item: c.Item) -> None:
-        if isinstance(item, c.Function):
-            if any(self.is_static_parameter(parameter) for parameter in item.parameters):
-                raise GrammarError(item.file, item.line, f"{item.name} takes the policy inside a compiler's #if")
-            self.opaque.setdefault(item.name, []).append(item)
-        else:
-            self._add(item)
-
-    def _add_enum(self, item: c.Enum) -> None:
-        value = -1
-        for member in item.members:
-            known = literal_value(member.text)[0] if member.text else value + 1
-            if known is None:
-                raise GrammarError(item.file, item.line, f"the value of {member.name} is no number")
-            value = known
-            self.enumerators[member.name] = value
+                for inner in (one for _, items in item.branches for one in items):
+                    self._add(inner, guarded=True)
 
     @cached_property
     def policy_structs(self) -> frozenset[str]:
@@ -106,13 +116,12 @@ class Program:
         todo = [ROOT]
         while todo:
             name = todo.pop()
-            if name in found or name not in self.structs:
-                continue
-            found.add(name)
-            todo += [c.bare_type(field.type) for field in self.fields(name).values()]
+            if name not in found and name in self.structs:
+                found.add(name)
+                todo += [c.bare_type(field.type) for field in self.fields(name).values()]
         return frozenset(found)
 
-    def fields(self, struct: str) -> dict[str, c.Field]:
+    def fields(self, struct: str) -> dict[str, c.Declare]:
         """The members of a struct type, as `struct NAME`; none of any other type."""
         found = self.structs.get(struct)
         return (found.fields if found else None) or {}
@@ -121,7 +130,7 @@ class Program:
     def struct_arrays(self) -> frozenset[str]:
         """Names of policy members that are arrays of structs: their indices must be static."""
         fields = [item for name in self.policy_structs for item in self.fields(name).items()]
-        return frozenset(name for name, field in fields if field.array and c.bare_type(field.type) in self.structs)
+        return frozenset(name for name, field in fields if field.suffix and c.bare_type(field.type) in self.structs)
 
     def policy_pointer(self, typed: str) -> str | None:
         """The policy struct that a type points to, when it is a static pointer."""
@@ -129,7 +138,7 @@ class Program:
         pointed = bare[:-2] if bare.endswith(" *") else ""
         return pointed if pointed in self.policy_structs and "const" in typed.split("*")[0].split() else None
 
-    def is_static_parameter(self, parameter: c.Parameter) -> bool:
+    def is_static_parameter(self, parameter: c.Declare) -> bool:
         """Whether a parameter is known once the policy is."""
         if self.policy_pointer(parameter.type):
             return True
@@ -138,22 +147,17 @@ class Program:
     def _integer(self, typed: str | None) -> c.Integer | None:
         """The integer type behind a type's text, typedefs resolved; None for all others."""
         bare = c.bare_type(typed or "")
-        seen: set[str] = set()
-        while bare in self.globals and bare not in seen:
-            seen.add(bare)
+        while bare in self.globals and bare not in c.INTEGERS:
             bare = c.bare_type(self.globals[bare].type)
-        return c.INT if bare.startswith("enum ") and "*" not in bare else c.INTEGERS.get(bare)
+        return c.INTEGERS.get("int" if bare.startswith("enum ") and "*" not in bare else bare)
 
     def promoted(self, typed: str | None) -> str | None:
         """The type after integer promotion: int, uint32_t, int64_t, uint64_t or size_t; None for no integer."""
         kind = self.integer(typed)
         if kind is None:
             return None
-        if kind.bits == 0:
-            return "size_t"
-        if kind.bits < 32:
-            return "int"
-        return {32: ("uint32_t", "int"), 64: ("uint64_t", "int64_t")}[kind.bits][kind.signed]
+        wide = {0: ("size_t", "size_t"), 32: ("uint32_t", "int"), 64: ("uint64_t", "int64_t")}
+        return wide.get(kind.bits, ("int", "int"))[kind.signed]
 
     def common(self, left: str | None, right: str | None) -> str | None:
         """The type in which two operands meet (C11 6.3.1.8); None where that is not known."""
@@ -164,22 +168,18 @@ class Program:
 
     @cached_property
     def pure_opaque(self) -> frozenset[str]:
-        """Functions between compiler conditionals that change nothing, and macros of which nothing is left."""
-        pure = {name for name, variants in self.opaque.items() if all(map(_changes_only_locals, variants))}
-        while bad := {name for name in pure if not self._calls_only(name, pure)}:
-            pure -= bad
-        nothing = ("", "((void)0)", "(void)0")
-        return frozenset(pure).union(n for n, macro in self.macros.items() if macro.body.replace(" ", "") in nothing)
-
-    def _calls_only(self, name: str, pure: set[str]) -> bool:
-        parts = [part for variant in self.opaque[name] for part in c.all_expressions(variant.body or [])]
-        calls = [part.name for part in parts if isinstance(part, c.Call)]
-        return all(call in pure or call.startswith(_HARMLESS) for call in calls)
+        """Functions between compiler conditionals, which only compute, and macros of which nothing is left."""
+        nothing = {name for name, macro in self.macros.items() if macro.meaning.replace(" ", "") in _NOTHING}
+        return frozenset(nothing.union(self.opaque))
 
 
-def _changes_only_locals(function: c.Function) -> bool:
-    changes = [part for part in c.all_expressions(function.body or []) if isinstance(part, c.Change)]
-    return all(isinstance(change.target, c.Name) for change in changes)
+def _answer(hook: c.Function) -> c.Expr | None:
+    """What a hook returns; None for one that returns nothing. Else it only says of names that they are not used."""
+    *unused, last = hook.body if isinstance(hook.body[-1], c.Return) else [*hook.body, c.Return(c.Literal(""))]
+    parts = [part for part in c.walk(*unused) if not isinstance(part, (c.Do, c.Name, c.Cast))]
+    if any(getattr(part, "op", "") != "," for part in parts) or not isinstance(last.expr, c.Literal):
+        raise GrammarError(hook.file, hook.line, f"the hook {hook.name} does something")
+    return last.expr if last.expr.text else None
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
@@ -205,17 +205,15 @@ def literal_value(text: str) -> tuple[int | None, str | None]:
 
 def number(value: int, typed: str | None) -> c.Literal:
     """A literal of this value whose type, promoted, is the one given."""
-    if typed == "uint32_t":
-        text = "UINT32_MAX" if value == 0xFFFFFFFF else f"{value}u"
-    else:
-        text = {"uint64_t": f"{value}ull", "int64_t": f"{value}ll"}.get(typed or "", str(value))
+    suffix = {"uint32_t": "u", "uint64_t": "ull", "int64_t": "ll"}.get(typed or "", "")
+    text = "UINT32_MAX" if suffix == "u" and value == 0xFFFFFFFF else f"{value}{suffix}"
     return c.Literal(text, value=value, type=typed)
 
 
 def as_unsigned(literal: c.Literal, typed: str) -> c.Literal:
     """The literal with its type where a uint32_t is made of it; itself where another type is, or it does not fit."""
-    fits = literal.value is not None and literal.value >= 0 and typed == "uint32_t"
-    return number(literal.value, typed) if fits and literal.value is not None else literal
+    value = literal.value
+    return literal if typed != "uint32_t" or value is None or value < 0 else number(value, typed)
 
 
 def unary_value(op: str, operand: int) -> int | None:
@@ -233,21 +231,6 @@ def binary_value(op: str, left: int, right: int) -> int | None:
     if op not in _OPERATIONS or (op in ("<<", ">>") and not 0 <= right < 64):
         return None
     return int(_OPERATIONS[op](left, right))
-
-
-def is_comparison(op: str) -> bool:
-    """Whether an operator compares."""
-    return op in _COMPARISONS
-
-
-def mirrored(op: str) -> str:
-    """The comparison with its operands exchanged."""
-    return _MIRRORED.get(op, op)
-
-
-def substituted(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
-    """A copy of an expression with others in place of variables."""
-    return c.transformed(expr, lambda part: substitute(part, given))
 
 
 def substitute(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
@@ -275,18 +258,26 @@ def equal(test: c.Expr) -> tuple[str, int] | None:
             return None
 
 
-# ---- purity ---------------------------------------------------------------------------------------------------------
+def is_boolean(expr: c.Expr) -> bool:
+    """Whether an expression is 0 or 1, as far as it shows."""
+    match expr:
+        case c.Literal():
+            return expr.value in (0, 1)
+        case c.Binary(op=op):
+            return op in COMPARISONS or op in ("&&", "||")
+        case c.Call(callee=callee) if callee is not None:
+            return bool(callee.left.boolean)
+        case _:
+            return isinstance(expr, c.Unary) and expr.op == "!"
 
 
 def is_pure(expr: c.Expr, pure_names: Iterable[str]) -> bool:
     """Whether evaluating an expression of specialised code changes nothing; `pure_names` are harmless macros."""
-    if not expr.inner and not expr.row:
-        return True
-    for part in c.walk(expr):
+    for part in c.walk(expr) if expr.parts else ():
         if isinstance(part, c.Change):
             return False
         if isinstance(part, c.Call):
-            named = part.name in pure_names or part.name.startswith(_HARMLESS)
+            named = part.name in pure_names or part.name.startswith(HARMLESS)
             if not (part.callee.left.pure if part.callee else named):
                 return False
     return True

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from heapwright.generate import syntax as c
 from heapwright.generate.left import Left, Specialisation
-from heapwright.generate.loops import falls_through
 from heapwright.generate.printer import comment_words
 from heapwright.generate.program import as_unsigned, equal, negated, substitute
 from heapwright.generate.syntax import replace
-from heapwright.generate.together import call_sites, told_in_comments
 
 MOST_STATEMENTS = 24
 """Statements of a function that has taken in others: one screen."""
@@ -39,37 +37,34 @@ class _Site(NamedTuple):
     otherwise: c.Expr | None = None
 
 
-def splice(live: list[Specialisation]) -> bool:
-    """Put one body in place of each caller's call; says whether anything was to be put."""
-    sites = call_sites(live)
-    told = told_in_comments(live)
+def splice(live: list[Specialisation], sites: Mapping[Specialisation, list[c.Call]], told: Collection[str]) -> bool:
+    """Put one body in place of each caller's call; says whether anything was to be put.
+
+    `sites` are all calls, `told` the functions that comments speak of.
+    """
     done = False
     for caller in live:
         for callee in caller.left.callees:
-            if not _may_go(callee, caller, sites, told):
+            if len(sites[callee]) != 1 or callee.function.name in told or not _may_go(callee, caller, sites):
                 continue
-            left = caller.left.once(
-                ("spliced", callee, callee.left), _spliced, caller.left, caller.function.type, callee
-            )
+            typed = caller.function.type
+            left = caller.left.once(("spliced", callee, callee.left), _spliced, caller.left, typed, callee)
             if left is not None:
                 caller.left, done = left, True
                 break  # what it calls is another thing now
     return done
 
 
-def _may_go(
-    callee: Specialisation, caller: Specialisation, sites: Mapping[Specialisation, list[c.Call]], told: set[str]
-) -> bool:
+def _may_go(callee: Specialisation, caller: Specialisation, sites: Mapping[Specialisation, list[c.Call]]) -> bool:
     """Whether a function may lose its name to its one caller: then what is rare stays apart from what is frequent."""
-    if callee.entry or callee is caller or len(sites.get(callee, [])) != 1:
+    if callee.entry or callee is caller or "COLD" in callee.function.storage or callee.function.asks:
         return False
-    if callee.function.name in told or "COLD" in callee.function.storage or callee.function.asks:
-        return False
-    if len(callee.body) == 1 and any(isinstance(part, c.Conditional) for part in c.all_expressions(callee.body)):
+    only = callee.left.body if len(callee.left.body) == 1 else []
+    if any(isinstance(part, c.Conditional) for part in c.all_expressions(only)):
         return False  # a choice of two values is best said by its name
     if "HOT" in caller.function.storage and len(sites.get(caller, [])) > 1 and "HOT" not in callee.function.storage:
         return False
-    return len(c.all_statements(callee.body)) + len(c.all_statements(caller.body)) <= MOST_STATEMENTS
+    return sum(1 for one in (callee, caller) for _ in c.all_statements(one.left.body)) <= MOST_STATEMENTS
 
 
 def _spliced(left: Left, typed: str, callee: Specialisation) -> Left | None:
@@ -84,7 +79,7 @@ def _spliced(left: Left, typed: str, callee: Specialisation) -> Left | None:
     put = _placed(inner, site) if inner else None
     if not put:
         return None
-    told = [replace(comment, text=_aside(comment.text)) for comment in callee.function.comments]
+    told = map(_aside, callee.function.comments)
     put[0].comments = [*site.stmt.comments, *told, *put[0].comments]
     put[0].blank = site.stmt.blank
     block[index : index + 1] = put
@@ -95,12 +90,9 @@ def _aside(comment: str) -> str:
     """The comment on a function as one in its midst: the first sentence, without what it says of the result."""
     if "|" in comment:  # a picture, which stays without words
         lines = comment.removeprefix("/*").removesuffix("*/").split("\n")
-        drawn = [re.sub(r"^\s*\*", "", line).rstrip() for line in lines if "|" in line]
-        return "/*" + "\n *".join(drawn) + "   */"
+        return "/*" + "\n *".join(re.sub(r"^\s*\*", "", line).rstrip() for line in lines if "|" in line) + "   */"
     sentence = _RESULT.sub("", _SENTENCE.match(comment_words(comment))[0])  # type: ignore[index]
-    if not sentence[1:2].isupper():
-        sentence = sentence[0].lower() + sentence[1:]
-    return f"/* {sentence} */"
+    return f"/* {sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]} */"
 
 
 def _site(body: list[c.Stmt], callee: Specialisation, typed: str) -> tuple[list[c.Stmt], int, _Site] | None:
@@ -126,7 +118,7 @@ def _of_statement(stmt: c.Stmt, typed: str) -> _Site | None:
             return _Site(stmt, call)
         case c.Declare(init=c.Call() as call):
             return _Site(stmt, call, stmt.name, stmt.type)
-        case c.Do(expr=c.Assign(op="=", target=c.Name(name=name, type=str(kind)), source=c.Call() as call)):
+        case c.Do(expr=c.Change(op="=", target=c.Name(name=name, type=str(kind)), source=c.Call() as call)):
             return _Site(stmt, call, name, kind)
         case _:
             return None
@@ -134,24 +126,24 @@ def _of_statement(stmt: c.Stmt, typed: str) -> _Site | None:
 
 def _fitted(left: Left, callee: Specialisation, site: _Site) -> list[c.Stmt] | None:
     """The body of a function with the arguments for its parameters; None where names or types get in the way."""
-    taken = set(left.names) | {parameter.name for parameter in left.parameters}
-    taken |= set(c.declared(left.body))
+    taken = {*c.names(*left.body), *(parameter.name for parameter in left.parameters), *c.declared(left.body)}
     body = callee.left.body
-    changed = set(c.names_changed(body))
+    changed = c.names_changed(body)
     ahead: list[c.Stmt] = []
     given: dict[str, c.Expr] = {}
     for parameter, argument in zip(callee.left.parameters, site.call.arguments, strict=True):
-        passed = _passed(parameter, argument, body) if parameter.name not in changed else None
+        name, typed = parameter.name, parameter.type
+        passed = None if name in changed else _passed(parameter, argument, body)
         if passed is not None:
-            given[parameter.name] = passed
-        elif parameter.name in taken or parameter.suffix:
+            given[name] = passed
+        elif name in taken or parameter.suffix:
             return None
         else:
-            fixed = parameter.name not in changed and "*" not in parameter.type
-            typed = f"const {parameter.type.removeprefix('const ')}" if fixed else parameter.type
-            ahead.append(c.Declare(typed, parameter.name, "", replace(argument, paren=False), line=site.stmt.line))
-    told = " ".join(comment.text for stmt in c.all_statements(body) for comment in stmt.comments)
-    told += " ".join(comment.text for comment in callee.function.comments)
+            fixed = name not in changed and "*" not in typed
+            typed = f"const {typed.removeprefix('const ')}" if fixed else typed
+            ahead.append(c.Declare(typed, name, "", replace(argument, paren=False), line=site.stmt.line))
+    comments = [*callee.function.comments, *(one for stmt in c.all_statements(body) for one in stmt.comments)]
+    told = " ".join(comments)
     if any(f"`{name}`" in told and getattr(value, "name", "") != name for name, value in given.items()):
         return None
     declared = c.declared(body)
@@ -169,7 +161,7 @@ def _fitted(left: Left, callee: Specialisation, site: _Site) -> list[c.Stmt] | N
     return inner
 
 
-def _passed(parameter: c.Parameter, argument: c.Expr, body: list[c.Stmt]) -> c.Expr | None:
+def _passed(parameter: c.Declare, argument: c.Expr, body: list[c.Stmt]) -> c.Expr | None:
     """What may stand where a parameter stood: a variable of its type, or a number."""
     typed = c.bare_type(parameter.type)
     if parameter.suffix or c.operands(argument):
@@ -178,23 +170,22 @@ def _passed(parameter: c.Parameter, argument: c.Expr, body: list[c.Stmt]) -> c.E
         return unsigned
     if argument.value is not None:  # of what type its name is, does not matter where it is converted as it was
         calls = [part for part in c.all_expressions(body) if isinstance(part, c.Call) and part.callee]
-        given = [one for call in calls for one in call.arguments if isinstance(one, c.Name)]
-        on = sum(one.name == parameter.name for one in given)
-        return argument if on == c.mentions(body, parameter.name) else None
+        given = [one.name for call in calls for one in call.arguments if isinstance(one, c.Name)]
+        return argument if given.count(parameter.name) == c.names(*body).count(parameter.name) else None
     return argument if isinstance(argument, c.Name) and c.bare_type(argument.type or "") == typed else None
 
 
 def _placed(inner: list[c.Stmt], site: _Site) -> list[c.Stmt] | None:
     """The statements in place of the one with the call; None where the function returns in its midst."""
     stmt = site.stmt
-    if isinstance(stmt, c.Return):
-        if falls_through(inner):
-            return None
-        if site.test is None or site.otherwise is None:
-            return inner
-        other = c.Return(replace(site.otherwise, paren=False), line=stmt.line)
-        return [c.If(negated(site.test), [other], [], line=stmt.line), *inner]
-    return _Ending(site).of(inner)
+    if not isinstance(stmt, c.Return):
+        return _Ending(site).of(inner)
+    if c.falls_through(inner):
+        return None
+    if site.test is None or site.otherwise is None:
+        return inner
+    other = c.Return(replace(site.otherwise, paren=False), line=stmt.line)
+    return [c.If(negated(site.test), [other], [], line=stmt.line), *inner]
 
 
 class _Ending:
@@ -207,6 +198,7 @@ class _Ending:
     def of(self, body: list[c.Stmt]) -> list[c.Stmt] | None:
         """The statements, or None where a return stands anywhere else."""
         out: list[c.Stmt] = []
+        name = self.site.name
         for index, stmt in enumerate(body):
             match stmt:
                 case c.If(no=[], yes=[c.Return(expr=value)]):
@@ -217,50 +209,43 @@ class _Ending:
                     return [*out, *ahead, replace(stmt, test=negated(stmt.test), yes=rest)]
                 case c.Return(expr=value) if index == len(body) - 1:
                     return out + self.given(stmt, value)
-                case c.Declare(name=name, init=c.Expr() as init) if name == self.site.name:
-                    out.append(self.as_declared(stmt, init))
-                case _ if _returns([stmt]) or (isinstance(stmt, c.Declare) and stmt.name == self.site.name):
+                case c.Declare(name=own, init=c.Expr() as init) if own == name and self.declared:
+                    given = self.given(c.Return(init, line=stmt.line), init)[0]
+                    out.append(replace(given, comments=stmt.comments, blank=stmt.blank))
+                case c.Declare(name=own, init=c.Expr()) if own == name:
+                    self.declared = True  # what the function returns is the variable at the site
+                    out.append(stmt)
+                case _ if any(isinstance(part, c.Return) for part in c.all_statements([stmt])):
+                    return None
+                case c.Declare(name=own) if own == name:
                     return None
                 case _:
                     out.append(stmt)
-        return out if not self.site.name else None
+        return out if not name else None
 
     def guarded(self, test: c.Expr, value: c.Expr | None) -> list[c.Stmt] | None:
         """What comes ahead of a guard so that its value stands where the rest is left out, or None."""
-        name = self.site.name
-        if not name or value is None:
+        if not self.site.name or value is None:
             return [] if value is None else None
-        if isinstance(self.site.stmt, c.Declare) and not self.declared:
-            if value.value is None:
-                return None
-            self.declared = True
-            typed = self.site.type.removeprefix("const ")
-            return [replace(self.site.stmt, type=typed, init=replace(value, paren=False), comments=[])]
-        known = isinstance(self.site.stmt, c.Declare) and equal(test) == (name, value.value)
-        return [] if known else None
+        if self.declared:
+            known = isinstance(self.site.stmt, c.Declare) and equal(test) == (self.site.name, value.value)
+            return [] if known else None
+        if value.value is None:
+            return None
+        self.declared = True
+        typed = self.site.type.removeprefix("const ")
+        return [replace(self.site.stmt, type=typed, init=replace(value, paren=False), comments=[])]
 
     def given(self, stmt: c.Return, value: c.Expr | None) -> list[c.Stmt]:
         """What the last return does."""
-        if value is None:
+        name = self.site.name
+        if value is None or (name and isinstance(value, c.Name) and value.name == name):
             return []
-        if not self.site.name:  # nobody wants the value, and yet it may do something
+        if not name:  # nobody wants the value, and yet it may do something
             calls = isinstance(value, c.Call)
             return [c.Do(value if calls else c.Cast("void", value), line=stmt.line, comments=stmt.comments)]
-        if isinstance(value, c.Name) and value.name == self.site.name:
-            return []
         if not self.declared:
             return [replace(self.site.stmt, init=replace(value, paren=False), comments=stmt.comments)]
-        target = c.Name(self.site.name, line=stmt.line, type=c.bare_type(self.site.type))
-        assign = c.Assign("=", target, replace(value, paren=False), line=stmt.line, type=target.type)
+        target = c.Name(name, line=stmt.line, type=c.bare_type(self.site.type))
+        assign = c.Change("=", target, replace(value, paren=False), line=stmt.line, type=target.type)
         return [c.Do(assign, line=stmt.line, comments=stmt.comments)]
-
-    def as_declared(self, stmt: c.Declare, init: c.Expr) -> c.Stmt:
-        """The declaration of what the function returns, which is the variable at the site."""
-        if not self.declared:
-            self.declared = True
-            return stmt
-        return replace(self.given(c.Return(init, line=stmt.line), init)[0], comments=stmt.comments, blank=stmt.blank)
-
-
-def _returns(body: list[c.Stmt]) -> bool:
-    return any(isinstance(part, c.Return) for part in c.all_statements(body))
