@@ -22,13 +22,19 @@ TRACE = ROOT / "examples" / "mosquitto_broker.parquet"
 PICK = """
 [[pool]]
 kind = "quick"
-sizes = [12, 44, 60]
+up_to = 132
 limit_blocks = 4
 
 [[pool]]
 kind = "general"
 bins = "exact"
+linear_up_to = 256
+bins_per_octave = 2
+most_bins = 64
+victim_up_to = 260
+close_bins = 1
 fit = "best"
+search_most = 16
 """
 """What the demo's exploration picks: `docs/tutorial.md`, which is run, shows its id."""
 
