@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -175,12 +175,19 @@ def in_functions(name: str) -> frozenset[int]:
 class Index:
     """Which tests meet a statement of the package."""
 
-    def __init__(self, ran: dict[str, Ran]) -> None:
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.taken = set[Path]()
         self.seconds = defaultdict[str, float](float)
         self.by_line: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
         self.count: dict[str, int] = defaultdict(int)
         self.share: dict[tuple[str, str], int] = {}
-        for one in ran.values():
+
+    def take(self, files: Iterable[Path], recorded: Callable[[list[Path]], dict[str, Ran]]) -> None:
+        """Take what these files of tests ran; asks for those that were not taken before."""
+        unknown = [file for file in files if file not in self.taken]
+        self.taken.update(unknown)
+        for one in recorded(unknown).values() if unknown else ():
             self.seconds |= one.seconds
             for test, by_path in one.lines.items():
                 for path, lines in by_path.items():

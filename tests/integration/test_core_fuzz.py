@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import SANITIZED, compile_c, write_heaps
+from c_programs import ASSERTED, SANITIZED, compile_c, write_heaps
 from effort import EFFORT, SEED, brief, tell
 from needed import absent, tool
 from recipes_random import random_recipe, random_recipes, recipes_from_both_ends, values_of
@@ -134,7 +134,7 @@ def arena_bytes(recipe: Recipe, rng: random.Random) -> int:
 @pytest.fixture(scope="module")
 def fuzz(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fuzz")
-    return compile_c(folder / "fuzz", "fuzz.c", flags=["-std=gnu11", *SANITIZED, "-DHW_EXPLORE"])
+    return compile_c(folder / "fuzz", "fuzz.c", flags=["-std=gnu11", *SANITIZED, ASSERTED, "-DHW_EXPLORE"])
 
 
 def run(fuzz: Path, heaps: Path, operations: int, seed: int) -> tuple[int, int, int]:
