@@ -62,8 +62,9 @@ def test_a_space_with_a_wrong_value_does_not_conform(wrong: str) -> None:
 
 
 def test_the_kind_of_a_pool_is_no_axis_of_a_space() -> None:
-    assert takes(SPACE, '[[pool]]\nkind = "general"\n')
-    assert not takes(SPACE, '[[pool]]\nkind = ["general"]\n')
+    space = jsonschema.Draft202012Validator(heapwright.schema("space"))
+    assert takes(space, '[[pool]]\nkind = "general"\n')
+    assert not takes(space, '[[pool]]\nkind = ["general"]\n')
 
 
 @pytest.mark.parametrize(("of", "schema"), [("recipe", RECIPE), ("space", SPACE)])
