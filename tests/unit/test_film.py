@@ -102,11 +102,11 @@ def test_holes_are_what_is_free_between_objects_and_end_where_memory_was_never_u
 
 def test_what_is_free_and_was_never_used_is_no_hole() -> None:
     extent = film.Extent(100, 400, None)
-    rows = [(0, 40), (60, 80), (100, 20), (100, 300), (390, 30), (400, 10)]
+    rows = [(0, 40), (60, 80), (100, 20), (100, 300), (100, 330), (390, 30), (400, 10)]
     blocks = np.array([(at, size, 0, lib.HW_RUN_FREE, 0) for at, size in rows], film.PIECE_TYPE)
     start, end = film.used_part(blocks, extent)
     used = [(int(one), int(other)) for one, other in zip(start, end, strict=True) if one < other]
-    assert used == [(0, 40), (60, 100), (400, 420), (400, 410)]
+    assert used == [(0, 40), (60, 100), (400, 430), (400, 420), (400, 410)]
 
 
 def test_no_region_is_shared_where_the_arena_has_no_room_for_it() -> None:
