@@ -10,9 +10,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 
-from heapwright.files import kinds, remote, shipped, temporary, units
+from heapwright.files import database, kinds, parquet, remote, shipped, temporary, units
 from heapwright.files.engine import Engine, build, engine
 from heapwright.files.errors import HeapwrightError, did_you_mean, unknown_key
 from heapwright.files.names import addressed
@@ -71,6 +72,22 @@ def test_what_a_file_is_its_content_tells(tmp_path: Path) -> None:
     study = tmp_path / "study"
     study.write_bytes(b"\0" * 8 + b"DUCK" + b"\0" * 100)
     assert kinds.kind_of(study) == "study" and kinds.is_study(study) and not kinds.is_study(short)
+
+
+def test_tables_are_joined_with_all_columns_or_without_some(tmp_path: Path) -> None:
+    paths = [tmp_path / "one", tmp_path / "two"]
+    parquet.write(paths[0], {"a": np.array([1, 2]), "b": np.array([3, 4])}, {})
+    parquet.write(paths[1], {"a": np.array([5])}, {})
+    parquet.join(paths, tmp_path / "all", {"name": "it's"})
+    parquet.join(paths, tmp_path / "some", {}, without=["b"])
+    with database.reaching(tmp_path / "all", tmp_path / "some") as connection:
+        found = [
+            connection.execute(f"SELECT * FROM {parquet.source(tmp_path / name)}").fetchall()
+            for name in ("all", "some")
+        ]
+        assert found == [[(1, 3), (2, 4), (5, None)], [(1,), (2,), (5,)]]
+        assert parquet.rows(connection, tmp_path / "all") == 3
+        assert parquet.metadata(connection, tmp_path / "all") == {"name": "it's"}
 
 
 def test_the_engine_is_told_by_the_first_digits_of_its_digest_and_commit() -> None:
