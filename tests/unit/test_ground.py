@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
+import io
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -100,6 +101,24 @@ def test_the_engine_is_told_by_the_first_digits_of_its_digest_and_commit() -> No
 def test_the_manual_says_how_large_a_file_is_fetched() -> None:
     manual = (EXAMPLE.parents[1] / "docs" / "traces.md").read_text(encoding="utf-8")
     assert f"at most {remote.MOST_FETCHED / 2**30:g} GiB" in manual
+
+
+def test_no_more_than_that_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "MOST_FETCHED", 5000)
+    file = tmp_path / "fetched"
+
+    def fetch(sent: int, told: int | None) -> int:
+        remote._copied(io.BytesIO(bytes(sent)).read, told, "s3://lab/a", file)
+        return file.stat().st_size
+
+    assert fetch(5000, 5000) == fetch(5000, None) == 5000
+    with pytest.raises(HeapwrightError, match=r"^s3://lab/a: 5,001 bytes; .* takes 5,000 at most$"):
+        fetch(5001, 5001)
+    with pytest.raises(HeapwrightError, match="more than 5,000 bytes"):
+        fetch(5001, None)
+    for sent in (3999, 4001):
+        with pytest.raises(HeapwrightError, match=rf"was cut off after {sent:,} of 4,000 bytes"):
+            fetch(sent, 4000)
 
 
 def test_files_that_ship_are_told_by_name() -> None:
