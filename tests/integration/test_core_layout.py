@@ -147,6 +147,19 @@ def test_a_heap_grows_by_a_share_between_flushes_but_not_for_large_requests(scri
     play(script, tmp_path, Recipe.parse(GROWING_FIRST, "here"), table, room=40_000)
 
 
+def test_a_list_with_room_for_one_block_is_emptied_for_the_next(script: Path, tmp_path: Path) -> None:
+    quick = 'kind = "quick"\nsizes = [16]\nflush = "over-limit"\nlimit_bytes = 16\n'
+    table = """
+        malloc a 16     |0:20:a|
+        malloc b 16     |0:20:a|20:20:b|
+        malloc c 16     |0:20:a|20:20:b|40:20:c|
+        free a          |0:20:~|20:20:b|40:20:c|
+        free b          |0:20:.|20:20:~|40:20:c|
+    """
+    recipe = Recipe.parse(f'align = 4\n[[pool]]\n{quick}[[pool]]\nkind = "general"\norder = "address"\n', "here")
+    play(script, tmp_path, recipe, table, room=200)
+
+
 def test_exact_bins(script: Path, tmp_path: Path) -> None:
     """Blocks are multiples of 8, at least 16, and the next filled bin is the best fit."""
     table = """
