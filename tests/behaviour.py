@@ -10,7 +10,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from c_programs import SANITIZED, compile_c, write_heaps
+from c_programs import ASSERTED, SANITIZED, compile_c, write_heaps
 
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
@@ -18,7 +18,7 @@ from heapwright.recipes.recipe import Recipe
 
 def build_script(folder: Path) -> Path:
     """The program that performs the calls of a table."""
-    return compile_c(folder / "script", "script.c", flags=["-std=gnu11", *SANITIZED])
+    return compile_c(folder / "script", "script.c", flags=["-std=gnu11", *SANITIZED, ASSERTED])
 
 
 def in_order(drawn: str) -> str:

@@ -27,6 +27,8 @@ STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror
 UNCHECKED = "-DAPP_HEAP_ALIGN_UNCHECKED"
 """Lets a heap that is generated for a smaller target, with the prefix app, be compiled for this host."""
 SANITIZED = (brief("-O0", "-O1"), "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+ASSERTED = "-DHW_ASSERT(condition)=((condition) ? (void)0 : __builtin_trap())"
+"""Looks at what the core asserts, which goes unlooked at elsewhere."""
 
 
 def compile_c(output: Path, *sources: str | Path, flags: Iterable[str] = (), compiler: str = COMPILER) -> Path:

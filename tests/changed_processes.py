@@ -7,6 +7,7 @@ Processes started with -I or with an environment of their own do neither.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import marshal
 import os
@@ -125,7 +126,10 @@ class Recording:
             if test or self.forked:  # what a test starts itself it waits for, and counts
                 seconds[test or mine] += self.seconds.pop(test)
         kept: dict[str, Any] = {"lines": ran, "seconds": seconds, "whole": file}
-        (self.folder / f"{os.getpid()}-{time.time_ns()}.json").write_text(json.dumps(kept), encoding="utf-8")
+        whole = self.folder / f"{os.getpid()}-{time.time_ns()}.json"
+        with contextlib.suppress(OSError):  # a process that a test lets write little is not recorded
+            whole.with_suffix(".part").write_text(json.dumps(kept), encoding="utf-8")
+            whole.with_suffix(".part").replace(whole)
 
 
 def cpu_seconds() -> float:

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -175,12 +175,19 @@ def in_functions(name: str) -> frozenset[int]:
 class Index:
     """Which tests meet a statement of the package."""
 
-    def __init__(self, ran: dict[str, Ran]) -> None:
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.taken = set[Path]()
         self.seconds = defaultdict[str, float](float)
         self.by_line: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
         self.count: dict[str, int] = defaultdict(int)
         self.share: dict[tuple[str, str], int] = {}
-        for one in ran.values():
+
+    def take(self, files: Iterable[Path], recorded: Callable[[list[Path]], dict[str, Ran]]) -> None:
+        """Take what these files of tests ran; asks for those that were not taken before."""
+        unknown = [file for file in files if file not in self.taken]
+        self.taken.update(unknown)
+        for one in recorded(unknown).values() if unknown else ():
             self.seconds |= one.seconds
             for test, by_path in one.lines.items():
                 for path, lines in by_path.items():
@@ -193,12 +200,14 @@ class Index:
         return {test for line in lines for test in self.by_line[path].get(line, [])}
 
     def meeting(self, path: Path, lines: range) -> list[set[str]]:
-        """Tests that run these lines, or what uses the names they define; then those that run any of their file."""
+        """Tests that run these lines, or what uses names they define, or say these; then those that run their file."""
         name = path.relative_to(ROOT).as_posix()
         first = self.running(name, lines)
-        if not first:
-            for other, used in users(path, lines):
+        if not first and (said := defined(path, lines)):
+            for other, used in users(said):
                 first |= self.running(other, used)
+            saying = {f"{file}" for file in self.taken if said.search(file.read_text(encoding="utf-8"))}
+            first |= {test for test in self.seconds if test.partition("::")[0] in saying}
         return [first, self.running(name, list(self.by_line[name])) - first]
 
     def cost(self, test: str, path: str) -> float:
@@ -215,17 +224,18 @@ def sources() -> dict[str, list[str]]:
     }
 
 
-def users(path: Path, lines: range) -> list[tuple[str, list[int]]]:
-    """By source, the lines that say a name which the statement of these lines defines at the top of its module."""
-    tree = ast.parse(path.read_bytes())
+def defined(path: Path, lines: range) -> re.Pattern[str] | None:
+    """Any of the names that the statement of these lines defines at the top of its module."""
     names = set[str]()
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.stmt) and node.lineno in lines:
             names |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= lines.start <= (node.end_lineno or 0):
             names.add(node.name)
-    if not names:
-        return []
-    said = re.compile(rf"\b({'|'.join(map(re.escape, sorted(names)))})\b")
+    return re.compile(rf"\b({'|'.join(map(re.escape, sorted(names)))})\b") if names else None
+
+
+def users(said: re.Pattern[str]) -> list[tuple[str, list[int]]]:
+    """By source, the lines that say such a name."""
     found = {name: [n for n, line in enumerate(text, 1) if said.search(line)] for name, text in sources().items()}
     return [(name, numbers) for name, numbers in found.items() if numbers]

@@ -1,8 +1,9 @@
 """Mutation testing: which small changes to the package does no test notice? CONTRIBUTING.md says how to run it.
 
-All tests run once, and which of them runs which line is kept (`mutants_recorded.py`). Each mutant then meets those that
-run the changed statement, quick ones and those that run little else first, until one fails: in a fork that imports the
-changed module in place of the one on disk, as do processes that it starts. At the end stands the score of each room.
+Which test runs which line is recorded once and kept (`mutants_recorded.py`): of files that import the changed module
+first, of others where these notice nothing. Each mutant meets those that run the changed statement, quick ones and
+those that run little else first, until one fails: in a fork that imports the changed module in place of the one on
+disk, as do processes that it starts. At the end stands the score of each room.
 """
 
 from __future__ import annotations
@@ -40,17 +41,21 @@ QUICK = (
         "api", "attack", "behind", "board_hooks", "cli_check", "cli_json", "cli_profile", "cli_replay", "cli_trace",
         "counters", "database", "edges", "endurance", "evidence", "examples", "exploits", "explore", "foreign",
         "generate", "hooks", "host_timing", "interrupted_writing", "live", "log_tools", "memories", "platform_libc",
-        "platform_owners", "platform_regions", "prove", "prove_edges", "record", "refusing", "report", "report_film",
-        "specialised_code", "study_files", "suggest", "target", "target_kernel", "terminal", "watched", "wrong_inputs",
+        "platform_owners", "platform_regions", "prove", "prove_edges", "record", "refusing", "remote", "report",
+        "report_film", "specialised_code", "study_files", "suggest", "target", "target_kernel", "terminal", "tools",
+        "watched", "wrong_inputs",
     )),
 )  # fmt: skip
 """Of tests that meet Python: the others are of C alone, or take longer than what they notice is worth."""
 
 
-def batches(mutant: Mutant, index: Index, most: float) -> list[list[str]]:
-    """The tests to run, so many at a time: what runs the statement, the rest of their files, what runs its file."""
-    name = mutant.path.relative_to(ROOT).as_posix()
-    running, others = index.meeting(mutant.path, mutant.lines)
+def batches(mutant: Mutant, index: Index, most: float, within: Sequence[Path]) -> list[list[str]]:
+    """Tests of these files to run, so many at a time: what runs the statement, others beside, what runs its file."""
+    name, files_within = mutant.path.relative_to(ROOT).as_posix(), {str(file) for file in within}
+    running, others = (
+        {test for test in tests if test.partition("::")[0] in files_within}
+        for tests in index.meeting(mutant.path, mutant.lines)
+    )
     beside = {test for test in others if test.partition("::")[0] in {one.partition("::")[0] for one in running}}
     chosen, spent = list[list[str]](), 0.0
     for tests in (running, beside, others - beside):
@@ -94,6 +99,18 @@ def importing(tests: list[str], chosen: list[str]) -> list[Path]:
     return [path for path in paths if wanted.search(path.read_text(encoding="utf-8"))]
 
 
+def nearest(path: Path, files: Sequence[Path]) -> list[list[Path]]:
+    """Files of tests that import this module, the others that import something of its room, and the rest."""
+    room, module = path.relative_to(PACKAGE).parts[0], path.stem if path.stem != "__init__" else path.parent.name
+    within = re.compile(rf"\bheapwright(\.| import ){room}\b")
+    itself = re.compile(rf"\bheapwright\.{room}\b.*\b{module}\b|\bheapwright import {room}\b")
+    found: list[list[Path]] = [[], [], []]
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        found[0 if itself.search(text) else 1 if within.search(text) else 2].append(file)
+    return [some for some in found if some]
+
+
 def tried(
     mutants: Sequence[Mutant | CMutant], survives: Callable[[Mutant | CMutant], bool], minutes: float | None
 ) -> list[bool]:
@@ -131,14 +148,17 @@ def main() -> None:
         every = {room: [one for one in found if f"survived {one}" in survivors] for room, found in every.items()}
     in_python = [room for room in chosen if room not in rooms_in_c()]
     warm()
-    index = Index(recorded(importing(given.tests, in_python), SCRATCH, given.jobs) if in_python else {})
+    files, index = importing(given.tests, in_python) if in_python else [], Index()
 
     def survives(mutant: Mutant | CMutant) -> bool:
         if isinstance(mutant, CMutant):
             return not noticed_in_c(mutant, mine("changed"), SCRATCH / "objects")
-        return not forked(
-            f"{mine('last').name}.log", 4 * MOST_SECONDS, noticed, mutant, batches(mutant, index, given.seconds)
-        )
+        for near in nearest(mutant.path, files):
+            index.take(near, lambda unknown: recorded(unknown, SCRATCH, given.jobs))
+            tests = batches(mutant, index, given.seconds, near)
+            if tests and forked(f"{mine('last').name}.log", 4 * MOST_SECONDS, noticed, mutant, tests):
+                return False
+        return True
 
     the_same = {line.partition("  # ")[0] for line in SAME.read_text(encoding="utf-8").splitlines()}
     scores = {}

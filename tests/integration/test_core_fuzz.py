@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import SANITIZED, compile_c, write_heaps
+from c_programs import ASSERTED, SANITIZED, compile_c, write_heaps
 from effort import EFFORT, SEED, brief, tell
 from needed import absent, tool
 from recipes_random import random_recipe, random_recipes, recipes_from_both_ends, values_of
@@ -134,7 +134,7 @@ def arena_bytes(recipe: Recipe, rng: random.Random) -> int:
 @pytest.fixture(scope="module")
 def fuzz(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fuzz")
-    return compile_c(folder / "fuzz", "fuzz.c", flags=["-std=gnu11", *SANITIZED, "-DHW_EXPLORE"])
+    return compile_c(folder / "fuzz", "fuzz.c", flags=["-std=gnu11", *SANITIZED, ASSERTED, "-DHW_EXPLORE"])
 
 
 def run(fuzz: Path, heaps: Path, operations: int, seed: int) -> tuple[int, int, int]:
@@ -184,10 +184,12 @@ def test_random_programs_on_the_zoo(fuzz: Path, tmp_path: Path) -> None:
         if level != "full" or recipe.pools[0].kind != "compact"
     ]
     rng = random.Random(0)
-    path = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng) + 2000, recipe) for recipe in recipes + checked])
+    roomy = [(arena_bytes(recipe, rng) + 2000, recipe) for recipe in recipes + checked]
+    least = [(int(policy(recipe)["fixed_end"]), recipe) for recipe in recipes]
+    path = write_heaps(tmp_path / "heaps", [*roomy, *least])
     length = brief(500, 1500)
     heaps, operations, _ = run(fuzz, path, length, 0)
-    assert heaps == len(recipes + checked) > 3 * len(recipes)
+    assert heaps == len(roomy + least) > 4 * len(recipes)
     assert operations >= heaps * length
 
 

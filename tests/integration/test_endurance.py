@@ -6,6 +6,7 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from recipes_random import random_recipes
 import heapwright as hw
 from heapwright.explore import endurance as exploring
 from heapwright.files.errors import HeapwrightError
+from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import endurance
@@ -34,6 +36,7 @@ from heapwright.replay.endurance import (
     points,
     repeated,
 )
+from heapwright.replay.engine import arena_holding
 from heapwright.replay.smallest import depends_on_arena
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
@@ -202,6 +205,40 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(
 
 def test_points_are_four_to_a_decade() -> None:
     assert points(10_000) == [1000, 1778, 3162, 5623, 10_000]
+
+
+def test_growth_is_the_last_value_over_that_at_the_base() -> None:
+    covered = {1000: 2.0, 2000: 3.0, 4000: 6.0}
+    assert [endurance._growth(covered, base) for base in (500, 1000, 3999, 4000)] == [3, 3, 2, 1]
+
+
+def test_a_heap_that_covered_more_is_tried_in_twice_what_its_blocks_take(
+    trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or in what it reaches; one that covered no more than that does the same there, and is not tried."""
+    recipe, arenas = hw.zoo("kingsley"), list[int]()
+    struct = policy_struct(recipe)
+    cramped = arena_holding(struct, int(struct.fixed_end) + 2 * 3000)
+
+    def tried(footprint: int, failed: int = 0) -> int | None:
+        came = {1000: footprint // 2, 2000: footprint}, 1.5, SimpleNamespace(failed=failed, blocks=3000)
+        monkeypatch.setattr(endurance._Tried, "covered", lambda one, seed: came)
+        return endurance._Tried("aligned", trace, recipe, struct, BRIEF).whole(1)[2]
+
+    def refusing(loop: Any, recipe: Recipe, struct: Any, arena: int) -> int:
+        arenas.append(arena)
+        return 1
+
+    monkeypatch.setattr(endurance._Loop, "refused", refusing)
+    assert tried(cramped) == 0 and arenas == []
+    assert tried(cramped + 8) == 1 and arenas == [cramped]
+    assert tried(cramped + 8, failed=2) is None
+
+
+def test_a_loop_has_a_number_for_each_object_that_lives() -> None:
+    few = Trace.from_columns(op=[MALLOC], id=[1], size=[16])
+    slots = [endurance._Loop(few, 0, Effort(objects=count), 1)._calls.slots for count in (1000, 1 << 19)]
+    assert slots == [4000, 1 << 20]
 
 
 def test_the_command_tells_and_draws(tmp_path: Path) -> None:

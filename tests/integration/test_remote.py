@@ -204,6 +204,7 @@ def test_what_s3_does_not_have_is_one_line(server: Server, monkeypatch: pytest.M
 def test_a_study_on_s3_goes_on_and_is_read(server: Server, tmp_path: Path, space: Path) -> None:
     trace, study = f"s3://{BUCKET}/broker.parquet", f"s3://{BUCKET}/studies/b.duckdb"
     for recipes in ("2", "4"):
+        remote._files.__init__()  # type: ignore[misc]  # as in a process of its own
         done = run_here(
             "explore", trace, "-o", study, "--limit", recipes, "--json", "--space", space, *FEW, folder=tmp_path
         )

@@ -100,6 +100,22 @@ def test_holes_are_what_is_free_between_objects_and_end_where_memory_was_never_u
         assert hole["offset"] + hole["size"] == after["offset"]
 
 
+def test_what_is_free_and_was_never_used_is_no_hole() -> None:
+    extent = film.Extent(100, 400, None)
+    rows = [(0, 40), (60, 80), (100, 20), (100, 300), (100, 330), (390, 30), (400, 10)]
+    blocks = np.array([(at, size, 0, lib.HW_RUN_FREE, 0) for at, size in rows], film.PIECE_TYPE)
+    start, end = film.used_part(blocks, extent)
+    used = [(int(one), int(other)) for one, other in zip(start, end, strict=True) if one < other]
+    assert used == [(0, 40), (60, 100), (400, 430), (400, 420), (400, 410)]
+
+
+def test_no_region_is_shared_where_the_arena_has_no_room_for_it() -> None:
+    pools = [{"kind": "fixed", "sizes": [16], "counts": [10], "max_size": 16}, {"kind": "general"}]
+    recipe = Recipe.from_dict({"align": 8, "pool": pools})
+    least = film.regions(recipe, 1 << 20)[1].start
+    assert [len(film.regions(recipe, size)) for size in (least, least + 8)] == [1, 2]
+
+
 def pieces_of(*rows: tuple[int, int, int, int]) -> np.ndarray[Any, Any]:
     """(offset, size, header, state) of each."""
     return np.array([(*row, 0) for row in rows], film.PIECE_TYPE)
@@ -205,6 +221,12 @@ def test_the_object_between_the_holes_is_what_caps_the_arena() -> None:
     # Without it the holes join: what is above it is not needed.
     assert found.gain > 1900
     assert found.chance < found.gain
+
+
+def test_an_object_lives_long_from_a_quarter_of_the_calls_on() -> None:
+    blocks = np.zeros(5, [("birth", "i8"), ("death", "i8")])
+    blocks["birth"], blocks["death"] = [10, 10, 10, -1, 75], [35, 34, -1, 90, 100]
+    assert what_if.is_long(blocks, 100).tolist() == [True, False, True, False, True]
 
 
 def test_nothing_caps_an_arena_without_holes_or_without_long_lives() -> None:

@@ -61,6 +61,12 @@ def test_a_space_with_a_wrong_value_does_not_conform(wrong: str) -> None:
     assert not takes(SPACE, POOL + wrong)
 
 
+def test_the_kind_of_a_pool_is_no_axis_of_a_space() -> None:
+    space = jsonschema.Draft202012Validator(heapwright.schema("space"))
+    assert takes(space, '[[pool]]\nkind = "general"\n')
+    assert not takes(space, '[[pool]]\nkind = ["general"]\n')
+
+
 @pytest.mark.parametrize(("of", "schema"), [("recipe", RECIPE), ("space", SPACE)])
 def test_a_command_prints_them(of: str, schema: jsonschema.Draft202012Validator) -> None:
     done = CliRunner().invoke(command_line, ["zoo", "--schema", of])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import inf
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from exploring import explore
@@ -105,3 +107,29 @@ def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
         assert len(on_each[0]) > 10 and all(ids == on_each[0] for ids in on_each)
         assert len(kept) == len(made) * len(on_each[0])
         assert kept == {pair: told[pair] for pair in kept}
+
+
+def test_a_run_tells_what_was_asked_for_but_what_a_study_tells_elsewhere() -> None:
+    assert options.Options().told() == ""
+    asked = options.Options(copies=3, strategy="random", seed=7, limit=5, budget=60.0, command="heapwright explore")
+    assert asked.told() == "copies 3, limit 5, budget 60.0"
+
+
+def test_what_is_picked_is_tried_until_one_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    lasts: dict[str, bool] = {}
+    ids = ["a", "b", "c"]
+    study = SimpleNamespace(
+        combined=SimpleNamespace(ids=ids),
+        may_ship=lambda how: [at for at, id in enumerate(ids) if lasts.get(id) is not False],
+        robustness=lambda: SimpleNamespace(lasts=lasts.get),
+    )
+    tried: list[str] = []
+
+    def try_one(_: object, some: list[str], *others: object) -> None:
+        tried.extend(some)
+        lasts.update({id: id == "b" for id in some})
+
+    monkeypatch.setattr(endurance, "try_endurance", try_one)
+    candidates: Any = {id: id for id in ids}
+    endurance.try_picks(cast("runner.Runner", SimpleNamespace(study=study)), candidates, [], "balanced")
+    assert tried == ["a", "b"]

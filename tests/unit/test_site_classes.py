@@ -113,3 +113,11 @@ def test_names_in_c_are_words_each_once() -> None:
     )
     named = c_names(recipe.sites)
     assert named == [("A_B_C_1", 1, "a (b.c:1)"), ("A_B_C_1_2", 1, "a_b_c_1"), ("CLASS_1", 1, "*")]
+
+
+def test_what_a_pool_says_itself_stays() -> None:
+    mixed = SitesOfClass(("a", "b"), live_bytes=1000)
+    assert pool_of_sites(mixed, {"kind": "fixed"}, 8) == {}
+    own = {"kind": "fixed", "sizes": [16], "counts": [4]}
+    assert pool_of_sites(mixed, own, 8) == {"sites": ["a", "b"], "sizes": [16], "counts": [4]}
+    assert pool_of_sites(mixed, {"kind": "general"}, 8) == {"sites": ["a", "b"], "region": 1152}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from demands import demand
 
+from heapwright.explore import families
 from heapwright.explore.families import Demand, Levels, default_families
 from heapwright.explore.space import Space, WideSpace
 from heapwright.files.errors import HeapwrightError
@@ -312,3 +313,9 @@ def test_a_wrong_file_is_one_line_with_what_is_valid(load: Callable[..., Space],
         load(text)
     assert f"space.toml: {message}" in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_buddies_are_tried_where_they_serve_the_largest_of_the_frequent_sizes() -> None:
+    small, huge = (Demand(((16, 0.6), (size, 0.4)), size, 2 * size) for size in (1024, 1 << 30))
+    assert list(families._buddy_family(Levels(small, 8)))
+    assert not list(families._buddy_family(Levels(huge, 8)))

@@ -11,14 +11,15 @@ import exploring
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from made_studies import write_five
+from made_studies import IDS, TRACES, identity, metrics, result, write_five
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.decide import pareto
 from heapwright.decide.study import Study
+from heapwright.explore import wide_search
 from heapwright.explore.space import Space, WideSpace
-from heapwright.explore.wide_search import searcher
+from heapwright.explore.wide_search import Costs, searcher
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.report.growth import growth
@@ -143,6 +144,47 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(trace: Trace, space:
         assert growth[-1].evaluations == 160
         assert [one.hypervolume for one in growth] == sorted(one.hypervolume for one in growth)
         assert [one.seconds for one in growth] == sorted(one.seconds for one in growth)
+
+
+def test_a_search_is_told_what_each_recipe_costs(
+    trace: Trace, space: WideSpace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = list[Any]()
+
+    def listened_to(*given: Any) -> Any:
+        made = searcher(*given)
+        tell = made.tell
+
+        def told_of(genomes: Any, costs: Any) -> None:
+            told.append(costs)
+            tell(genomes, costs)
+
+        monkeypatch.setattr(made, "tell", told_of)
+        return made
+
+    monkeypatch.setattr(wide_search, "searcher", listened_to)
+    explore([trace], space, study_path=tmp_path / "a.duckdb", limit=60, copies=0)
+    costs = np.concatenate(told)
+    served = costs[np.isfinite(costs).all(axis=1)]
+    assert len(served) >= 60, "all serve this trace"
+    assert len(np.unique(served, axis=0)) > 20
+
+
+def test_costs_are_ratios_to_the_best_of_the_first_and_of_devices_the_worst_counts(tmp_path: Path) -> None:
+    measured = {
+        "busy": [metrics(99, 999), metrics(199, 399), metrics(999, 299), metrics(9, 9, failed=1)],
+        "idle": [metrics(399, 1999), metrics(199, 999), metrics(399, 9), metrics(9, 9)],
+    }
+    with Study.create_or_resume(tmp_path / "two.duckdb", identity(TRACES)) as study:
+        study.add([result(number, one, where) for where, each in measured.items() for number, one in enumerate(each)])
+        one = Costs(("footprint_bytes", "accesses"), [{"busy": 3}])
+        first = one.of(study, [IDS[3], IDS[0], IDS[1]])
+        assert np.allclose(np.exp(first), [[np.inf, np.inf], [1.0, 2.5], [2.0, 1.0]])
+        assert one.reference is not None and np.allclose(np.exp(one.reference), [2, 2.5])
+        assert np.allclose(np.exp(one.of(study, [IDS[2], IDS[3]])), [[10, 0.75], [np.inf, np.inf]])
+        two = Costs(("footprint_bytes", "accesses"), [{"busy": 3}, {"idle": 3}])
+        assert np.allclose(np.exp(two.of(study, IDS[:2])), [[2, 2.5], [2.0, 1.0]])
+        assert np.allclose(np.exp(two.of(study, IDS[2:4])), [[10, 0.75], [np.inf, np.inf]])
 
 
 def test_a_search_comes_nearer_than_the_baselines(trace: Trace, space: WideSpace, tmp_path: Path) -> None:

@@ -181,6 +181,15 @@ def first(trace: Trace, calls: int) -> Trace:
     return Trace.from_columns(op=trace.op[:calls], id=trace.id[:calls], size=trace.size[:calls])
 
 
+def test_of_several_pools_blocks_are_requests_rounded_up_to_the_alignment() -> None:
+    pools = [{"kind": "general", "max_size": 64, "region": 1024}, {"kind": "general"}]
+    requests = np.array([0, 1, 8, 9, 100])
+    found, smallest = block_sizes(Recipe.from_dict({"align": 8, "pool": pools}), requests)
+    assert (found.tolist(), smallest) == ([8, 8, 8, 16, 104], 8)
+    alone, _ = block_sizes(Recipe.from_dict({"align": 8, "pool": pools[1:]}), requests)
+    assert alone.tolist() != found.tolist(), "of one pool a header counts, too"
+
+
 def test_block_sizes_are_those_of_the_heap() -> None:
     sizes = np.array([0, 1, 12, 13, 100, 4092])
     assert block_sizes(catalogue.load("tlsf"), sizes)[0].tolist() == [16, 16, 16, 20, 104, 4096]

@@ -14,10 +14,11 @@ from heapwright.files.errors import ParameterError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
+from heapwright.replay import worst_found
 from heapwright.replay.replay import replay
 from heapwright.replay.smallest import depends_on_arena, server
 from heapwright.replay.worst_case import load_of, worst_case
-from heapwright.replay.worst_found import OBJECTIVES, find_worst
+from heapwright.replay.worst_found import OBJECTIVES, Phase, find_worst
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -93,6 +94,28 @@ def test_it_is_the_same_for_a_seed_and_more_tries_lose_nothing(trace: Trace) -> 
         "worst_tries": "40",
         "worst_seed": "1",
     }
+
+
+def test_a_phase_frees_what_it_says_and_then_fills_its_share_of_the_budget() -> None:
+    """Room for 20 objects of 10 bytes, or fewer with a pin of 20 bytes before each."""
+    budget = worst_found._Budget(np.array([10, 20]), np.array([10, 20]), 200, 200, 1000)
+
+    def lived(*phases: Phase) -> list[list[int]]:
+        """The sizes alive after each phase."""
+        calls, after = worst_found._Calls(budget), list[list[int]]()
+        for phase in phases:
+            calls.release(phase.release)
+            calls.fill(phase)
+            after.append(budget.sizes[calls.live[:, 1]].tolist())
+        return after
+
+    half, rest = [10] * 10, [20, 10] * 3
+    assert lived(Phase(0, 0, -1, 0.5), Phase(0, 0, 1, 1.0)) == [half, half + rest], "nothing is freed"
+    assert lived(Phase(0, 0, 1, 1.0), Phase(1, 0, -1, 0.0)) == [[20, 10] * 6, [20] * 6], "all but pins"
+    assert lived(Phase(0, 0, -1, 0.5), Phase(3, 1, -1, 0.5)) == [half, [10] * 4 + [20] * 4], "all but a third"
+    assert len(worst_found._program([Phase(0, 0, -1, 1.0), Phase(2, 0, -1, 1.0)], budget)) == 20 + 10 + 10
+    short = budget.__class__(budget.sizes, budget.blocks, 200, 200, 25)
+    assert len(worst_found._program([Phase(0, 0, -1, 1.0), Phase(2, 0, -1, 1.0)], short)) == 25
 
 
 def test_a_trace_of_one_size_has_nothing_to_fragment() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heapwright.files.errors import HeapwrightError
-from heapwright.files.writing import filling, write_text
+from heapwright.files.writing import filling, making, write_text
 
 Done = list[tuple[str, str]]
 
@@ -58,3 +58,13 @@ def test_what_cannot_be_flushed_takes_no_name(tmp_path: Path, monkeypatch: pytes
         write_text(tmp_path / "a.txt", "new")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     assert (tmp_path / "a.txt").read_text() == "old"
+
+
+def test_no_folder_is_made_at_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with (
+        pytest.raises(HeapwrightError, match=r"^s3://lab/heap: an address; name a folder of this machine$"),
+        making(Path("s3://lab/heap")),
+    ):
+        pytest.fail("was made")
+    assert not list(tmp_path.iterdir())
