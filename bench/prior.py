@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 import click
 import numpy as np
+from universal import split
 
 import heapwright as hw
 
@@ -34,10 +35,11 @@ class Needs(NamedTuple):
 
 
 def pairs(learnt: bool) -> dict[str, tuple[Path, Path]]:
-    """The two recordings of each program: those that the prior was learnt on, or those that had no part in it."""
-    folder = SHARED if learnt else HERE / "pairs"
-    names = sorted(path.stem.removesuffix("_a") for path in folder.glob("*_a.parquet"))
-    return {name: (folder / f"{name}_a.parquet", folder / f"{name}_b.parquet") for name in names}
+    """The two recordings of each program: those that were learnt on, or those that had no part (`universal.split`)."""
+    learning, _ = split()
+    paths = sorted(path for folder in (HERE / "pairs", SHARED) for path in folder.glob("*_a.parquet"))
+    firsts = {path.stem.removesuffix("_a"): path for path in paths if (path.stem in learning) == learnt}
+    return {name: (path, path.with_name(f"{name}_b.parquet")) for name, path in firsts.items()}
 
 
 def judged(name: str, tuned: Path, test: Path, cache: Path, jobs: int) -> dict[str, Needs]:
@@ -58,7 +60,7 @@ def judged(name: str, tuned: Path, test: Path, cache: Path, jobs: int) -> dict[s
 @click.command()
 @click.option("--cache", type=click.Path(path_type=Path), required=True, help="Keep studies here.")
 @click.option("--only", default="", help="Programs whose name holds this.")
-@click.option("--learnt", is_flag=True, help="The pairs that the prior was learnt on, both ways.")
+@click.option("--learnt", is_flag=True, help="The pairs that were learnt on, both ways.")
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True)
 def main(cache: Path, only: str, learnt: bool, jobs: int) -> None:
     """Print what picks of each first recording need on the second: memory / accesses over the least there."""

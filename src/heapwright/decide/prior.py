@@ -1,7 +1,7 @@
 """A prior on designs: which of them need more elsewhere than a recording foretells, as other recordings showed.
 
-Learnt on nine programs recorded under two loads each; docs/robustness.md has the evidence, and what was found on
-programs that had no part in it.
+Learnt on programs recorded under two loads each; docs/robustness.md has the evidence, and what was found on others,
+which had no part in it.
 """
 
 from __future__ import annotations

@@ -310,7 +310,7 @@ class Expressions:
 
 
 def path_text(path: c.Path) -> str:
-    """A path as C writes it: pools[0].general.header."""
+    """A path as C writes it: pools[0].links.field."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
 
 
