@@ -15,6 +15,7 @@ from heapwright.explore import budget, elsewhere, endurance, options, runner, sc
 from heapwright.explore.budget import COPIES, ENDURANCE, TELLING, Shares, in_bisecting_order
 from heapwright.explore.space import Space
 from heapwright.recipes.zoo.catalogue import load
+from heapwright.replay.endurance import MIDDLE
 from heapwright.replay.engine import GivenUpError
 from heapwright.replay.replay import replay
 from heapwright.traces.cut import cut
@@ -131,5 +132,5 @@ def test_what_is_picked_is_tried_until_one_lasts(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(endurance, "try_endurance", try_one)
     candidates: Any = {id: id for id in ids}
-    endurance.try_picks(cast("runner.Runner", SimpleNamespace(study=study)), candidates, [], "balanced")
+    endurance.try_picks(cast("runner.Runner", SimpleNamespace(study=study)), candidates, [], "balanced", MIDDLE)
     assert tried == ["a", "b"]
