@@ -87,6 +87,7 @@ def test_buddies_have_that_of_knuth() -> None:
         ("tlsf", "any fit"),
         ("all-round", "any fit"),
         ("victim-bins", "any fit"),  # the victim is one hole more
+        ("small-lists", "any fit"),  # no request is of its last bin, whose blocks a bounded search may pass by
         ("lea-2.7.2", "any fit"),  # its queue is filed before it refuses
         ("drr-proposed", "any fit"),  # quick lists are emptied before it refuses
         ("kingsley", None),
@@ -118,6 +119,24 @@ def test_what_the_theorems_do_not_speak_of_has_no_bound() -> None:
     assert worst_case(aligned, recipe) is None
     near = Recipe.parse('align = 4\nlink_bytes = 2\n[[pool]]\nkind = "general"\norder = "address"\n')
     assert worst_case(comb(100, 4000, 1000), near) is None, "beyond what its links reach"
+
+
+@pytest.mark.parametrize(("largest", "bounded"), [(508, True), (509, False), (1000, False)])
+def test_a_bounded_search_in_a_last_bin_of_many_sizes_has_no_bound(largest: int, bounded: bool) -> None:
+    """Bins of 16, 24, ... 56 bytes, then 64 to 96, 96 to 128, ... 384 to 512, and all from 512 on."""
+    text = """
+        align = 8
+        [[pool]]
+        kind = "general"
+        bins = "exact"
+        fit = "best"
+        search_most = 4
+        linear_up_to = 64
+        bins_per_octave = 2
+        most_bins = 13
+    """
+    found = worst_case(comb(24, 400, largest), Recipe.parse(text))
+    assert (found is not None) == bounded
 
 
 def test_realloc_has_both_blocks_live() -> None:

@@ -127,11 +127,11 @@ def _require_bound(pool: GeneralKeys, g: Mapping[str, Any]) -> None:
             raise UnboundedError(reason)
 
 
-def passes_none_by(pool: GeneralKeys, general: Any) -> bool:
+def passes_none_by(pool: GeneralKeys, general: Any, largest: int) -> bool:
     """Whether a request is refused only where no free block would do, but for some of its own bin, and free neighbours
-    are always one block.
+    are always one block; `largest` is the largest block that is asked for.
     """
-    own_bin_alone = pool.bins != "none" and not pool.most_bins
+    own_bin_alone = pool.bins != "none" and (not general.bin_last or largest <= _first_of_last_bin(general))
     return (
         not pool.region
         and 1 << general.unit_shift >= general.align
@@ -144,6 +144,14 @@ def passes_none_by(pool: GeneralKeys, general: Any) -> bool:
         and (not pool.search_most or own_bin_alone)
         and not pool.grow_least
     )
+
+
+def _first_of_last_bin(general: Any) -> int:
+    """The smallest block, in bytes, of the last bin: `bin_of` of csrc/general/freelist.h the other way round."""
+    steps = int(general.bin_steps_log2)
+    octaves, step = divmod(int(general.bins) - 1 - int(general.bin_linear_bins), 1 << steps)
+    octave = int(general.bin_octave) + octaves
+    return int(general.bin_less) + (1 << octave) + (step << octave >> steps)
 
 
 def worst_cases(pool: GeneralKeys, general: Any, load: Load, *, placed: bool) -> Iterator[WorstCase]:

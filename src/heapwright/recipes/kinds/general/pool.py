@@ -396,7 +396,7 @@ class General(GeneralKeys):
 
     def worst_cases(self, laid_out: Any, load: Load, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
         keeps_more = reallocs and self.resize in ("keep", "keep-half")
-        if keeps_more or not bounds.passes_none_by(self, laid_out.general):
+        if keeps_more or not bounds.passes_none_by(self, laid_out.general, load.largest):
             return iter(())
         placed = not lists and (not reallocs or self.resize == "move")
         return bounds.worst_cases(self, laid_out.general, load, placed=placed)
