@@ -14,6 +14,7 @@ from effort import EFFORT, brief
 from traces_random import plain_trace, random_trace
 
 from heapwright._native import ffi, lib
+from heapwright.explore.families import technique_grid
 from heapwright.explore.space import Space
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import General
@@ -63,10 +64,14 @@ def shape(recipe: Recipe) -> tuple[str, bool] | None:
 
 
 def test_every_number_of_the_default_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = {shape(recipe) for trace in TRACES for recipe in recipes(trace, brief(30, 60) * EFFORT)}
+    drawn = {trace: recipes(trace, brief(30, 60) * EFFORT) for trace in TRACES}
+    grid = list(technique_grid([TRACES[0]], 8).values())
+    drawn[TRACES[0]] += random.Random(3).sample([one for one in grid if shape(one) == ("deferred", False)], 2)
+    drawn[TRACES[0]] += random.Random(4).sample([one for one in grid if shape(one) == ("deferred", True)], 2)
+    tried = {shape(recipe) for some in drawn.values() for recipe in some}
     assert tried >= {(merging, bins) for merging in ("immediate", "forward", "deferred", "never") for bins in (0, 1)}
-    for trace in TRACES:
-        for recipe in recipes(trace, brief(30, 60) * EFFORT):
+    for trace, some in drawn.items():
+        for recipe in some:
             for arena in (None, 60_000):
                 answers = []
                 for ordinary, index in WAYS:
@@ -123,7 +128,7 @@ def test_what_is_watched_and_invariants(monkeypatch: pytest.MonkeyPatch) -> None
 def test_most_of_the_default_space_is_ordinary() -> None:
     for align in ALIGNMENTS:
         drawn = random.Random(align).sample(space(0, align), 100)
-        assert sum(lib.hw_is_ordinary(policy_struct(recipe)) for recipe in drawn) > 85, align
+        assert sum(lib.hw_is_ordinary(policy_struct(recipe)) for recipe in drawn) > 75, align
 
 
 def test_what_the_ordinary_code_cannot_do_is_not_ordinary() -> None:

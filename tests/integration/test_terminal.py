@@ -45,7 +45,7 @@ COMMANDS = (
     ["platforms"],
     ["pareto", "s.duckdb"],
     ["pareto", "s.duckdb", "--all"],
-    ["pareto", "s.duckdb", "--pick", "smallest"],
+    ["pareto", "s.duckdb", "--pick", "fastest"],
     ["pareto", "endured.duckdb"],
     ["pareto", "endured.duckdb", "--all"],
     ["fit", str(TRACE), "--heap", "tlsf", "--copies", "2"],

@@ -129,9 +129,11 @@ def test_files_that_ship_are_told_by_name() -> None:
         shipped.toml_text("heapwright.recipes.zoo", "tslf", "no heap", "valid", "a file")
 
 
-def test_a_temporary_folder_goes_with_its_block_or_its_owner_or_the_process() -> None:
+def test_a_temporary_folder_goes_with_its_block_or_its_owner_or_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     class Owner:
         pass
+
+    monkeypatch.setattr(temporary, "_living", set())  # other tests' folders stay
 
     with temporary.temporary_folder("test") as folder:
         (folder / "a").write_text("kept so long")
