@@ -176,19 +176,27 @@ class Robustness:
     def likely(self, how: Pick, known: Collection[str], count: int) -> list[str]:
         """The ids of so many of some recipes, in the order in which they would be picked if all of them held."""
         rows = [row for row in map(self._combined.row, known) if row is not None]
-        keys = self._objectives if how == "balanced" else self._compared
+        keys = self._keys_of(how)
         rows = [row for row in rows if all(np.isfinite(self._here[key][row]).all() for key in keys)]
-        if not rows:
-            return []
-        needs = {key: self.needs(how, key, rows) for key in keys}
-        return [self._combined.ids[rows[at]] for at in order(how, needs, most=count)]
+        return [self._combined.ids[row] for row in self._ordered(how, rows, most=count)] if rows else []
 
     def in_order(self, how: Pick, front: NDArray[np.intp], eligible: Bools) -> list[int]:
         """Rows to pick from (`candidates`), the pick first; see `picks.order`."""
-        rows = self.candidates(how, front, eligible)
-        keys = self._objectives if how == "balanced" else self._compared
-        blind = np.array([self._combined.zoo_names[row] in BLIND for row in rows])
-        return [rows[at] for at in order(how, {key: self.needs(how, key, rows) for key in keys}, blind)]
+        return self.ordered(how, self.candidates(how, front, eligible))
+
+    def ordered(self, how: Pick, rows: Sequence[int]) -> list[int]:
+        """Rows, one or more, in the order in which they are picked, knowing which are taken blind."""
+        return self._ordered(how, rows, np.array([self._combined.zoo_names[row] in BLIND for row in rows]))
+
+    def _ordered(
+        self, how: Pick, rows: Sequence[int], blind: Bools | None = None, most: int | None = None
+    ) -> list[int]:
+        needs = {key: self.needs(how, key, rows) for key in self._keys_of(how)}
+        return [rows[at] for at in order(how, needs, blind, most)]
+
+    def _keys_of(self, how: Pick) -> tuple[str, ...]:
+        """The metrics that a pick goes by."""
+        return self._objectives if how == "balanced" else self._compared
 
     def wins(self, how: Pick, rows: Sequence[int]) -> tuple[int, int] | None:
         """On how many copies the first of some recipes is picked among them, or is alike, and of how many copies.
@@ -200,7 +208,7 @@ class Robustness:
         if copies is None or copies.row(self._combined.ids[rows[0]]) is None:
             return None
         found = [at for row in rows if (at := copies.row(self._combined.ids[row])) is not None]
-        keys = self._objectives if how == "balanced" else self._compared
+        keys = self._keys_of(how)
         blind = np.array([copies.zoo_names[row] in BLIND for row in found])
         won = 0
         for device in range(len(copies.devices)):

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from heapwright.decide.decision import Decision, decide
-from heapwright.decide.picks import BLIND, RIVALS, Pick, order
+from heapwright.decide.picks import BLIND, RIVALS, Pick
 from heapwright.decide.study import Study
 from heapwright.explore.budget import Shares
 from heapwright.explore.elsewhere import Elsewhere
@@ -95,9 +93,7 @@ def _try_first(
         rows = [row for id in ids if (row := study.combined.row(id)) is not None]
         if not rows:
             return []
-        blind = np.array([study.combined.zoo_names[row] in BLIND for row in rows])
-        needs = {key: robustness.needs(HOW, key, rows) for key in study.objectives}
-        ordered = [ids[at] for at in order(HOW, needs, blind)]
+        ordered = [study.combined.ids[row] for row in robustness.ordered(HOW, rows)]
         if robustness.lasts(ordered[0]):
             break
         try_endurance(runner, [candidates[ordered[0]]], traces, MIDDLE)

@@ -128,7 +128,7 @@ class Quick(BasePool):
             yield '"flush" "over-limit" has no limit to go over; add "limit_blocks" or "limit_bytes"'
         yield from self._kept_contradictions(pools, owners)
         yield from self._octave_contradictions(owners, geometry)
-        if self.flush == "idle" and (self.limit_blocks is not None or self.limit_bytes is not None):
+        if self.gives_back_idle and (self.limit_blocks is not None or self.limit_bytes is not None):
             yield '"flush" "idle" is not valid with "limit_blocks" or "limit_bytes"; valid: one of them'
         cached = [size for size in self.sizes or () if self.takes(size)]
         if self.sizes is not None and not cached:
@@ -226,7 +226,7 @@ class Quick(BasePool):
             (self.flush_share, f"above {self.flush_share:.4g}"),
             (self.flush_growth, f"each {self.flush_growth:.4g}"),
             (self.flush_large, f"grown for {self.flush_large} B"),
-            (self.flush == "idle", f"each {self.idle_share:.4g}"),
+            (self.gives_back_idle, f"each {self.idle_share:.4g}"),
             (self.flush_from, f"flush for {self.flush_from} B"),
         )
         return " ".join([f"quick {sizes}", *(words for holds, words in told if holds)]) + self.range_summary()
@@ -271,12 +271,12 @@ class Quick(BasePool):
         link = layout.link_bytes
         limited = self.limit_blocks is not None or self.limit_bytes is not None
         return (
-            lay.Field("heads_at", lists * link * (2 if self.flush == "idle" else 1), link),
+            lay.Field("heads_at", lists * link * (2 if self.gives_back_idle else 1), link),
             lay.Field("counts_at", 4 * lists, 4, present=limited),
             lay.Field("cached_at", 4, present=_steps(self.flush_share) > 0),
             lay.Field("grown_at", 4, present=_steps(self.flush_growth) > 0),
             lay.Field("misses_at", 4, present=_steps(self.flush_growth) > 0),
-            lay.Field("left_at", 4, present=self.flush == "idle"),
+            lay.Field("left_at", 4, present=self.gives_back_idle),
         )
 
     def lay_out(self, layout: lay.Layout, below: Sequence[BasePool], listed: bool) -> dict[str, Any]:
@@ -327,7 +327,7 @@ class Quick(BasePool):
             "flush_share": _steps(self.flush_share),
             "flush_growth": _steps(self.flush_growth),
             "flush_large": (self.flush_large or MAX_REQUEST) if self.flush_growth else 0,
-            "idle_share": _steps(self.idle_share) if self.flush == "idle" else 0,
+            "idle_share": _steps(self.idle_share) if self.gives_back_idle else 0,
             "octave_log2": log2(self.lists_per_octave) if self.lists_per_octave else 0,
             "first": number,
             "ranks": (ranks := _ranks(self.lists_per_octave, unit, least, up_to, header)),
@@ -430,6 +430,6 @@ def _canonical(pool: Quick, below: tuple[BasePool, ...], geometry: Geometry) -> 
     for key in ("flush_share", "flush_growth"):
         share = _steps(getattr(pool, key)) / FLUSH_STEPS
         changes[key] = share if pool.flush == "before-growing" else 0.0
-    changes["idle_share"] = _steps(pool.idle_share) / FLUSH_STEPS if pool.flush == "idle" else IDLE_SHARE
+    changes["idle_share"] = _steps(pool.idle_share) / FLUSH_STEPS if pool.gives_back_idle else IDLE_SHARE
     changes["flush_large"] = pool.flush_large if changes["flush_growth"] else 0
     return pool.model_copy(update=changes)

@@ -150,8 +150,12 @@ def _first_of_last_bin(general: Any) -> int:
     """The smallest block, in bytes, of the last bin: `bin_of` of csrc/general/freelist.h the other way round."""
     steps = int(general.bin_steps_log2)
     octaves, step = divmod(int(general.bins) - 1 - int(general.bin_linear_bins), 1 << steps)
-    octave = int(general.bin_octave) + octaves
-    return int(general.bin_less) + (1 << octave) + (step << octave >> steps)
+    return int(general.bin_less) + step_of(int(general.bin_octave) + octaves, step, steps)
+
+
+def step_of(octave: int, step: int, steps_log2: int) -> int:
+    """Where a step of an octave begins, beyond `bin_less`, where bins divide each into 2^`steps_log2`."""
+    return (1 << octave) + (step << octave >> steps_log2)
 
 
 def worst_cases(pool: GeneralKeys, general: Any, load: Load, *, placed: bool) -> Iterator[WorstCase]:

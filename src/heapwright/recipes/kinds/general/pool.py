@@ -516,7 +516,7 @@ def _bin_edges(values: Mapping[str, Any]) -> Iterator[int]:
         yield from range(less + values["bin_first"] * unit, less + values["bin_linear"], unit)
     first = max(values["bin_linear"], 1 << values["bin_octave"])
     for octave in range(first.bit_length() - 1, 31):
-        yield from (less + (1 << octave) + (step << octave >> steps) for step in range(1 << steps))
+        yield from (less + bounds.step_of(octave, step, steps) for step in range(1 << steps))
 
 
 @lru_cache(maxsize=65536)
