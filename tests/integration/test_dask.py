@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,7 +21,8 @@ import heapwright as hw
 from heapwright.decide.study import Study
 from heapwright.explore import on_dask
 from heapwright.explore.giving_up import Known
-from heapwright.explore.runner import Progress
+from heapwright.explore.runner import Progress, Runner
+from heapwright.explore.timing import Turns, time_in_turn
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
 from heapwright.explore.workers import Interrupt
 from heapwright.files import engine
@@ -164,6 +166,28 @@ def test_processes_of_this_machine_make_the_study_that_threads_make(tmp_path: Pa
     few = {"limit": 3, "jobs": 2, "endurance": True}
     found = explored(tmp_path / "study.duckdb", dask="local", **few)
     assert rows(found.path) == rows(explored(tmp_path / "threads.duckdb", **few).path)
+
+
+def test_heaps_are_timed_in_turn_on_one_worker(undisturbed: Path, cluster: Cluster, tmp_path: Path) -> None:
+    path = tmp_path / "study.duckdb"
+    shutil.copyfile(undisturbed, path)
+    trace, told, interrupt = hw.read_trace(TRACE), list[Progress](), Interrupt()
+
+    def timed() -> list[tuple[object, ...]]:
+        with on_dask.cluster(cluster.address, 2) as crew, Study.open(path, write=True) as study:
+            recipes = {one.id: study.recipe(one.id) for one in study.front()[:2]}
+            time_in_turn(Runner(study, crew, interrupt, told.append), Turns(recipes, [trace], 1, 0))
+        with Study.open(path) as study:
+            return study.sql("SELECT recipe, role FROM replays WHERE ns_per_event > 0 AND machine <> '' ORDER BY ALL")[
+                1
+            ]
+
+    interrupt.seen = True
+    assert timed() == []
+    interrupt.seen = False
+    found = timed()
+    assert [role for _, role in found] == ["copy", "explored"] * 2
+    assert {(one.what, one.total) for one in told} == {("timing", 2 * (1 + 1 + 1))}
 
 
 def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(cluster: Cluster, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from heapwright.explore.budget import Shares
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import NOT_BEGUN, Meter, Runner
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
-from heapwright.replay.endurance import LASTS, LONG, SHORT, Effort, endure
+from heapwright.replay.endurance import LASTS, LONG, SHORT, SIEVE, Effort, endure
 from heapwright.replay.engine import GivenUpError, Margins
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import Replayed
@@ -104,12 +104,12 @@ def try_what_may_ship(
     traces: Sequence[Trace],
     shares: Shares,
 ) -> None:
-    """Try whether what is near the front and rivals last, in short, and for longer all that is recommended or in doubt.
+    """Try whether what is near the front and rivals last, in short, and for long all that is recommended.
 
-    In doubt is what grew by more than `LASTS`, which the short form lets pass; recommended are picks and the steps that
-    are told beside one. Where one of them fails, something else is picked, and tried in turn. Heaps that one would
-    take blind are always tried. ``tried``: the ids of the zoo's heaps by their names. Where the time is short what is
-    recommended comes first, and ``shares`` are told what there was no time for.
+    These are picks and the steps that are told beside one. Where one of them fails, something else is picked, and tried
+    in turn; so of designs that may be picked what grew by more than `LASTS`, which the short form lets pass, is tried
+    by `SIEVE` before. Heaps that one would take blind are always tried. ``tried``: the ids of the zoo's heaps by their
+    names. Where the time is short what is recommended comes first, and ``shares`` are told what there was no time for.
     """
     study, until = runner.study, shares.lasting_until
     blind = [tried[name] for name in BLIND if name in tried]
@@ -120,6 +120,9 @@ def try_what_may_ship(
     def run(ids: Iterable[str], effort: Effort = SHORT) -> None:
         try_endurance(runner, [candidates[id] for id in dict.fromkeys(ids)], traces, effort, until)
 
+    def may_be_picked(id: str) -> bool:
+        return any(study.robustness().doubt(id, how) is None for how in PICKS)
+
     first = _recommended(study) if until < inf and near else []
     every = list(dict.fromkeys([*first, *blind, *(tried[name] for name in RIVALS if name in tried), *near]))
     run(every)
@@ -127,9 +130,8 @@ def try_what_may_ship(
         known = study.endured(SHORT.calls)
         done = sum(all((id, trace.name) in known for trace in traces) for id in every)
         shares.tell("endurance, of recipes", done, len(every))
-    run(
-        (id for id in lasting([*near, *blind]) if float(study.candidate(id).metrics["growth_ratio"] or 0) > LASTS), LONG
-    )
+    growth = {id: float(study.candidate(id).metrics["growth_ratio"] or 0) for id in lasting([*near, *blind])}
+    run((id for id, grown in growth.items() if grown > LASTS and may_be_picked(id)), SIEVE)
     for _ in range(MOST_PICKED if near else 0):
         known = study.endured(LONG.calls)
         recommended = _recommended(study)

@@ -21,20 +21,22 @@ import threading
 import time
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from math import ceil, inf
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from heapwright.explore.giving_up import Rivals
 from heapwright.explore.trial import Found, Patience, Task, Trier
-from heapwright.explore.workers import POLL_SECONDS, Outcomes
+from heapwright.explore.workers import POLL_SECONDS, GoOn, Outcomes, Work
 from heapwright.files.engine import build
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
+
+_Result = TypeVar("_Result")
 
 LOCAL = "local"
 """In place of an address: a cluster of processes on this machine, for as long as the exploration takes."""
@@ -216,6 +218,24 @@ class OnDask:
         if errors:
             raise errors[0]
 
+    def apart(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
+        """Work on one worker; see `Crew.apart`. What it has begun when ``go_on`` says no it ends in vain."""
+        packed = zlib.compress(pickle.dumps(work), 1)
+        future = self._client.submit(_worked, build(), packed, key=f"work-{uuid4().hex}")
+        while not future.done():
+            if not go_on(0):
+                self._cancel([future])
+                return []
+            self._look()
+            time.sleep(POLL_SECONDS)
+        told = self._result(future)
+        if isinstance(told, HeapwrightError):
+            raise told
+        if isinstance(told, Exception):
+            raise HeapwrightError(f"{self._address}: what only one Dask worker does failed there: {told}")
+        found: list[_Result] = pickle.loads(told)
+        return found
+
     def _cancel(self, futures: list[Any]) -> None:
         from distributed.client import ClosedClientError
 
@@ -377,6 +397,18 @@ async def _stop(run: str) -> None:
 def _unpacked(packed: bytes) -> Trier:
     trier: Trier = pickle.loads(zlib.decompress(packed))
     return trier
+
+
+def _worked(asked: str, packed: bytes) -> bytes:
+    """Work apart, with the build that asks for it."""
+    from distributed import get_worker
+
+    _require_build(build(), asked, get_worker().address)
+    return pickle.dumps(list(pickle.loads(zlib.decompress(packed))(_on)))
+
+
+def _on(steps: int) -> bool:
+    return True
 
 
 def _found(asked: str, packed: bytes, trier: Trier) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -21,7 +21,7 @@ from heapwright.decide.prior import doubt
 from heapwright.decide.study import Study
 from heapwright.explore.ahead import trying_ahead
 from heapwright.explore.budget import Shares
-from heapwright.explore.elsewhere import Elsewhere, copies_of
+from heapwright.explore.elsewhere import Elsewhere
 from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.options import Options, Strategy
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
@@ -40,7 +40,6 @@ from heapwright.measure.metrics import replay_for
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import TIME
 from heapwright.studies.records import Identity, Run, TraceInfo
-from heapwright.studies.tables import Role
 
 if TYPE_CHECKING:
     from heapwright.explore.space import AnySpace
@@ -137,8 +136,11 @@ def explore(
             elsewhere.on(apart, held_out, "held out", measure)
         if options.endurance:
             try_what_may_ship(runner, candidates, near, tried, traces, shares)
-        if TIME in keys and options.dask is None and runner.evaluated and time.perf_counter() < shares.until:
-            _time_again(runner, [candidates[id] for id in near], traces, held_out, options)
+        if TIME in keys and runner.evaluated and time.perf_counter() < shares.until:
+            from heapwright.explore.timing import Turns, time_in_turn
+
+            again = {id: candidates[id].recipe for id in near}
+            time_in_turn(runner, Turns(again, traces, options.copies, options.seed, held_out))
         return Exploration(
             study.path,
             study.ranked,
@@ -167,26 +169,6 @@ def _run(space: AnySpace, strategy: Strategy, options: Options) -> Run:
     built, begun = engine(), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     asked = options.command, strategy, options.seed, options.told(), space.text
     return Run(begun, __version__, built.digest, built.commit, *asked)
-
-
-def _time_again(
-    runner: Runner,
-    candidates: Sequence[Candidate],
-    traces: Sequence[Trace],
-    held_out: Sequence[Trace],
-    options: Options,
-) -> None:
-    """Time what lies near the front in turn, on all traces, their copies and those held out."""
-    from heapwright.explore.timing import time_in_turn
-
-    of: dict[Role, Iterable[Trace]] = {
-        "explored": traces,
-        "copy": copies_of(traces, options.copies, options.seed),
-        "held out": held_out,
-    }
-    told = ((role, trace) for role, each in of.items() for trace in each)
-    count = len(traces) * (1 + options.copies) + len(held_out)
-    time_in_turn(runner.study, candidates, told, count, runner.interrupt, runner.progress)
 
 
 def _shares(effort: Effort, options: Options, traces: Sequence[Trace], held_out: Sequence[Trace], jobs: int) -> Shares:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from heapwright.decide.study import Study
-from heapwright.explore.runner import Progress
-from heapwright.explore.trial import Candidate
-from heapwright.explore.workers import Interrupt
+from heapwright.explore.elsewhere import copies_of
+from heapwright.explore.runner import Progress, Runner
+from heapwright.explore.workers import GoOn
 from heapwright.measure.host.machine import machine
 from heapwright.measure.host.timing import Bench, ProgramError
+from heapwright.recipes.recipe import Recipe
 from heapwright.studies.tables import Role
 from heapwright.traces.trace import Trace
 
@@ -21,42 +23,75 @@ CALLS, MOST_PASSES = 100_000, 100
 """A heap makes about so many calls in a round, in no more passes."""
 
 
-def time_in_turn(
-    study: Study,
-    candidates: Sequence[Candidate],
-    traces: Iterable[tuple[Role, Trace]],
-    count: int,
-    interrupt: Interrupt,
-    progress: Callable[[Progress], None] | None,
-) -> None:
-    """Time heaps on one trace after the other, all in turn on each, in place of what the study has of their times.
+@dataclass(frozen=True)
+class Turns:
+    """Heaps to be timed on one trace after the other, all in turn on each: on traces, their copies, those held out."""
 
-    There are ``count`` traces. Ends early, between two heaps that are compiled or two traces, at an interrupt.
+    recipes: Mapping[str, Recipe]
+    traces: Sequence[Trace]
+    copies: int
+    seed: int
+    held_out: Sequence[Trace] = ()
+
+    @property
+    def steps(self) -> int:
+        """How many heaps are compiled, or timed on a trace."""
+        return len(self.recipes) * (1 + len(self.traces) * (1 + self.copies) + len(self.held_out))
+
+    def _each(self) -> Iterator[tuple[Role, Trace]]:
+        of: dict[Role, Iterable[Trace]] = {
+            "explored": self.traces,
+            "copy": copies_of(self.traces, self.copies, self.seed),
+            "held out": self.held_out,
+        }
+        return ((role, trace) for role, each in of.items() for trace in each)
+
+    def timed(self, go_on: GoOn) -> Iterator[Timed]:
+        """Times on each trace in turn; a heap that fails has none. ``go_on`` is told steps, and says whether to."""
+        with Bench() as bench:
+            programs = {}
+            for id, recipe in self.recipes.items():
+                programs[id] = bench.generated(recipe)
+                if not go_on(1):
+                    return
+            for role, trace in self._each():
+                passes, times = min(MOST_PASSES, 1 + CALLS // max(len(trace), 1)), dict[str, float]()
+                while programs and not times:
+                    try:
+                        times = bench.measure(programs, trace, ROUNDS, passes)
+                    except ProgramError as error:
+                        del programs[error.program]
+                if times:
+                    yield Timed(role, trace.name, times, machine())
+                if not go_on(len(self.recipes)):
+                    return
+
+
+class Timed(NamedTuple):
+    """Nanoseconds a call of heaps by their ids, on a trace of a role, and the machine."""
+
+    role: Role
+    trace: str
+    times: Mapping[str, float]
+    machine: str
+
+
+def time_in_turn(runner: Runner, turns: Turns) -> None:
+    """Time heaps in turn, in place of what the study has of their times.
+
+    On a cluster one of its machines does, which are taken to be alike. Ends early at an interrupt, between two heaps
+    that are compiled or two traces; on a cluster at once.
     """
-    start, done, all_ = time.perf_counter(), 0, len(candidates) * (1 + count)
+    start, done = time.perf_counter(), 0
 
-    def move(steps: int) -> None:
+    def go_on(steps: int) -> bool:
         nonlocal done
         done += steps
         seconds = time.perf_counter() - start
-        if progress:
-            progress(Progress("timing", done, all_, done, seconds, seconds / max(done, 1) * (all_ - done)))
+        if runner.progress:
+            left = seconds / done * (turns.steps - done) if done else None
+            runner.progress(Progress("timing", done, turns.steps, done, seconds, left))
+        return not runner.interrupt.seen
 
-    with Bench() as bench:
-        programs = {}
-        for one in candidates:
-            if interrupt.seen:
-                return
-            programs[one.id] = bench.generated(one.recipe)
-            move(1)
-        for role, trace in traces:
-            if interrupt.seen:
-                return
-            passes = min(MOST_PASSES, 1 + CALLS // max(len(trace), 1))
-            while programs:
-                try:
-                    study.set_times(role, trace.name, bench.measure(programs, trace, ROUNDS, passes), machine())
-                    break
-                except ProgramError as error:
-                    del programs[error.program]
-            move(len(candidates))
+    for one in runner.crew.apart(turns.timed, go_on):
+        runner.study.set_times(*one)

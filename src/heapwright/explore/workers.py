@@ -9,13 +9,17 @@ import queue
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from heapwright.explore.trial import Found, Patience, Task, Trier
 
 POLL_SECONDS = 0.1
+
+_Result = TypeVar("_Result")
+GoOn = Callable[[int], bool]
+Work = Callable[[GoOn], Iterable[_Result]]
 
 Outcomes = Generator[tuple[Task, Found] | None, None, None]
 """What came of tasks as they finish, and None about ten times a second where none does."""
@@ -35,6 +39,13 @@ class Crew(Protocol):
 
         After an interrupt, the end of the time, or an exception where one is tried, no further task is begun; those
         under way still count. The exception is raised at the end.
+        """
+
+    def apart(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
+        """What work on one machine tells, where nothing else goes on meanwhile.
+
+        The work hears from ``go_on`` whether to, and tells it steps. A cluster's does not: there all is told at its
+        end, and where ``go_on`` says no nothing, at once.
         """
 
 
@@ -68,6 +79,10 @@ class Threads:
                 worker.join()
         if errors:
             raise errors[0]
+
+    def apart(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
+        """Work here, told as it goes; see `Crew.apart`."""
+        return work(go_on)
 
 
 _Done = queue.SimpleQueue[tuple[Task, Found] | BaseException]

@@ -110,6 +110,10 @@ MIDDLE = replace(LONG, calls=300_000, most=1.015)
 as logarithms, so half the growth is too much."""
 
 
+SIEVE = replace(MIDDLE, most=1.025)
+"""What is let pass by the short form and not by this is not let pass by the long one: what may be picked next."""
+
+
 @dataclass(frozen=True)
 class Endurance:
     """How a heap endures.
