@@ -1,118 +1,130 @@
-"""How near a search comes to a large random sample of the same space: hypervolumes, by seed, beside the baselines.
+"""How near a search of a wide space comes to the exact front of the default space, which joins it, and what it costs.
 
-nice .venv/bin/python bench/search.py examples/lighttpd_server.parquet bench/wide.toml
+nice .venv/bin/python bench/search.py bench/wide.toml ../shared/data/heap/rec_lua.parquet examples/*.parquet
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable
-from functools import partial
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Literal, get_args
 
 import click
 import numpy as np
 import numpy.typing as npt
-from tables import print_json
 
 import heapwright as hw
 from heapwright import Space, Study, Trace, WideSpace, pareto
 
 Points = npt.NDArray[np.float64]
-Strategy = Literal["search", "latin-hypercube", "random"]
 OBJECTIVES = ("footprint_bytes", "accesses")
+CALLS = 8_000
+"""So much of each trace is replayed: its beginning."""
+
+AFTER = (200, 500, 1000, 2000)
+"""Recipes tried after which hypervolumes are told."""
 
 
 @click.command()
-@click.argument("trace", type=click.Path(path_type=Path))
 @click.argument("space", type=click.Path(path_type=Path))
-@click.option("--sample", default=100_000, show_default=True, help="Recipes drawn at random.")
-@click.option("--limit", default=5000, show_default=True, help="Recipes that a search tries.")
-@click.option("--seeds", default=5, show_default=True, help="Searches of each kind.")
-@click.option("--keep", type=click.Path(path_type=Path), help="Points are kept in this folder, and not made again.")
-@click.option(
-    "--strategy", "strategies", type=click.Choice(get_args(Strategy)), multiple=True, default=get_args(Strategy)
-)
-def command(
-    trace: Path, space: Path, sample: int, limit: int, seeds: int, keep: Path | None, strategies: tuple[Strategy, ...]
-) -> None:
-    """Print, as JSON, hypervolumes as shares of that of the sample's front, the zoo belonging to it."""
-    read = Trace.read(trace)
-    wide = Space.load(space, [read])
-    assert isinstance(wide, WideSpace)
-    zoo = points(read, wide.recipes())
-    drawn = kept(keep, f"sample-{sample}", lambda: points(read, draw(wide, sample)))
-    everything = np.concatenate([zoo, drawn])
-    found = {
-        strategy: [
-            kept(keep, f"{strategy}-{limit}-{seed}", partial(searched, read, space, strategy, limit, seed))
-            for seed in range(seeds)
-        ]
-        for strategy in strategies
-    }
-    told: dict[str, Any] = {
-        "trace": read.name,
-        "calls": len(read),
-        "combinations": len(wide),
-        "drawn": len(drawn),
-        "limit": limit,
-    }
-    scales: dict[str, Callable[[Points], Points]] = {"logarithms": np.log, "plain": lambda values: values}
-    for name, scale in scales.items():
-        scaled = scale(everything)
-        front = scaled[pareto.front(scaled, ["min", "min"])]
-        reference = scale(zoo).max(axis=0) if name == "logarithms" else front.max(axis=0) * 1.1
-        whole = pareto.hypervolume(scaled, reference)
-        shares: dict[str, list[float]] = {
-            strategy: [round(pareto.hypervolume(scale(one), reference) / whole, 4) for one in each]
-            for strategy, each in found.items()
-        }
-        medians = {strategy: float(np.median(each)) for strategy, each in shares.items()}
-        told[name] = {"zoo": round(pareto.hypervolume(scale(zoo), reference) / whole, 4), "median": medians, **shares}
-    print_json(told)
+@click.argument("traces", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--seed", default=0, show_default=True)
+@click.option("--draws", default=AFTER[-1], show_default=True, help="Recipes drawn at random along the axes.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Keep the exact fronts of the default space here.")
+def command(space: Path, traces: tuple[Path, ...], seed: int, draws: int, keep: Path | None) -> None:
+    """Print hypervolumes as shares of that of the exact front, up to the worst of the zoo, and CPU time a recipe.
+
+    Beside the search, draws at random along the axes. CPU time of the search is told beyond that of replaying the same
+    recipes alone.
+    """
+    click.echo(f"| trace | zoo | {' | '.join(f'{after:,}' for after in AFTER)} | {draws:,} drawn | ms beside |")
+    click.echo(f"| --- |{' ---: |' * (len(AFTER) + 3)}")
+    for path in traces:
+        trace = hw.read_trace(path)
+        trace = hw.cut(trace, first=CALLS) if len(trace) > CALLS else trace
+        with tempfile.TemporaryDirectory() as folder:
+            study, seconds = searched(trace, space, Path(folder), seed)
+            zoo, front = exact(trace, keep or Path(folder))
+            reference = zoo.max(axis=0)
+            whole = pareto.hypervolume(np.concatenate([zoo, front]), reference)
+            grown = {one.evaluations: one.hypervolume / whole for one in study.growth()}
+            recipes = [recipe for recipe, _, ranked in study.recipes() if ranked]
+            alone = in_a_process(trace, recipes)
+        drawn = points(trace, draw(Space.load(space, [trace]), draws, seed))
+        row = [pareto.hypervolume(zoo, reference) / whole]
+        row += [max(share for tried, share in grown.items() if tried <= after) for after in AFTER]
+        row += [pareto.hypervolume(np.concatenate([zoo, drawn]), reference) / whole]
+        beside = 1000 * (seconds - alone) / len(recipes)
+        click.echo(f"| {trace.name} | {' | '.join(f'{share:.3f}' for share in row)} | {beside:.2f} |")
 
 
-def kept(folder: Path | None, name: str, make: Callable[[], Points]) -> Points:
-    """What `make` returns, from the folder where it is there."""
-    path = folder / f"{name}.npy" if folder else None
-    if path and path.exists():
-        return np.asarray(np.load(path))
-    made = make()
-    if path:
-        np.save(path, made)
-    return made
+def exact(trace: Trace, folder: Path) -> tuple[Points, Points]:
+    """The zoo and the exact front of the default space, as `points`; the study stays in the folder."""
+    path = folder / f"{trace.name}-default.duckdb"
+    if not path.exists():
+        begun = path.with_suffix(".part")
+        hw.explore(trace, begun, objectives=OBJECTIVES, tolerance=0, copies=0, endurance=False)
+        begun.rename(path)
+    with Study.open(path) as study:
+        results = study.combined
+        found = np.log(results.values(OBJECTIVES) + 1)
+        zoo = np.array([name is not None for name in results.zoo_names]) & results.ranked
+        return found[zoo & results.eligible(OBJECTIVES)], found[results.front_rows(OBJECTIVES)]
 
 
-def draw(space: WideSpace, count: int) -> list[hw.Recipe]:
+def searched(trace: Trace, space: Path, folder: Path, seed: int) -> tuple[Study, float]:
+    """The study of a search, and its CPU seconds."""
+    made = Space.load(space, [trace])
+    begun = time.process_time()
+    study = hw.explore(
+        trace,
+        folder / "searched.duckdb",
+        space=made,
+        objectives=OBJECTIVES,
+        copies=0,
+        endurance=False,
+        jobs=1,
+        limit=AFTER[-1],
+        seed=seed,
+    )
+    return study, time.process_time() - begun
+
+
+def in_a_process(trace: Trace, recipes: Sequence[hw.Recipe]) -> float:
+    """CPU seconds of replaying recipes alone, in a process that has not seen them."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(seconds_of, trace, recipes).result()
+
+
+def seconds_of(trace: Trace, recipes: Sequence[hw.Recipe]) -> float:
+    """The same in this process."""
+    hw.replay(trace, "tlsf")
+    begun = time.process_time()
+    for recipe in recipes:
+        hw.replay(trace, recipe)
+    return time.process_time() - begun
+
+
+def draw(space: Space | WideSpace, count: int, seed: int) -> list[hw.Recipe]:
     """So many different recipes, drawn by their axes."""
-    random, tries = np.random.default_rng(12345), 0
-    found: dict[str, hw.Recipe] = {}
+    assert isinstance(space, WideSpace)
+    random, found = np.random.default_rng(seed), dict[str, hw.Recipe]()
     while len(found) < count:
         recipe = space.recipe(random.integers(0, space.sizes))
-        tries += 1
         if recipe is not None:
             found[recipe.hash] = recipe
-    click.echo(f"{count:,} recipes in {tries:,} draws", err=True)
     return list(found.values())
 
 
-def points(trace: Trace, recipes: Iterable[hw.Recipe]) -> Points:
-    """The objectives of the recipes that served everything, float64[n, 2]."""
+def points(trace: Trace, recipes: Sequence[hw.Recipe]) -> Points:
+    """Logarithms of the objectives of the recipes that served everything, float64[n, 2]."""
     replayed = (hw.replay(trace, recipe).metrics for recipe in recipes)
-    return np.array([[one[key] for key in OBJECTIVES] for one in replayed if not one["failed"]], float)
-
-
-def searched(trace: Trace, space: Path, strategy: Strategy, limit: int, seed: int) -> Points:
-    """The same of what a search tried."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "study.duckdb")
-        made = Space.load(space, [trace])
-        hw.explore(
-            trace, path, space=made, objectives=OBJECTIVES, jobs=1, copies=0, strategy=strategy, limit=limit, seed=seed
-        )
-        with Study.open(path) as study:
-            return study.combined.values(OBJECTIVES)[study.combined.eligible(OBJECTIVES)]
+    told = [[float(one[key] or 0) + 1 for key in OBJECTIVES] for one in replayed if not one["failed"]]
+    logarithms: Points = np.log(np.array(told, np.float64).reshape(-1, len(OBJECTIVES)))
+    return logarithms
 
 
 if __name__ == "__main__":

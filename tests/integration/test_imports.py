@@ -32,7 +32,7 @@ for words in json.loads(sys.argv[1]):
 
 LIBRARIES = {
     *("PIL", "altair", "cffi", "click", "duckdb", "dpkt", "elftools", "jinja2", "markdown_it", "multiprocessing"),
-    *("numpy", "pydantic", "pymoo", "rich", "tomli_w", "tree_sitter", "unicorn", "vl_convert"),
+    *("numpy", "pydantic", "rich", "tomli_w", "tree_sitter", "unicorn", "vl_convert"),
 }
 RECIPES = {"pydantic", "tomli_w"}
 TABLES = {"duckdb", "numpy"}

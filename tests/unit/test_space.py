@@ -306,7 +306,7 @@ def test_a_level_is_a_share_of_the_requests(load: Callable[..., Space]) -> None:
         (
             "default = true\n[[pool]]\nkind = 'general'\n"
             + "\n".join(f"{key} = {list(range(1, 101))}" for key in ("search_percent", "split", "min_size")),
-            '1,000,000 combinations, which are searched; "default" cannot join them',
+            "the default space belongs to it, which needs traces to be built from",
         ),
         ("a = [", "not valid TOML"),
     ],

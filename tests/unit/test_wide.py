@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,16 @@ import exploring
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from made_studies import IDS, TRACES, identity, metrics, result, write_five
+from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, write_five
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.decide import pareto
 from heapwright.decide.study import Study
-from heapwright.explore import wide_search
+from heapwright.explore.neighbours import Neighbourhood
 from heapwright.explore.space import Space, WideSpace
-from heapwright.explore.wide_search import Costs, searcher
+from heapwright.explore.taught import first_of
+from heapwright.explore.wide_search import Costs, own_volumes
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.report.growth import growth
@@ -48,6 +48,9 @@ header = [4, 8]
 """
 
 
+GENERAL = '[[pool]]\nkind = "general"\nbins = "exact"\nfit = "best"\n'
+
+
 @pytest.fixture(scope="module")
 def trace() -> Trace:
     random = np.random.default_rng(3)
@@ -70,6 +73,14 @@ def trace() -> Trace:
 def space(tmp_path: Path) -> WideSpace:
     (tmp_path / "wide.toml").write_text(WIDE)
     made = Space.load(tmp_path / "wide.toml")
+    assert isinstance(made, WideSpace)
+    return made
+
+
+@pytest.fixture
+def joined(trace: Trace, tmp_path: Path) -> WideSpace:
+    (tmp_path / "joined.toml").write_text(f"default = true\n{WIDE}")
+    made = Space.load(tmp_path / "joined.toml", [trace])
     assert isinstance(made, WideSpace)
     return made
 
@@ -146,30 +157,6 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(trace: Trace, space:
         assert [one.seconds for one in growth] == sorted(one.seconds for one in growth)
 
 
-def test_a_search_is_told_what_each_recipe_costs(
-    trace: Trace, space: WideSpace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told = list[Any]()
-
-    def listened_to(*given: Any) -> Any:
-        made = searcher(*given)
-        tell = made.tell
-
-        def told_of(genomes: Any, costs: Any) -> None:
-            told.append(costs)
-            tell(genomes, costs)
-
-        monkeypatch.setattr(made, "tell", told_of)
-        return made
-
-    monkeypatch.setattr(wide_search, "searcher", listened_to)
-    explore([trace], space, study_path=tmp_path / "a.duckdb", limit=60, copies=0)
-    costs = np.concatenate(told)
-    served = costs[np.isfinite(costs).all(axis=1)]
-    assert len(served) >= 60, "all serve this trace"
-    assert len(np.unique(served, axis=0)) > 20
-
-
 def test_costs_are_ratios_to_the_best_of_the_first_and_of_devices_the_worst_counts(tmp_path: Path) -> None:
     measured = {
         "busy": [metrics(99, 999), metrics(199, 399), metrics(999, 299), metrics(9, 9, failed=1)],
@@ -187,15 +174,96 @@ def test_costs_are_ratios_to_the_best_of_the_first_and_of_devices_the_worst_coun
         assert np.allclose(np.exp(two.of(study, IDS[2:4])), [[10, 0.75], [np.inf, np.inf]])
 
 
-def test_a_search_comes_nearer_than_the_baselines(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
-    found = {}
-    for strategy in ("search", "latin-hypercube", "random"):
-        path = tmp_path / f"{strategy}.duckdb"
-        explore([trace], space, study_path=path, limit=300, copies=0, strategy=strategy)
-        with Study.open(path) as study:
-            assert study.ranked == 300 + len(space.zoo)
-            found[strategy] = study.growth()[-1].hypervolume
-    assert found["search"] > max(found["latin-hypercube"], found["random"])
+def test_a_search_comes_nearer_than_random_draws(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    """Both along the axes alone."""
+    path = tmp_path / "s.duckdb"
+    explore([trace], space, study_path=path, limit=300, copies=0)
+    random, drawn = np.random.default_rng(2), dict[str, Recipe]()
+    while len(drawn) < 300:
+        if one := space.recipe(random.integers(0, space.sizes)):
+            drawn[one.hash] = one
+    measured = [hw.replay(trace, one).metrics for one in drawn.values()]
+    points = np.log([[float(one[key] or 0) + 1 for key in OBJECTIVES] for one in measured if not one["failed"]])
+    with Study.open(path) as study:
+        assert study.ranked == 300 + len(space.zoo)
+        found = np.log(study.combined.values(OBJECTIVES)[study.combined.eligible(OBJECTIVES)] + 1)
+        zoo = np.array([study.resolve(id) in space.zoo for id in study.combined.ids])
+        reference = np.log(study.combined.values(OBJECTIVES)[zoo].max(axis=0) + 1)
+        assert study.growth()[-1].hypervolume == pytest.approx(pareto.hypervolume(found, reference))
+    assert pareto.hypervolume(found, reference) > 1.001 * pareto.hypervolume(points, reference)
+
+
+def test_a_search_of_axes_alone_tries_nothing_else(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    explore([trace], space, study_path=tmp_path / "s.duckdb", limit=100, copies=0)
+    with Study.open(tmp_path / "s.duckdb") as study:
+        tried = [one for one, name, ranked in study.recipes() if ranked and name is None]
+    assert len(tried) == 100
+    assert {near.hash for one in tried if (near := space.recipe(space.nearest(one)))} == {one.hash for one in tried}
+
+
+def test_where_the_default_space_joins_the_search_tries_what_other_traces_taught_first(
+    trace: Trace, joined: WideSpace, tmp_path: Path
+) -> None:
+    first = [one.hash for one in first_of([trace], 8) if one.hash not in joined.zoo]
+    path = tmp_path / "s.duckdb"
+    explore([trace], joined, study_path=path, limit=len(first) + 64, copies=0)
+    with Study.open(path) as study:
+        tried = {one.hash: one for one, name, ranked in study.recipes() if ranked and name is None}
+    assert set(first) <= set(tried)
+    steps = [one for id, one in tried.items() if id not in first]
+    assert len(steps) == 64
+    nearest = {near.hash for one in steps if (near := joined.recipe(joined.nearest(one)))}
+    assert nearest != {one.hash for one in steps}, "no step leaves the axes"
+
+
+def test_what_a_search_begins_with_has_the_alignment_of_the_space(
+    trace: Trace, joined: WideSpace, tmp_path: Path
+) -> None:
+    warm = Recipe.parse(f"align = 4\n{GENERAL}victim_up_to = 64")
+    explore([trace], joined, study_path=tmp_path / "s.duckdb", limit=5, copies=0, earlier=[warm])
+    with Study.open(tmp_path / "s.duckdb") as study:
+        tried = [one for one, name, ranked in study.recipes() if ranked]
+    near = joined.recipe(joined.nearest(warm))
+    assert {one.align for one in tried} == {8}
+    assert near is not None
+    assert near.hash in {one.hash for one in tried}
+
+
+def test_the_default_space_makes_another_space_of_the_same_axes(space: WideSpace, joined: WideSpace) -> None:
+    assert joined.digest != space.digest
+    assert joined.axes.values == space.axes.values
+
+
+def test_every_step_leads_to_a_recipe_that_reads_back(trace: Trace, joined: WideSpace) -> None:
+    beginnings = [*(one.canonical() for one in joined.zoo.values()), *first_of([trace], 8)]
+    steps, made = Neighbourhood(joined, beginnings), 0
+    for recipe in beginnings[::9]:
+        for what, make in steps.steps(recipe)[::7]:
+            if (one := make()) is not None:
+                assert Recipe.parse(one.to_toml()).hash == one.hash, what
+                assert (one.name, one.source) == ("", "")
+                made += 1
+    assert made > 200
+
+
+def test_steps_take_the_values_of_axes_as_recipes_read_them(joined: WideSpace) -> None:
+    steps = Neighbourhood(joined, []).steps(
+        Recipe.parse('[[pool]]\nkind = "quick"\nup_to = 32\nlimit_blocks = 4\n' + GENERAL).canonical()
+    )
+    made = [one for what, make in steps if what == ("quick", "flush") and (one := make())]
+    assert [one.pools[0].model_dump()["flush"] for one in made] == ["over-limit", "before-growing"], (
+        "never is no name now"
+    )
+
+
+def test_a_space_that_is_used_up_ends_the_search(trace: Trace, tmp_path: Path) -> None:
+    axes = [f"up_to = {list(range(8, 808, 8))}", "limit_blocks = [1]", f"limit_bytes = {[1 << 20] * 40}"]
+    axes += [f"flush_large = {[0] * 30}"]
+    quick = "\n".join(["include_zoo = false", "[[pool]]", 'kind = "quick"', *axes])
+    (tmp_path / "few.toml").write_text(f"{quick}\n{GENERAL}")
+    few = Space.load(tmp_path / "few.toml")
+    assert isinstance(few, WideSpace)
+    assert explore([trace], few, study_path=tmp_path / "s.duckdb", limit=200, copies=0).recipes == 100
 
 
 def test_a_search_can_begin_near_the_front_of_an_earlier_study(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
@@ -210,23 +278,14 @@ def test_a_search_can_begin_near_the_front_of_an_earlier_study(trace: Trace, spa
         assert made <= set(study.combined.ids)
 
 
-def test_seeds_draw_other_recipes(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+def test_seeds_take_other_steps(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
     for seed in (0, 1):
-        explore(
-            [trace], space, study_path=tmp_path / f"{seed}.duckdb", limit=20, copies=0, strategy="random", seed=seed
-        )
+        explore([trace], space, study_path=tmp_path / f"{seed}.duckdb", limit=300, copies=0, seed=seed)
     assert rows(tmp_path / "0.duckdb") != rows(tmp_path / "1.duckdb")
 
 
-def test_a_latin_hypercube_takes_every_value_of_an_axis_as_often() -> None:
-    drawn = searcher("latin-hypercube", [4, 10], 0, np.empty((0, 2), np.int64), 2, str).ask(40)
-    assert [np.bincount(column).tolist() for column in drawn.T] == [[10] * 4, [4] * 10]
-
-
 def test_the_size_of_a_space_says_how_it_is_explored(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
-    with pytest.raises(
-        HeapwrightError, match=r"recipes are too many to try all; valid: search, latin-hypercube, random"
-    ):
+    with pytest.raises(HeapwrightError, match=r"recipes are too many to try all; valid: search$"):
         explore([trace], space, study_path=tmp_path / "a.duckdb", strategy="exhaustive")
     with pytest.raises(HeapwrightError, match=r"recipes are few enough to try all; valid: exhaustive, random"):
         explore([trace], Space([]), study_path=tmp_path / "a.duckdb", strategy="search")
@@ -240,14 +299,6 @@ def test_the_command_says_that_it_searches(trace: Trace, tmp_path: Path) -> None
     assert done.exit_code == 0, done.stderr
     assert "combinations are too many to try all: they are searched" in done.stderr
     assert "partial: " in done.stderr
-
-
-def test_without_pymoo_one_line_says_what_to_install(
-    trace: Trace, space: WideSpace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pymoo.algorithms.moo.nsga2", None)
-    with pytest.raises(HeapwrightError, match=r"pymoo is missing; install heapwright\[search\]"):
-        explore([trace], space, study_path=tmp_path / "a.duckdb", limit=5)
 
 
 # ---- hypervolume ---------------------------------------------------------------------------------------------------
@@ -270,6 +321,12 @@ def test_hypervolumes_are_those_of_counted_cells() -> None:
         assert pareto.hypervolume(points, np.full(dimensions, 5.0)) == covered
 
 
+def test_what_members_of_a_front_add_to_its_hypervolume() -> None:
+    own = own_volumes(np.array([[1.0, 3.0], [2.0, 1.0], [3.0, 0.5]]), np.array([4.0, 4.0]))
+    assert own.tolist() == [1.0 * 1.0, 1.0 * 2.0, 1.0 * 0.5]
+    assert own_volumes(np.array([[1.0, 9.0]]), np.array([4.0, 4.0])).tolist() == [3.0 * 1e-9], "beyond the reference"
+
+
 # ---- the report ----------------------------------------------------------------------------------------------------
 
 
@@ -278,9 +335,9 @@ def test_the_report_draws_how_a_search_grew(tmp_path: Path) -> None:
     with Study.open(path, write=True) as study:
         assert growth(study) == []
         for evaluations, volume in {100: 1.0, 200: 1.99, 300: 2.0}.items():
-            study.add_growth(Grown("search", 7, evaluations, evaluations / 10, volume))
+            study.add_growth(Grown("latin-hypercube", 7, evaluations, evaluations / 10, volume))
         (figure,) = growth(study)
-    assert figure.title == "Search by NSGA-II, seed 7: 300 recipes"
+    assert figure.title == "Search, seed 7: 300 recipes"
     assert figure.note.startswith("99 % of what the front dominates at the end was reached after 200.")
     assert "search.svg" in figure.files()
 

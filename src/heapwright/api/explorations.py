@@ -240,8 +240,7 @@ def explore(
         dask: the address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this
             machine; a script that asks for one runs under `if __name__ == "__main__":`.
         strategy, limit, seed: "exhaustive" takes the first `limit` recipes, "random" draws them. A SPACE.toml of more
-            than 100,000 combinations is searched for `limit` recipes, default 5,000: by NSGA-II ("search"), or for
-            comparison by "random" or "latin-hypercube".
+            than 100,000 combinations is searched ("search") for `limit` recipes, default 5,000.
         warm: earlier studies near whose fronts a search begins.
         complete: finish every recipe, however long it takes.
         tolerance: give recipes up that cannot come on a front which needs at most so much more than that of all

@@ -66,7 +66,7 @@ from heapwright.cli.progress import showing
 )
 @click.option(
     "--strategy",
-    type=click.Choice(["exhaustive", "random", "latin-hypercube", "search"]),
+    type=click.Choice(["exhaustive", "random", "search"]),
     help="Take the space's recipes in order, draw them with --seed, or search: the default of a space of more than "
     "100,000 combinations.",
 )

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 COPIES = 6
 """Copies of a trace that the best recipes are tried on: three of each standard kind, as in docs/robustness.md."""
 
-Strategy = Literal["exhaustive", "random", "latin-hypercube", "search"]
+Strategy = Literal["exhaustive", "random", "search"]
 
 _OF_ALL: tuple[Strategy, ...] = ("exhaustive", "random")
-_OF_WIDE: tuple[Strategy, ...] = ("search", "latin-hypercube", "random")
+_OF_WIDE: tuple[Strategy, ...] = ("search",)
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Options:
             (`heapwright.explore.on_dask`); None for threads. The study is the same.
         strategy: ``exhaustive`` takes recipes in the space's order, the first ``limit`` of them; ``random`` takes
             ``limit`` of them drawn with ``seed``. The space's zoo comes on top of the limit. A wide space is searched
-            for ``limit`` recipes, default `heapwright.explore.wide_search.LIMIT`: by NSGA-II (``search``), or by
-            ``random`` or ``latin-hypercube`` for comparison. None is ``exhaustive``, or ``search`` of a wide space.
+            by local steps (``search``), for ``limit`` recipes, default `heapwright.explore.wide_search.LIMIT`. None is
+            ``exhaustive``, or ``search`` of a wide space.
         limit: recipes to try at most; None for all.
         seed: another seed, another draw.
         complete: finish every recipe, whatever the time.

@@ -110,25 +110,28 @@ def explore(
     with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         study.add_run(_run(space, strategy, options))
         first = first_of(traces, space.align)
+        tried_first = [one.hash for one in first]
         chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)
-        chosen = _ordered(chosen, first)
+        chosen = _ordered(chosen, tried_first)
         runner = Runner(study, crew, interrupt, progress)
         exploring = Exploring(runner, Trials(study, trier, "explored"))
         shares, all_ = _shares(effort, options, traces, held_out, crew.jobs), len(chosen) == len(candidates)
-        exploring.run(chosen, effort, lambda: _trusted(chosen), first, ranked=all_, shares=shares)
+        exploring.run(chosen, effort, lambda: _trusted(chosen), tried_first, ranked=all_, shares=shares)
         if isinstance(space, WideSpace) and strategy != "exhaustive":
             most = options.limit or LIMIT
             meter = Meter(progress, "explored", most, len(traces), crew)
-            sought = partial(_try, runner, Trials(study, Trier(traces, measure), "explored"), meter)
-            seek(study, space, sought, strategy=strategy, limit=most, seed=options.seed, earlier=earlier)
-            candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in study.recipes() if ranked}
+            trying = partial(_try, runner, Trials(study, Trier(traces, measure), "explored"), meter)
+            sought = seek(study, space, trying, limit=most, seed=options.seed, earlier=earlier, first=first)
+            candidates |= {one.hash: Candidate(one.hash, one, None) for one in sought}
+            others = study.recipes(without=candidates)
+            candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in others if ranked}
         near = shortlist_of(study, candidates)
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         rivals = [tried[name] for name in (*RIVALS, *BLIND) if name in tried]
         elsewhere = Elsewhere(runner, replay_for((), table), shares)
         shares.end_exploring()
-        first = [study.pick(how).id for how in PICKS] if near and effort.until is not None else []
-        on_copies = [candidates[id] for id in dict.fromkeys([*first, *near, *rivals])]
+        picked = [study.pick(how).id for how in PICKS] if near and effort.until is not None else []
+        on_copies = [candidates[id] for id in dict.fromkeys([*picked, *near, *rivals])]
         elsewhere.on_copies(on_copies, traces, options.copies, options.seed)
         if held_out:
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")

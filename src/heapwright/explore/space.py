@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from heapwright.explore.families import FREELISTS, ORDINARY, Demand, Levels, default_families
 from heapwright.explore.space_file import NEEDED, Axes, Choice, read_space
 from heapwright.files.errors import HeapwrightError, ParameterError
-from heapwright.recipes.policy import BeyondReachError, policy
+from heapwright.recipes.policy import BeyondReachError, policy, structure_of
 from heapwright.recipes.pools import Pool
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
 from heapwright.recipes.zoo import catalogue
@@ -60,11 +60,13 @@ class AnySpace(Protocol):
 class WideSpace:
     """A space too large to try all of: what its axes make, and the zoo; the attributes are those of `Space`.
 
+    Where `default` says so the default space joins, as far as a search comes (`heapwright.explore.neighbours`).
+
     A genome, int64[axes], says which value of each axis is taken. Of keys that contradict one another the earlier ones
     of the file count, and the later stay at their defaults: so a key that matters only beside another does no harm.
     """
 
-    def __init__(self, axes: Axes, include_zoo: bool) -> None:
+    def __init__(self, axes: Axes, include_zoo: bool, default: bool = False) -> None:
         """Take the axes, and the zoo at their alignment unless it is to be left out.
 
         Raises HeapwrightError for a value that a key cannot have.
@@ -76,16 +78,17 @@ class WideSpace:
         few = Space([], align=axes.align, include_zoo=include_zoo)
         self.align, self.zoo, self.beside = axes.align, few.zoo, few.beside
         self.notes = (f"{axes.count:,} combinations are too many to try all: they are searched",)
-        self.axes = axes
+        self.axes, self.default = axes, default
         self.text: str | None = None
         self.sizes = [len(values) for values in axes.values]
         self._made: dict[tuple[int, ...], Recipe | None] = {}
 
     @property
     def digest(self) -> str:
-        """What tells the space from others: its axes."""
+        """What tells the space from others: its axes, and whether the default space joins."""
         told = [(index, key, value) for axis in self.axes.values for index, key, value in axis]
-        return digest_of([repr((self.axes.kinds, self.align, told)), *self.zoo])
+        joins = ["default"] if self.default else []
+        return digest_of([repr((self.axes.kinds, self.align, told)), *joins, *self.zoo])
 
     def recipes(self) -> Iterator[Recipe]:
         """Yield the zoo's: what is tried of the rest, a search tells."""
@@ -94,13 +97,13 @@ class WideSpace:
     def __len__(self) -> int:
         return self.axes.count + len(self.zoo)
 
-    def recipe(self, genome: NDArray[np.int64]) -> Recipe | None:
+    def recipe(self, genome: Iterable[int]) -> Recipe | None:
         """The canonical recipe that a genome stands for; None where no part of its values goes together."""
         key = tuple(map(int, genome))
         if key not in self._made:
             choice = [values[at] for values, at in zip(self.axes.values, key, strict=True)]
             found = self._valid(choice) or self._repaired(choice)
-            self._made[key] = found.canonical() if found and _reaches(found) else None
+            self._made[key] = found.canonical() if found and reaches(found) else None
         return self._made[key]
 
     def _valid(self, choice: Choice) -> Recipe | None:
@@ -137,9 +140,10 @@ class WideSpace:
         return genome
 
 
-def _reaches(recipe: Recipe) -> bool:
+def reaches(recipe: Recipe) -> bool:
+    """Whether links and headers reach what the recipe itself keeps in the arena."""
     try:
-        policy(recipe)
+        structure_of(recipe)
     except BeyondReachError:
         return False
     return True
@@ -270,7 +274,7 @@ class Space:
         read = read_space(Path(path), traces, align, DEFAULT_ALIGN)
         text = Path(path).read_text(encoding="utf-8")
         if read.wide:
-            wide = WideSpace(read.wide, read.include_zoo)
+            wide = WideSpace(read.wide, read.include_zoo, read.default)
             wide.text = text
             return wide
         space = cls(read.families, read.notes, align=read.align, include_zoo=read.include_zoo)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,6 +32,9 @@ MAX_EXHAUSTIVE = 100_000
 NEEDED = ("sizes", "up_to", "most_frequent", "counts", "size", "site_class")
 """Keys without which a pool is none."""
 
+MADE = ("most_frequent", SITE_CLASS)
+"""Keys of a space that no recipe has: they stand for others."""
+
 _HEAP_AXES = ("link_bytes", "checks", "reserve")
 
 _SWITCHES = ("include_zoo", "default")
@@ -53,6 +56,8 @@ class SpaceFile(NamedTuple):
     include_zoo: bool
     wide: Axes | None = None
     """Axes with too many combinations to be multiplied out; then there is no family."""
+    default: bool = False
+    """Whether the default space joins these."""
 
 
 def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_align: int) -> SpaceFile:
@@ -71,17 +76,13 @@ def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_a
         raise HeapwrightError(f'{path}: "{next(iter(data))}" is for [[pool]] tables, and there is none; add one')
     demand = Demand.of(traces) if traces else None
     axes = Axes.of(data, demand, align, path, tuple(traces)) if "pool" in data else None
+    if switches["default"] and demand is None:
+        raise HeapwrightError(f"{path}: the default space belongs to it, which needs traces to be built from")
     if axes and axes.count > MAX_EXHAUSTIVE:
-        if switches["default"]:
-            raise HeapwrightError(
-                f'{path}: {axes.count:,} combinations, which are searched; "default" cannot join them'
-            )
-        return SpaceFile([], [], align, switches["include_zoo"], axes)
+        return SpaceFile([], [], align, switches["include_zoo"], axes, switches["default"])
     made, dropped = axes.recipes() if axes else ([], [])
     families: list[Iterable[Recipe]] = [made]
-    if switches["default"]:
-        if demand is None:
-            raise HeapwrightError(f"{path}: the default space belongs to it, which needs traces to be built from")
+    if switches["default"] and demand is not None:
         families += default_families(Levels(demand, align))
     notes = [f"{len(dropped):,} combinations left out as contradictions, the first: {dropped[0]}"] if dropped else []
     return SpaceFile(families, notes, align, switches["include_zoo"])
@@ -157,6 +158,19 @@ class Axes:
             keys = [key for key in pool if key != "kind"]
             axes += [[(index, key, value) for value in _values(key, pool[key])] for key in keys]
         return cls(tuple(map(tuple, axes)), tuple(kinds), demand, align, path, traces)
+
+    def told(self) -> Iterator[tuple[str, str, Any]]:
+        """Every value that a recipe's key may have: the kind of the pool or "heap", the key, the value."""
+        for index, key, value in chain.from_iterable(self.values):
+            if key in MADE:
+                continue
+            if index is None:
+                yield "heap", key, getattr(Recipe.from_dict({key: value, "pool": [{"kind": "general"}]}), key)
+                continue
+            needed = [axis[0] for axis in self.values if axis[0][0] == index and axis[0][1] in NEEDED]
+            told = {key: self._bytes(key, one) for _, key, one in [*needed, (index, key, value)] if key not in MADE}
+            kind = self.kinds[index]
+            yield kind, key, getattr(KINDS[kind].model_validate({"kind": kind, **told}), key)
 
     @property
     def count(self) -> int:

@@ -100,14 +100,14 @@ def _made(told: Sequence[Told], demand: Demand, align: int) -> list[Recipe]:
     return list({recipe.hash: recipe for recipe in made}.values())
 
 
-def first_of(traces: Sequence[Trace], align: int) -> list[str]:
-    """Ids of what is worth being tried first, the best first."""
-    return [*_first_of(Demand.of(traces), align)]
+def first_of(traces: Sequence[Trace], align: int) -> tuple[Recipe, ...]:
+    """What is worth being tried first, the best first."""
+    return _first_of(Demand.of(traces), align)
 
 
 @lru_cache(maxsize=64)
-def _first_of(demand: Demand, align: int) -> tuple[str, ...]:
-    return tuple(recipe.hash for recipe in _made(taught().recipes, demand, align))
+def _first_of(demand: Demand, align: int) -> tuple[Recipe, ...]:
+    return tuple(_made(taught().recipes, demand, align))
 
 
 def taught_space(traces: Sequence[Trace], align: int = DEFAULT_ALIGN, told: Sequence[Told] | None = None) -> Space:

@@ -1,195 +1,39 @@
-"""Search of a wide space: what of it is tried, in which order, and how the front grows meanwhile.
-
-NSGA-II, and two baselines, stand behind one interface. A genome is a row of whole numbers, one an axis of the space:
-which of the axis's values is taken.
-"""
+"""Search of a wide space by local steps: what of it is tried, in which order, and how the front grows meanwhile."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.decide import pareto
+from heapwright.decide.prior import doubt
 from heapwright.decide.study import Study
+from heapwright.explore.neighbours import Neighbourhood
 from heapwright.explore.space import WideSpace
-from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS, Columns, Value, as_float, combine
+from heapwright.replay.metrics import METRICS, Columns, as_float, combine_columns, named_in
 from heapwright.studies.records import Grown
 
-Genomes = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Strategy = Literal["search", "latin-hypercube", "random"]
-"""Names of searchers: NSGA-II (Deb et al. 2002), and what it is compared with."""
-
-POPULATION = 100
-"""Genomes of a generation: the default of pymoo's NSGA-II."""
-
-
-class Searcher(Protocol):
-    """Proposes genomes, and is told what they cost."""
-
-    def ask(self, most: int) -> Genomes:
-        """The next genomes to try, int64[n, axes] with 0 < n <= most, or more than `most` of a whole generation."""
-
-    def tell(self, genomes: Genomes, costs: Floats) -> None:
-        """What genomes that were asked for cost, float64[n, objectives]: less is better, inf for what is refused."""
-
-
-def searcher(
-    strategy: Strategy,
-    sizes: Sequence[int],
-    seed: int,
-    start: Genomes,
-    objectives: int,
-    key_of: Callable[[NDArray[np.int64]], str | None],
-) -> Searcher:
-    """The searcher of that name.
-
-    Args:
-        strategy: its name.
-        sizes: how many values each axis has.
-        seed: another seed, another search.
-        start: genomes to begin with, int64[n, axes].
-        objectives: how many costs a genome has.
-        key_of: what genomes that stand for the same recipe have in common; None for one that stands for none.
-
-    Raises HeapwrightError where pymoo is missing.
-    """
-    if strategy == "search":
-        return _Nsga2(sizes, seed, start, objectives, key_of)
-    return _Baseline(strategy, sizes, seed)
-
-
-def _latin(sizes: Sequence[int], count: int, random: np.random.Generator) -> Genomes:
-    """A Latin hypercube (McKay, Beckman and Conover 1979): along each axis the values are spread evenly."""
-    strata = np.stack([random.permutation(count) for _ in sizes], axis=1) + random.random((count, len(sizes)))
-    genomes: Genomes = (strata / count * np.array(sizes)).astype(np.int64)
-    return genomes
-
-
-class _Baseline:
-    def __init__(self, strategy: Strategy, sizes: Sequence[int], seed: int) -> None:
-        self._latin = strategy == "latin-hypercube"
-        self._sizes = sizes
-        self._random = np.random.default_rng(seed)
-
-    def ask(self, most: int) -> Genomes:
-        if self._latin:
-            return _latin(self._sizes, most, self._random)
-        genomes: Genomes = self._random.integers(0, self._sizes, (min(most, POPULATION), len(self._sizes)))
-        return genomes
-
-    def tell(self, genomes: Genomes, costs: Floats) -> None:
-        """Nothing that was found changes what is tried next."""
-
-
-class _Nsga2:
-    """NSGA-II of pymoo over whole numbers.
-
-    Uniform crossover, as the axes have no order among themselves; a gene mutates to a neighbour as often as to any
-    value, since some axes are ordered and some are not. What stands for a recipe that was tried is never tried again.
-    """
-
-    def __init__(
-        self,
-        sizes: Sequence[int],
-        seed: int,
-        start: Genomes,
-        objectives: int,
-        key_of: Callable[[NDArray[np.int64]], str | None],
-    ) -> None:
-        try:
-            from pymoo.algorithms.moo.nsga2 import NSGA2
-            from pymoo.core.duplicate import DuplicateElimination
-            from pymoo.core.mutation import Mutation
-            from pymoo.core.problem import Problem
-            from pymoo.core.termination import NoTermination
-            from pymoo.operators.crossover.ux import UniformCrossover
-        except ImportError:
-            raise HeapwrightError("search: pymoo is missing; install heapwright[search]") from None
-        self._random = np.random.default_rng(seed)
-        self._seen: set[str] = set()
-        self._sizes = np.array(sizes)
-        random, seen, widths = self._random, self._seen, self._sizes
-
-        class Change(Mutation):  # type: ignore[misc]
-            def _do(self, problem: Any, genomes: Any, **_: Any) -> Any:
-                return _mutated(genomes, widths, random)
-
-        class Tried(DuplicateElimination):  # type: ignore[misc]
-            """Leaves out what was tried, what is in the generation twice, and what stands for no recipe."""
-
-            def _do(self, population: Any, other: Any, is_duplicate: Any) -> Any:
-                twice = {key_of(one.X) for one in other} if other is not None else set()
-                for at, one in enumerate(population):
-                    key = key_of(one.X)
-                    is_duplicate[at] |= key is None or key in seen or key in twice
-                    if other is None:
-                        twice.add(key)
-                return is_duplicate
-
-        drawn = _latin(sizes, POPULATION, self._random)
-        first = np.concatenate([start, drawn])[: max(POPULATION, len(start))]
-        self._problem = Problem(len(sizes), objectives, 1, xl=0, xu=self._sizes - 1, vtype=int)
-        self._algorithm = NSGA2(
-            pop_size=POPULATION,
-            sampling=_distinct(first, key_of),
-            crossover=UniformCrossover(),
-            mutation=Change(prob=1.0),
-            eliminate_duplicates=Tried(),
-        )
-        self._algorithm.setup(self._problem, termination=NoTermination(), seed=seed)
-        self._key_of = key_of
-        self._asked: Any = None
-
-    def ask(self, most: int) -> Genomes:
-        self._asked = self._algorithm.ask()
-        if self._asked is None or not len(self._asked):  # all that the population leads to was tried
-            return _latin(list(self._sizes), POPULATION, self._random)
-        genomes: Genomes = np.asarray(self._asked.get("X"), np.int64)
-        return genomes
-
-    def tell(self, genomes: Genomes, costs: Floats) -> None:
-        from pymoo.core.evaluator import Evaluator
-        from pymoo.problems.static import StaticProblem
-
-        self._seen.update(filter(None, map(self._key_of, genomes)))
-        if self._asked is None or not len(self._asked):
-            return
-        refused = np.asarray(np.isinf(costs).any(axis=1))
-        known = np.where(refused[:, np.newaxis], 0.0, costs)
-        static = StaticProblem(self._problem, F=known, G=refused[:, np.newaxis].astype(float))
-        Evaluator().eval(static, self._asked)
-        self._algorithm.tell(infills=self._asked)
-
-
-def _distinct(genomes: Genomes, key_of: Callable[[NDArray[np.int64]], str | None]) -> Genomes:
-    """The first genome of every recipe."""
-    first: dict[str, int] = {}
-    for at, genome in enumerate(genomes):
-        if key := key_of(genome):
-            first.setdefault(key, at)
-    return genomes[list(first.values())]
-
-
-def _mutated(genomes: Genomes, sizes: NDArray[np.int64], random: np.random.Generator) -> Genomes:
-    """Change one gene in the mean, by a step or to any value."""
-    genomes = np.asarray(genomes, np.int64)
-    chosen = random.random(genomes.shape) < 1 / len(sizes)
-    steps = np.clip(genomes + random.choice((-1, 1), genomes.shape), 0, sizes - 1)
-    anywhere = random.integers(0, sizes, genomes.shape)
-    return np.where(chosen, np.where(random.random(genomes.shape) < 0.5, steps, anywhere), genomes)
-
 
 LIMIT = 5000
 """Recipes that a search tries if nothing else is said."""
+
+BATCH = 64
+"""So many are tried before it is looked at what came of them."""
+
+USUAL = 20
+"""Of so many changes of a key that nothing is known of, one is taken to lead to a front."""
+
+PATIENCE = 1000
+"""After so many draws without anything new the space is taken to be used up."""
 
 
 @dataclass
@@ -225,26 +69,27 @@ class Costs:
 
     def _raw(self, study: Study, ids: Sequence[str]) -> Floats:
         """Logarithms of the objectives, float64[n, devices, objectives]: less is better, inf for what is refused."""
-        found = study.per_trace(list(dict.fromkeys(ids)))
+        keys = {"failed", "footprint_bytes"}.union(*map(named_in, self.objectives)) & METRICS.keys()
+        found = study.per_trace(list(dict.fromkeys(ids)), sorted(keys))
         raw = np.full((len(ids), len(self.devices), len(self.objectives)), np.inf)
-        for row, id in enumerate(ids):
-            for at, loads in enumerate(self.devices):
-                if not loads.keys() <= found[id].keys():
-                    continue
-                metrics = combine([found[id][trace] for trace in loads], [*loads.values()])
-                if self.refusing or metrics["failed"] == 0:
-                    columns = Columns({key: np.array([as_float(value)]) for key, value in metrics.items()})
-                    columns.calls = float(sum(loads.values()))
-                    raw[row, at] = [_cost(key, METRICS[key].plain(float(columns[key][0]))) for key in self.objectives]
+        for at, loads in enumerate(self.devices):
+            rows = [row for row, id in enumerate(ids) if loads.keys() <= found[id].keys()]
+            each = [[found[ids[row]][trace] for trace in loads] for row in rows]
+            told = {key: [[as_float(one[key]) for one in some] for some in each] for key in keys}
+            shape = len(rows), len(loads)
+            columns = {key: np.array(values, np.float64).reshape(shape) for key, values in told.items()}
+            combined = Columns(combine_columns(columns, [*loads.values()]))
+            combined.calls = float(sum(loads.values()))
+            served = np.full(len(rows), self.refusing) | (combined["failed"] == 0)
+            for which, key in enumerate(self.objectives):
+                raw[rows, at, which] = np.where(served, _costs(key, combined[key]), np.inf)
         return raw
 
 
-def _cost(key: str, value: Value) -> float:
-    if value is None:
-        return np.inf
+def _costs(key: str, values: Floats) -> Floats:
     metric = METRICS[key]
-    logarithm = np.log(value + (1 if metric.integer else 1e-9))
-    return float(logarithm if metric.direction == "min" else -logarithm)
+    logarithms = np.log(values + (1 if metric.integer else 1e-9))
+    return np.where(np.isnan(values), np.inf, logarithms if metric.direction == "min" else -logarithms)
 
 
 def seek(
@@ -252,54 +97,45 @@ def seek(
     space: WideSpace,
     evaluate: Callable[[Sequence[Recipe]], None],
     *,
-    strategy: Strategy = "search",
     limit: int = LIMIT,
     seed: int = 0,
     earlier: Sequence[Recipe] = (),
+    first: Sequence[Recipe] = (),
 ) -> list[Recipe]:
-    """Try `limit` recipes of a wide space; the zoo was tried before. Returns them.
+    """Try at most `limit` recipes of a wide space; the zoo was tried before. Returns them.
 
-    The search follows from its arguments and the results alone: one that was stopped and is called again proposes the
-    same, finds it stored, and goes on.
+    It begins with recipes that promise much, and goes on by steps from the front found so far. It follows from its
+    arguments and the results alone: one that was stopped and is called again proposes the same, finds it stored, and
+    goes on.
 
     Args:
         study: where results are kept, and how the hypervolume grows (`Study.growth`).
         space: what to search.
         evaluate: replays recipes on every trace and stores the results.
-        strategy: see `searcher`.
         limit: recipes to try.
         seed: another seed, another search.
-        earlier: recipes that promise much, such as the fronts of earlier studies: the search begins near them and the
-            zoo.
+        earlier, first: recipes to begin with: those before the zoo, such as fronts of earlier studies, and those behind
+            it, such as what other traces taught. What does not belong to the space stands for the nearest one.
     """
-    begun = time.perf_counter() - max((one.seconds for one in study.growth()), default=0.0)
+    grown = study.growth()
+    done = max((one.evaluations for one in grown), default=0)
+    begun = time.perf_counter() - max((one.seconds for one in grown), default=0.0)
     costs = Costs(study.objectives, study.devices())
-    known: dict[str, Floats] = {}
     zoo = list(space.zoo)
-    if zoo:
-        known |= dict(zip(zoo, costs.of(study, zoo), strict=True))
-    start = _start(space, [*earlier, *_promising(space, known)])
-
-    def key_of(genome: NDArray[np.int64]) -> str | None:
-        recipe = space.recipe(genome)
-        return recipe.hash if recipe else None
-
-    next_ones = searcher(strategy, space.sizes, seed, start, len(study.objectives), key_of)
-    tried: dict[str, Recipe] = {}
-    while len(tried) < limit:
-        genomes = next_ones.ask(limit - len(tried))
-        recipes = [space.recipe(genome) for genome in genomes]
-        sound = [one for one in recipes if one is not None]
-        new = [one for one in dict.fromkeys(sound) if one.hash not in tried][: limit - len(tried)]
+    known = dict(zip(zoo, costs.of(study, zoo), strict=True)) if zoo else {}
+    told = [*earlier, *_promising(space, known), *first]
+    beginnings = [one for recipe in told if (one := _in_space(space, recipe)) is not None]
+    walk = Walk(Neighbourhood(space, beginnings), beginnings, seed)
+    walk.tell({id: one.canonical() for id, one in space.zoo.items()}, known, costs.reference)
+    tried: list[Recipe] = []
+    while new := walk.ask(min(BATCH, limit - len(tried))):
         evaluate(new)
-        tried |= {one.hash: one for one in new}
-        if fresh := [one.hash for one in new if one.hash not in known]:
-            known |= dict(zip(fresh, costs.of(study, fresh), strict=True))
-        nothing = np.full(len(study.objectives), np.inf)
-        told = np.array([known.get(one.hash, nothing) if one else nothing for one in recipes])
-        next_ones.tell(genomes, told)
-        _keep_growth(study, Grown(strategy, seed, len(tried), time.perf_counter() - begun, _volume(costs, known)))
-    return list(tried.values())
+        tried += new
+        ids = [one.hash for one in new]
+        walk.tell(dict(zip(ids, new, strict=True)), dict(zip(ids, costs.of(study, ids), strict=True)), costs.reference)
+        if len(tried) > done:  # an earlier run stored the rest
+            study.add_growth(Grown("search", seed, len(tried), time.perf_counter() - begun, walk.volume))
+    return tried
 
 
 def fronts(paths: Sequence[Path]) -> list[Recipe]:
@@ -316,18 +152,116 @@ def _promising(space: WideSpace, known: dict[str, Floats]) -> list[Recipe]:
     return [space.zoo[id] for id in sorted(known, key=lambda id: float(known[id].sum()))]
 
 
-def _start(space: WideSpace, recipes: Sequence[Recipe]) -> Genomes:
-    genomes = dict.fromkeys(tuple(space.nearest(recipe).tolist()) for recipe in recipes)
-    return np.array(list(genomes), np.int64).reshape(len(genomes), len(space.sizes))
+def _in_space(space: WideSpace, recipe: Recipe) -> Recipe | None:
+    """The recipe in canonical form; the nearest one of the axes where it does not belong to the space."""
+    if space.default and recipe.align == space.align:
+        return recipe.canonical()
+    return space.recipe(space.nearest(recipe))
 
 
-def _volume(costs: Costs, known: dict[str, Floats]) -> float:
-    points = np.array(list(known.values()))
-    points = points[np.isfinite(points).all(axis=1)]
-    return pareto.hypervolume(points, costs.reference) if costs.reference is not None else 0.0
+class Walk:
+    """What is tried next: recipes to begin with, then steps from members of the fronts found so far.
+
+    There is a front of all recipes and one of those whose design is not doubted, which picks come from. A member is
+    the likelier to be stepped from the more of the hypervolume is its own, and a key to be changed the more of its
+    changes led to a front. Nothing is tried twice.
+    """
+
+    def __init__(self, neighbourhood: Neighbourhood, beginnings: Sequence[Recipe], seed: int) -> None:
+        """Begin with these recipes in their order."""
+        self.volume = 0.0
+        self._neighbourhood, self._waiting, self._random = neighbourhood, deque(beginnings), Random(seed)
+        self._recipes: dict[str, Recipe] = {}
+        self._costs: dict[str, Floats] = {}
+        """Of those that were served everything."""
+        self._trusted: dict[str, bool] = {}
+        self._members: Counter[str] = Counter()
+        """Ids of the members of the fronts, with how likely they are."""
+        self._left: dict[str, dict[Hashable, list[Callable[[], Recipe | None]]]] = {}
+        """Steps that were not taken from a recipe, by what they change."""
+        self._led_to: dict[str, Hashable] = {}
+        self._taken: Counter[Hashable] = Counter()
+        self._kept: Counter[Hashable] = Counter()
+        self._worth: dict[Hashable, float] = {}
+
+    def tell(self, recipes: Mapping[str, Recipe], costs: Mapping[str, Floats], reference: Floats | None) -> None:
+        """Take note of what recipes cost, float64[objectives] each, infinite where one refused requests.
+
+        ``reference``: float64[objectives], how far hypervolumes reach; None before anything was served.
+        """
+        self._recipes |= recipes
+        self._trusted |= {id: doubt(one) is None for id, one in recipes.items()}
+        self._costs |= {id: one for id, one in costs.items() if np.isfinite(one).all()}
+        self._members.clear()
+        if reference is not None and self._costs:
+            ids, points = list(self._costs), np.array(list(self._costs.values()))
+            self.volume = pareto.hypervolume(points, reference)
+            for mask in (np.ones(len(ids), np.bool_), np.array([self._trusted[id] for id in ids])):
+                rows = np.flatnonzero(mask)
+                rows = rows[pareto.front(points[rows], ["min"] * len(reference))]
+                own = own_volumes(points[rows], reference)
+                self._members.update({ids[row]: volume for row, volume in zip(rows, own, strict=True)})
+        for id in costs.keys() & self._led_to.keys():
+            what = self._led_to.pop(id)
+            self._taken[what] += 1
+            self._kept[what] += id in self._members
+        self._worth = {what: (1 + self._kept[what]) / (USUAL + taken) for what, taken in self._taken.items()}
+
+    def ask(self, most: int) -> list[Recipe]:
+        """The next recipes to try, at most so many; none where nothing is left."""
+        found: list[Recipe] = []
+        while len(found) < most and (one := self._next()) is not None:
+            found.append(one)
+            self._recipes[one.hash] = one
+        return found
+
+    def _next(self) -> Recipe | None:
+        while self._waiting:
+            if (one := self._waiting.popleft()).hash not in self._recipes:
+                return one
+        for _ in range(PATIENCE):
+            what, drawn = self._drawn()
+            if drawn is not None and drawn.hash not in self._recipes:
+                self._led_to[drawn.hash] = what
+                return drawn
+        return None
+
+    def _drawn(self) -> tuple[Hashable, Recipe | None]:
+        """What a step changes that was not taken from some member, and where it leads to."""
+        if not self._members:
+            return None, self._farther()
+        [member] = self._random.choices(list(self._members), list(self._members.values()))
+        left = self._steps(member)
+        if not left:
+            del self._members[member]
+            return None, None
+        likely = [len(makes) * self._worth.get(what, 1 / USUAL) for what, makes in left.items()]
+        [what] = self._random.choices(list(left), likely)
+        make = left[what].pop(self._random.randrange(len(left[what])))
+        if not left[what]:
+            del left[what]
+        return what, make()
+
+    def _steps(self, id: str) -> dict[Hashable, list[Callable[[], Recipe | None]]]:
+        if id not in self._left:
+            left = self._left[id] = {}
+            for what, make in self._neighbourhood.steps(self._recipes[id]):
+                left.setdefault(what, []).append(make)
+        return self._left[id]
+
+    def _farther(self) -> Recipe | None:
+        """Where two steps at random lead to, from a member, or from any recipe where there is none."""
+        recipe: Recipe | None = self._recipes[self._random.choice(list(self._members or self._recipes))]
+        for _ in range(2):
+            steps = self._neighbourhood.steps(recipe) if recipe is not None else []
+            recipe = self._random.choice(steps)[1]() if steps else None
+        return recipe
 
 
-def _keep_growth(study: Study, grown: Grown) -> None:
-    """Store how far the search is, unless an earlier run did."""
-    if grown.evaluations > max((one.evaluations for one in study.growth()), default=0):
-        study.add_growth(grown)
+def own_volumes(points: Floats, reference: Floats) -> Floats:
+    """What each member of a front adds to its hypervolume, float64[n]; of more than two objectives at most that."""
+    volumes = np.ones(len(points))
+    for values, most in zip(points.T, reference, strict=True):
+        order = np.argsort(values, kind="stable")
+        volumes[order] *= np.maximum(np.diff(values[order], append=max(most, values.max(initial=most))), 1e-9)
+    return volumes

@@ -219,6 +219,11 @@ class Recipe(Table):
         return copied
 
     @property
+    def contradiction(self) -> str | None:
+        """What no reading of the keys can make sense of; None for a recipe that may be: all are that were checked."""
+        return next((problem for _, problem in self._contradictions()), None)
+
+    @property
     def counts(self) -> bool:
         """Whether the heap keeps its counters: where the recipe says so, or has a reserve, which needs them."""
         return self.counters or self.reserve > 0
@@ -291,7 +296,7 @@ class Recipe(Table):
         if self.threads != "cached":
             changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
         found = self.model_copy(update=changes) if changes else self
-        if changes:
+        if "hash" not in found.__dict__:
             found.__dict__["hash"] = self._hash_of(pools)
         found.__dict__[_CANONICAL] = True
         return found
@@ -478,8 +483,14 @@ def _pool_toml(pool: Pool, geometry: Geometry) -> str:
 def _non_default(table: Table, skip: set[str], always: frozenset[str] | set[str] = frozenset()) -> dict[str, Any]:
     """Keys whose value is not the default, or that are told always, in the order of declaration, lists for tuples."""
     found = {}
-    for key, field in type(table).model_fields.items():
+    for key, default in _defaults(type(table)):
         value = getattr(table, key)
-        if key not in skip and (key in always or field.is_required() or value != field.default):
+        if key not in skip and (key in always or value != default):
             found[key] = list(value) if isinstance(value, tuple) else value
     return found
+
+
+@lru_cache(maxsize=64)
+def _defaults(model: type[Table]) -> tuple[tuple[str, Any], ...]:
+    """The keys of a table with their defaults; of one that has to be said with what nothing is equal to."""
+    return tuple((key, one.get_default()) for key, one in model.model_fields.items())

@@ -8,7 +8,6 @@ from heapwright.decide.study import Study
 from heapwright.report.figure import BLUE, Figure, inline
 
 WIDE, HEIGHT = 760, 260
-NAMES = {"search": "NSGA-II", "latin-hypercube": "a Latin hypercube", "random": "random draws"}
 
 
 def growth(study: Study) -> list[Figure]:
@@ -34,7 +33,7 @@ def growth(study: Study) -> list[Figure]:
         ],
     )
     late = next(row for row in rows if row["share"] >= 0.99)
-    title = f"Search by {NAMES[last.strategy]}, seed {last.seed}: {last.evaluations:,} recipes"
+    title = f"Search, seed {last.seed}: {last.evaluations:,} recipes"
     note = (
         f"99 % of what the front dominates at the end was reached after {late['recipes']:,}. The space holds more "
         "recipes than can be tried; what is left may be better."

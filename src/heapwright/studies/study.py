@@ -7,7 +7,7 @@ process writes at a time; many may read when none writes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from datetime import datetime, timezone
@@ -465,10 +465,11 @@ class StudyFile:
         ((toml,),) = self._fetch("SELECT toml FROM recipes WHERE id = ?", [full])
         return self._read_recipe(full, toml)
 
-    def recipes(self) -> Iterator[tuple[Recipe, str | None, bool]]:
-        """Every recipe with its zoo name, and whether it is ranked; errors as for `recipe`."""
+    def recipes(self, without: Collection[str] = ()) -> Iterator[tuple[Recipe, str | None, bool]]:
+        """Every recipe but for those of some ids, with its zoo name, and whether it is ranked; errors as `recipe`."""
         for id, toml, zoo_name, ranked in self._fetch("SELECT id, toml, name, ranked FROM recipes ORDER BY id"):
-            yield self._read_recipe(id, toml), zoo_name, ranked
+            if id not in without:
+                yield self._read_recipe(id, toml), zoo_name, ranked
 
     def _read_recipe(self, id: str, toml: str) -> Recipe:
         from heapwright.recipes.recipe import Recipe
@@ -514,16 +515,18 @@ class StudyFile:
         """The zoo's name of each recipe, if it has one, and whether it is ranked."""
         return {id: (name, ranked) for id, name, ranked in self._fetch("SELECT id, name, ranked FROM recipes")}
 
-    def per_trace(self, ids: Sequence[str]) -> dict[str, dict[str, dict[str, Value]]]:
-        """The metrics of some recipes on each trace: id -> trace name -> metrics; held-out traces included."""
+    def per_trace(
+        self, ids: Sequence[str], keys: Collection[str] = tuple(METRICS)
+    ) -> dict[str, dict[str, dict[str, Value]]]:
+        """Metrics of some recipes on each trace: id -> trace name -> metrics; held-out traces included."""
         found: dict[str, dict[str, dict[str, Value]]] = {id: {} for id in ids}
         for table in ("results", "elsewhere"):
             wanted = (
                 "recipe IN (SELECT unnest(?::VARCHAR[])) AND trace IN (SELECT name FROM traces WHERE role <> 'copy')"
             )
-            query = f"SELECT recipe, trace, {', '.join(METRICS)} FROM {table} WHERE {wanted} ORDER BY recipe, trace"
+            query = f"SELECT recipe, trace, {', '.join(keys)} FROM {table} WHERE {wanted} ORDER BY recipe, trace"
             for recipe, trace, *values in self._fetch(query, [list(found)]):
-                found[recipe][trace] = dict(zip(METRICS, values, strict=True))
+                found[recipe][trace] = dict(zip(keys, values, strict=True))
         return found
 
     def rows(self, id: str) -> list[dict[str, Any]]:
