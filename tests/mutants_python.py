@@ -102,18 +102,19 @@ def negated(test: ast.expr) -> ast.expr:
 
 
 class Mutant(NamedTuple):
-    """The change of that number of a file, and the lines of the statement that it changes."""
+    """The change of that number of a file, the lines of the statement that it changes, and the first of these."""
 
     path: Path
     number: int
     lines: range
+    line: str
     before: str
     after: str
 
     @property
     def change(self) -> str:
-        """What is changed, wherever it stands in its file."""
-        return f"{self.path.relative_to(PACKAGE)}: {self.before} => {self.after}"
+        """What is changed, wherever that line stands in its file."""
+        return f"{self.path.relative_to(PACKAGE)}: {self.line}: {self.before} => {self.after}"
 
     def __str__(self) -> str:
         where = f"{self.path.relative_to(PACKAGE)}:{self.lines.start}"
@@ -160,7 +161,14 @@ def own_lines(statement: ast.stmt) -> range:
 
 def mutants(path: Path) -> list[Mutant]:
     found = changes(ast.parse(path.read_bytes()), range(0))
+    written = ["", *path.read_text(encoding="utf-8").splitlines()]
     return [
-        Mutant(path, number, lines, *(ast.unparse(one).partition("\n")[0] for one in (before, after)))
+        Mutant(
+            path,
+            number,
+            lines,
+            written[lines.start].strip(),
+            *(ast.unparse(one).partition("\n")[0] for one in (before, after)),
+        )
         for number, (lines, before, after, _) in enumerate(found)
     ]
