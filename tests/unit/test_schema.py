@@ -61,6 +61,13 @@ def test_a_space_with_a_wrong_value_does_not_conform(wrong: str) -> None:
     assert not takes(SPACE, POOL + wrong)
 
 
+@pytest.mark.parametrize(("kind", "may"), [("general", True), ("buddy", True), ("quick", False), ("compact", False)])
+def test_a_pool_of_a_space_is_for_call_sites_where_it_owns_blocks_that_stay(kind: str, may: bool) -> None:
+    pool = f'[[pool]]\nkind = "{kind}"\n'
+    assert takes(SPACE, pool) and takes(SPACE, pool + 'site_class = "short"\n') == may
+    assert not takes(SPACE, pool + 'site_class = "small"\n')
+
+
 def test_the_kind_of_a_pool_is_no_axis_of_a_space() -> None:
     space = jsonschema.Draft202012Validator(heapwright.schema("space"))
     assert takes(space, '[[pool]]\nkind = "general"\n')
