@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from forked_commands import HEAPWRIGHT
 from known import known
@@ -127,6 +128,13 @@ def test_live_bytes_hold_many_objects(trace: Trace) -> None:
     sizes, live = drawn(trace, 2000)
     assert int(sizes.max()) * FEWEST <= live
     assert live == pytest.approx(2000 * (float(sizes.mean()) + BESIDE), rel=0.01)
+
+
+def test_objects_of_one_size_fill_what_may_live() -> None:
+    few = Trace.from_columns(op=[MALLOC], id=[1], size=[16])
+    queue = LOOPS.index("queue")
+    _, told = endurance._Loop(few, queue, replace(SHORT, calls=5_000, objects=100), 1).calls()
+    assert np.cumsum(np.where(told["op"] == FREE, -1, 1)).max() == 100
 
 
 @pytest.mark.parametrize("name", ["all-round", "exact-bins", "kingsley", "lea-2.7.2", "tlsf", "linux-pow2-page"])
