@@ -132,7 +132,7 @@ def changes(node: ast.AST, lines: range, message: bool = False) -> Iterator[tupl
     """All changes inside a node: lines of the statement, the place before and after, and what puts it there."""
     for field, value in ast.iter_fields(node):
         for index, child in enumerate(value if isinstance(value, list) else [value]):
-            if field in UNTOUCHED or not isinstance(child, ast.AST) or means_nothing(child):
+            if field in UNTOUCHED or not isinstance(child, ast.AST) or means_nothing(child) or asserts(node, field):
                 continue
             here = own_lines(child) if isinstance(child, ast.stmt) else lines
             put = partial(value.__setitem__, index) if isinstance(value, list) else partial(setattr, node, field)
@@ -145,6 +145,11 @@ def means_nothing(node: ast.AST) -> bool:
     docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     typing = isinstance(node, ast.If) and ast.unparse(node.test).startswith(("TYPE_CHECKING", "sys.version_info"))
     return docstring or typing or isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def asserts(node: ast.AST, field: str) -> bool:
+    """Whether that field of a node says only what has to be so: that `zip` is given as many of each."""
+    return field == "keywords" and isinstance(node, ast.Call) and ast.unparse(node.func) == "zip"
 
 
 def is_message(node: ast.AST) -> bool:

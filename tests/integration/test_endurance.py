@@ -211,6 +211,13 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(
     assert again.endured() == endured
 
 
+def test_a_heap_grows_where_it_does_by_more_than_it_may_or_best_fit_does() -> None:
+    growth = {"queue": 1.25, "saw-tooth": 1.5}
+    assert endurance.Endurance({}, growth, most=1.25).growing == ["saw-tooth"]
+    assert endurance.Endurance({}, growth, {"saw-tooth": 1.2}, most=1.25).lasts
+    assert endurance.Endurance({}, growth, {"saw-tooth": 1.25}, most=1.0).growing == ["queue", "saw-tooth"]
+
+
 def test_points_are_four_to_a_decade() -> None:
     assert points(10_000) == [1000, 1778, 3162, 5623, 10_000]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.memories import route
+from heapwright.replay.memories import replay_memories, route
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
@@ -32,3 +32,11 @@ def test_an_object_is_in_the_first_memory_with_room_and_in_none_once_it_is_freed
     passed_on, freed = [(MALLOC, 60), (FREE, 0)], (FREE, 0)
     assert asked["fast"] == [(MALLOC, 60)] * 2 + [*passed_on, freed, (MALLOC, 60), (REALLOC, 500), freed, freed]
     assert asked["external"] == [(MALLOC, 60), (MALLOC, 9000), freed, (MALLOC, 500), freed, freed]
+
+
+def test_bytes_over_all_memories_are_the_sums_of_theirs() -> None:
+    trace = Trace.from_columns(op=[MALLOC] * 3, id=[0, 1, 2], size=[60, 60, 500])
+    whole, parts = replay_memories(trace, TWO)
+    for key in ("allocated_peak_bytes", "footprint_bytes", "internal_bytes", "external_bytes", "header_bytes"):
+        assert whole[key] == sum(one[key] or 0 for one in parts.values())
+    assert (whole["footprint_bytes"] or 0) >= 60 + 60 + 500
