@@ -25,6 +25,7 @@ from heapwright.replay import endurance
 from heapwright.replay.endurance import (
     BESIDE,
     FEWEST,
+    FULL,
     LASTS,
     LONG,
     LOOPS,
@@ -179,6 +180,11 @@ def test_a_verdict_that_is_known_asks_neither_best_fit_nor_other_seeds(
     assert brief.lasts == whole.lasts
     assert asked == [(loop, 1) for loop, growth in brief.growth.items() if growth > BRIEF.most]
     assert all(growth == whole.growth[loop] for loop, growth in brief.growth.items())
+
+
+def test_the_forms_are_as_long_as_the_manual_says() -> None:
+    assert (FULL.enough, FULL.calls, FULL.objects) == (1_000_000, 10_000_000, 2000)
+    assert (LONG.calls, LONG.objects, LONG.most, LONG.whole) == (1_000_000, 2000, 1.03, False)
 
 
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
