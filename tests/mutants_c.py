@@ -45,6 +45,7 @@ NATIVE_TESTS = (
     "tests/unit/test_replay.py",
     "tests/unit/test_film.py",
     "tests/unit/test_copies.py",
+    "tests/unit/test_memories_routed.py",
     "tests/unit/test_workloads.py",
     "tests/unit/test_core_kinds.py",
     "tests/unit/test_safe_arena.py",

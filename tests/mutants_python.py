@@ -102,18 +102,19 @@ def negated(test: ast.expr) -> ast.expr:
 
 
 class Mutant(NamedTuple):
-    """The change of that number of a file, and the lines of the statement that it changes."""
+    """The change of that number of a file, the lines of the statement that it changes, and the first of these."""
 
     path: Path
     number: int
     lines: range
+    line: str
     before: str
     after: str
 
     @property
     def change(self) -> str:
-        """What is changed, wherever it stands in its file."""
-        return f"{self.path.relative_to(PACKAGE)}: {self.before} => {self.after}"
+        """What is changed, wherever that line stands in its file."""
+        return f"{self.path.relative_to(PACKAGE)}: {self.line}: {self.before} => {self.after}"
 
     def __str__(self) -> str:
         where = f"{self.path.relative_to(PACKAGE)}:{self.lines.start}"
@@ -131,7 +132,7 @@ def changes(node: ast.AST, lines: range, message: bool = False) -> Iterator[tupl
     """All changes inside a node: lines of the statement, the place before and after, and what puts it there."""
     for field, value in ast.iter_fields(node):
         for index, child in enumerate(value if isinstance(value, list) else [value]):
-            if field in UNTOUCHED or not isinstance(child, ast.AST) or means_nothing(child):
+            if field in UNTOUCHED or not isinstance(child, ast.AST) or means_nothing(child) or asserts(node, field):
                 continue
             here = own_lines(child) if isinstance(child, ast.stmt) else lines
             put = partial(value.__setitem__, index) if isinstance(value, list) else partial(setattr, node, field)
@@ -144,6 +145,11 @@ def means_nothing(node: ast.AST) -> bool:
     docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     typing = isinstance(node, ast.If) and ast.unparse(node.test).startswith(("TYPE_CHECKING", "sys.version_info"))
     return docstring or typing or isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def asserts(node: ast.AST, field: str) -> bool:
+    """Whether that field of a node says only what has to be so: that `zip` is given as many of each."""
+    return field == "keywords" and isinstance(node, ast.Call) and ast.unparse(node.func) == "zip"
 
 
 def is_message(node: ast.AST) -> bool:
@@ -160,7 +166,14 @@ def own_lines(statement: ast.stmt) -> range:
 
 def mutants(path: Path) -> list[Mutant]:
     found = changes(ast.parse(path.read_bytes()), range(0))
+    written = ["", *path.read_text(encoding="utf-8").splitlines()]
     return [
-        Mutant(path, number, lines, *(ast.unparse(one).partition("\n")[0] for one in (before, after)))
+        Mutant(
+            path,
+            number,
+            lines,
+            written[lines.start].strip(),
+            *(ast.unparse(one).partition("\n")[0] for one in (before, after)),
+        )
         for number, (lines, before, after, _) in enumerate(found)
     ]

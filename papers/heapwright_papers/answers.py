@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright_papers.verdicts import HOLDS, LARGER, Cause, Kind, Verdict, fails, not_tested, within_noise
+from heapwright_papers.verdicts import HOLDS, LARGER, Cause, Kind, Verdict
 
 _ALLOWED = (
     *(ast.Expression, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.Compare, ast.Call, ast.keyword, ast.Starred),
@@ -136,15 +136,7 @@ def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tupl
     """What is found here, the verdict, and on which traffic, of an answer in a statement's TOML.
 
     Args:
-        answer: its keys, all but `here` optional: `unless`, an expression that is "" or tells why nothing was tested;
-            `each`, a name and the values it takes in turn; `lacks`, as `unless`, but for each of these; `let`, names
-            and their expressions, each of which sees those before; `on` and `here`, sentences; `holds`, an expression,
-            without which the verdict is `kind`, by default shown, and with which `kind` stands for holding, as where
-            arithmetic or layout only has to be right; `fitted`, what was chosen to match its number, so
-            that holding is no evidence; `noise`, an expression that tells whether it else holds within noise, and
-            `spread`, a sentence that tells of it; `larger`, an expression that tells whether it else goes beyond what
-            is stated; `at_least`, an expression that `one_sided` has in their place; `cause`, a `Cause`, by default not
-            explained; `why`, a sentence with what shows the cause.
+        answer: its keys, as README.md tells them, all but `here` optional.
         names: the page's results.
 
     Raises ValueError for another key.
@@ -156,7 +148,7 @@ def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tupl
     except AbsentError as absent:
         untold = str(absent)
     if untold:
-        yield "–", not_tested(untold), ""
+        yield "–", Verdict(Kind.NOT_TESTED, why=untold), ""
         return
     ((name, values),) = answer.get("each", {"": "[None]"}).items()
     for value in evaluate(values, names):
@@ -164,13 +156,13 @@ def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tupl
         on = sentence(answer.get("on", ""), known)
         try:
             if lacking := evaluate(answer.get("lacks", "''"), known):
-                yield "–", not_tested(lacking), on
+                yield "–", Verdict(Kind.NOT_TESTED, why=lacking), on
                 continue
             for one, expression in answer.get("let", {}).items():
                 known[one] = evaluate(expression, known)
             found = sentence(answer["here"], known), _verdict(answer, known), on
         except AbsentError as absent:
-            found = "–", not_tested(str(absent)), on
+            found = "–", Verdict(Kind.NOT_TESTED, why=str(absent)), on
         yield found
 
 
@@ -195,8 +187,8 @@ def _verdict(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Verdict:
             return Verdict(Kind.FITTED, why=answer["fitted"])
         return Verdict(Kind(answer["kind"])) if "kind" in answer else HOLDS
     if evaluate(answer.get("noise", "False"), names):
-        return within_noise(sentence(answer["spread"], names))
+        return Verdict(Kind.NOISE, why=sentence(answer["spread"], names))
     if evaluate(answer.get("larger", "False"), names):
         return LARGER
     why = sentence(answer.get("why", "the numbers beside it say otherwise"), names)
-    return fails(Cause(sentence(answer.get("cause", Cause.UNEXPLAINED.value), names)), why)
+    return Verdict(Kind.FAILS, Cause(sentence(answer.get("cause", Cause.UNEXPLAINED.value), names)), why)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import heapwright as hw
 from heapwright_papers import mixes
-from heapwright_papers.case_study import MIX, REAL, Case, Trial, counted, read_as, try_all
+from heapwright_papers.case_study import MIX, REAL, Case, Trial, counted, read_as, stand_ins, try_all
 from heapwright_papers.case_tables import names
-from heapwright_papers.declared import fill, page_of
+from heapwright_papers.declared import constants, fill, page_of
 from heapwright_papers.documents import tables
 from heapwright_papers.held_out import ONE_IN, RETUNED, contest, on_grid
 from heapwright_papers.readings import Joint, leading
@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from heapwright_papers.page import Page
 
 
-def _recipe_of(recipe: Recipe) -> str:
-    """The recipe without what the zoo tells about it."""
-    return recipe.model_copy(update={"name": "", "source": "", "about": "", "year": None}).to_toml().strip()
-
-
 class CaseRun:
     """The runs of a case study, in their order, and the page that they fill.
+
+    The paper is read as `joint` has it, by default as `readings.leading`; `chosen_of` takes the tables that stand in
+    for the paper's networks. Raises HeapwrightError as `traffic.packet_tables`, or where no table is fit for that.
 
     Attributes:
         tables: all packet tables of the folder.
@@ -39,19 +37,22 @@ class CaseRun:
         trials: on real networks, where there are any, and on the mix, as it is read.
     """
 
-    def __init__(self, case: Case, progress: Callable[[str], None], packets: Path | None, joint: Joint | None) -> None:
+    def __init__(
+        self,
+        case: Case,
+        progress: Callable[[str], None],
+        packets: Path | None,
+        joint: Joint | None,
+        chosen_of: Callable[[Mapping[str, PacketTable]], dict[str, PacketTable]] | None = None,
+    ) -> None:
         self.case, self.progress, self.read = case, progress, joint or leading()
         self.tables = packet_tables(packets)
-        self.chosen: dict[str, PacketTable] = {}
+        self.chosen = chosen_of(self.tables) if chosen_of else stand_ins(self.tables, case.packets, case.traces)
         self.page = page_of(case.name)
+        self.page.traffic(self.chosen)
         self.forms = mixes.mixes(case.dominant, case.traces)
         self.heaps = case.heaps()
         self.trials: list[Trial] = []
-
-    def choose(self, chosen: Mapping[str, PacketTable]) -> None:
-        """Take these tables for the paper's networks."""
-        self.chosen = dict(chosen)
-        self.page.traffic(chosen)
 
     def workload(self, table: PacketTable, **how: Any) -> Trace:
         """What the application makes of packets."""
@@ -82,13 +83,12 @@ class CaseRun:
         if against:
             self.page.traffic({name: self.tables[name] for name in against.networks})
         grid = on_grid(of.proposed, self.short_mix(of.grid_packets))
-        known = {**seen, "grid": grid, "contest": against}
+        known = {**constants(of.name), **seen, "grid": grid, "contest": against}
         self.progress(f"{of.name}: readings")
         told = add_readings(self.page, of, self.trials, known, self.read)
         more = {
             "ONE_IN": ONE_IN,
             "RETUNED": RETUNED,
-            "recipe_of": _recipe_of,
             "more": list(self.heaps),
             "forms": self.forms,
             "all_forms": len(self.forms) == len(tables("cases")["form"]),

@@ -78,19 +78,19 @@ class Case:
 
     def heaps(self) -> dict[str, Recipe]:
         """Those of all readings, by the names of `read_name`, and allocators that are not in the paper's table."""
-        found = {
-            read_name(row, one): one.recipe(row, self.proposed)
-            for sentence in sentences()
-            for one in sentence.readings
-            for row in one.heaps
-        }
+        found = {name: one.recipe(row, self.proposed) for name, (row, one) in as_read().items()}
         return found | {name: zoo(name) for name in OTHERS} | {RANDOM: random_recipe(self.proposed)}
 
 
 def counted(heaps: Iterable[str]) -> list[str]:
     """Of those of `Case.heaps`, the ones whose instructions the statements and their readings need."""
-    read = {read_name(row, one) for sentence in sentences() for one in sentence.readings for row in one.heaps}
-    return [heap for heap in heaps if heap in read or heap in MUTANTS]
+    return [heap for heap in heaps if heap in as_read() or heap in MUTANTS]
+
+
+def as_read() -> dict[str, tuple[str, Reading]]:
+    """Each row of the paper's under each reading that is about it, by the name that our tables give it."""
+    every = ((row, one) for sentence in sentences() for one in sentence.readings for row in one.heaps)
+    return {read_name(row, one): (row, one) for row, one in every}
 
 
 def case(name: str) -> Case:
@@ -286,16 +286,10 @@ def try_all(
 
     wanted = list(dict.fromkeys(ids[name] for name in counted))
     counts = dict(zip(wanted, spread(count, wanted), strict=True))
-    return Trial(
-        on,
-        [
-            Run(
-                key[0],
-                trace,
-                {heap: found[key][id] for heap, id in ids.items()},
-                {heap: one for heap in counted if (one := counts[ids[heap]].get(key)) is not None},
-                key[1],
-            )
-            for key, trace in traces.items()
-        ],
-    )
+
+    def run(key: tuple[str, int], trace: Trace) -> Run:
+        told = {heap: counts[ids[heap]].get(key) for heap in counted}
+        known = {heap: one for heap, one in told.items() if one is not None}
+        return Run(key[0], trace, {heap: found[key][id] for heap, id in ids.items()}, known, key[1])
+
+    return Trial(on, [run(*one) for one in traces.items()])

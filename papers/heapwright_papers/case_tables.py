@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from statistics import mean, median
 from typing import Any, NamedTuple
@@ -164,39 +164,29 @@ def _cells(trial: Trial, heap: str, value: Value, told: Collection[str] = ()) ->
 
 def arithmetic(case: Case) -> list[str]:
     """What the paper prints that its own table does not give, and the reductions that the table gives."""
-    found = [*_averages(case)]
+    slips = [
+        f"{name} {printed:.{digits}f} {unit} for {mean(cells):.{digits + 1}f}"
+        for name, printed, cells, digits, unit in _averages(case)
+        if _differs(printed, cells, digits)
+    ]
+    found = [f"averages that are cut off and not rounded: {'; '.join(slips)};"] if slips else []
     for what, of, claimed in (("fragmentation", 0, case.less_fragmentation), ("execution time", 1, case.less_time)):
         found.append(_reductions(case, what, of, claimed))
     return found
 
 
-def published_reductions(case: Case, of: int) -> tuple[dict[tuple[str, str], float], float]:
-    """Every reduction in the paper's table in per cent, by allocator and column, and that of the averages."""
-    own = case.rows[PROPOSED][of]
-    cells = {
-        (heap, column): 100 * (1 - own[at] / case.rows[heap][of][at])
-        for heap in SYSTEMS
-        for at, column in enumerate(case.columns, start=1)
-    }
-    return cells, 100 * (1 - own[0] / case.rows[AVERAGE][of][0])
-
-
-def _averages(case: Case) -> list[str]:
-    """Averages over columns, and over allocators, that are not what the cells give when rounded."""
-    slips = []
-    for of, (digits, unit) in enumerate(((0, "%"), (2, "s"))):
+def _averages(case: Case) -> Iterator[tuple[str, float, Sequence[float], int, str]]:
+    """Every average in the paper's table, over columns or over allocators: its name, cells, digits and unit."""
+    for of, digits, unit in ((0, 0, "%"), (1, 2, "s")):
         for heap, row in case.rows.items():
-            if _differs(row[of][0], row[of][1:], digits):
-                slips.append(f"{heap} {row[of][0]:.{digits}f} {unit} for {mean(row[of][1:]):.{digits + 1}f}")
-        for at, column in enumerate(("the average", *case.columns)):
+            yield heap, row[of][0], row[of][1:], digits, unit
+        for at, column in enumerate(case.columns, start=1):
             cells = [case.rows[heap][of][at] for heap in SYSTEMS]
-            if at and _differs(case.rows[AVERAGE][of][at], cells, digits):
-                printed = f"{case.rows[AVERAGE][of][at]:.{digits}f} {unit}"
-                slips.append(f"{AVERAGE} on {column} {printed} for {mean(cells):.{digits + 1}f}")
-    return [f"averages that are cut off and not rounded: {'; '.join(slips)};"] if slips else []
+            yield f"{AVERAGE} on {column}", case.rows[AVERAGE][of][at], cells, digits, unit
 
 
 def _differs(printed: float, cells: Sequence[float], digits: int) -> bool:
+    """Whether an average is not that of its cells, rounded to so many digits."""
     exact = sum((Decimal(str(cell)) for cell in cells), Decimal(0)) / len(cells)
     return exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP) != Decimal(f"{printed:.{digits}f}")
 
@@ -206,7 +196,14 @@ _NEAR = 0.6
 
 
 def _reductions(case: Case, what: str, of: int, claimed: tuple[float, float]) -> str:
-    cells, usual = published_reductions(case, of)
+    """Those in the table, in per cent, by allocator and column and of the averages, beside what the text claims."""
+    values = {heap: row[of] for heap, row in case.rows.items()}
+    own, usual = values[PROPOSED], 100 * (1 - values[PROPOSED][0] / values[AVERAGE][0])
+    cells = {
+        (heap, column): 100 * (1 - own[at] / values[heap][at])
+        for heap in SYSTEMS
+        for at, column in enumerate(case.columns, start=1)
+    }
     most = max(cells, key=lambda key: cells[key])
     up_to = f"up to {claimed[0]} % in the text, {cells[most]:.2f} % in the table ({most[0]} on {most[1]})"
     if abs(cells[most] - claimed[0]) > _NEAR:
@@ -214,8 +211,7 @@ def _reductions(case: Case, what: str, of: int, claimed: tuple[float, float]) ->
         up_to += f", where {cells[near]:.2f} % is that of {near[0]} on {near[1]}"
     average = f"on average {claimed[1]} % in the text, {usual:.2f} % in the table"
     if abs(usual - claimed[1]) > _NEAR:
-        average += f" ({case.rows[PROPOSED][of][0]} against {case.rows[AVERAGE][of][0]}): a slip of the paper"
-    worst = max(SYSTEMS, key=lambda heap: case.rows[heap][of][0])
-    rest = mean(case.rows[heap][of][0] for heap in SYSTEMS if heap != worst)
-    without = 100 * (1 - case.rows[PROPOSED][of][0] / rest)
+        average += f" ({own[0]} against {values[AVERAGE][0]}): a slip of the paper"
+    worst = max(SYSTEMS, key=lambda heap: values[heap][0])
+    without = 100 * (1 - own[0] / mean(values[heap][0] for heap in SYSTEMS if heap != worst))
     return f"reductions of {what}: {up_to}; {average}; {without:.0f} % without {worst}, the worst on average."

@@ -1,8 +1,10 @@
 """A page as `pages/NAME.toml` declares it: its text, tables and figures over the results of its runs, by name.
 
-A file has the page's `title`, the `paper` in short, `constants` that its statements see, too, and each `part` in its
-order, before them each `lead` that stands at the top. The expressions are those of `answers`; they see what the
-statements' see, and `FUNCTIONS`.
+A file has the page's `title`, the `paper` in short, and each `part` in its order, before them each `lead` that stands
+at the top. Its statements see, too, the `constants` and what `let` makes of the results, names and their expressions.
+The expressions are those of `answers`; they see what the statements' see, and `FUNCTIONS`.
+
+`metrics` has, by what they are of, names and expressions over a replay's metrics: see `metrics`.
 
 A part has, each if it is there, in this order: `text`, a sentence; a table of `header` and `rows`, expressions, whose
 first columns, as many as `words`, hold words; a `figure`, see `pictures`. It stands there for each value of a name that
@@ -17,10 +19,10 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from heapwright import figure
-from heapwright_papers.answers import AbsentError, evaluate, rank_correlation, sentence
+from heapwright import figure, zoo
+from heapwright_papers.answers import Absent, AbsentError, evaluate, rank_correlation, sentence
 from heapwright_papers.documents import merged, tables
-from heapwright_papers.measuring import CPU, cell
+from heapwright_papers.measuring import CPU, NO_TOOLS, cell, code_bytes
 from heapwright_papers.page import AIM, ALIGN, Page, table_of
 from heapwright_papers.pictures import drawn
 from heapwright_papers.traffic import marked
@@ -29,10 +31,13 @@ _Other = TypeVar("_Other")
 FUNCTIONS: Mapping[str, Callable[..., Any] | str | int] = {
     "ALIGN": ALIGN,
     "CPU": CPU,
+    "NO_TOOLS": NO_TOOLS,
     "cell": cell,
+    "code_bytes": code_bytes,
     "lines": "\n".join,
     "marked": marked,
     "rank_correlation": rank_correlation,
+    "zoo": zoo,
 }
 """What the expressions of a page see beside those of `answers`."""
 
@@ -47,6 +52,35 @@ def constants(name: str, module: Mapping[str, Any] = MappingProxyType({})) -> di
     """What the page's TOML tells of the paper, by name, and the constants among its module's globals."""
     told = tables(f"pages/{name}").get("constants", {})
     return {**told, **{name: value for name, value in module.items() if name.isupper()}}
+
+
+def seen(page: str, module: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
+    """What a page's statements see: its constants, results by name, and what its `let` makes of them.
+
+    What is made of the absent is absent, too.
+    """
+    known = {**FUNCTIONS, **constants(page, module), **names}
+    for name, expression in tables(f"pages/{page}").get("let", {}).items():
+        try:
+            known[name] = evaluate(expression, known)
+        except AbsentError as absent:
+            known[name] = Absent(str(absent))
+    return known
+
+
+class Metrics(dict[str, Any]):
+    """Values by name, as items and as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+def metrics(page: str, of: str, found: Mapping[str, Any] = MappingProxyType({}), **more: Any) -> Metrics:
+    """These values, and what the page's TOML makes of them as its metrics `of` something."""
+    known = Metrics(found, **more)
+    for name, expression in tables(f"pages/{page}")["metrics"][of].items():
+        known[name] = evaluate(expression, known)
+    return known
 
 
 def fill(page: Page, names: Mapping[str, Any]) -> None:

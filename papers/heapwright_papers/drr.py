@@ -19,7 +19,7 @@ import heapwright as hw
 from heapwright import FREE, births_and_deaths, sample_events, size_table, zoo
 from heapwright_papers.answers import NO_PACKETS, percent
 from heapwright_papers.case_page import CaseRun
-from heapwright_papers.case_study import MIX, PROPOSED, REAL, case, stand_ins, try_all
+from heapwright_papers.case_study import MIX, PROPOSED, REAL, case, try_all
 from heapwright_papers.declared import constants
 from heapwright_papers.readings import Joint, with_general
 from heapwright_papers.traffic import has_ip
@@ -41,14 +41,8 @@ _OF_NETWORKS = ("neighbours", "together", "wired", "wireless", "tables", "return
 
 
 def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | None = None) -> Page:
-    """Table 3, Figures 3 and 4, the claims of sections 5 and 6, and the best of the full space on networks held out.
-
-    `joint` is how the paper is read, by default as `readings.leading` has it.
-
-    Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table holds enough IP packets.
-    """
+    """Table 3, Figures 3 and 4, the claims of sections 5 and 6, and the best of the full space: see `CaseRun`."""
     of = CaseRun(CASE, progress, packets, joint)
-    of.choose(stand_ins(of.tables, CASE.packets, CASE.traces))
     frames = {name: table for name, table in of.tables.items() if not has_ip(table)}
     of.page.traffic(frames)
     of.try_heaps(**{BEST_FIT: with_general(CASE.read(of.read)[PROPOSED], fit="best")})
@@ -75,7 +69,6 @@ def _names(of: CaseRun, frames: Mapping[str, PacketTable]) -> dict[str, Any]:
         return {REAL: NO_PACKETS} | found
 
     known: dict[str, Any] = {
-        **constants("drr"),
         "live_over_time": _live_over_time,
         "neighbours": near,
         "together": together,

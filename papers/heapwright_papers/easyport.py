@@ -7,7 +7,7 @@ for performance", sections 5 and 6.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-import heapwright as hw
 from heapwright import HeapwrightError, Space, Study, labels, pareto
 from heapwright_papers import measuring
 from heapwright_papers.answers import rank_correlation
 from heapwright_papers.case_page import CaseRun
 from heapwright_papers.case_study import PROPOSED, SYSTEMS, case, fragmentation
-from heapwright_papers.declared import constants
+from heapwright_papers.declared import Metrics, constants, metrics
 from heapwright_papers.held_out import explored
 from heapwright_papers.measuring import spread
 from heapwright_papers.page import ALIGN
@@ -65,56 +64,45 @@ class Cloud:
         rows = np.flatnonzero(pareto.front(values, ["min" for _ in costs]))
         return rows[np.argsort(self.columns["accesses"][rows], kind="stable")]
 
-    def point(self, row: int, calls: int) -> dict[str, Any]:
-        """Its costs a call of a trace of so many."""
-        at = {key: float(column[row]) for key, column in self.columns.items()}
-        return {
-            "wasted": 100 * at["fragmentation"],
-            "accesses": at["accesses"] / calls,
-            "energy": at["energy_nJ"] / calls,
-            "microjoule": at["energy_nJ"] / 1e3,
-            "footprint": at["footprint_bytes"],
-        }
+    def point(self, row: int, trace: Trace) -> Metrics:
+        """What it is and costs on the trace."""
+        at, peak = {key: float(column[row]) for key, column in self.columns.items()}, trace.peak_live_bytes
+        return metrics("easyport", "point", at, id=self.ids[row], name=self.names[row], calls=len(trace), peak=peak)
 
 
-def fronts(study: Study, found: Cloud, trace: Trace, named: Mapping[str, str]) -> dict[str, Any]:
+def fronts(study: Study, found: Cloud, trace: Trace) -> dict[str, Any]:
     """What the expressions see of the fronts of two and of three costs, the paper's future work.
 
     Its section 2 calls fragmentation and performance "complementary objective functions" to the footprint and energy of
     the authors' earlier papers, and explores them apart.
 
-    `named` are those of the zoo that the paper has, with its names for them. Whether fragmentation and performance go
-    their own ways is told as rank correlations: of fragmentation and footprint over all, and of instructions and
-    accesses over those `measured`.
+    Whether fragmentation and performance go their own ways is told as rank correlations: of fragmentation and footprint
+    over all, and of instructions and accesses over those `measured`.
     """
     pairs = {" and ".join(pair): found.front(pair).tolist() for pair in combinations(AXES, 2)}
     three = found.front((*AXES,))
     some = three[np.unique(np.linspace(0, len(three) - 1, min(MEASURED, len(three))).round().astype(int))]
-    of_paper = {of: found.names.index(name) for name, of in named.items() if name in found.names}
-    chosen = {
-        "least fragmentation": _least(three, found.columns["fragmentation"]),
-        "fewest accesses": _least(three, found.columns["accesses"]),
-        "least energy": _least(three, found.columns["energy_nJ"]),
-        "nearest to all three": _least(three, _product(found)),
-        **of_paper,
-    }
+    of_paper = {of: found.names.index(name) for name, of in _NAMED.items() if name in found.names}
+    wasted, accesses, energy = (found.columns[key] for key in ("fragmentation", "accesses", "energy_nJ"))
+    by = {"least fragmentation": wasted, "fewest accesses": accesses, "least energy": energy}
+    by["nearest to all three"] = (1 + wasted) * accesses * energy
+    chosen = {what: int(three[np.argmin(cost[three])]) for what, cost in by.items()} | of_paper
     recipes = {row: study.recipe(found.ids[row]) for row in dict.fromkeys([*chosen.values(), *map(int, some)])}
     known = _instructions(recipes, trace, found)
-    correlations = [rank_correlation(found.columns["fragmentation"], found.columns["footprint_bytes"])]
+    correlations = [rank_correlation(wasted, found.columns["footprint_bytes"])]
     if len(known) > 2:
         counts = np.array([*known.values()], float)
-        correlations.append(rank_correlation(counts, found.columns["accesses"][list(known)]))
-    calls = len(trace)
+        correlations.append(rank_correlation(counts, accesses[list(known)]))
     return {
         "pairs": pairs,
-        "three": [found.point(int(row), calls) for row in three],
+        "three": [found.point(int(row), trace) for row in three],
         "beyond": len(set(three.tolist()).difference(*pairs.values())),
-        "of_paper": [found.point(row, calls) | {"name": of} for of, row in of_paper.items()],
+        "of_paper": [found.point(row, trace) | {"name": of} for of, row in of_paper.items()],
         "told": {
-            what: found.point(row, calls)
+            what: found.point(row, trace)
             | {
                 "recipe": found.names[row] or recipes[row].summary(ALIGN),
-                "instructions": known[row] / calls if row in known else None,
+                "instructions": known[row] / len(trace) if row in known else None,
             }
             for what, row in chosen.items()
         },
@@ -135,16 +123,6 @@ def _instructions(recipes: Mapping[int, Recipe], trace: Trace, found: Cloud) -> 
     return {row: known for row, known in counts if known is not None}
 
 
-def _least(rows: Iterable[Any], cost: NDArray[np.float64]) -> int:
-    return int(min(rows, key=lambda row: cost[row]))
-
-
-def _product(found: Cloud) -> NDArray[np.float64]:
-    """Of the three costs: memory used over requested, accesses, and energy."""
-    product: NDArray[np.float64] = 1 + found.columns["fragmentation"]
-    return product * found.columns["accesses"] * found.columns["energy_nJ"]
-
-
 # ---- the page --------------------------------------------------------------------------------------------------------
 
 
@@ -156,28 +134,24 @@ _NAMED = {**{zoo: name for name, zoo in SYSTEMS.items()}, CASE.proposed: PROPOSE
 
 
 def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | None = None) -> Page:
-    """Table 4, Figure 2, their claims, and the best of the full space on networks held out.
+    """Table 4, Figure 2, their claims, and the best of the full space on networks held out: see `CaseRun`.
 
-    `joint` is how the paper is read, by default as `readings.leading` has it.
-
-    Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table has both of the paper's
-    frames.
+    Raises HeapwrightError where no table has both of the paper's frames.
     """
-    of = CaseRun(CASE, progress, packets, joint)
-    of.choose(stand_ins(of.tables) if of.tables else {})
+    of = CaseRun(CASE, progress, packets, joint, stand_ins)
     of.try_heaps()
     trial = of.trials[0]
     wasteful = max(trial.names, key=lambda name: trial.column(_WASTEFUL, fragmentation, name))
     seen = _explore(replace(trial.of(wasteful)[0].trace, name=wasteful), progress)
     shares = {name: sum(_shares(table)) for name, table in of.chosen.items()}
-    return of.filled({**constants("easyport"), **seen, "dominant_share": shares})
+    return of.filled({**seen, "dominant_share": shares})
 
 
 def stand_ins(tables: Mapping[str, PacketTable]) -> dict[str, PacketTable]:
-    """The tables in whose first packets the rarer of the paper's two frames is most frequent."""
+    """The tables in whose first packets the rarer of the paper's two frames is most frequent; none of none."""
     shares = {name: min(_shares(table)) for name, table in tables.items() if has_ip(table)}
     chosen = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])[: CASE.traces]
-    if not chosen:
+    if tables and not chosen:
         sizes = " and of ".join(f"{size} bytes" for size in constants("easyport")["MODES"])
         raise HeapwrightError(f"no packet table has frames of {sizes} among its first {CASE.packets:,}")
     return {name: tables[name] for name in chosen}
@@ -207,24 +181,14 @@ def _explore(trace: Trace, progress: Callable[[str], None]) -> dict[str, Any]:
             "front": _front(study, points),
             "standing": standing,
             **_placed([point for point in points if point["kind"] != "cloud"], points),
-            **fronts(study, found, trace, _NAMED),
+            **fronts(study, found, trace),
         }
 
 
-def _points(found: Cloud, trace: Trace) -> list[dict[str, Any]]:
-    """A point for every recipe that served all requests and hands out pointers; `id` is the recipe's."""
-    columns = (found.columns[key].tolist() for key in ("footprint_bytes", "accesses"))
-    points = [
-        {
-            "id": id,
-            "kind": "zoo" if name else "cloud",
-            "name": name,
-            "overhead": 100 * (memory / trace.peak_live_bytes - 1),
-            "accesses": accesses / len(trace),
-        }
-        for id, name, memory, accesses in zip(found.ids, found.names, *columns, strict=True)
-    ]
-    costs = np.array([[point["overhead"], point["accesses"]] for point in points])
+def _points(found: Cloud, trace: Trace) -> list[Metrics]:
+    """What every recipe costs that served all requests and hands out pointers, and whether it is on the front."""
+    points = [found.point(row, trace) for row in range(len(found.ids))]
+    costs = np.array([[point.overhead, point.accesses] for point in points])
     for at in np.flatnonzero(pareto.front(costs, ("min", "min"))):
         points[at]["kind"] = "front"
     return points
@@ -249,48 +213,18 @@ def _placed(shown: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, An
     names = [_NAMED[point["name"]] for point in named]
     places = labels.place(list(map(marker, named)), names, list(map(marker, shown)), width, height)
     rows = [
-        {
-            "overhead": point["overhead"],
-            "accesses": point["accesses"],
-            "text": name,
-            "proposed": name == PROPOSED,
-            "dx": label.dx,
-            "dy": label.dy,
-            "align": label.align,
-        }
+        {"text": name, "proposed": name == PROPOSED, **{axis: point[axis] for axis in spans}, **label._asdict()}
         for point, name, label in zip(named, names, places, strict=True)
         if label
     ]
     return {"labels": rows, "spans": spans}
 
 
-@dataclass(frozen=True)
-class Member:
-    """What is told of a member of the front, and asked: its freelists, general pools, and whether it has classes."""
-
-    label: str
-    footprint: int
-    accesses: int
-    summary: str
-    lists: int
-    generals: Sequence[hw.pools.General]
-    classes: bool
-
-
-def _front(study: Study, points: Sequence[Mapping[str, Any]]) -> list[Member]:
+def _front(study: Study, points: Sequence[Metrics]) -> list[Metrics]:
+    """The members of the front, smallest first."""
     found = []
-    front = sorted((point for point in points if point["kind"] == "front"), key=lambda point: point["overhead"])
-    for point in front:
-        one, recipe = study.candidate(point["id"]), study.recipe(point["id"])
-        found.append(
-            Member(
-                one.label,
-                int(one.metrics["footprint_bytes"] or 0),
-                int(one.metrics["accesses"] or 0),
-                recipe.summary(ALIGN),
-                sum(len(pool.sizes or ()) for pool in recipe.pools if isinstance(pool, hw.pools.Quick)),
-                [pool for pool in recipe.pools if isinstance(pool, hw.pools.General)],
-                any(isinstance(pool, hw.pools.Fixed) for pool in recipe.pools),
-            )
-        )
+    for point in sorted((point for point in points if point.kind == "front"), key=lambda point: point.overhead):
+        one, recipe = study.candidate(point.id), study.recipe(point.id)
+        told = {"label": one.label, "recipe": recipe, "summary": recipe.summary(ALIGN)}
+        found.append(metrics("easyport", "member", one.metrics, **told))
     return found

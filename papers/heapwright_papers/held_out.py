@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,7 +15,8 @@ import numpy as np
 
 import heapwright as hw
 from heapwright import Recipe, Space, Study, zoo
-from heapwright_papers.measuring import replayed, spread
+from heapwright_papers.declared import Metrics
+from heapwright_papers.measuring import each, replayed
 from heapwright_papers.page import ALIGN
 from heapwright_papers.traffic import has_ip
 
@@ -51,25 +51,12 @@ def explored(traces: Sequence[Trace], space: Space, **how: Any) -> Iterator[Stud
 # ---- the paper's own space -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class OnGrid:
-    """Uses of the four techniques beside the proposed allocator, by geometric means over the traces.
+def on_grid(proposed: str, traces: Mapping[str, Trace]) -> Metrics:
+    """Uses of the paper's techniques beside the proposed allocator, by geometric means over these traces.
 
-    Attributes:
-        tried: how many serve every request, of those drawn from `space`.
-        less: how many of them take less memory, and how many fewer accesses.
-        both: how many take less of both; `best`, that of the least product, and its ratios.
+    `tried` is how many serve every request, of those drawn from `space`; `less`, how many of them take less memory, and
+    how many fewer accesses; `both`, how many take less of both, and `best`, that of the least product, its ratios.
     """
-
-    tried: int
-    space: int
-    less: tuple[int, int]
-    both: int
-    best: tuple[str, Costs] | None
-
-
-def on_grid(proposed: str, traces: Mapping[str, Trace]) -> OnGrid:
-    """Try uses of the paper's techniques on these traces."""
     named = [replace(trace, name=name) for name, trace in traces.items()]
     space = Space([hw.families.technique_grid(named, ALIGN).values()], align=ALIGN, include_zoo=False)
     base = {trace.name: costs(replayed(trace, zoo(proposed))) for trace in named}
@@ -78,7 +65,7 @@ def on_grid(proposed: str, traces: Mapping[str, Trace]) -> OnGrid:
         both = sorted((mean[0] * mean[1], id) for id, mean in means.items() if max(mean) < 1)
         best = (study.recipe(both[0][1]).summary(ALIGN), means[both[0][1]]) if both else None
     memory, accesses = (sum(mean[at] < 1 for mean in means.values()) for at in (0, 1))
-    return OnGrid(len(means), len(space), (memory, accesses), len(both), best)
+    return Metrics(tried=len(means), space=len(space), less=(memory, accesses), both=len(both), best=best)
 
 
 def _means(
@@ -211,12 +198,11 @@ def _picks(study: Study, proposed: Recipe, base: Mapping[str, Costs | None]) -> 
 
 def compared(held_out: Mapping[str, Trace], heaps: Mapping[str, Recipe]) -> dict[str, dict[str, Costs | None]]:
     """What each heap costs on each trace."""
-    found = spread(lambda pair: costs(replayed(*pair)), product(held_out.values(), heaps.values()))
-    rows = zip(product(held_out, heaps), found, strict=True)
-    made: dict[str, dict[str, Costs | None]] = {name: {} for name in held_out}
-    for (name, heap), one in rows:
-        made[name][heap] = one
-    return made
+
+    def on(trace: Trace) -> dict[str, Costs | None]:
+        return each(lambda recipe: costs(replayed(trace, recipe)), heaps)
+
+    return {name: on(trace) for name, trace in held_out.items()}
 
 
 def costs(metrics: Mapping[str, Any]) -> Costs | None:

@@ -9,7 +9,6 @@ named, and left out.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import sys
 import zipfile
@@ -20,8 +19,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
-
-import numpy as np
 
 from heapwright import HeapwrightError, PacketTable, import_packets
 from heapwright_papers.traffic import digest
@@ -37,15 +34,12 @@ _CAPTURES = (".pcap", ".pcapng", ".cap")
 
 
 def sizes_digest(table: PacketTable) -> str:
-    """The first 12 hexadecimal digits of the SHA-256 of times, sizes and protocols.
+    """The digest of times, sizes and protocols alone.
 
     Flows are numbers that each importer chooses, and `dir` hangs on them: tables that differ in these alone have the
     same sizes at the same times, of which all pages but those about flows are made.
     """
-    whole = hashlib.sha256()
-    for column in (table.ts_us, table.frame_len, table.ip_len, table.proto):
-        whole.update(np.ascontiguousarray(column).tobytes())
-    return whole.hexdigest()[:12]
+    return digest(table, ("ts_us", "frame_len", "ip_len", "proto"))
 
 
 def compared(table: PacketTable, told: Mapping[str, Any]) -> str:

@@ -20,8 +20,8 @@ import heapwright as hw
 from heapwright import FREE, HEAP_MAP_STATES, MALLOC, REALLOC, Recipe, Trace, heap_map, zoo
 from heapwright_papers import measuring
 from heapwright_papers.case_study import mutants
-from heapwright_papers.declared import constants, finish, page_of
-from heapwright_papers.measuring import NO_TOOLS, code_bytes, each, replayed, spread
+from heapwright_papers.declared import Metrics, finish, metrics, page_of, seen
+from heapwright_papers.measuring import each, replayed, spread
 from heapwright_papers.page import ALIGN, Page
 
 FOUR = {
@@ -50,62 +50,6 @@ ORDERS, COALESCE = ("lifo", "fifo", "address"), ("immediate", "deferred")
 
 
 @dataclass(frozen=True)
-class Peak:
-    """Bytes of the smallest arena that serves a trace, when most is live for the first time (the paper's Table 1)."""
-
-    physical: int
-    used: int
-    headers: int
-    control: int
-
-    @property
-    def fragments(self) -> int:
-        """What is neither used nor the allocator's."""
-        return self.physical - self.used - self.headers - self.control
-
-    def of(self, row: str) -> int:
-        """The value of a row of the table."""
-        names = {"physical size": "physical", "effective used": "used"}
-        return int(getattr(self, names.get(row, row)))
-
-    def share(self, row: str) -> float:
-        """Its share of the physical memory."""
-        return self.of(row) / self.physical
-
-
-@dataclass(frozen=True)
-class Response:
-    """What calls of one allocator take; None where this machine cannot tell."""
-
-    accesses: float
-    whole: dict[str, Any] | None
-    full: dict[str, Any] | None
-
-    def instructions(self, kind: str, crucial: bool = False) -> float | None:
-        """Mean of a malloc or a free on the target, of all calls or of those in the crucial state."""
-        measured = self.full if crucial else self.whole
-        if measured is None:
-            return None
-        calls = measured["phases"]["full"] if crucial else measured["calls"]
-        return float(calls[kind]["instructions_mean"])
-
-    def total(self) -> float | None:
-        """Instructions of a malloc and a free."""
-        return None if self.whole is None else sum(self.instructions(kind) or 0.0 for kind in ("malloc", "free"))
-
-    def dearest_free(self) -> int | None:
-        """Instructions of the free that takes most."""
-        return None if self.whole is None else int(self.whole["calls"]["free"]["instructions_max"])
-
-    def inside(self, phases: Iterable[str]) -> float | None:
-        """Instructions of all calls in these phases."""
-        if self.whole is None:
-            return None
-        told = [kind for phase in phases for kind in self.whole["phases"][phase].values()]
-        return float(sum(kind["count"] * (kind["instructions_mean"] or 0) for kind in told))
-
-
-@dataclass(frozen=True)
 class Swaps:
     """The swaps of a run, and among them those of connected calls, whose line got worse.
 
@@ -123,49 +67,12 @@ class Swaps:
         """Mean bytes that a swap copies, of all or of connected calls."""
         return float(self.contexts[self.connected].mean() if connected else self.contexts.mean())
 
-    def copied(self, connected: bool) -> float | None:
-        """Mean instructions that a swap spends on copying."""
-        return None if self.copy is None else self.copy * self.context(connected)
-
-    def allocator(self, response: Response, connected: bool) -> float | None:
+    def allocator(self, response: Metrics, connected: bool) -> float | None:
         """Mean instructions that a swap spends in the allocator."""
-        inside = response.inside(("retrain",) if connected else ("swap", "retrain"))
-        return None if inside is None else inside / int(self.connected.sum() if connected else len(self.contexts))
-
-
-@dataclass(frozen=True)
-class Length:
-    """One way of coalescing in runs of so many modem calls, a value for each seed."""
-
-    calls: int
-    fit: str
-    coalesce: str
-    peaks: list[Peak]
-    accesses: list[float]
-
-    def share(self, part: str) -> list[float]:
-        """Shares of the physical memory."""
-        return [one.share(part) for one in self.peaks]
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """One heap with so many instances."""
-
-    blocks: int
-    overhead: float
-    accesses: float
-    worst: int
-
-
-@dataclass(frozen=True)
-class OfHeap:
-    """What an allocator makes of the runs: peaks by seed, `scaled` by the number of instances, codes by level."""
-
-    peaks: list[Peak]
-    response: Response
-    codes: Any
-    scaled: dict[int, Scaled]
+        if response.inside is None:
+            return None
+        inside = sum(response.inside[phase] for phase in (("retrain",) if connected else ("swap", "retrain")))
+        return float(inside) / int(self.connected.sum() if connected else len(self.contexts))
 
 
 @dataclass(frozen=True)
@@ -173,17 +80,17 @@ class Results:
     """All that the page tells; orders by fit and order, splits by the way of coalescing."""
 
     traces: list[Trace]
-    heaps: dict[str, OfHeap]
+    heaps: dict[str, Metrics]
     swaps: Swaps
-    lengths: list[Length]
+    lengths: list[Metrics]
     splits: dict[str, float]
     orders: dict[tuple[str, str], float]
 
     def mean_share(self, label: str, part: str) -> float:
         """Mean share of a part of memory over the seeds."""
-        return mean(one.share(part) for one in self.heaps[label].peaks)
+        return mean(float(one[part] / one.physical) for one in self.heaps[label].peaks)
 
-    def length(self, calls: int, fit: str, coalesce: str = "immediate") -> Length:
+    def length(self, calls: int, fit: str, coalesce: str = "immediate") -> Metrics:
         """The runs of so many calls."""
         return next(one for one in self.lengths if (one.calls, one.fit, one.coalesce) == (calls, fit, coalesce))
 
@@ -199,14 +106,15 @@ def heaps() -> dict[str, Recipe]:
     return {label: zoo(name) for label, name in FOUR.items()} | trees
 
 
-def peak(trace: Trace, recipe: Recipe) -> Peak:
-    """Table 1's split of the smallest arena."""
+def peak(trace: Trace, recipe: Recipe) -> Metrics:
+    """Table 1's split of the smallest arena that serves a trace, in bytes, when most is live for the first time."""
     physical = int(replayed(trace, recipe, fit=True)["smallest_arena_bytes"] or 0)
     until = hw.cut(trace, first=int(trace.live_bytes.argmax()) + 1, close=False)
     map_ = heap_map(until, recipe, columns=2)
     last = map_["blocks"][map_["blocks"]["column"] == 1]
     bytes_of = {state: int(last["size"][last["state"] == at].sum()) for at, state in enumerate(HEAP_MAP_STATES)}
-    return Peak(physical, bytes_of["payload in use"], bytes_of["header"], bytes_of["control data"])
+    used, headers, control = (bytes_of[state] for state in ("payload in use", "header", "control data"))
+    return metrics("modem", "peak", physical=physical, used=used, headers=headers, control=control)
 
 
 def crucial(trace: Trace) -> NDArray[np.bool_]:
@@ -232,23 +140,26 @@ def measure(progress: Callable[[str], None], calls: int = CALLS, most: int = INS
     return Results(traces, found, swaps_of(traces[0]), ways, splits, orders)
 
 
-def of_heap(recipe: Recipe, traces: Sequence[Trace], instances: Iterable[int]) -> OfHeap:
-    """Run an allocator."""
-    scaled = {count: _scaled(_instances(count), recipe) for count in instances}
-    codes = measuring.code_sizes(recipe, LEVELS)
-    return OfHeap([peak(trace, recipe) for trace in traces], _response(traces[0], recipe), codes, scaled)
+def of_heap(recipe: Recipe, traces: Sequence[Trace], instances: Iterable[int]) -> Metrics:
+    """What an allocator makes of the runs: `peaks` by seed, `scaled` by the number of instances, `sizes` by level."""
+    scaled = {}
+    for count in instances:
+        trace = _instances(count)
+        found = replayed(trace, recipe)
+        scaled[count] = metrics("modem", "scaled", found, calls=len(trace), blocks=trace.peak_live_objects)
+    peaks, sizes = [peak(trace, recipe) for trace in traces], measuring.code_sizes(recipe, LEVELS)
+    return Metrics(peaks=peaks, response=_response(traces[0], recipe), sizes=sizes, scaled=scaled)
 
 
 # ---- response times ------------------------------------------------------------------------------------------------
 
 
-def _response(trace: Trace, recipe: Recipe) -> Response:
+def _response(trace: Trace, recipe: Recipe) -> Metrics:
     near = Trace.from_columns(
         op=trace.op, id=trace.id, size=trace.size, phase=crucial(trace).astype(int), phases=("else", "full")
     )
-    accesses = float(replayed(trace, recipe)["accesses"] or 0) / len(trace)
     whole, full = measuring.on_target(recipe, _retrains_apart(trace), near) or (None, None)
-    return Response(accesses, whole, full)
+    return metrics("modem", "response", replayed(trace, recipe), calls=len(trace), whole=whole, full=full)
 
 
 def _swaps(trace: Trace) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
@@ -301,7 +212,8 @@ def _copy_of_a_byte() -> float | None:
 
 def _fragments(traces: Sequence[Trace], fit: str, order: str) -> float:
     """Mean share of fragments of a list of free blocks in some order."""
-    return mean(peak(trace, one_list(fit=fit, order=order)).share("fragments") for trace in traces)
+    peaks = (peak(trace, one_list(fit=fit, order=order)) for trace in traces)
+    return mean(float(one.fragments / one.physical) for one in peaks)
 
 
 def _walking(fit: str, coalesce: str) -> Recipe:
@@ -309,10 +221,12 @@ def _walking(fit: str, coalesce: str) -> Recipe:
     return one_list(free_list="implicit", boundary_tags=False, fit=fit, coalesce=coalesce)
 
 
-def _length(traces: Sequence[Trace], calls: int, fit: str, coalesce: str) -> Length:
+def _length(traces: Sequence[Trace], calls: int, fit: str, coalesce: str) -> Metrics:
+    """One way of coalescing in runs of so many modem calls, a value for each seed."""
     recipe = _walking(fit, coalesce)
     accesses = [float(replayed(trace, recipe)["accesses"] or 0) / len(trace) for trace in traces]
-    return Length(calls, fit, coalesce, [peak(trace, recipe) for trace in traces], accesses)
+    peaks = [peak(trace, recipe) for trace in traces]
+    return metrics("modem", "length", calls=calls, fit=fit, coalesce=coalesce, peaks=peaks, accesses=accesses)
 
 
 def _splits(coalesce: str) -> float:
@@ -336,16 +250,6 @@ def _instances(count: int) -> Trace:
     )
 
 
-def _scaled(trace: Trace, recipe: Recipe) -> Scaled:
-    metrics = replayed(trace, recipe)
-    return Scaled(
-        trace.peak_live_objects,
-        metrics["footprint_bytes"] / metrics["requested_peak_bytes"] - 1,
-        metrics["accesses"] / len(trace),
-        max(metrics["accesses_malloc_max"], metrics["accesses_free_max"]),
-    )
-
-
 # ---- the page --------------------------------------------------------------------------------------------------------
 
 
@@ -358,38 +262,13 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = CAL
     instances = results.heaps[FIRST_FAST].scaled
     others = {name: of_heap(recipe, results.traces, instances) for name, recipe in mutants("modem").items()}
 
-    def with_other(place: str, other: OfHeap) -> dict[str, Any]:
+    def with_other(place: str, other: Metrics) -> dict[str, Any]:
         return _names(replace(results, heaps={**results.heaps, place: other}))
 
     return finish(made, _names(results), {"asked": calls}, others, with_other)
 
 
 def _names(results: Results) -> dict[str, Any]:
-    """What the expressions see: the results, by the name of a heap, and the constants of the paper and of the runs."""
-    counts = list(dict.fromkeys(one.calls for one in results.lengths))
-    retrained = {"swap of a connected call": True} if results.swaps.connected.any() else {}
-    of = results.heaps
-    responses = {label: one.response for label, one in of.items()}
-    return {
-        **constants("modem", globals()),
-        **vars(results),
-        "length": results.length,
-        "mean_share": results.mean_share,
-        "peaks": {label: one.peaks for label, one in of.items()},
-        "responses": responses,
-        "scaled": {label: one.scaled for label, one in of.items()},
-        "PAIRS": ((FIRST_SLOW, FIRST_FAST), (BEST_SLOW, BEST_FAST)),
-        "SWAPS": {"swap": False, **retrained},
-        "reach": zoo(FOUR[FIRST_FAST]).reach or 1 << 31,
-        "calls": min(max(counts), CALLS),
-        "counts": counts,
-        "instances": list(of[FIRST_FAST].scaled),
-        "crucial": crucial(results.traces[0]).mean(),
-        "no_times": NO_TOOLS if any(one.whole is None for one in responses.values()) else "",
-        "no_codes": NO_TOOLS if any(one.codes is None for one in of.values()) else "",
-        "sizes": {label: one.codes for label, one in of.items()},
-        "codes": {level: {label: code_bytes(of[label].codes, level) for label in FOUR} for level in LEVELS},
-        "dearest": {label: one.dearest_free() for label, one in responses.items()},
-        "usual": {label: responses[label].instructions("free") for label in FOUR},
-        "total": {label: responses[label].total() for label in FOUR},
-    }
+    """What the expressions see: the results, and the constants of the paper and of the runs."""
+    runs = {"length": results.length, "mean_share": results.mean_share, "crucial": crucial(results.traces[0]).mean()}
+    return seen("modem", globals(), {**vars(results), **runs})

@@ -200,9 +200,8 @@ class Page:
             "headings": re.findall("^##+ (.*)", "\n".join(self._parts), re.MULTILINE),
             "findings": [one.as_claim() for one in self.answers()],
         }
-        more: dict[str, Any] = {"readings": self.readings, "at_least": self.at_least}
-        more |= {"mutants": self.mutants, "most": self.most}
-        return found | {key: of for key, of in more.items() if of}
+        more = ("readings", "at_least", "mutants", "most")
+        return found | {key: getattr(self, key) for key in more if getattr(self, key)}
 
     def answers(self) -> list[Finding]:
         """One finding or more for each statement of the page, in the order of the document."""

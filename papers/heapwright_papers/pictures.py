@@ -92,9 +92,6 @@ def _filled(told: Any, names: Mapping[str, Any]) -> Any:
                 found[key] = _filled(value, known)
         return found
     if isinstance(told, list):
-        return [_filled(one, names) for one in told if not isinstance(one, dict) or _shown(one, names)]
+        shown = (one for one in told if not isinstance(one, dict) or evaluate(one.get("when", "True"), names))
+        return [_filled(one, names) for one in shown]
     return told
-
-
-def _shown(layer: Mapping[str, Any], names: Mapping[str, Any]) -> bool:
-    return bool(evaluate(layer.get("when", "True"), names))

@@ -16,7 +16,7 @@ import numpy as np
 import heapwright as hw
 from heapwright import MALLOC, PacketTable, Recipe, Trace, zoo
 from heapwright_papers.case_study import mutants
-from heapwright_papers.declared import constants, finish, page_of
+from heapwright_papers.declared import Metrics, constants, finish, metrics, page_of, seen
 from heapwright_papers.measuring import probe, replayed, spread
 from heapwright_papers.page import Page
 from heapwright_papers.traffic import has_ip, packet_tables
@@ -54,34 +54,15 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Point:
-    """What one pool made of one scenario: shares of 1, and accesses a call."""
-
-    admission: float
-    utilisation: float
-    pool_utilisation: float
-    accesses: float
-
-    @property
-    def utility(self) -> float:
-        """Admission x pool utilisation: the paper combines the two without telling how."""
-        return self.admission * self.pool_utilisation
-
-    def of(self, series: str) -> float:
-        """The value that a figure names so."""
-        return float(getattr(self, series.replace(" ", "_")))
-
-
-@dataclass(frozen=True)
 class Results:
     """One experiment: x, and each pool's point at each x."""
 
     x: tuple[float, ...]
-    points: dict[str, list[Point]]
+    points: dict[str, list[Metrics]]
 
     def of(self, pool: str, series: str) -> list[float]:
         """One line of a figure."""
-        return [point.of(series) for point in self.points[pool]]
+        return [point[series] for point in self.points[pool]]
 
     def gains(self, series: str, pool: str = VARIABLE, other: str = FIXED) -> list[float]:
         """By how much a pool is above another at each x."""
@@ -130,14 +111,10 @@ def partitions(size: int, count: int) -> Recipe:
     return _zoo_with("variable-pool", size=size, count=count)
 
 
-def indexed() -> Recipe:
-    """The zoo's variable pool with free groups in lists by their number of partitions, last in first out."""
-    return _zoo_with("variable-pool", INDEXED, lists=LISTS, order="lifo")
-
-
 def pools() -> dict[str, Recipe]:
-    """The three that are compared, by name."""
-    return {VARIABLE: zoo("variable-pool"), INDEXED: indexed(), FIXED: zoo("fixed-pool")}
+    """The three that are compared, by name; INDEXED has free groups in lists by their length, last in first out."""
+    indexed = _zoo_with("variable-pool", INDEXED, lists=LISTS, order="lifo")
+    return {VARIABLE: zoo("variable-pool"), INDEXED: indexed, FIXED: zoo("fixed-pool")}
 
 
 Arena = tuple[Recipe, int, int]
@@ -149,18 +126,15 @@ def pool_alone(recipe: Recipe) -> Arena:
     return recipe, memory_bytes(recipe), usable_bytes(recipe)
 
 
-def run(scenario: Scenario, arenas: Sequence[Arena], requests: int = REQUESTS) -> list[Point]:
+def run(scenario: Scenario, arenas: Sequence[Arena], requests: int = REQUESTS) -> list[Metrics]:
     """Replay one scenario on each pool."""
     trace = hw.workload("poisson", **vars(scenario), requests=requests, seed=1)
     return [_point(trace, *arena) for arena in arenas]
 
 
-def _point(trace: Trace, recipe: Recipe, memory: int, usable: int) -> Point:
-    metrics = replayed(trace, recipe, arena=memory)
-    utilisation = float(metrics["utilisation"])
-    pool_utilisation = utilisation * memory / usable
-    admission, accesses = float(metrics["admitted_fraction"]), metrics["accesses"] / len(trace)
-    return Point(admission, utilisation, pool_utilisation, accesses)
+def _point(trace: Trace, recipe: Recipe, memory: int, usable: int) -> Metrics:
+    found = replayed(trace, recipe, arena=memory)
+    return metrics("pools", "point", found, calls=len(trace), memory=memory, usable=usable)
 
 
 def experiments(
@@ -205,18 +179,8 @@ def partition_sizes(requests: int = REQUESTS, other: Recipe | None = None) -> Re
     return Results(PARTITIONS, {SAME_MEMORY: found[: len(PARTITIONS)], SAME_COUNT: found[len(PARTITIONS) :]})
 
 
-@dataclass(frozen=True)
-class Overhead:
-    """Experiment 5 at one size: bytes about the blocks / bytes usable, of one kind of pool."""
-
-    pool: str
-    total: int
-    size: int
-    share: float
-
-
-def overheads() -> list[Overhead]:
-    """Experiment 5: from the layout of the pools themselves."""
+def overheads() -> list[Metrics]:
+    """Experiment 5: bytes about the blocks / bytes usable, of kinds of pools at each size, from their layout."""
     found = []
     for total, size in product(TOTALS, SEGMENTS):
         count = total // size
@@ -225,20 +189,12 @@ def overheads() -> list[Overhead]:
             buffers = _zoo_with("fixed-pool", sizes=(size,), counts=(count,), header=header)
             kinds[f"{FIXED}, {header} B a buffer"] = buffers
         for name, recipe in kinds.items():
-            found.append(Overhead(name, total, size, memory_bytes(recipe) / usable_bytes(recipe) - 1))
+            share = memory_bytes(recipe) / usable_bytes(recipe) - 1
+            found.append(Metrics(pool=name, total=total, size=size, share=share))
     return found
 
 
-@dataclass(frozen=True)
-class OnPackets:
-    """What each pool made of the packets of one network."""
-
-    network: str
-    mean_size: float
-    points: dict[str, Point]
-
-
-def on_packets(name: str, table: PacketTable, requests: int = PACKETS) -> OnPackets | None:
+def on_packets(name: str, table: PacketTable, requests: int = PACKETS) -> Metrics | None:
     """Replay the first packets of a network with IP: sizes and arrivals are real, RATE a second on average.
 
     Times are stretched as one, so that bursts stay bursts; each packet is held as in the experiments.
@@ -251,7 +207,7 @@ def on_packets(name: str, table: PacketTable, requests: int = PACKETS) -> OnPack
     times = np.random.default_rng(1).exponential(1.0, len(with_ip))
     trace = hw.held_requests(stretched, times * 1e6, table.ip_len[with_ip], {"workload": "packets", "network": name})
     points = {pool: _point(trace, *pool_alone(recipe)) for pool, recipe in pools().items()}
-    return OnPackets(name, float(table.ip_len[with_ip].mean()), points)
+    return Metrics(network=name, mean_size=float(table.ip_len[with_ip].mean()), points=points)
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------
@@ -290,22 +246,17 @@ def _names(found: Mapping[str, Results], sized: Results) -> dict[str, Any]:
     compared = pools()
     many = [memory_bytes(partitions(size, MANY)) for size in PARTITIONS]
     same = [memory_bytes(partitions(size, TOTALS[1] // size)) for size in PARTITIONS]
-    return {
-        **constants("pools", globals()),
-        **found,
+    runs = {
         "sized": sized,
         "sized_memory": {SAME_MEMORY: same, SAME_COUNT: many},
         "overheads": overheads(),
         "usable": {name: usable_bytes(recipe) for name, recipe in compared.items()},
         "memory": {name: memory_bytes(recipe) for name, recipe in compared.items()},
-        "group": zoo("variable-pool").pools[0],
-        "buffer": zoo("fixed-pool").pools[0],
         "many": many,
         "monotone": _monotone,
         "exact_admission": exact_admission,
-        # Erlang's formula gives the fixed pool's utility up to a factor: admitted share, squared, times the load.
-        "beyond": max((step * 1e-5 for step in range(100, 1000)), key=lambda mean: exact_admission(mean) ** 2 / mean),
     }
+    return seen("pools", globals(), {**found, **runs})
 
 
 def _monotone(values: Sequence[float], sign: int) -> bool:

@@ -13,7 +13,7 @@ from heapwright_papers.case_tables import names
 from heapwright_papers.documents import statements_of
 from heapwright_papers.page import Finding, Page
 from heapwright_papers.readings import Joint, all_joint, alternatives, leading, sentences
-from heapwright_papers.verdicts import Cause, Kind, fails
+from heapwright_papers.verdicts import Cause, Kind, Verdict
 
 CHOSEN_ON = "drr"
 """The page on which the leading readings were chosen; they are judged on the others."""
@@ -94,7 +94,8 @@ def _explained(key: tuple[str, str], finding: Finding, others: Mapping[str, Foun
     by = [name for name, of in others.items() if of[key].holds]
     if finding.verdict.kind is not Kind.FAILS or not by:
         return finding
-    return replace(finding, verdict=fails(Cause.READING, f"it holds read as {' or '.join(by)}; {finding.verdict.why}"))
+    why = f"it holds read as {' or '.join(by)}; {finding.verdict.why}"
+    return replace(finding, verdict=Verdict(Kind.FAILS, Cause.READING, why))
 
 
 def _counts(of: Found) -> tuple[int, int, int]:

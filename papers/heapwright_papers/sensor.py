@@ -19,8 +19,8 @@ import heapwright as hw
 from heapwright import FREE, MALLOC, Recipe, Trace, zoo
 from heapwright_papers import measuring
 from heapwright_papers.case_study import mutants
-from heapwright_papers.declared import constants, finish, page_of
-from heapwright_papers.measuring import CPU, NO_TOOLS, code_bytes, each, probe, replayed, served_after
+from heapwright_papers.declared import Metrics, finish, metrics, page_of, seen
+from heapwright_papers.measuring import each, probe, replayed, served_after
 from heapwright_papers.page import Page
 
 UNIT = 256
@@ -64,24 +64,6 @@ _WHOLE = 120
 _FRAME = 2
 """Bytes of the allocation frame of both ST allocators."""
 
-Times = Mapping[str, tuple[float, int]]
-"""Instructions of a call by kind, on average and at most."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What one allocator made of one trace; None where this machine cannot tell, or no arena serves."""
-
-    memory: int | None
-    handles: int
-    external: int
-    instructions: Times | None
-
-    @property
-    def with_handles(self) -> int | None:
-        """Memory with what callers keep for objects that move."""
-        return None if self.memory is None else self.memory + self.handles
-
 
 @dataclass(frozen=True)
 class Results:
@@ -93,15 +75,15 @@ class Results:
         found: by allocator and name of the traces, one for each trace; MANTIS beside FIVE.
         worst: by allocator, instructions of the worst calls that a search found; None without tools.
         grown: by allocator, accesses of one malloc behind each of HOLES, and of one free then.
-        codes: code sizes by level; None without a compiler.
+        sizes: of their code, by level; None without a compiler.
     """
 
     recipes: Mapping[str, Recipe]
     traces: Mapping[str, Sequence[Trace]]
-    found: Mapping[str, Mapping[str, Sequence[Measured]]]
+    found: Mapping[str, Mapping[str, Sequence[Metrics]]]
     worst: Mapping[str, Mapping[str, int]] | None
     grown: Mapping[str, Mapping[str, Sequence[int]]]
-    codes: Mapping[str, Any]
+    sizes: Mapping[str, Any]
 
     def memory(self, heap: str, name: str) -> list[int]:
         """The cost metric in bytes, for each seed that has one."""
@@ -116,6 +98,10 @@ class Results:
         """The average of a call of each kind together; 0 without tools."""
         return sum(self.instructions(heap, name, kind) or 0.0 for kind in kinds)
 
+    def ratios(self, heap: str, other: str, *kinds: str) -> list[float]:
+        """Instructions of a call of each kind together, over the other's, on each trace."""
+        return [self.mean_of(heap, name, *kinds) / self.mean_of(other, name, *kinds) for name in self.traces]
+
     def most(self, heap: str, kind: str) -> int | None:
         """The dearest call on any trace."""
         every = [one for of in self.found[heap].values() for one in of]
@@ -125,7 +111,7 @@ class Results:
         """The same with another allocator in the place of one: `other` holds it alone, under any name."""
         parts = {
             part: {**getattr(self, part), place: next(iter(getattr(other, part).values()))}
-            for part in ("recipes", "found", "grown", "codes")
+            for part in ("recipes", "found", "grown", "sizes")
         }
         return replace(self, **parts)
 
@@ -164,14 +150,9 @@ def synthetic(low: int, high: int, calls: int = SYNTHETIC_CALLS, seed: int = 1) 
     return Trace.from_columns(op=op, id=id, size=size, name=f"random-{low}-{high}-{seed}")
 
 
-def compared() -> dict[str, Recipe]:
-    """Those that are measured: FIVE, and MANTIS."""
-    return {**heaps(), MANTIS: zoo("mantisos")}
-
-
 def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None]) -> Results:
     """Run everything."""
-    recipes = compared()
+    recipes = {**heaps(), MANTIS: zoo("mantisos")}
     progress("sensor: memory and instructions")
     results = alone(recipes, given)
     arena = largest(results)
@@ -189,7 +170,7 @@ def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None
 
 def largest(results: Results) -> int:
     """Bytes of an arena that serves all traces for all allocators."""
-    return max(one.memory for of in results.found.values() for some in of.values() for one in some if one.memory)
+    return max(size for heap in results.found for name in results.traces for size in results.memory(heap, name))
 
 
 def alone(recipes: Mapping[str, Recipe], given: Mapping[str, Sequence[Trace]], arena: int | None = None) -> Results:
@@ -201,29 +182,20 @@ def alone(recipes: Mapping[str, Recipe], given: Mapping[str, Sequence[Trace]], a
 
     memory = each(least, recipes)
     room = max(arena or 0, *(size for of in memory.values() for size in of if size is not None))
-    times = each(lambda recipe: _times(recipe, flat, room), recipes)
-    found: dict[str, dict[str, list[Measured]]] = {}
+    # An arena that serves all is the same for all, as no call looks at what lies beyond.
+    without: list[Any] = [None] * len(flat)
+    told = each(lambda recipe: measuring.on_target(recipe, *flat, arena=room) or without, recipes)
+    found: dict[str, dict[str, list[Metrics]]] = {}
     for heap, recipe in recipes.items():
-        made = map(partial(_measured, recipe), flat, memory[heap], times[heap])
+        made = map(partial(_measured, recipe), flat, memory[heap], told[heap])
         found[heap] = {name: list(islice(made, len(some))) for name, some in given.items()}
-    codes = each(lambda recipe: measuring.code_sizes(recipe, LEVELS), recipes)
-    return Results(recipes, given, found, None, each(growth, recipes), codes)
+    sizes = each(lambda recipe: measuring.code_sizes(recipe, LEVELS), recipes)
+    return Results(recipes, given, found, None, each(growth, recipes), sizes)
 
 
-def _times(recipe: Recipe, given: Sequence[Trace], arena: int) -> list[Times | None]:
-    """Instructions of each trace; an arena that serves all is the same for all, as none looks at what lies beyond."""
-    measured = measuring.on_target(recipe, *given, arena=arena)
-    if measured is None:
-        return [None] * len(given)
-    return [
-        {kind: (one["calls"][kind]["instructions_mean"], one["calls"][kind]["instructions_max"]) for kind in KINDS}
-        for one in measured
-    ]
-
-
-def _measured(recipe: Recipe, trace: Trace, memory: int | None, times: Times | None) -> Measured:
-    external = int(replayed(trace, recipe)["external_bytes"] or 0)
-    return Measured(memory, trace.peak_live_objects * recipe.canonical().pools[0].outside_bytes, external, times)
+def _measured(recipe: Recipe, trace: Trace, memory: int | None, told: Mapping[str, Any] | None) -> Metrics:
+    handles = trace.peak_live_objects * recipe.canonical().pools[0].outside_bytes
+    return metrics("sensor", "run", replayed(trace, recipe), memory=memory, handles=handles, told=told)
 
 
 def _worst(recipe: Recipe, trace: Trace, arena: int) -> dict[str, int] | None:
@@ -297,48 +269,18 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = SYN
 
 def _names(results: Results) -> dict[str, Any]:
     """What the expressions see: the results, probes of single allocators, and the constants of the runs."""
-    recipes = results.recipes
-    sos = recipes[SOS]
-    names = {
-        "recorded": [name for name in results.traces if name in RECORDED],
-        "random": [name for name in results.traces if name not in RECORDED],
-    }
-    random = [trace for name in names["random"] for trace in results.traces[name]]
-    first = {name: some[0] for name, some in results.traces.items()}
-    codes = {level: {heap: code_bytes(results.codes[heap], level) for heap in FIVE} for level in LEVELS}
-
-    def ratios(heap: str, other: str, *kinds: str) -> list[float]:
-        """Instructions of a call of each kind together, over the other's, on each trace."""
-        both = [[results.mean_of(one, name, *kinds) for name in results.traces] for one in (heap, other)]
-        return [ours / theirs for ours, theirs in zip(*both, strict=True)]
-
-    return {
-        **constants("sensor", globals()),
-        **vars(results),
-        **{name: getattr(results, name) for name in ("memory", "instructions", "most")},
-        "CPU": CPU,
-        "no_tools": NO_TOOLS if results.most(ST, "free") is None else "",
-        "no_codes": NO_TOOLS if any(None in of.values() for of in codes.values()) else "",
-        "names": names,
-        "known": {
-            where: [
-                dict(zip(FIVE, (one.memory or 0 for one in row), strict=True))
-                for name in of
-                for row in zip(*(results.found[heap][name] for heap in FIVE), strict=True)
-            ]
-            for where, of in names.items()
-        },
-        "codes": codes,
-        "ratios": ratios,
-        "zoo": zoo,
+    recipes, sos = results.recipes, results.recipes[SOS]
+    asked = {name: [trace.size[trace.op != FREE] for trace in some] for name, some in results.traces.items()}
+    first = {name: (some[0], len(asked[name][0])) for name, some in results.traces.items()}
+    probes = {
+        **{name: getattr(results, name) for name in ("memory", "instructions", "ratios", "most")},
         "sos": sos,
         "served": lambda sizes: served(sizes, sos),
         "footprint": lambda recipe: probe(recipe, holes(HOLES[-1]), "footprint_bytes"),
-        "requests": [int(size) for trace in random for size in trace.size[trace.op != FREE]],
-        "refused": {
-            name: int(replayed(trace, sos)["failed"]) / int((trace.op != FREE).sum()) for name, trace in first.items()
-        },
+        "asked": asked,
+        "refused": {name: int(replayed(trace, sos)["failed"]) / count for name, (trace, count) in first.items()},
         "descriptor": {heap: descriptor_bytes(recipes[heap]) for heap in TABLE_1},
         "loses": {heap: not uses_holes(recipes[heap]) for heap in TABLE_1},
         "whole": {heap: allocation_bytes(recipes[heap]) for heap in MOVING},
     }
+    return seen("sensor", globals(), {**vars(results), **probes})

@@ -1,21 +1,29 @@
-"""The first page of a folder of reproduced papers: where each table and figure is, and how the statements stand."""
+"""What stands over all pages of a folder: the first page and the appendix.
+
+The first tells where each table and figure is, and how the statements stand; the appendix has every statement of the
+documents, and what the pages are made of.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import heapwright as hw
 from heapwright import HeapwrightError
-from heapwright_papers.appendix import TITLE, Found, appendix, by_statement
-from heapwright_papers.declared import parts
-from heapwright_papers.documents import documents, tables
-from heapwright_papers.page import anchor, html_of
-from heapwright_papers.verdicts import Kind
+from heapwright_papers.case_study import MUTANTS
+from heapwright_papers.declared import parts, seen
+from heapwright_papers.documents import Document, documents, tables
+from heapwright_papers.page import AIM, anchor, html_of
+from heapwright_papers.readings import sentences
+from heapwright_papers.verdicts import Cause, Kind
 
+Finding = Mapping[str, Any]
+Found = Mapping[str, Mapping[str, Any]]
 _KINDS = tuple(kind.value for kind in Kind)
 
 
@@ -24,20 +32,19 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
 
     Returns the three. Raises HeapwrightError where a page's NAME.json is damaged or a file cannot be written.
     """
-    found = {name: _read(folder / f"{name}.json") for name in pages if (folder / f"{name}.json").is_file()}
+    found = {name: _left(folder / f"{name}.json") for name in pages if (folder / f"{name}.json").is_file()}
     names = {
         "index": _index(found),
         "found": found,
         "all_findings": [one for findings in by_statement(found).values() for one in findings],
         "KINDS": _KINDS,
     }
-    told = tables("pages/summary")
-    markdown, statements = "\n\n".join(map(str, parts(told["part"], names))) + "\n", appendix(found)
+    markdown, statements = _filled("summary", names), appendix(found)
     with hw.writing.filling(folder) as put:
         return [
             put("README.md", markdown),
-            put("README.html", html_of(told["title"], markdown)),
-            put("appendix.html", html_of(TITLE, statements, _KINDS)),
+            put("README.html", html_of(tables("pages/summary")["title"], markdown)),
+            put("appendix.html", html_of(tables("pages/appendix")["title"], statements, _KINDS)),
         ]
 
 
@@ -64,7 +71,7 @@ def _place(name: str, page: str, headings: Sequence[str]) -> str:
     return f"{page}-details.html#{anchor(heading)}" if heading else f"{page}.md"
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _left(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         found["findings"], found["title"], found["headings"], found["traffic"], found["footnote"]
@@ -73,3 +80,68 @@ def _read(file: Path) -> dict[str, Any]:
             f"{file}: not what a page leaves behind ({error}); remove it, or write its page again"
         ) from error
     return dict(found)
+
+
+# ---- the appendix ----------------------------------------------------------------------------------------------------
+
+
+def by_statement(found: Found) -> dict[str, list[Finding]]:
+    """What all pages found, by the ids of the statements."""
+    by_id: dict[str, list[Finding]] = {}
+    for page in found.values():
+        for finding in page["findings"]:
+            by_id.setdefault(finding["id"], []).append(finding)
+    return by_id
+
+
+def appendix(found: Found) -> str:
+    """The appendix as Markdown, from what each page has left behind."""
+    by_id = by_statement(found)
+    names = {
+        "documents": documents(),
+        "answered": lambda document: _answered(document, by_id, found),
+        "read": {name: _read(page["readings"]) for name, page in found.items() if page.get("readings")},
+        "sentences": sentences(),
+        "AIM": AIM,
+        "MUTANTS": MUTANTS,
+        "CAUSES": [cause.value for cause in Cause],
+        "found": found,
+        "by_id": by_id,
+    }
+    return _filled("appendix", names)
+
+
+def _filled(name: str, names: Mapping[str, Any]) -> str:
+    return "\n\n".join(map(str, parts(tables(f"pages/{name}")["part"], seen(name, {}, names)))) + "\n"
+
+
+def _read(readings: Sequence[Finding]) -> dict[str, tuple[int, int, int]]:
+    """By the name of a reading how many contests hold, how many are larger than stated, and of how many."""
+    counts: dict[str, Counter[str]] = {}
+    for row in readings:
+        counts.setdefault(row["reading"], Counter())[row["verdict"]] += 1
+    return {
+        name: (count[Kind.HOLDS.value] + count[Kind.NOISE.value], count[Kind.LARGER.value], count.total())
+        for name, count in counts.items()
+    }
+
+
+def _answered(document: Document, by_id: Mapping[str, Sequence[Finding]], found: Found) -> list[list[str]]:
+    """A row for each verdict on each statement; those of the statement it repeats, where it repeats one."""
+    where, rows = {statement.id: statement.where for statement in document.statements}, []
+    for statement in document.statements:
+        name = statement.page
+        link = f"[{name}]({name}.md)" if name in found else name
+        told = [statement.where, statement.says, statement.value]
+        findings = by_id.get(statement.same_as or statement.id, ())
+        rows += [[*told, *_verdict(finding, where.get(statement.same_as, "")), link] for finding in findings]
+        if not findings:
+            rows.append([*told, "", "", f"`heapwright reproduce {name}` answers it", link])
+    return rows
+
+
+def _verdict(finding: Finding, first: str) -> tuple[str, str, str]:
+    """What was found, or where it stands already; the verdict; its cause."""
+    on = f"{finding['on']}: " if finding["on"] else ""
+    here = f"see {first}" if first else finding["our_value"]
+    return on + here, finding["verdict"], ": ".join(word for word in (finding["cause"], finding["why"]) if word)

@@ -130,11 +130,18 @@ def _stays(levels: hw.families.Techniques) -> bool:
 
 def contrast(grid: Grid, technique: str) -> tuple[str, int, int]:
     """An attribute of `Techniques`, its level without the technique, and that with it."""
+    attribute, levels = steps(grid, technique)
+    return attribute, levels[0], levels[: PROPOSED["freelists"] + 1][-1] if technique == "freelists" else levels[-1]
+
+
+def steps(grid: Grid, technique: str) -> tuple[str, Sequence[int]]:
+    """An attribute of `Techniques`, and its levels that lead from none of the technique to all of it."""
+    fits = [FIRST, *(at for at, fit in enumerate(hw.families.FITS) if "search_percent" in fit), BEST]
     return {
-        "freelists": ("freelists", 0, min(2, grid.last("freelists"))),
-        "best fit": ("fit", FIRST, BEST),
-        "split": ("split", grid.last("split"), 0),
-        "coalesce": ("coalesce", grid.last("coalesce"), 0),
+        "freelists": ("freelists", range(grid.last("freelists") + 1)),
+        "best fit": ("fit", fits),
+        "split": ("split", range(grid.last("split"), -1, -1)),
+        "coalesce": ("coalesce", [grid.last("coalesce"), *range(3, -1, -1)]),
     }[technique]
 
 
@@ -144,17 +151,13 @@ Changes = Mapping[str, float]
 
 def changes(grids: Sequence[Grid], technique: str, beside: Beside = ANY) -> Changes | None:
     """The geometric means over all pairs and grids; None where there is no pair."""
-    logs = []
-    for grid in grids:
-        pairs = grid.pairs(*contrast(grid, technique), beside)
-        if len(pairs):
-            logs.append([grid.change(column, pairs) for column in COLUMNS])
+    pairs = [(grid, grid.pairs(*contrast(grid, technique), beside)) for grid in grids]
+    logs = [[grid.change(column, some) for column in COLUMNS] for grid, some in pairs if len(some)]
     if not logs:
         return None
     internal, external, accesses, memory = np.mean(logs, axis=0)
-    logs_of = {"internal": internal, "external": external, "performance": -accesses, "memory": memory}
-    logs_of["accesses"] = accesses
-    return {name: float(np.expm1(value)) for name, value in logs_of.items()}
+    found = {"internal": internal, "external": external, "performance": -accesses, "memory": memory}
+    return {name: float(np.expm1(value)) for name, value in (found | {"accesses": accesses}).items()}
 
 
 def together(found: Sequence[Changes | None], column: str) -> float | None:
@@ -320,15 +323,8 @@ def _mix(made: Page) -> dict[str, list[Trace]]:
 
 def _path(grids: Sequence[Grid], technique: str) -> list[dict[str, Any]]:
     """A row for each level of a technique from none to full; grids are left out of the levels that they lack."""
-    first = grids[0]
-    fits = [FIRST, *(at for at, fit in enumerate(hw.families.FITS) if "search_percent" in fit), BEST]
-    attribute, steps = {
-        "freelists": ("freelists", range(first.last("freelists") + 1)),
-        "best fit": ("fit", fits),
-        "split": ("split", range(first.last("split"), -1, -1)),
-        "coalesce": ("coalesce", [first.last("coalesce"), *range(3, -1, -1)]),
-    }[technique]
-    known = [[log for grid in grids for log in grid.level_means(attribute, level)] for level in steps]
+    attribute, levels = steps(grids[0], technique)
+    known = [[log for grid in grids for log in grid.level_means(attribute, level)] for level in levels]
     means = [np.exp(np.mean(of, axis=0)) for of in known if of]
     return [
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ LAID = frozenset({"ics_plant_mix", "ndpi_apps", "qut_s7_2016", "suricata_mix", "
 """Tables that are several captures laid end to end: their mix of sizes is real, their long-range timing is not."""
 MARK = "†"
 PACKET_COLUMNS = ("ts_us", "frame_len", "ip_len", "proto", "flow", "dir")
+TRACE_COLUMNS = ("ts_us", "tid", "op", "id", "size")
 LONGEST_GAP = 1.0
 """Seconds to which the gaps of tables in LAID are closed: no load is computed over a pause between two captures."""
 
@@ -55,9 +57,9 @@ def has_ip(table: PacketTable) -> bool:
     return bool(table.ip_len.any())
 
 
-def digest(traffic: PacketTable | Trace) -> str:
-    """The first 12 hexadecimal digits of the SHA-256 of its columns' bytes."""
-    names = PACKET_COLUMNS if isinstance(traffic, PacketTable) else ("ts_us", "tid", "op", "id", "size")
+def digest(traffic: PacketTable | Trace, columns: Sequence[str] = ()) -> str:
+    """The first 12 hexadecimal digits of the SHA-256 of these columns' bytes, by default of all that replays use."""
+    names = columns or (PACKET_COLUMNS if isinstance(traffic, PacketTable) else TRACE_COLUMNS)
     whole = hashlib.sha256()
     for name in names:
         whole.update(np.ascontiguousarray(getattr(traffic, name)).tobytes())

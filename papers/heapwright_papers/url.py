@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from heapwright import zoo
 from heapwright_papers.case_page import CaseRun
-from heapwright_papers.case_study import case, stand_ins
+from heapwright_papers.case_study import case
 from heapwright_papers.declared import constants
 
 if TYPE_CHECKING:
@@ -23,16 +23,10 @@ CASE = case("url")
 
 
 def page(packets: Path | None, progress: Callable[[str], None], joint: Joint | None = None) -> Page:
-    """Table 5, its claims, and the best of the full space on networks held out.
-
-    `joint` is how the paper is read, by default as `readings.leading` has it.
-
-    Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, or where no table holds enough IP packets.
-    """
+    """Table 5, its claims, and the best of the full space on networks held out: see `CaseRun`."""
     of = CaseRun(CASE, progress, packets, joint)
-    of.choose(stand_ins(of.tables, CASE.packets, CASE.traces))
     proposed = zoo(CASE.proposed)
     lists, general = proposed.pools
     two = (lists.model_copy(update={"sizes": (8, 20)}), general)
     of.try_heaps(**{constants("url")["TWO_LISTS"]: proposed.model_copy(update={"pools": two})})
-    return of.filled(constants("url"))
+    return of.filled({})

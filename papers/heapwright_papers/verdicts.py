@@ -35,7 +35,11 @@ class Cause(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict; `cause` is there exactly where it does not hold, `why` says what shows the cause, or the spread."""
+    """A verdict; `cause` is there exactly where it does not hold.
+
+    `why` is one sentence with the number that shows the cause, the spread of ours with the number of seeds, or what
+    was missing to test it.
+    """
 
     kind: Kind
     cause: Cause | None = None
@@ -45,20 +49,3 @@ class Verdict:
 HOLDS = Verdict(Kind.HOLDS)
 LARGER = Verdict(Kind.LARGER)
 """The order is the paper's, and the difference is beyond the band that the page tells."""
-SHOWN = Verdict(Kind.SHOWN)
-"""A table or figure of the paper that stands on the page, ours beside it."""
-
-
-def within_noise(spread: str) -> Verdict:
-    """The paper's number lies within the spread of ours, which `spread` tells with the number of seeds."""
-    return Verdict(Kind.NOISE, why=spread)
-
-
-def fails(cause: Cause, why: str) -> Verdict:
-    """The statement does not hold; `why` is one sentence with the number that shows the cause."""
-    return Verdict(Kind.FAILS, cause, why)
-
-
-def not_tested(why: str) -> Verdict:
-    """Nothing was measured that could tell, as where tools are missing on this machine."""
-    return Verdict(Kind.NOT_TESTED, why=why)

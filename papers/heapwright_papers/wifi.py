@@ -16,10 +16,10 @@ from typing import Any
 import heapwright as hw
 from heapwright import FREE, MALLOC, PacketTable, Recipe, Trace, default_energy_table, special_pools, synthesise, zoo
 from heapwright_papers import measuring
-from heapwright_papers.answers import NO_PACKETS, percent
+from heapwright_papers.answers import NO_PACKETS
 from heapwright_papers.case_study import mutants
-from heapwright_papers.declared import constants, finish, page_of
-from heapwright_papers.measuring import NO_TOOLS, code_bytes, each, probe, replayed, spread
+from heapwright_papers.declared import Metrics, constants, finish, metrics, page_of, seen
+from heapwright_papers.measuring import NO_TOOLS, each, probe, replayed, spread
 from heapwright_papers.page import ALIGN, Page
 from heapwright_papers.traffic import has_ip, packet_tables
 
@@ -41,30 +41,6 @@ SAMPLES = (1_000, 10_000, 100_000)
 """Packets of the samples that section 3 compares."""
 LIMIT = 1000
 """Packets that the queue holds (section 4), as `heapwright workload queue` has it where nothing is said."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What one allocator made of one queue; bytes, accesses, nJ, and instructions of all calls where tools are there.
-
-    Attributes:
-        requested: most bytes of packets in the queue.
-        allocated: most bytes of blocks, without headers.
-        external: the part of these that no block in use covers.
-        energy: of all accesses in an SRAM of `allocated` bytes.
-    """
-
-    requested: int
-    allocated: int
-    external: int
-    accesses: int
-    energy: float
-    instructions: float | None
-
-    @property
-    def fragmentation(self) -> float:
-        """allocated / requested - 1."""
-        return self.allocated / self.requested - 1
 
 
 @dataclass(frozen=True)
@@ -101,17 +77,17 @@ class Results:
         drawn: of each of HEAPS, a run on each draw.
         networks: the packet tables.
         real: of each allocator tried on networks, the run on each by its name.
-        codes: code sizes by level, None without a compiler.
+        sizes: of their code by level, None without a compiler.
     """
 
     mix: Sequence[Trace]
-    drawn: Mapping[str, Sequence[Measured]]
+    drawn: Mapping[str, Sequence[Metrics]]
     networks: Sequence[Network]
-    real: Mapping[str, Mapping[str, Measured]]
-    codes: Mapping[str, Any] | None
+    real: Mapping[str, Mapping[str, Metrics]]
+    sizes: Mapping[str, Any] | None
 
     def average(self, heap: str, key: str) -> float:
-        """The mean of an attribute of `Measured` over the draws."""
+        """The mean of a metric over the draws."""
         return mean(float(getattr(one, key)) for one in self.drawn[heap])
 
     def instructions(self, heap: str) -> list[float]:
@@ -119,7 +95,7 @@ class Results:
         return [one.instructions for one in self.drawn[heap] if one.instructions is not None]
 
     def total(self, heap: str, key: str) -> float:
-        """The sum of an attribute over the networks."""
+        """The sum of a metric over the networks."""
         return sum(float(getattr(one, key)) for one in self.real[heap].values())
 
     def with_pools(self, recipe: Recipe) -> Results:
@@ -180,21 +156,15 @@ def network_of(name: str, table: PacketTable) -> Network:
     return Network(name, table, profile, hw.workload("queue", table, size="ip" if has_ip(table) else "frame"))
 
 
-def run(recipe: Recipe, traces: Sequence[Trace], timed: int | None = None) -> list[Measured]:
+def run(recipe: Recipe, traces: Sequence[Trace], timed: int | None = None) -> list[Metrics]:
     """An allocator on traces; instructions are counted on the first `timed` of them, None for all."""
-    counted = measuring.on_target(recipe, *traces[:timed]) if timed != 0 else None
-    instructions: list[float | None] = [None] * len(traces)
-    for at, one in enumerate(counted or ()):
-        instructions[at] = sum(calls["count"] * calls["instructions_mean"] for calls in one["calls"].values())
-    return [_measured(recipe, trace, count) for trace, count in zip(traces, instructions, strict=True)]
+    counted = (measuring.on_target(recipe, *traces[:timed]) if timed != 0 else None) or []
+    told = [*counted, *[None] * (len(traces) - len(counted))]
+    return [_measured(recipe, trace, one) for trace, one in zip(traces, told, strict=True)]
 
 
-def _measured(recipe: Recipe, trace: Trace, instructions: float | None) -> Measured:
-    found: dict[str, Any] = dict(replayed(trace, recipe))
-    allocated = int(found["allocated_peak_bytes"])
-    energy = default_energy_table().energy_nj(found["reads"], found["writes"], allocated)
-    requested, internal, accesses = (int(found[key]) for key in ("requested_peak_bytes", "internal_bytes", "accesses"))
-    return Measured(requested, allocated, allocated - requested - internal, accesses, energy, instructions)
+def _measured(recipe: Recipe, trace: Trace, told: Mapping[str, Any] | None = None) -> Metrics:
+    return metrics("wifi", "queue", replayed(trace, recipe), told=told, energy_nj=default_energy_table().energy_nj)
 
 
 def measure(networks: Sequence[Network], progress: Callable[[str], None]) -> Results:
@@ -212,51 +182,39 @@ def measure(networks: Sequence[Network], progress: Callable[[str], None]) -> Res
         *((LISTED, pools_of(network.profile, "freelist"), [network], None) for network in networks),
     ]
     found = spread(lambda job: run(job[1], [network.trace for network in job[2]], job[3]), jobs)
-    real: dict[str, dict[str, Measured]] = {POOLS: {}, LISTED: {}}
+    real: dict[str, dict[str, Metrics]] = {POOLS: {}, LISTED: {}}
     for (heap, _, of, _), runs in zip(jobs, found, strict=True):
         real.setdefault(heap, {}).update({network.name: one for network, one in zip(of, runs, strict=True)})
-    codes = measuring.code_sizes(published, LEVELS)
-    return Results(mix, drawn, networks, real, codes)
-
-
-@dataclass(frozen=True)
-class Foretold:
-    """Fragmentation on all packets of a network but the first SAMPLE, by where the pools' sizes are from.
-
-    Attributes:
-        name: the network.
-        packets: behind the first.
-        first: of pools from the first SAMPLE packets; an average over queues that are filled from nothing.
-        rest: of pools from those other packets themselves, likewise.
-        published: of the paper's own seven; None where packets do not show their IP length.
-        kept: of pools from the first packets that keep what they took for one queue, and for all before, to the end.
-    """
-
-    name: str
-    packets: int
-    first: float
-    rest: float
-    published: float | None
-    kept: float
+    return Results(mix, drawn, networks, real, measuring.code_sizes(published, LEVELS))
 
 
 SAMPLE = SAMPLES[0]
 """Packets from which pools are chosen, of which section 3 says that they suffice."""
 
 
-def foretell(network: Network) -> Foretold:
-    """Choose pools early and late, and fill the queue with all later packets of the network, a queue after another."""
+def foretell(network: Network) -> Metrics:
+    """Fragmentation on all packets of a network but the first SAMPLE, by where the pools' sizes are from.
+
+    `first` and `rest` are averages over queues that are filled from nothing, of pools from the first packets and from
+    the later ones themselves; `published` is of the paper's own seven, None where packets do not show their IP length;
+    with `kept` the first pools keep what they took for one queue, and for all before, to the end.
+    """
     start, rest = _part(network.table, 0, SAMPLE), _part(network.table, SAMPLE, None)
     size = "ip" if network.is_ip else "frame"
     fills = [hw.workload("queue", _part(rest, at, at + LIMIT), size=size) for at in range(0, len(rest), LIMIT)]
     first, late = (pools_of({**hw.profile(part), "name": network.name}, "freelist") for part in (start, rest))
-    kept = _measured(first, hw.workload("queue", rest, size=size, cycles=None), None).fragmentation
-    published = _average(pools_of(paper_mix(), "freelist"), fills) if network.is_ip else None
-    return Foretold(network.name, len(rest), _average(first, fills), _average(late, fills), published, kept)
+    return Metrics(
+        name=network.name,
+        packets=len(rest),
+        first=_average(first, fills),
+        rest=_average(late, fills),
+        published=_average(pools_of(paper_mix(), "freelist"), fills) if network.is_ip else None,
+        kept=_measured(first, hw.workload("queue", rest, size=size, cycles=None)).fragmentation,
+    )
 
 
 def _average(recipe: Recipe, fills: Sequence[Trace]) -> float:
-    return mean(_measured(recipe, trace, None).fragmentation for trace in fills)
+    return mean(float(_measured(recipe, trace).fragmentation) for trace in fills)
 
 
 def _part(table: PacketTable, start: int, stop: int | None) -> PacketTable:
@@ -297,52 +255,26 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     return finish(made, names, count, mutants("wifi"), lambda _, one: names_of(results.with_pools(one), foretold))
 
 
-def names_of(results: Results, foretold: Sequence[Foretold]) -> dict[str, Any]:
+def names_of(results: Results, foretold: Sequence[Metrics]) -> dict[str, Any]:
     """What the expressions see: the results, probes of single pools, and the constants of the runs."""
-    ip = [network for network in results.networks if network.is_ip]
-    ack, mtu = samples(ip) if ip else (0.0, 0.0)
-    real = {heap: [one.instructions for one in results.real[heap].values()] for heap in (POOLS, WALK)}
-    drawn = {heap: results.instructions(heap) for heap in HEAPS}
-    untimed = not drawn[POOLS] or any(value is None for of in real.values() for value in of)
-    special = pools_of(paper_mix()).pools[0]
-    assert isinstance(special, hw.pools.Fixed)
-    asked = [trace.size[trace.op == MALLOC] for trace in results.mix]
-
-    def less_than(heap: str, other: str) -> str:
-        """How much less energy an allocator takes than another, and how many fewer instructions where they are told."""
-        fewer = percent(1 - mean(drawn[heap]) / mean(drawn[other]), 1) if drawn[heap] else ""
-        energy = percent(1 - results.average(heap, "energy") / results.average(other, "energy"), 1)
-        return f"{fewer} fewer instructions and " * bool(fewer) + f"{energy} less energy"
-
-    known = {
-        **constants("wifi", globals()),
-        **vars(results),
-        **{name: getattr(results, name) for name in ("average", "instructions", "total")},
-        "foretold": foretold,
-        "no_ip": "" if ip else "no table shows IP lengths",
-        "no_times": NO_TOOLS if untimed else "",
-        "no_codes": NO_TOOLS if results.codes is None else "",
-        "codes": [code_bytes(results.codes, level) for level in LEVELS],
-        "ip": ip,
-        "ack": ack,
-        "mtu": mtu,
+    untimed = any(one.instructions is None for heap in (POOLS, WALK) for one in results.real[heap].values())
+    probes = {
+        **{name: getattr(results, name) for name in ("average", "instructions")},
+        "no_ip": "" if any(network.is_ip for network in results.networks) else "no table shows IP lengths",
+        "no_times": NO_TOOLS if untimed or not results.instructions(POOLS) else "",
+        "asked": [trace.size[trace.op == MALLOC] for trace in results.mix],
+        "seven": pools_of(paper_mix()).pools[0],
         "samples": samples,
-        "special": special.sizes,
-        "others": mean(int(of[(of != ACK) & (of != MTU)].sum()) for of in asked),
         "powers": _powers(results),
-        "cost": {heap: results.average(heap, "accesses") / (2 * LIMIT) for heap in HEAPS},
         "one_pool": _one_pool,
         "figure_2": figure_2,
-        "timed": {MIX: drawn, REAL: real if results.networks else NO_PACKETS},
         "in_pages": in_pages(results),
         "page_classes": list(page_classes(results)),
-        "less_than": less_than,
     }
-    return known if results.networks else known | dict.fromkeys(_OF_NETWORKS, NO_PACKETS)
-
-
-_OF_NETWORKS = ("networks", "real", "total", "foretold", "ip", "samples", "ack", "mtu")
-"""What is seen of real networks."""
+    real = {"networks": results.networks, "real": results.real, "total": results.total, "foretold": foretold}
+    if not results.networks:
+        real = dict.fromkeys(real, NO_PACKETS)
+    return seen("wifi", globals(), {**vars(results), **probes, **real})
 
 
 def _powers(results: Results) -> float:
@@ -350,7 +282,7 @@ def _powers(results: Results) -> float:
     linux = zoo(PAGES)
     plain = linux.pools[0].model_copy(update={"sizes": (64, 128, 256, 512, 1024, 2048)})
     recipe = linux.model_copy(update={"pools": (plain, *linux.pools[1:])})
-    return mean(one.fragmentation for one in run(recipe, results.mix, 0))
+    return mean(float(one.fragmentation) for one in run(recipe, results.mix, 0))
 
 
 def _one_pool(limit: int) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from forked_commands import HEAPWRIGHT
 from known import known
@@ -24,6 +25,7 @@ from heapwright.replay import endurance
 from heapwright.replay.endurance import (
     BESIDE,
     FEWEST,
+    FULL,
     LASTS,
     LONG,
     LOOPS,
@@ -129,6 +131,13 @@ def test_live_bytes_hold_many_objects(trace: Trace) -> None:
     assert live == pytest.approx(2000 * (float(sizes.mean()) + BESIDE), rel=0.01)
 
 
+def test_objects_of_one_size_fill_what_may_live() -> None:
+    few = Trace.from_columns(op=[MALLOC], id=[1], size=[16])
+    queue = LOOPS.index("queue")
+    _, told = endurance._Loop(few, queue, replace(SHORT, calls=5_000, objects=100), 1).calls()
+    assert np.cumsum(np.where(told["op"] == FREE, -1, 1)).max() == 100
+
+
 @pytest.mark.parametrize("name", ["all-round", "exact-bins", "kingsley", "lea-2.7.2", "tlsf", "linux-pow2-page"])
 def test_what_no_arena_changes_is_not_tried_in_a_smaller_one(
     trace: Trace, name: str, monkeypatch: pytest.MonkeyPatch
@@ -173,6 +182,11 @@ def test_a_verdict_that_is_known_asks_neither_best_fit_nor_other_seeds(
     assert all(growth == whole.growth[loop] for loop, growth in brief.growth.items())
 
 
+def test_the_forms_are_as_long_as_the_manual_says() -> None:
+    assert (FULL.enough, FULL.calls, FULL.objects) == (1_000_000, 10_000_000, 2000)
+    assert (LONG.calls, LONG.objects, LONG.most, LONG.whole) == (1_000_000, 2000, 1.03, False)
+
+
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
     assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < LONG.calls
 
@@ -201,6 +215,13 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(
     endured = study.endured()
     again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     assert again.endured() == endured
+
+
+def test_a_heap_grows_where_it_does_by_more_than_it_may_or_best_fit_does() -> None:
+    growth = {"queue": 1.25, "saw-tooth": 1.5}
+    assert endurance.Endurance({}, growth, most=1.25).growing == ["saw-tooth"]
+    assert endurance.Endurance({}, growth, {"saw-tooth": 1.2}, most=1.25).lasts
+    assert endurance.Endurance({}, growth, {"saw-tooth": 1.25}, most=1.0).growing == ["queue", "saw-tooth"]
 
 
 def test_points_are_four_to_a_decade() -> None:

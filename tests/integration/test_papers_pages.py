@@ -255,8 +255,8 @@ def test_times_and_code_are_told_where_the_tools_are() -> None:
         assert results.worst is not None
         for kind in sensor.KINDS:
             assert results.worst[heap][kind] >= (results.most(heap, kind) or 0) / 2
-        assert (measuring.code_bytes(results.codes[heap], "O0") or 0) > (
-            measuring.code_bytes(results.codes[heap], "Os") or 0
+        assert (measuring.code_bytes(results.sizes[heap], "O0") or 0) > (
+            measuring.code_bytes(results.sizes[heap], "Os") or 0
         )
     assert results.most(sensor.ST, "free") == 7, "resets a bit"
     assert results.found[sensor.ST]["random"][0].handles == 0

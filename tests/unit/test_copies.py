@@ -206,6 +206,11 @@ def test_what_cannot_be_used_is_said(wrong: object, says: str) -> None:
         wrong()  # type: ignore[operator]
 
 
+def test_the_bounds_that_are_told_can_be_used() -> None:
+    for kind in (Lifetimes(1, 1000), Streams(1), Blocks(2, 1), Load(2), Load(1000)):
+        assert len(one_copy(Trace.from_columns(op=[0, 0, FREE, FREE], id=[0, 1, 0, 1], size=[8, 9, 0, 0]), kind)) > 0
+
+
 def test_the_command_line_offers_all_kinds() -> None:
     assert tuple(KINDS) == CHOICES
     assert [kind.name for kind in STANDARD] == list(CHOICES[: len(STANDARD)])

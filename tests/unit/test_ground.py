@@ -6,6 +6,7 @@ import gc
 import importlib
 import inspect
 import io
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from heapwright.files import database, kinds, parquet, remote, shipped, temporary, units
+from heapwright.files import database, kinds, parquet, remote, shipped, temporary, tools, units
 from heapwright.files.engine import Engine, build, engine
 from heapwright.files.errors import HeapwrightError, did_you_mean, unknown_key
 from heapwright.files.names import addressed
@@ -165,3 +166,23 @@ def test_a_table_of_a_notebook_is_text_under_a_title() -> None:
     )
     assert "<tr><td" in pairs("t", {"key": "value"}) and ">key</td>" in pairs("t", {"key": "value"})
     assert [number(value) for value in (None, 12345, 1234.56, 0.5)] == ["-", "12,345", "1,235", "0.5"]
+
+
+def test_at_most_three_names_are_offered_for_one_that_is_near_many() -> None:
+    assert did_you_mean("list", ["list1", "list2", "list3", "list4"]).count(" or ") == 2
+
+
+def test_signals_that_waited_are_handled_as_before() -> None:
+    heard: list[int] = []
+    before = {one: signal.signal(one, lambda number, _: heard.append(number)) for one in tools._INTERRUPTIONS}
+    try:
+        mine = list(map(signal.getsignal, before))
+        with tools._interruptions_held():
+            for one in before:
+                signal.raise_signal(one)
+            assert heard == []
+        assert heard == list(before)
+        assert list(map(signal.getsignal, before)) == mine
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -460,6 +460,22 @@ def test_returns_that_perf_lost_cost_their_calls_alone(tmp_path: Path) -> None:
     assert trace.repairs == ("lines or records that make no sense, left out: 3",)
 
 
+@pytest.mark.parametrize("name", ["calloc", "realloc", "memalign"])
+def test_a_call_that_perf_tells_without_all_its_arguments_is_left_out(name: str, tmp_path: Path) -> None:
+    log = (
+        perf_line(1, "malloc", "7f) size=2")
+        + perf_line(2, "malloc__return", "7f <- 55) pointer=0x20")
+        + perf_line(3, name, "7f) first=0x20")
+        + perf_line(4, f"{name}__return", "7f <- 55) pointer=0x40")
+        + perf_line(5, "malloc", "7f) size=5")
+        + perf_line(6, "malloc__return", "7f <- 55) pointer=0x50")
+    )
+    trace = imported(tmp_path, log)
+    assert calls(trace) == [(MALLOC, 0, 2), (MALLOC, 1, 5)]
+    (told,) = trace.repairs
+    assert told.startswith("lines or records that make no sense, left out: ")
+
+
 def test_perf_and_bpftrace_tell_processes_apart_and_what_was_lost(tmp_path: Path) -> None:
     perf, bpftrace = imported(tmp_path, LOGS["perf"]), imported(tmp_path, LOGS["bpftrace"])
     assert perf.metadata["caveats"].splitlines()[1:] == [

@@ -90,6 +90,27 @@ def test_no_character_of_a_line_may_be_another() -> None:
             board_lines.line_of(b"!", text[:place] + text[place + 1 :])
 
 
+def told_in(bits: str) -> bytes:
+    """A line of one code, of these bits behind those of its head, which are 0."""
+    pair, base = board_lines._PAIR_BITS, board_lines._BASE
+    whole = "0" * 66 + bits
+    whole += "0" * (-len(whole) % pair)
+    pairs = [divmod(int(whole[at : at + pair], 2), base) for at in range(0, len(whole), pair)]
+    text = bytes(board_lines._FIRST + one for one in (1, *(one for both in pairs for one in both)))
+    value = board_lines._HASH_BEGIN
+    for one in text:
+        value = (value ^ one) * board_lines._HASH_FACTOR & 0xFFFFFFFF
+    return text + bytes(board_lines._FIRST + one for one in divmod(value >> board_lines._HASH_SHIFT, base))
+
+
+def test_a_code_that_no_board_tells_is_damage() -> None:
+    (code,) = board_lines.line_of(b"*", told_in("111111" + "10" + "0" * 36)).codes
+    assert code.kind == board_lines.SITE
+    for length in range(40):
+        with pytest.raises(board_lines.DamagedError):
+            board_lines.line_of(b"*", told_in("111111" + "11" + "0" * length))
+
+
 def test_a_board_that_starts_again_has_an_empty_heap(tmp_path: Path) -> None:
     once = BOARD_COMPACT.replace("[net] ", "")
     trace = imported(tmp_path, once + once)

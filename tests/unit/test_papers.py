@@ -17,16 +17,14 @@ from networks import network
 import heapwright
 from heapwright.files.errors import HeapwrightError
 from heapwright_papers import PAGES, modem, pools, reproduce, sensor, summary
-from heapwright_papers import appendix as appendix_of_all
 from heapwright_papers import documents as papers_documents
-from heapwright_papers.appendix import appendix
 from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.documents import Document, Statement, documents, statements_of
 from heapwright_papers.page import AIM, Finding, Page, table_of
 from heapwright_papers.sensor import SOS
-from heapwright_papers.summary import write_summary
+from heapwright_papers.summary import appendix, write_summary
 from heapwright_papers.traffic import FOOTNOTE, digest, packet_tables
-from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict, fails, within_noise
+from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -58,9 +56,9 @@ def test_a_page_is_a_heading_tables_and_what_it_answers(tmp_path: Path, paper: N
     page.lead("In *short*.")
     page.text("## Some *words* & more\n\nTable 3.")
     page.text(table_of(("name", "value"), [("a", 1), ("b", 2.5)]))
-    answer(page, "p-first", "2", fails(Cause.TRAFFIC, "ours has 2"), on="real networks")
+    answer(page, "p-first", "2", Verdict(Kind.FAILS, Cause.TRAFFIC, "ours has 2"), on="real networks")
     answer(page, "p-first", "1", HOLDS, on="the paper's mix")
-    answer(page, "p-second", "7.5", within_noise("5 seeds: 7 to 8"))
+    answer(page, "p-second", "7.5", Verdict(Kind.NOISE, why="5 seeds: 7 to 8"))
     short, html, whole = page.write(tmp_path)
     assert short.read_text().startswith("# Title & more\n\nIn *short*.\n\n[Tables and text in full](p-details.html); ")
     assert "<title>Title &amp; more</title>" in html.read_text() and 'href="p-details.html"' in html.read_text()
@@ -94,7 +92,7 @@ def test_a_page_answers_each_of_its_statements_and_no_other(tmp_path: Path, pape
 def test_the_first_page_lists_every_statement_in_order_and_counts_each_once(tmp_path: Path, paper: None) -> None:
     page = Page("p", "Title", "Someone 2006")
     answer(page, "p-first", "1", HOLDS)
-    answer(page, "p-second", "7.5", fails(Cause.UNEXPLAINED, "nothing found"))
+    answer(page, "p-second", "7.5", Verdict(Kind.FAILS, Cause.UNEXPLAINED, "nothing found"))
     page.write(tmp_path)
     first, _, html = write_summary(tmp_path, ("p", "q"))
     text = appendix({"p": json.loads((tmp_path / "p.json").read_text())})
@@ -163,7 +161,7 @@ def paper(monkeypatch: pytest.MonkeyPatch, no_tools: None) -> None:
         Statement("p-machine", "3", "on a Pentium", standing=Verdict(Kind.SET_UP, why="a Cortex-M3")),
         Statement("q-other", "4", "another"),
     )
-    for module in (summary, appendix_of_all, papers_documents):
+    for module in (summary, papers_documents):
         monkeypatch.setattr(module, "documents", lambda: (Document("d", "A document", statements),))
 
 
@@ -232,7 +230,7 @@ def test_what_holds_is_about_an_allocator_of_its_page_or_says_why_it_is_not(name
     places = {
         "modem": {*modem.FOUR},
         "pools": {*pools.pools()},
-        "sensor": {*sensor.compared(), SOS},
+        "sensor": {*sensor.heaps(), sensor.MANTIS, SOS},
     }
     for one in found:
         statement = statements_of(name)[one["id"]]

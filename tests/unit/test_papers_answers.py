@@ -61,6 +61,8 @@ def check_part(part: object) -> int:
         if key in ("let", "each", "panels"):
             check({"let": value})
             found += len(value)
+        elif key == "metrics":
+            found += sum(check_part({"let": one}) for one in value.values())
         elif key in (*SENTENCES, *EXPRESSIONS) and isinstance(value, str) and not value.startswith("="):
             check({"here" if key in SENTENCES else "holds": value})
             found += 1
@@ -74,7 +76,9 @@ def test_every_expression_of_the_pages_is_one(name: str) -> None:
     assert check_part(tables(f"pages/{name}")) >= 4
 
 
-@pytest.mark.parametrize("part", [{"text": "{a +}"}, {"rows": "lambda: 1"}, {"x": [{"scale": "=a.__b"}]}])
+@pytest.mark.parametrize(
+    "part", [{"text": "{a +}"}, {"rows": "lambda: 1"}, {"x": [{"scale": "=a.__b"}]}, {"metrics": {"a": {"b": "c +"}}}]
+)
 def test_an_expression_of_a_page_that_is_none_is_seen(part: dict[str, object]) -> None:
     with pytest.raises((ValueError, SyntaxError)):
         check_part(part)

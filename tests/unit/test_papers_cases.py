@@ -22,7 +22,7 @@ from heapwright_papers import case_study, drr, easyport, held_out, mixes, readin
 from heapwright_papers.answers import judged, rank_correlation
 from heapwright_papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial
 from heapwright_papers.case_tables import arithmetic, names
-from heapwright_papers.declared import parts
+from heapwright_papers.declared import Metrics, parts
 from heapwright_papers.documents import statements_of
 from heapwright_papers.easyport import Cloud
 from heapwright_papers.measuring import Instructions
@@ -237,7 +237,7 @@ def as_read(case: Case, mutant: str) -> list[Trial]:
     return trials
 
 
-BASE = {"TWO_LISTS": PROPOSED, "contest": None, "grid": held_out.OnGrid(1, 1, (0, 0), 0, None)}
+BASE = {"TWO_LISTS": PROPOSED, "contest": None, "grid": Metrics(tried=1, space=1, less=(0, 0), both=0, best=None)}
 
 
 def test_what_holds_in_the_papers_own_table_does_not_with_another_allocator_in_its_place() -> None:
@@ -385,10 +385,10 @@ def test_without_packets_or_networks_left_nothing_is_held_out() -> None:
 
 def test_uses_of_the_four_techniques_that_take_less_of_both_are_told() -> None:
     answer = statements_of("easyport")["easyport-balanced"].answers[0]
-    seen = {"MIX": case_study.MIX, "grid": held_out.OnGrid(1000, 9000, (5, 6), 0, None)}
+    seen = {"MIX": case_study.MIX, "grid": Metrics(tried=1000, space=9000, less=(5, 6), both=0, best=None)}
     ((here, verdict, on),) = judged(answer, seen)
     assert here.startswith("of 1,000 uses") and (verdict, on) == (HOLDS, case_study.MIX)
-    seen["grid"] = held_out.OnGrid(1000, 9000, (5, 6), 2, ("two lists", (0.9, 0.8)))
+    seen["grid"] = Metrics(tried=1000, space=9000, less=(5, 6), both=2, best=("two lists", (0.9, 0.8)))
     ((_, verdict, _),) = judged(answer, seen)
     assert verdict.kind is Kind.FAILS and "two lists, with 90 % of its memory and 80 % of its acc" in verdict.why
 

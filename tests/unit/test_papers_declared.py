@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from heapwright_papers.answers import NO_PACKETS
-from heapwright_papers.declared import constants, fill, page_of, parts
+from heapwright_papers.answers import NO_PACKETS, AbsentError
+from heapwright_papers.declared import constants, fill, metrics, page_of, parts, seen
 from heapwright_papers.documents import merged
 from heapwright_papers.pictures import decades, drawn
 
@@ -26,6 +26,9 @@ FILES: dict[str, Any] = {
         "title": "T",
         "paper": "P",
         "constants": {"LIMIT": 2},
+        "let": {"twice": "[LIMIT * one for one in runs]", "thrice": "[one + runs[at] for at, one in enumerate(twice)]"}
+        | {"of_networks": "[one.name for one in networks]"},
+        "metrics": {"run": {"accesses": "reads + writes", "a call": "accesses / calls"}},
         "lead": [{"text": "first"}],
         "part": [{"text": "second"}, {"figure": {"form": "dots", "name": "f", "title": "t", "let": {"count": "3"}}}],
     },
@@ -66,6 +69,19 @@ def test_a_page_is_filled_in_order_and_its_constants_are_the_papers_and_the_modu
     assert (page.title, page.paper, page._lead) == ("T", "P", ["first"])
     assert page._parts == ["second", "![t. 3 of them](f.png)"]
     assert constants("p", {"MOST": 3, "most": 4}) == {"LIMIT": 2, "MOST": 3}
+
+
+def test_what_a_page_makes_of_its_results_is_seen_by_its_statements_and_of_the_absent_is_absent() -> None:
+    known = seen("p", {"MOST": 3, "most": 4}, {"runs": [1, 2], "networks": NO_PACKETS})
+    assert (known["LIMIT"], known["MOST"], known["twice"], known["thrice"]) == (2, 3, [2, 4], [3, 6])
+    assert "most" not in known
+    with pytest.raises(AbsentError, match="--packets"):
+        len(known["of_networks"])
+
+
+def test_metrics_are_what_a_replay_tells_and_what_the_page_makes_of_it() -> None:
+    found = metrics("p", "run", {"reads": 4, "writes": 2}, calls=3)
+    assert (found.accesses, found["a call"], found.reads) == (6, 2, 4)
 
 
 def chart(**own: Any) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from heapwright.traces.trace import Trace
 from heapwright.traffic.workloads.modem import UNITS
 from heapwright.traffic.workloads.modem import modem as workload
 from heapwright_papers import measuring, modem
-from heapwright_papers.modem import Length, Peak, Swaps
+from heapwright_papers.declared import Metrics, metrics
+from heapwright_papers.modem import Swaps
 
 
 def test_the_peak_is_split_as_the_blocks_lie() -> None:
@@ -45,7 +46,7 @@ def test_a_swap_copies_what_its_instance_holds(no_tools: None) -> None:
     calls = np.count_nonzero(negotiated == trace.sites.index("negotiation")) // len(UNITS["negotiation"])
     assert len(found.contexts) == calls > 0 and not found.connected.any()
     assert set(found.contexts) == {sum(UNITS["control"]) + sum(UNITS["negotiation"])}
-    assert found.copy is None and found.copied(connected=False) is None
+    assert found.copy is None
 
 
 def test_swaps_of_connected_calls_hold_more(no_tools: None) -> None:
@@ -59,12 +60,17 @@ def test_swaps_of_connected_calls_hold_more(no_tools: None) -> None:
     assert swapped + retrained == rows and swapped > 0 < retrained
 
 
-def test_copying_is_added_to_what_the_allocator_takes() -> None:
+def test_a_swap_takes_its_copy_and_its_share_of_what_the_allocator_takes() -> None:
     swaps = Swaps(np.array([100, 100, 400]), np.array([False, False, True]), copy=5.0)
     assert (swaps.context(connected=False), swaps.context(connected=True)) == (200, 400)
-    assert (swaps.copied(connected=False), swaps.copied(connected=True)) == (1000, 2000)
+    inside = Metrics(inside={"swap": 300.0, "retrain": 60.0})
+    assert (swaps.allocator(inside, connected=False), swaps.allocator(inside, connected=True)) == (120, 60)
+    untold = metrics("modem", "response", {"accesses": 6}, calls=3, whole=None, full=None)
+    assert untold.accesses == 2 and swaps.allocator(untold, connected=True) is None
 
 
 def test_deferred_coalescing_splits_less_and_shares_are_of_the_physical_memory() -> None:
     assert modem._splits("deferred") < modem._splits("immediate")
-    assert Length(10, "first", "deferred", [Peak(1000, 900, 40, 10)], [1.0]).share("fragments") == [0.05]
+    peak = metrics("modem", "peak", physical=1000, used=900, headers=40, control=10)
+    length = metrics("modem", "length", peaks=[peak])
+    assert (length.fragments, length.used) == ([0.05], [0.9])

@@ -29,7 +29,7 @@ def test_the_exact_admission_is_erlangs_at_the_papers_load() -> None:
 def test_lists_by_length_take_fewer_accesses_and_refuse_no_more() -> None:
     scenario = pools.Scenario(0.002, 80, 2000)
     linked, listed = pools.run(
-        scenario, [pools.pool_alone(pool) for pool in (pools.pools()[pools.VARIABLE], pools.indexed())], 20_000
+        scenario, [pools.pool_alone(pools.pools()[name]) for name in (pools.VARIABLE, pools.INDEXED)], 20_000
     )
     assert listed.accesses < 0.5 * linked.accesses
     assert listed.admission > linked.admission - 0.01

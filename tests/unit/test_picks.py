@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from made_studies import IDS, OBJECTIVES, RECIPES, metrics
 
 from heapwright.decide import picks
-from heapwright.decide.picks import Condition, Needs, design, order, shortlist
+from heapwright.decide.picks import BLIND, Condition, Needs, design, order, shortlist
 from heapwright.decide.prior import doubt
 from heapwright.decide.results import Results
 from heapwright.decide.robustness import Robustness
@@ -199,6 +199,10 @@ def test_the_shortlist_is_the_front_and_the_nearest_of_every_design_near_it() ->
     designs = {id: number % 4 for number, id in enumerate(IDS)}
     assert [IDS[row] for row in shortlist(table, OBJECTIVES, designs)] == [IDS[at] for at in (0, 3, 6, 1)]
     assert len(shortlist(table, OBJECTIVES, {id: id for id in IDS})) == 7, "all but the one that is 1.51 x away"
+
+
+def test_what_is_taken_without_a_look_is_of_the_zoo() -> None:
+    assert set(BLIND) <= set(catalogue.names())
 
 
 def test_the_shortlist_is_bounded_but_holds_the_front(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,6 +128,11 @@ def test_classes_that_double_are_found_by_the_highest_bit(sizes: list[int], lack
     assert (pool["doubles"], pool["lacks"]) == ((0, 0) if lacks is None else (1, lacks))
 
 
+def test_classes_of_single_bytes_are_not_found_by_the_highest_bit() -> None:
+    pool = heap(fixed(sizes=[1, 2, 4], counts=[2] * 3, find="first-fit"), align=1)["pools"][0]["fixed"]
+    assert (pool["doubles"], pool["lacks"]) == (0, 0)
+
+
 def test_classes_with_counts_lie_one_behind_the_other() -> None:
     """3 blocks for up to 12 bytes and 2 for 20, each with 2 bytes of header, and every payload a multiple of 4."""
     pool = fixed(sizes=[10, 20], counts=[3, 2], header=2)

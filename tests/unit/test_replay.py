@@ -22,7 +22,7 @@ from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.engine import run
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
 from heapwright.replay.replay import replay
-from heapwright.replay.smallest import depends_on_arena, fit, high_water_mark, smallest_arena
+from heapwright.replay.smallest import depends_on_arena, fit, fit_steps, high_water_mark, smallest_arena
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
@@ -525,3 +525,8 @@ def test_where_the_arena_decides_the_footprint_is_one_that_serves() -> None:
     assert known(replay(trace, tlsf, arena=mark)["failed"]) > 0
     assert mark < needed < 1.01 * mark
     assert replay(trace, tlsf, arena=2 * needed)["footprint_bytes"] == needed, "whatever arena it was replayed in"
+
+
+@pytest.mark.parametrize(("calls", "steps"), [(20_000, 512), (20_001, 128)])
+def test_the_search_for_an_arena_is_as_fine_as_the_manual_says(calls: int, steps: int) -> None:
+    assert fit_steps(Trace.from_columns(op=[MALLOC] * calls, id=range(calls), size=[8] * calls)) == steps

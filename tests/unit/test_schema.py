@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 import heapwright
 from heapwright.cli import heapwright as command_line
+from heapwright.explore.families import FREELISTS
+from heapwright.recipes.pools import KINDS
 from heapwright.recipes.zoo import catalogue as zoo
 
 if sys.version_info >= (3, 11):
@@ -59,6 +61,24 @@ def test_a_space_has_lists_of_values_and_shares_of_the_requests() -> None:
 @pytest.mark.parametrize("wrong", ['fit = ["first", "frist"]', 'split = ["500 %"]', "most_frequent = 4"])
 def test_a_space_with_a_wrong_value_does_not_conform(wrong: str) -> None:
     assert not takes(SPACE, POOL + wrong)
+
+
+@pytest.mark.parametrize(("kind", "may"), [("general", True), ("buddy", True), ("quick", False), ("compact", False)])
+def test_a_pool_of_a_space_is_for_call_sites_where_it_owns_blocks_that_stay(kind: str, may: bool) -> None:
+    pool = f'[[pool]]\nkind = "{kind}"\n'
+    assert takes(SPACE, pool) and takes(SPACE, pool + 'site_class = "short"\n') == may
+    assert not takes(SPACE, pool + 'site_class = "small"\n')
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pool_of_a_space_has_every_key_of_its_kind(kind: str) -> None:
+    axes = SPACE.schema["$defs"][KINDS[kind].__name__]["properties"]
+    assert set(axes) == {*KINDS[kind].model_fields, *KINDS[kind].space_keys} | (axes.keys() & {"site_class"})
+
+
+def test_lists_for_the_most_frequent_sizes_are_bounded() -> None:
+    pool = '[[pool]]\nkind = "quick"\nmost_frequent = [0, '
+    assert takes(SPACE, f"{pool}{FREELISTS}]\n") and not takes(SPACE, f"{pool}{FREELISTS + 1}]\n")
 
 
 def test_the_kind_of_a_pool_is_no_axis_of_a_space() -> None:

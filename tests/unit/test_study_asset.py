@@ -167,10 +167,20 @@ def test_a_trace_is_not_added_under_the_name_of_another(study: Path, tmp_path: P
 def test_where_a_trace_is_added_nobody_knows_how_near_the_front_is(tmp_path: Path) -> None:
     path = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1))])
     with Study.open(path, write=True) as opened:
+        assert opened.tolerance is None
         opened.set_tolerance(0.01)
         assert opened.tolerance == 0.01
         opened.add_traces([TraceInfo.of(TRACES[1])], {})
         assert opened.tolerance is None
+
+
+def test_a_recipe_is_replayed_again_on_each_trace_that_is_named(study: Path) -> None:
+    opened = hw.open_study(study)
+    id = opened.front()[0].id
+    names = [one.trace for one in opened.again(id)]
+    assert len(names) == 3
+    for name in names:
+        assert [one.trace for one in opened.again(id, [name])] == [name]
 
 
 def test_the_printed_command_makes_the_numbers_again(study: Path) -> None:

@@ -121,6 +121,17 @@ def test_what_the_theorems_do_not_speak_of_has_no_bound() -> None:
     assert worst_case(comb(100, 4000, 1000), near) is None, "beyond what its links reach"
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["grow_least = 4096", 'coalesce = "never"', "coalesce_from = 512", 'split = "never"', 'fit = "exact"'],
+)
+def test_a_heap_that_passes_by_what_would_serve_has_no_bound(key: str) -> None:
+    plain = 'align = 4\n[[pool]]\nkind = "general"\nfree_list = "single"\norder = "address"\nboundary_tags = false\n'
+    plain += 'top = "bump"\n' * key.startswith("grow")
+    assert worst_case(comb(100, 400, 1000), Recipe.parse(plain)) is not None
+    assert worst_case(comb(100, 400, 1000), Recipe.parse(f"{plain}{key}\n")) is None
+
+
 @pytest.mark.parametrize(("largest", "bounded"), [(508, True), (509, False), (1000, False)])
 def test_a_bounded_search_in_a_last_bin_of_many_sizes_has_no_bound(largest: int, bounded: bool) -> None:
     """Bins of 16, 24, ... 56 bytes, then 64 to 96, 96 to 128, ... 384 to 512, and all from 512 on."""

@@ -302,7 +302,7 @@ class Fixed(BasePool):
 
     @property
     def walks_pages(self) -> bool:
-        return self.counts == "grow" and self.page > 0
+        return self.page > 0
 
 
 def _doubling(sizes: Sequence[int]) -> dict[str, int]:

@@ -1,0 +1,31 @@
+"""Mutants that are not counted: each is one of those that are made, and stands in one place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import mutants_c
+import mutants_python
+import pytest
+from changed import PACKAGE, ROOT
+
+EXEMPT = [
+    line.partition("  # ")
+    for line in (Path(__file__).parents[1] / "mutants_the_same.txt").read_text(encoding="utf-8").splitlines()[1:]
+]
+
+
+@pytest.mark.parametrize("change", [change for change, _, _ in EXEMPT])
+def test_what_is_not_counted_is_a_mutant_of_one_line(change: str) -> None:
+    name = change.partition(": ")[0]
+    if name.endswith(".py"):
+        places = {(one.change, one.lines.start) for one in mutants_python.mutants(PACKAGE / name)}
+    else:
+        places = {(one.change, one.line) for one in mutants_c.mutants(ROOT / name)}
+    found = Counter(one for one, _ in places)
+    assert found[change] == 1
+
+
+def test_each_says_why() -> None:
+    assert all(why for _, _, why in EXEMPT)
