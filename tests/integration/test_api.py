@@ -15,6 +15,7 @@ from known import known
 
 import heapwright as hw
 from heapwright.api import Fit, Replay
+from heapwright.decide.decision import decide
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
 
@@ -196,6 +197,11 @@ def test_the_name_of_a_heap_of_a_study_is_resolved_once(
         lambda: hw.replay(BROKER, name),
         lambda: hw.fit(BROKER, name, copies=0),
         lambda: hw.open_study(study.path),
+        study.front,
+        study.pick,
+        lambda: study["tlsf"],
+        lambda: decide(study),
+        lambda: repr(study),
     ):
         opened.clear()
         use()

@@ -125,6 +125,19 @@ def test_all_passes_free_what_the_passes_before_left() -> None:
     assert again.peak_live_bytes <= 3 * trace.peak_live_bytes
 
 
+def test_passes_of_a_short_trace_are_made_once_for_each_seed() -> None:
+    """Heap after heap of an exploration asks for them."""
+    count = 40
+    op, id = [MALLOC] * count + [FREE] * count, [*range(count)] * 2
+    trace = Trace.from_columns(op=op, id=id, size=[10] * count + [0] * count)
+    seeds = range(1, endurance.SEEDS + 1)
+    before = endurance._repeated_kept.cache_info().misses
+    for _ in range(2):
+        passes = [repeated(trace, 5000, seed) for seed in seeds]
+    assert endurance._repeated_kept.cache_info().misses - before == len(seeds)
+    assert len({one.id.tobytes() for one in passes}) == len(seeds)
+
+
 def test_live_bytes_hold_many_objects(trace: Trace) -> None:
     sizes, live = drawn(trace, 2000)
     assert int(sizes.max()) * FEWEST <= live

@@ -386,7 +386,7 @@ main()
         ("traces.tables", "_check_types"),
         ("explore.space", "Space.load"),
         ("explore.search", "_candidates"),
-        ("studies.study", "_create"),
+        ("studies.study", "create"),
         ("studies.study", "StudyFile.__init__"),
     ],
 )

@@ -86,7 +86,7 @@ def test_instructions(name: str) -> None:
     assert TABLE[name][2] == f"{sum(calls[kind]['instructions_mean'] for kind in ('malloc', 'free')):.1f}"
 
 
-@pytest.mark.parametrize("name", brief(["TLSF"], list(HEAPS)))
+@pytest.mark.parametrize("name", brief(["all-round"], list(HEAPS)))
 def test_growth(name: str) -> None:
     (endured,) = hw.endure(TRACE, HEAPS[name])
     assert TABLE[name][4] == f"{100 * (known(endured.growth_ratio) - 1):.1f} %"

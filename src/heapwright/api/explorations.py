@@ -43,8 +43,9 @@ class Study(_Study):
     """The stored results of one exploration. It is read anew for each question: others may write to it meanwhile."""
 
     def __repr__(self) -> str:
-        traces = ", ".join(trace.name for trace in self.traces())
-        return f"<Study {self.path}: {self.tried} recipes on {traces}, {len(self.front())} on the front>"
+        with self.at_once():
+            traces = ", ".join(trace.name for trace in self.traces())
+            return f"<Study {self.path}: {self.tried} recipes on {traces}, {len(self.front())} on the front>"
 
     def _repr_html_(self) -> str:
         from heapwright.decide.study import reserve_for
@@ -66,13 +67,15 @@ class Study(_Study):
 
     def __getitem__(self, id: str) -> Member:
         """The recipe of this id, of a prefix that only one has, or of a zoo name. Raises HeapwrightError."""
-        return self._member(self.candidate(id))
+        with self.at_once():
+            return self._member(self.candidate(id))
 
     def front(  # type: ignore[override]
         self, objectives: Objectives | None = None, where: str | Sequence[str] = ()
     ) -> list[Member]:
         """The Pareto-optimal recipes, best in the first objective first, of those that meet the conditions `where`."""
-        return [self._member(candidate) for candidate in super().front(objectives, where)]
+        with self.at_once():
+            return [self._member(candidate) for candidate in super().front(objectives, where)]
 
     def pick(
         self, how: Pick = "balanced", objectives: Objectives | None = None, where: str | Sequence[str] = ()
@@ -82,7 +85,8 @@ class Study(_Study):
         docs/choosing.md has the rules. `where`: conditions such as "footprint_bytes <= 131072" that it has to meet.
         Raises HeapwrightError where no recipe does.
         """
-        return self._member(super().pick(how, objectives, where))
+        with self.at_once():
+            return self._member(super().pick(how, objectives, where))
 
     def to_arrow(self) -> pyarrow.Table:
         """Every recipe that was tried on all traces, a row each: id, name (the zoo's), front, ranked, metrics, recipe.

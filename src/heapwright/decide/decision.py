@@ -242,8 +242,9 @@ def decide(
     Raises `HeapwrightError` where the front is empty, and where the study has no such heap.
     """
     keys = tuple(objectives or study.objectives)
-    pick = study.pick(how, keys, where)
-    return Deciding(study, keys, where, against).on(pick)
+    with study.at_once():
+        pick = study.pick(how, keys, where)
+        return Deciding(study, keys, where, against).on(pick)
 
 
 class Deciding:

@@ -448,13 +448,20 @@ def _passes(trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int
     return told, _growth(shares, max(effort.base, len(trace) * WARM_PASSES))
 
 
-@lru_cache(maxsize=2)
+_KEPT = 1 << 18
+"""Calls of the longest passes that are kept for several seeds: some 30 bytes each."""
+
+
 def repeated(trace: Trace, calls: int, seed: int) -> Trace:
     """The trace for about so many calls, at least twice; of each pass one object in `OUTLIVE` lives into the next.
 
     These, and those that the trace never frees, are freed in the next pass: the first where that pass's own would be,
     in another order, the others spread over all of it.
     """
+    return (_repeated_kept if calls <= _KEPT else _repeated_long)(trace, calls, seed)
+
+
+def _repeated(trace: Trace, calls: int, seed: int) -> Trace:
     from heapwright.traces.trace import Trace
 
     rng = np.random.default_rng(seed)
@@ -464,22 +471,30 @@ def repeated(trace: Trace, calls: int, seed: int) -> Trace:
     freed_at = np.flatnonzero(trace.op == FREE)
     later = freed_at[rng.random(len(freed_at)) < 1 / OUTLIVE]
     left = np.setdiff1d(np.unique(born), np.unique(born[freed_at]))
-    spread = np.sort(rng.integers(0, count, len(left)))
-    columns: list[list[NDArray[Any]]] = [[], [], [], [], [], []]
-    lives_in = int(born.max()) + 1
-    for number in range(passes):
-        ids = born + number * lives_in
-        ids[later] = born[later[rng.permutation(len(later))]] + (number - 1) * lives_in
-        keep = np.ones(count, bool)
-        keep[later] = number > 0
-        asked = (trace.op, ids, trace.size, trace.align, trace.low, trace.site)
-        one: list[NDArray[Any]] = [values[keep] for values in asked]
-        if number:
-            gone, zeros = rng.permutation(left) + (number - 1) * lives_in, np.zeros(len(left), np.int64)
-            extra = (zeros + FREE, gone, zeros, zeros, zeros, zeros)
-            one = [np.insert(values, spread, more) for values, more in zip(one, extra, strict=True)]
-        for column, values in zip(columns, one, strict=True):
-            column.append(values)
-    op, id, size, align, low, site = (np.concatenate(column) for column in columns)
+    row = count + len(left)
+    extra = np.sort(rng.integers(0, count, len(left))) + np.arange(len(left))  # where a pass frees what is left
+    own = np.setdiff1d(np.arange(row), extra)
+    ids, lives_in = np.empty((passes, row), np.int64), int(born.max()) + 1
+    ids[:, own] = born
+    outliving, there = born[later], own[later]
+    for one in range(passes if len(later) or len(left) else 0):
+        ids[one, there] = rng.permutation(outliving) - lives_in
+        if one:
+            ids[one, extra] = rng.permutation(left) - lives_in
+    ids += np.arange(passes)[:, np.newaxis] * lives_in
+    kept = np.ones((passes, row), bool)
+    kept[0, extra] = kept[0, there] = False
+
+    def again(values: NDArray[Any], otherwise: int = 0) -> NDArray[Any]:
+        one = np.full(row, otherwise, values.dtype)
+        one[own] = values
+        return np.tile(one, passes)[kept.ravel()]
+
+    op, id = again(trace.op, FREE), ids[kept]
+    size, align, low, site = (again(values) for values in (trace.size, trace.align, trace.low, trace.site))
     name = f"{trace.name}, {passes} passes"
     return Trace.from_columns(op=op, id=id, size=size, align=align, low=low, site=site, sites=trace.sites, name=name)
+
+
+_repeated_kept = lru_cache(maxsize=2 * SEEDS)(_repeated)
+_repeated_long = lru_cache(maxsize=2)(_repeated)

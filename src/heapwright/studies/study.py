@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import astuple
-from datetime import datetime, timezone
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -31,18 +31,18 @@ from heapwright.studies.migration import migrate, opened
 from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, Run, TraceInfo
 from heapwright.studies.sending import Sending
 from heapwright.studies.tables import (
-    FORMAT,
     PARTIAL,
     REPLAYS,
     RUNS,
     SEARCH,
-    TABLES,
     TARGET,
     Role,
     Types,
     check,
+    create,
     declared,
     insert,
+    insert_traces,
     read_meta,
 )
 
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
 
 _SO_FAR = ("calls", *GROWING)
+
+_AT_ONCE: ContextVar[tuple[StudyFile, database.Connection] | None] = ContextVar("_AT_ONCE", default=None)
+"""The closed study of which several questions are being asked, and what answers them."""
 
 
 class StudyFile:
@@ -100,7 +103,7 @@ class StudyFile:
             connection = database.attached(path, read_only=False, threads=1)  # the processors belong to the replays
             try:
                 if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
-                    _create(connection, identity)
+                    create(connection, identity)
                     if new:  # nobody else has written to it
                         study = cls(path, connection)
                         study._sending = Sending.of(path)
@@ -384,7 +387,7 @@ class StudyFile:
         new = [info for info in traces if info.name not in known]
         with one_line(self.path):
             self._connection.begin()
-            _insert_traces(self._connection, new, "explored", len(self.traces()))
+            insert_traces(self._connection, new, "explored", len(self.traces()))
             self._connection.execute("DELETE FROM meta WHERE key IN ('tolerance', 'origin', 'same_device')")
             insert(self._connection, "meta", [[key, json.dumps(value)] for key, value in device.items()])
             self._connection.commit()
@@ -432,7 +435,7 @@ class StudyFile:
             self._connection.begin()
             self._connection.execute("DELETE FROM traces WHERE role = ?", [role])
             self._connection.execute("DELETE FROM elsewhere WHERE trace IN (SELECT unnest(?::VARCHAR[]))", [going])
-            _insert_traces(self._connection, traces, role)
+            insert_traces(self._connection, traces, role)
             self._connection.commit()
         self._forget()
 
@@ -550,10 +553,30 @@ class StudyFile:
         return self._open
 
     @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """All questions to a closed study within it open the file once, and nobody writes to it meanwhile."""
+        if self._opened:
+            yield
+            return
+        with one_line(self.path):
+            connection = database.attached(self.path, read_only=True)
+        outside = _AT_ONCE.set((self, connection))
+        try:
+            yield
+        finally:
+            _AT_ONCE.reset(outside)
+            connection.close()
+
+    @property
+    def _opened(self) -> database.Connection | None:
+        study, connection = _AT_ONCE.get() or (None, None)
+        return connection if study is self else self._open
+
+    @contextmanager
     def _reading(self) -> Iterator[database.Connection]:
         with one_line(self.path):
-            if self._open:
-                yield self._open
+            if opened := self._opened:
+                yield opened
                 return
             with database.attached(self.path, read_only=True) as connection:
                 yield connection
@@ -561,28 +584,3 @@ class StudyFile:
 
 def _table(role: Role) -> str:
     return "results" if role == "explored" else "elsewhere"
-
-
-def _create(connection: database.Connection, identity: Identity) -> None:
-    meta = {
-        "format": FORMAT,
-        "heapwright": __version__,
-        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "objectives": identity.objectives,
-        "space": identity.space,
-        "align": identity.align,
-        "recipes": identity.recipes,
-        "energy_table": identity.energy_table,
-        **identity.device,
-    }
-    connection.begin()
-    for table, columns in TABLES.items():
-        connection.execute(f"CREATE TABLE {table} ({declared(columns)})")
-    insert(connection, "meta", [[key, json.dumps(value)] for key, value in meta.items()])
-    _insert_traces(connection, identity.traces, "explored")
-    connection.commit()
-
-
-def _insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], role: Role, at: int = 0) -> None:
-    rows = [[info.name, info.path, info.digest, info.events, role, at, info.seed] for at, info in enumerate(traces, at)]
-    insert(connection, "traces", rows)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 from hashlib import sha256
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.version import __version__
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, parse_objectives
+
+if TYPE_CHECKING:
+    from heapwright.studies.records import Identity, TraceInfo
 
 FORMAT = 6
 """Version of the file's tables; see `heapwright.studies.migration` for those before."""
@@ -245,3 +250,30 @@ def _numbers(values: Sequence[Any], dtype: type[np.int64] | type[np.float64]) ->
     missing = [value is None for value in values]
     known = [0 if value is None else value for value in values] if any(missing) else values
     return np.ma.masked_array(np.array(known, dtype), missing)
+
+
+def create(connection: database.Connection, identity: Identity) -> None:
+    """Make the tables of a study of nothing yet."""
+    meta = {
+        "format": FORMAT,
+        "heapwright": __version__,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "objectives": identity.objectives,
+        "space": identity.space,
+        "align": identity.align,
+        "recipes": identity.recipes,
+        "energy_table": identity.energy_table,
+        **identity.device,
+    }
+    connection.begin()
+    for table, columns in TABLES.items():
+        connection.execute(f"CREATE TABLE {table} ({declared(columns)})")
+    insert(connection, "meta", [[key, json.dumps(value)] for key, value in meta.items()])
+    insert_traces(connection, identity.traces, "explored")
+    connection.commit()
+
+
+def insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], role: Role, at: int = 0) -> None:
+    """Add traces, from this position on."""
+    rows = [[info.name, info.path, info.digest, info.events, role, at, info.seed] for at, info in enumerate(traces, at)]
+    insert(connection, "traces", rows)

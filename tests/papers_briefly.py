@@ -1,0 +1,68 @@
+"""The papers' pages of fewer packets, calls and draws, so that making them takes seconds.
+
+All code that makes a page runs, and every heap on it, on a tenth of the traffic or less. What is on them has no
+meaning: `tests/papers_digests.txt` holds their digests, to see that nothing has changed them.
+
+    python tests/papers_briefly.py    # writes these anew
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+import heapwright_papers
+from heapwright_papers import drr, easyport, held_out, measuring, mixes, modem, pools, sensor, url
+
+DIGESTS = Path(__file__).with_name("papers_digests.txt")
+WHOLE = ("wifi",)
+"""Pages that take seconds as they are, and are left so."""
+
+
+@contextmanager
+def briefly() -> Iterator[None]:
+    """While it takes seconds to make pages without packets."""
+    with pytest.MonkeyPatch.context() as patched:
+        for module, packets in ((drr, 6_000), (easyport, 2_000), (url, 6_000)):
+            few = {"packets": packets, "traces": 2, "grid_packets": 500}
+            patched.setattr(module, "CASE", replace(module.CASE, **few))
+        patched.setattr(drr, "CROSSED_PACKETS", 500)
+        patched.setattr(easyport, "CLOUD", {**easyport.CLOUD, "limit": 100})
+        patched.setattr(held_out, "GRID_RECIPES", 100)
+        patched.setattr(mixes, "SEEDS", (1, 2))
+        patched.setattr(measuring, "MOST_ACCESSES", 100_000)
+        patched.setattr(modem, "page", partial(modem.page, calls=100, most=5))
+        patched.setattr(pools, "page", partial(pools.page, requests=20_000))
+        patched.setattr(sensor, "page", partial(sensor.page, calls=500))
+        yield
+
+
+def digests_of(folder: Path) -> dict[str, str]:
+    """Of all pages in a folder by name, but for those of HTML that a page in Markdown says the same as."""
+    pages = sorted(path for path in folder.iterdir() if path.suffix in (".md", ".html"))
+    twins = {path.with_suffix(".html") for path in pages if path.suffix == ".md"}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in pages if path not in twins}
+
+
+def promised(file: Path) -> dict[str, str]:
+    """The digests in a file by the names of pages."""
+    return {name: digest for digest, name in map(str.split, file.read_text(encoding="utf-8").splitlines())}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, briefly():
+        heapwright_papers.reproduce("all", None, Path(folder))
+        found = digests_of(Path(folder))
+    kept = {name: digest for name, digest in found.items() if not name.startswith(WHOLE)}
+    DIGESTS.write_text("".join(f"{digest}  {name}\n" for name, digest in kept.items()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
