@@ -58,7 +58,7 @@ NEEDED = (
     Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 65),
     Needed(
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
-        RECIPES | {"tree_sitter"},
+        RECIPES,
         {*ALL_READ, "generate", "heaps", "measure", "platforms"},
         95,
         2,
@@ -73,8 +73,8 @@ NEEDED = (
     Needed(
         ("replay", TRACE, "--heap", "tlsf"),
         RECIPES | TABLES | {"rich"},
-        {*ALL_READ, "assure", "generate", "heaps", "measure", "traces"},
-        105,
+        {*ALL_READ, "generate", "heaps", "measure", "traces"},
+        96,
     ),
 )
 
