@@ -60,7 +60,7 @@ class Threads:
         errors: list[BaseException] = []
         try:
             while any(worker.is_alive() for worker in workers) or not done.empty():
-                yield from _next(done, errors) or [None]
+                yield from _next(done, errors)
                 if errors or patience.over:
                     pending.clear()
         finally:
@@ -78,14 +78,14 @@ _HANDED_SECONDS = 0.01
 Python does for a recipe."""
 
 
-def _next(done: _Done, errors: list[BaseException]) -> list[tuple[Task, Found]]:
-    """The next outcomes, if some come soon; an exception goes to ``errors`` instead."""
+def _next(done: _Done, errors: list[BaseException]) -> list[tuple[Task, Found] | None]:
+    """The next outcomes, if some come soon, else None; an exception goes to ``errors`` instead."""
     try:
         items = done.get(timeout=POLL_SECONDS)
     except queue.Empty:
-        return []
+        return [None]
     errors += [item for item in items if isinstance(item, BaseException)]
-    return [item for item in items if isinstance(item, tuple)]
+    return [item for item in items if isinstance(item, tuple)] or [None]
 
 
 def _work(pending: deque[Task], trier: Trier, patience: Patience, done: _Done) -> None:
