@@ -16,7 +16,8 @@ TOOLS   := $(VENV)/.tools
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
-           $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*)
+           $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*) \
+           $(addprefix src/heapwright/generate/, core.py parse.py pasting.py syntax.py)
 
 # Else each process that a test starts compiles the package anew, a second of its time.
 unexport PYTHONDONTWRITEBYTECODE

@@ -10,7 +10,8 @@ from tree_sitter import Node
 
 from heapwright.generate import syntax as c
 from heapwright.generate.fold import needs_static
-from heapwright.generate.parse import child_of, parse, resolved, text_of, tree_of, written_out
+from heapwright.generate.parse import child_of, parse, resolved, text_of, tree_of
+from heapwright.generate.pasting import written_out
 from heapwright.generate.program import BUILTIN_VALUES, HARMLESS, Program
 from heapwright.generate.syntax import GrammarError
 

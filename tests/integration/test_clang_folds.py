@@ -17,7 +17,7 @@ from c_programs import CSRC
 from needed import is_installed, tool
 from test_core_folded import initialiser
 
-from heapwright.generate.emit import core_sources
+from heapwright.generate.core import core_sources
 from heapwright.generate.specialise import specialise
 from heapwright.recipes.policy import policy
 from heapwright.recipes.zoo import catalogue as zoo

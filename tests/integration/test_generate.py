@@ -31,6 +31,7 @@ import heapwright as hw
 from heapwright._native import lib
 from heapwright.files.errors import HeapwrightError
 from heapwright.generate import generate
+from heapwright.generate.core import core_sources
 from heapwright.generate.emit import (
     ALLOCATING,
     CHECKING,
@@ -39,7 +40,6 @@ from heapwright.generate.emit import (
     MOVING,
     RESERVING,
     About,
-    core_sources,
     generated_files,
     replayed_secret,
 )

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from needed import tool
 from small_policy import POLICY, general, policy, quick
 
-from heapwright.generate.emit import core_sources
+from heapwright.generate.core import core_sources
 from heapwright.generate.specialise import Parting, specialise
 from heapwright.recipes.policy import policy as policy_of
 from heapwright.recipes.zoo import catalogue as zoo

@@ -10,7 +10,7 @@ from core_grammar import check_grammar
 from small_policy import POLICY, function, general, policy, quick, shipped
 
 from heapwright.files.errors import HeapwrightError
-from heapwright.generate.emit import core_sources
+from heapwright.generate.core import core_sources
 from heapwright.generate.specialise import Parting, specialise
 from heapwright.generate.syntax import GrammarError
 

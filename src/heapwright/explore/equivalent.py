@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from heapwright._native import ffi
-from heapwright.recipes.policy import Structure, policy_struct, structure_of
+from heapwright.recipes.policy import Structure, structure_of
 from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch
 from heapwright.replay.smallest import depends_on_arena
@@ -52,23 +52,29 @@ def form_of(recipe: Recipe) -> Form | None:
     found = None if recipe.memory else _apart(structure_of(recipe))
     if found is None:
         return None
-    at, outside = found
-    laid_out = ffi.new("struct hw_pool *", policy_struct(recipe).pools[at])
+    at, outside, least = found
+    recipe = recipe.canonical()
+    laid_out = ffi.new("struct hw_pool *", least)
+    recipe.pools[at].set_thresholds(laid_out, recipe.geometry)
     split, merge, small = kind_of(laid_out).take_thresholds(laid_out, recipe.checks != "none")
     return Form(outside + _digest(laid_out), split, merge, small)
 
 
 @lru_cache(maxsize=4096)
-def _apart(structure: Structure) -> tuple[int, bytes] | None:
-    """Which pool has thresholds, and what stands for the policy without that pool; None as in `form_of`."""
+def _apart(structure: Structure) -> tuple[int, bytes, Any] | None:
+    """Which pool has thresholds, what stands for the policy without that pool, and the pool in C with the least ones.
+
+    None as in `form_of`.
+    """
     if depends_on_arena(structure.recipe) or structure.recipe.threads == "cached":
         return None
     struct = structure.struct()
     having = [at for at in range(struct.pool_count) if kind_of(struct.pools[at]).has_thresholds]
     if len(having) != 1:
         return None
+    least = ffi.new("struct hw_pool *", struct.pools[having[0]])
     struct.pools[having[0]] = ffi.new("struct hw_pool *")[0]
-    return having[0], _digest(struct)
+    return having[0], _digest(struct), least[0]
 
 
 def _digest(struct: Any) -> bytes:

@@ -160,7 +160,7 @@ def explore(
 def shortlist_of(study: Study, candidates: Mapping[str, Candidate]) -> list[str]:
     """Ids of what is on the front, near it, or likely to be picked (`picks.shortlist`) of what was finished."""
     results, robust = study.combined, study.robustness()
-    designs = {id: candidate.design for id, candidate in candidates.items()}
+    designs = {id: candidates[id].design for id in results.ids if id in candidates}
     trusted = _trusted([candidates[id] for id in results.ids if id in candidates])
     picked, fastest, _ = trusted
     likely = [id for how in PICKS for id in robust.likely(how, fastest if how == "fastest" else picked, LIKELY)]

@@ -162,7 +162,7 @@ class Trier:
                 known.refused[at] |= error.refused
                 continue
             known.end(at, metrics[at])
-        given_up = not known.ended.all() and (not patience.over or any(known.so_far))
+        given_up = task.replays > 0 and (not patience.over or any(known.so_far))
         timed = any(one.get("ns_per_event") is not None for one in metrics.values())
         seconds = earlier + time.perf_counter() - start
         return Found(known, metrics, begun, given_up, seconds, machine() if timed else None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ class Threads:
         errors: list[BaseException] = []
         try:
             while any(worker.is_alive() for worker in workers) or not done.empty():
-                yield _next(done, errors)
+                yield from _next(done, errors)
                 if errors or patience.over:
                     pending.clear()
         finally:
@@ -85,32 +86,40 @@ class Threads:
         return work(go_on)
 
 
-_Done = queue.SimpleQueue[tuple[Task, Found] | BaseException]
+_Done = queue.SimpleQueue[list[tuple[Task, Found] | BaseException]]
+
+_HANDED_SECONDS = 0.01
+"""A worker hands over what it has found no more often: each time another thread is woken, which takes as long as what
+Python does for a recipe."""
 
 
-def _next(done: _Done, errors: list[BaseException]) -> tuple[Task, Found] | None:
-    """The next outcome, if one comes soon; an exception goes to ``errors`` instead."""
+def _next(done: _Done, errors: list[BaseException]) -> list[tuple[Task, Found] | None]:
+    """The next outcomes, if some come soon, else None; an exception goes to ``errors`` instead."""
     try:
-        item = done.get(timeout=POLL_SECONDS)
+        items = done.get(timeout=POLL_SECONDS)
     except queue.Empty:
-        return None
-    if isinstance(item, tuple):
-        return item
-    errors.append(item)
-    return None
+        return [None]
+    errors += [item for item in items if isinstance(item, BaseException)]
+    return [item for item in items if isinstance(item, tuple)] or [None]
 
 
 def _work(pending: deque[Task], trier: Trier, patience: Patience, done: _Done) -> None:
     """One worker: takes tasks until there is none."""
+    found: list[tuple[Task, Found] | BaseException] = []
+    handed = time.perf_counter()
     try:
         while pending:
             try:
                 task = pending.popleft()
             except IndexError:  # another worker took the last one
                 break
-            done.put((task, trier.found(task, patience)))
+            found.append((task, trier.found(task, patience)))
+            if (now := time.perf_counter()) - handed >= _HANDED_SECONDS:
+                done.put(found)
+                found, handed = [], now
     except BaseException as error:  # raised again by the thread that collects
-        done.put(error)
+        found.append(error)
+    done.put(found)
 
 
 class Interrupt:

@@ -10,7 +10,6 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,15 +20,13 @@ from heapwright.files.templates import template
 from heapwright.files.version import __version__
 from heapwright.files.writing import filling
 from heapwright.generate.behind import family, of_pools, require_in_front
+from heapwright.generate.core import EVENTS, core_sources, defined
 from heapwright.generate.package import package_files
 from heapwright.recipes.sites import c_names
 from heapwright.recipes.worst_steps import worst_steps
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
-
-CORE = "threads.h"
-"""The file of the core that includes all others, directly or not."""
 
 ALLOCATING = ("hw_init", "hw_malloc", "hw_calloc", "hw_realloc", "hw_aligned_alloc", "hw_free", "hw_usable_size")
 MOVING = ("hw_init", *(f"hw_handle_{name}" for name in ("alloc", "realloc", "free", "pointer", "usable_size")))
@@ -46,13 +43,6 @@ SITED = ("hw_malloc_at", "hw_calloc_at")
 """What a heap has whose pools serve call sites alone."""
 CONSTANT = ("hw_owns",)
 """Functions that look at nothing but what init() wrote, and need no lock."""
-EVENTS = {
-    "ALLOCATED": "heap, pointer, size",
-    "RESIZED": "heap, from, pointer, size",
-    "FREED": "heap, pointer",
-    "REFUSED": "heap, size",
-}
-"""Hooks of csrc/events.h, which the program may define, with their parameters."""
 
 
 @dataclass(frozen=True)
@@ -102,35 +92,8 @@ HEAP_ALONE = Beside()
 FREESTANDING = Surroundings()
 
 _PACKAGE = "heapwright.generate"
-_INCLUDED = re.compile(r'^#include "(.*)"', re.MULTILINE)
 _WIDTH = 118
 _TOML_WIDTH = 113
-
-
-def core_directory() -> Path:
-    """Where the core's sources lie: in the checkout, or installed beside this package."""
-    package = Path(__file__).resolve().parents[1]
-    for directory in (package.parents[1] / "csrc", package / "csrc"):
-        if (directory / "heap.h").is_file():
-            return directory
-    raise HeapwrightError(f"{package / 'csrc'}: the C core is missing; install heapwright again")
-
-
-@lru_cache(maxsize=1)
-def core_sources() -> tuple[tuple[str, str], ...]:
-    """(file name, text) of the core's files in the order of inclusion."""
-    directory = core_directory()
-    found: dict[str, str] = {}
-
-    def read(name: str) -> None:
-        text = (directory / name).read_text(encoding="utf-8")
-        for included in _INCLUDED.findall(text):
-            if included not in found:
-                read(included)
-        found[name] = text
-
-    read(CORE)
-    return tuple(found.items())
 
 
 def replayed_secret(prefix: str) -> str:
@@ -207,11 +170,9 @@ def generated_files(
     ):
         functions += more if wanted else ()
     public = _public(recipe, functions) | {name: name for name in into.functions}
-    defines = {f"HW_{hook}" for hook in ("ASSERT", "MISUSED", "SECRET", "TOLD", *EVENTS)}
-    defines |= {"HW_SHARED"} if recipe.threads == "cached" else set()
     apart = [inner for inner, name in public.items() if name in APART]
     parting = Parting("heapwright.h", public, apart, finish=True)
-    parts = specialise(core_sources(), values, list(public), prefix, defines, parting)
+    parts = specialise(core_sources(), values, list(public), prefix, defined(recipe.threads == "cached"), parting)
     if behind is not None:
         parts = of_pools(parts, prefix)
     code = parts.functions + parts.apart

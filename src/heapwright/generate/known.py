@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from tree_sitter import Node
 
-from heapwright.generate.parse import child_of, text_of, tree_of, written_out
+from heapwright.generate.parse import child_of, text_of, tree_of
+from heapwright.generate.pasting import written_out
 from heapwright.generate.syntax import GrammarError
 
 _ATTRIBUTE_MACRO = re.compile(r"^#define (\w+) .*__attribute__", re.MULTILINE)

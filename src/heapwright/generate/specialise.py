@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from heapwright.generate import syntax as c
+from heapwright.generate.core import Sources, parsed
 from heapwright.generate.fold import fold_all
 from heapwright.generate.left import Memo, Specialisation
 from heapwright.generate.naming import Names
-from heapwright.generate.parse import parse, written_out
 from heapwright.generate.printer import (
     Printer,
     collapse_blank_lines,
@@ -33,7 +33,6 @@ from heapwright.generate.together import inline, reachable, settle, write_out
 
 __all__ = ["GrammarError", "Parting", "PolicyValues", "Specialised", "specialise"]
 
-Sources = Sequence[tuple[str, str]]
 HEAT = ("HW_HOT", "HW_COLD")
 """Macros for storage that generated code defines anew."""
 HEAT_DEFINITIONS = """\
@@ -119,9 +118,7 @@ def specialise(
 
 @lru_cache(maxsize=8)
 def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> tuple[Program, Memo]:
-    # A file that does not name a define is the same with and without it: it is read once for both.
-    parsed = [parse(file, text, frozenset(n for n in defines if n in text)) for file, text in written_out(sources)]
-    return Program(parsed), Memo()
+    return Program(parsed(sources, defines)), Memo()
 
 
 class _Writer:

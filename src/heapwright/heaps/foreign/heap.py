@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.assure.attack.on_host import DRIVER as ATTACK
 from heapwright.files.errors import ForeignHeapError
 from heapwright.files.temporary import folder_for
 from heapwright.files.tools import run_tool
@@ -152,6 +151,8 @@ class ForeignHeap:
 
     def attack_program(self, arena: int | None = None) -> Path:
         """The same around the driver that commits faults, `assure/attack/on_host.c`."""
+        from heapwright.assure.attack.on_host import DRIVER as ATTACK
+
         return self._program(arena, ATTACK)
 
     def _program(self, arena: int | None, driver: Path) -> Path:

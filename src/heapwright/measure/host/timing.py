@@ -100,7 +100,7 @@ class Bench:
     def with_policy(self, recipe: Recipe, *defines: str) -> Program:
         """The driver around the core as it is, which reads the recipe's policy at run time."""
         from heapwright._native import ffi
-        from heapwright.generate.emit import core_directory
+        from heapwright.generate.core import core_directory
         from heapwright.recipes.policy import policy_struct, require_no_sites
 
         require_no_sites(recipe)
