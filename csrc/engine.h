@@ -109,13 +109,23 @@ static inline void skip_to_group_place(const struct hw_partition *g, struct hw_h
 static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t count,
                               uint32_t *i, struct hw_group *found);
 
-/* The handle k comes to the end of the chain, or leaves it. */
-static inline void note_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
-static inline void note_unchained(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
+/* A block of this size was made at the top for the handle k; that of k is gone. */
+static inline void note_placed(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size);
+static inline void note_released(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
+/* The block of k, which is the last one, becomes so many bytes larger, modulo 2^32. */
+static inline void note_stretched(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t by);
+/* The last `size` bytes of the block of k become a hole. */
+static inline void note_hole(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size);
+/* Past moving what lies from `from` on, behind the block of k, and telling its handles; 0 where it has to be done. */
+static inline int skip_shifting(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t from, uint32_t to);
+/* The same of closing all holes. */
+static inline int skip_sliding(const struct hw_compact *c, struct hw_heap *h);
 /* From the first handle of the chain to the last one. */
 static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap *h, uint32_t *last);
 /* From the first handle of the chain to the one before k, which is not the first. */
 static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k);
+/* The same for a walk that looks where each block ends, and then at the one behind k. */
+static inline void skip_to_checked(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k);
 
 /* ---- the arena's bytes ------------------------------------------------------------------------------------------- */
 
@@ -123,9 +133,6 @@ static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h
 static inline void note_stored(struct hw_heap *h, uint32_t at);
 /* Past copying `bytes` bytes of the application's one by one; 0 where it has to be done. */
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes);
-/* Past moving the payloads of blocks with headers from `from` on, so many bytes; 0 where it has to be done. */
-static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from,
-                              uint32_t bytes);
 /* Past filling so many bytes of padding, or, where nothing is stored, looking at them; 0 where it has to be done. */
 static inline int skip_padding(struct hw_heap *h, uint32_t bytes, const int stores);
 /* The same for the words of a freed payload. */
@@ -329,14 +336,36 @@ static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, u
     return 0;
 }
 
-static inline void note_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
+static inline void note_placed(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size)
+{
+    (void)c, (void)h, (void)k, (void)size;
+}
+
+static inline void note_released(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
 {
     (void)c, (void)h, (void)k;
 }
 
-static inline void note_unchained(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
+static inline void note_stretched(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t by)
 {
-    (void)c, (void)h, (void)k;
+    (void)c, (void)h, (void)k, (void)by;
+}
+
+static inline void note_hole(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size)
+{
+    (void)c, (void)h, (void)k, (void)size;
+}
+
+static inline int skip_shifting(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t from, uint32_t to)
+{
+    (void)c, (void)h, (void)k, (void)from, (void)to;
+    return 0;
+}
+
+static inline int skip_sliding(const struct hw_compact *c, struct hw_heap *h)
+{
+    (void)c, (void)h;
+    return 0;
 }
 
 static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap *h, uint32_t *last)
@@ -349,6 +378,11 @@ static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h
     (void)c, (void)h, (void)before, (void)k;
 }
 
+static inline void skip_to_checked(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k)
+{
+    (void)c, (void)h, (void)before, (void)k;
+}
+
 static inline void note_stored(struct hw_heap *h, uint32_t at)
 {
     (void)h, (void)at;
@@ -357,12 +391,6 @@ static inline void note_stored(struct hw_heap *h, uint32_t at)
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     (void)h, (void)to, (void)from, (void)bytes;
-    return 0;
-}
-
-static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
-{
-    (void)c, (void)h, (void)to, (void)from, (void)bytes;
     return 0;
 }
 

@@ -265,6 +265,7 @@ int64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *piece
         return HW_NO_MEMORY;
     }
     const uint64_t reads = r->heap.reads;
+    settle_object(r->policy, &r->heap, NULL);
     add_arena(&map, r, moves(r->policy) ? NULL : film->live);
     r->heap.reads = reads;
     return (int64_t)map.count;
@@ -300,6 +301,7 @@ uint32_t hw_film_alive(struct hw_film *film, struct hw_alive *alive)
     for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
         if (r->objects[slot].at) {
             if (moves(r->policy)) {
+                settle_object(r->policy, &r->heap, slot_reference(r, slot));
                 locate(r, slot);
             }
             const struct hw_alive one = {r->objects[slot].at, slot, r->objects[slot].size};
@@ -358,6 +360,7 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
     for (uint64_t i = 0; i < calls->count; i++) {
         (void)replay_call(&r, i);
     }
+    settle_object(policy, &r.heap, NULL);
     struct marks m = {marks, 0, &r.heap};
     struct hw_block block = {0, 0, 0, 0, 0};
     mark(&m, 0, policy->control);
