@@ -87,8 +87,9 @@ static inline void note_word_merging(const struct hw_general *g, struct hw_heap 
  * 0 where it has to be looked for. */
 static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size_t size, uint32_t block,
                                uint32_t *list);
-/* Past empty lists, the last one excepted. */
-static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list);
+/* Past lists without a block that came since the last turn, or of an older one, as is asked for; the last excepted. */
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list, const int now,
+                                    const int older);
 
 /* The block of a class whose header or flag lies at `at` is taken, or not; it may be a new one. */
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken);
@@ -133,6 +134,10 @@ static inline void skip_to_checked(const struct hw_compact *c, struct hw_heap *h
 static inline void note_stored(struct hw_heap *h, uint32_t at);
 /* Past copying `bytes` bytes of the application's one by one; 0 where it has to be done. */
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes);
+/* Past mixing what a guard or a fill is masked with, which may then be 0; 0 where somebody will look at it. */
+static inline int skip_mixing(struct hw_heap *h);
+/* Past looking at the boundaries of all pools, which nobody damages; 0 where it has to be done. */
+static inline int skip_bounds(struct hw_heap *h);
 /* Past filling so many bytes of padding, or, where nothing is stored, looking at them; 0 where it has to be done. */
 static inline int skip_padding(struct hw_heap *h, uint32_t bytes, const int stores);
 /* The same for the words of a freed payload. */
@@ -286,9 +291,10 @@ static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size
     return 0;
 }
 
-static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list)
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list, const int now,
+                                    const int older)
 {
-    (void)q, (void)h, (void)list;
+    (void)q, (void)h, (void)list, (void)now, (void)older;
 }
 
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken)
@@ -391,6 +397,18 @@ static inline void note_stored(struct hw_heap *h, uint32_t at)
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
 {
     (void)h, (void)to, (void)from, (void)bytes;
+    return 0;
+}
+
+static inline int skip_mixing(struct hw_heap *h)
+{
+    (void)h;
+    return 0;
+}
+
+static inline int skip_bounds(struct hw_heap *h)
+{
+    (void)h;
     return 0;
 }
 

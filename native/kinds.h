@@ -124,17 +124,40 @@ static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size
     return 1;
 }
 
-static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list)
+/* Whether 8 bytes of heads lead to nothing, where they are not masked. */
+static inline int is_blank(struct hw_heap *h, uint32_t at)
 {
-    const uint32_t first = *list;
-    uint32_t next = first;
-    if (q->links.field.bytes != 4u || !q->links.field.natural || (q->links.hardened && q->links.keyed)) {
-        return;
+    uint64_t heads;
+    memcpy(&heads, arena_pointer(h, at), sizeof heads);
+    return heads == 0;
+}
+
+/* The first list from `list` on that has a block, now or since the last turn, as is asked for; the last one else. */
+static HW_NOINLINE uint32_t next_list(const struct hw_quick *q, struct hw_heap *h, uint32_t list, int now, int older)
+{
+    const uint64_t reads = h->reads;
+    const uint32_t beside = 8u / q->links.field.bytes;
+    const int masked = q->links.hardened && q->links.keyed;
+    while (list + 1u < q->count) {
+        const uint32_t head = quick_head(q, list);
+        const uint32_t older_head = quick_head(q, quick_older(q, list));
+        if (!masked && list + beside < q->count && (!now || is_blank(h, head)) && (!older || is_blank(h, older_head))) {
+            list += beside;
+        } else if ((now && raw_link(&q->links, h, head)) || (older && raw_link(&q->links, h, older_head))) {
+            break;
+        } else {
+            list++;
+        }
     }
-    while (next + 1u < q->count && peek4(h, q->heads_at + 4u * next) == 0) {
-        next++;
-    }
-    count_skipped(h, next - first);
+    h->reads = reads;
+    return list;
+}
+
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list, const int now,
+                                    const int older)
+{
+    const uint32_t next = next_list(q, h, *list, now, older);
+    count_skipped(h, (uint64_t)(next - *list) * loads_of(&q->links.field) * (uint32_t)(now + older));
     *list = next;
 }
 

@@ -130,6 +130,10 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
         return HW_NO_ROOM;
     }
     r->heap.reads = 0;
+    if (policy->checks == HW_CHECKS_FULL && check == HW_CHECK_NOTHING && heap_is_bounded(policy, &r->heap)) {
+        r->heap.engine.bounds = (uint32_t)r->heap.reads;
+    }
+    r->heap.reads = 0;
     r->heap.writes = 0;
     const size_t front = front_bytes(policy, calls);
     memset((unsigned char *)memory - front, 0, front);

@@ -219,6 +219,7 @@ static void sequence_insert(struct sequence *q, struct spot spot, uint32_t at, u
     chunk->size[spot.i] = size;
     q->chunks->number_at[at >> q->chunks->shift] = q->number[p];
     q->chunks->highest = at > q->chunks->highest ? at : q->chunks->highest;
+    q->chunks->held++;
     q->count[p]++;
     q->total++;
     q->largest[p] = size > q->largest[p] ? size : q->largest[p];
@@ -295,6 +296,7 @@ static void sequence_replace(struct sequence *q, struct spot spot, uint32_t at)
     chunk->at[spot.i] = at;
     q->chunks->number_at[at >> q->chunks->shift] = q->number[spot.p];
     q->chunks->highest = at > q->chunks->highest ? at : q->chunks->highest;
+    q->chunks->held++;
     forget_toll(q, spot);
 }
 
