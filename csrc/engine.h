@@ -66,6 +66,8 @@ static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *
 /* The same for a search of a whole list, which takes what is better than `best`. */
 static inline void skip_worse_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
                                     uint32_t size, uint32_t best, uint32_t *budget);
+/* The same for a search ahead of which free blocks are merged, and that takes none. */
+static inline void skip_unswept(const struct hw_general *g, struct hw_heap *h, uint32_t *node);
 /* The same for blocks as far as `end`. */
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
                                      uint32_t size, uint32_t best);
@@ -256,6 +258,11 @@ static inline void skip_worse_nodes(const struct hw_general *g, struct hw_heap *
                                     uint32_t size, uint32_t best, uint32_t *budget)
 {
     (void)g, (void)h, (void)before, (void)node, (void)size, (void)best, (void)budget;
+}
+
+static inline void skip_unswept(const struct hw_general *g, struct hw_heap *h, uint32_t *node)
+{
+    (void)g, (void)h, (void)node;
 }
 
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,

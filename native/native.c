@@ -122,19 +122,22 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
     return replay_all(replayed, calls, memory, bytes, options, metrics);
 }
 
-int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes)
+int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int *wiped)
 {
     struct replay r;
     struct hw_metrics metrics;
     struct hw_policy bare;
     const int failed = replay_start(&r, unmasked(policy, &bare), calls, memory, bytes, HW_CHECK_NOTHING, &metrics);
+    *wiped = metrics.wiped;
     if (failed) {
         return failed;
     }
     for (uint64_t i = 0; i < calls->count && metrics.failed == 0; i++) {
         replay_call(&r, i);
     }
-    return replay_end(&r) ? HW_NO_MEMORY : metrics.failed == 0;
+    const int lost = replay_end(&r);
+    *wiped = metrics.wiped;
+    return lost ? HW_NO_MEMORY : metrics.failed == 0;
 }
 
 int hw_route(struct hw_memory *memories, uint32_t count, const struct hw_calls *calls, uint32_t *where, uint32_t *at,

@@ -314,17 +314,6 @@ static inline struct sequence *sequence_with(const struct chunks *c, uint32_t at
     return spot->i < CHUNK ? c->owner[number] : NULL;
 }
 
-/* The sequence in which this address begins a chunk, and the chunk's place. */
-static inline struct sequence *sequence_with_chunk_at(const struct chunks *c, uint32_t at, uint32_t *p)
-{
-    const uint32_t number = c->number_at[at >> c->shift];
-    if (number == 0 || c->chunk[number].at[0] != at) {
-        return NULL;
-    }
-    *p = c->place[number];
-    return c->owner[number];
-}
-
 /* Fetches what tells which chunk holds an entry with this address. */
 static HW_ALWAYS_INLINE void fetch_number(const struct chunks *c, uint32_t at)
 {

@@ -173,6 +173,11 @@ def memory_of(struct: Any, calls: Calls, size: int) -> Any:
     return memory
 
 
+def note_wiped(struct: Any, wiped: int) -> None:
+    """Note whether a replay in the memory of `memory_of` left it all 0."""
+    _arena_of(struct).is_clean = bool(wiped)
+
+
 @contextmanager
 def lent_memory(struct: Any, calls: Calls, size: int) -> Iterator[Any]:
     """Memory as of `memory_of` for a replay that others of this thread may interrupt: they get another one."""
@@ -234,7 +239,7 @@ def run(
     asked = ffi.new("struct hw_watch *", (every, lib.hw_go_on, handle)) if watcher else ffi.NULL
     options = ffi.new("struct hw_options *", (check, asked, ffi.NULL))
     code = lib.hw_replay(struct, calls.struct, memory, size, options, found)
-    _arena_of(struct).is_clean = bool(found.wiped)
+    note_wiped(struct, found.wiped)
     if watcher and watcher.error:
         raise watcher.error
     explain(code, recipe, struct, size)
