@@ -85,12 +85,19 @@ void *hw_take_kept(enum hw_kept kind, size_t bytes)
 void hw_give_back(enum hw_kept kind, void *memory, size_t bytes, size_t used)
 {
     struct stretch *kept = used > MOST_KEPT ? NULL : kept_by_thread(kind);
+    struct stretch given = {memory, space_for(bytes)};
+    struct stretch *place = NULL;
     for (int i = 0; kept && i < SPARE; i++) {
-        if (kept[i].memory == NULL) {
-            kept[i].memory = memory;
-            kept[i].bytes = space_for(bytes);
-            return;
+        if (kept[i].memory == NULL || (place == NULL && kept[i].bytes != given.bytes)) {
+            place = &kept[i];
         }
     }
-    munmap(memory, space_for(bytes));
+    if (place) {
+        const struct stretch other = *place; /* none, or one that the last heaps did not want */
+        *place = given;
+        given = other;
+    }
+    if (given.memory) {
+        munmap(given.memory, given.bytes);
+    }
 }

@@ -14,7 +14,8 @@ enum { PAGE_LOG2 = 12 }; /* of what memory is taken in */
 /* So many bytes, all 0; NULL where the system has none. */
 void *hw_take_kept(enum hw_kept kind, size_t bytes);
 
-/* Gives them back, all 0 again. At most `used` bytes are in pages that were touched: where they are many it is not kept.
+/* Gives them back, all 0 again. At most `used` bytes are in pages that were touched: where they are many it is not
+ * kept.
  */
 void hw_give_back(enum hw_kept kind, void *memory, size_t bytes, size_t used);
 

@@ -124,29 +124,33 @@ static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size
     return 1;
 }
 
-/* Whether 8 bytes of heads lead to nothing, where they are not masked. */
+enum { HEADS = 32 }; /* bytes of heads to look at together */
+
+/* Whether the heads from `at` on lead to nothing, where they are not masked. */
 static inline int is_blank(struct hw_heap *h, uint32_t at)
 {
-    uint64_t heads;
-    memcpy(&heads, arena_pointer(h, at), sizeof heads);
-    return heads == 0;
+    uint64_t heads[HEADS / 8];
+    memcpy(heads, arena_pointer(h, at), sizeof heads);
+    return (heads[0] | heads[1] | heads[2] | heads[3]) == 0;
 }
 
 /* The first list from `list` on that has a block, now or since the last turn, as is asked for; the last one else. */
 static HW_NOINLINE uint32_t next_list(const struct hw_quick *q, struct hw_heap *h, uint32_t list, int now, int older)
 {
     const uint64_t reads = h->reads;
-    const uint32_t beside = 8u / q->links.field.bytes;
+    const uint32_t beside = HEADS / q->links.field.bytes;
     const int masked = q->links.hardened && q->links.keyed;
-    while (list + 1u < q->count) {
-        const uint32_t head = quick_head(q, list);
-        const uint32_t older_head = quick_head(q, quick_older(q, list));
-        if (!masked && list + beside < q->count && (!now || is_blank(h, head)) && (!older || is_blank(h, older_head))) {
-            list += beside;
-        } else if ((now && raw_link(&q->links, h, head)) || (older && raw_link(&q->links, h, older_head))) {
-            break;
-        } else {
-            list++;
+    const uint32_t behind = quick_head(q, quick_older(q, 0)) - quick_head(q, 0);
+    int found = 0;
+    while (!found && list + 1u < q->count) {
+        uint32_t head = quick_head(q, list);
+        const uint32_t end = least_of(list + beside, q->count - 1u);
+        if (!masked && end == list + beside && (!now || is_blank(h, head)) && (!older || is_blank(h, head + behind))) {
+            list = end;
+            continue;
+        }
+        for (; !found && list < end; list += !found, head += q->links.field.bytes) {
+            found = (now && raw_link(&q->links, h, head)) || (older && raw_link(&q->links, h, head + behind));
         }
     }
     h->reads = reads;
