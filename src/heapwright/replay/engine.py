@@ -159,7 +159,7 @@ _unchecked, _checked = _Arena(), _Arena()
 
 
 def _arena_of(struct: Any) -> _Arena:
-    """Heaps with checks look at payloads, where they must not find what others left: they have a stretch of their own."""
+    """Heaps with checks look at payloads, where they must not find what others left: they have one of their own."""
     return _checked if struct.checks else _unchecked
 
 
