@@ -76,7 +76,7 @@ nightly: setup
 	rm -f $(HEAPWRIGHT_OPERATIONS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(CAMPAIGNS)
 	@awk '{ n = $$1; $$1 = ""; tried[$$0] += n } END { for (what in tried) print tried[what] what }' $(HEAPWRIGHT_OPERATIONS)
-	$(BIN)/python bench/cliffs.py --pairs 5000 --seed $(HEAPWRIGHT_SEED) --most 750
+	$(BIN)/python bench/cliffs.py --pairs 5000 --seed $(HEAPWRIGHT_SEED) --most 250
 
 # Which small changes no test notices: the score of a sample of each room, another one each day.
 mutants: setup

@@ -78,6 +78,7 @@ HW_COLD int release_idle(const struct hw_policy *p, const struct hw_quick *q, st
 {
     int released = 0;
     for (uint32_t list = 0; list < q->count; list++) {
+        skip_empty_lists(q, h, &list, 0, 1);
         if (release_older(p, q, h, list)) {
             released = 1;
         }
@@ -94,6 +95,7 @@ enum { HW_TURN_LEAST = 32 };
 HW_COLD void turn_lists(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
     for (uint32_t list = 0; list < q->count; list++) {
+        skip_empty_lists(q, h, &list, 1, 1);
         (void)release_older(p, q, h, list);
         const uint32_t at = load_link(&q->links, h, quick_head(q, list));
         if (at) {
@@ -187,7 +189,7 @@ HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, stru
         flushed = release_idle(p, q, h);
     }
     for (uint32_t list = 0; list < q->count; list++) {
-        skip_empty_lists(q, h, &list);
+        skip_empty_lists(q, h, &list, 1, 0);
         const uint32_t capacity = quick_list_capacity(q, list);
         uint32_t at = quick_pop(q, h, list, capacity);
         while (at) {

@@ -66,6 +66,8 @@ static inline void skip_quiet_nodes(const struct hw_general *g, struct hw_heap *
 /* The same for a search of a whole list, which takes what is better than `best`. */
 static inline void skip_worse_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t *before, uint32_t *node,
                                     uint32_t size, uint32_t best, uint32_t *budget);
+/* The same for a search ahead of which free blocks are merged, and that takes none. */
+static inline void skip_unswept(const struct hw_general *g, struct hw_heap *h, uint32_t *node);
 /* The same for blocks as far as `end`. */
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
                                      uint32_t size, uint32_t best);
@@ -87,8 +89,9 @@ static inline void note_word_merging(const struct hw_general *g, struct hw_heap 
  * 0 where it has to be looked for. */
 static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size_t size, uint32_t block,
                                uint32_t *list);
-/* Past empty lists, the last one excepted. */
-static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list);
+/* Past lists without a block that came since the last turn, or of an older one, as is asked for; the last excepted. */
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list, const int now,
+                                    const int older);
 
 /* The block of a class whose header or flag lies at `at` is taken, or not; it may be a new one. */
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken);
@@ -109,13 +112,23 @@ static inline void skip_to_group_place(const struct hw_partition *g, struct hw_h
 static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t count,
                               uint32_t *i, struct hw_group *found);
 
-/* The handle k comes to the end of the chain, or leaves it. */
-static inline void note_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
-static inline void note_unchained(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
+/* A block of this size was made at the top for the handle k; that of k is gone. */
+static inline void note_placed(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size);
+static inline void note_released(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
+/* The block of k, which is the last one, becomes so many bytes larger, modulo 2^32. */
+static inline void note_stretched(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t by);
+/* The last `size` bytes of the block of k become a hole. */
+static inline void note_hole(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size);
+/* Past moving what lies from `from` on, behind the block of k, and telling its handles; 0 where it has to be done. */
+static inline int skip_shifting(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t from, uint32_t to);
+/* The same of closing all holes. */
+static inline int skip_sliding(const struct hw_compact *c, struct hw_heap *h);
 /* From the first handle of the chain to the last one. */
 static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap *h, uint32_t *last);
 /* From the first handle of the chain to the one before k, which is not the first. */
 static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k);
+/* The same for a walk that looks where each block ends, and then at the one behind k. */
+static inline void skip_to_checked(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k);
 
 /* ---- the arena's bytes ------------------------------------------------------------------------------------------- */
 
@@ -123,9 +136,10 @@ static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h
 static inline void note_stored(struct hw_heap *h, uint32_t at);
 /* Past copying `bytes` bytes of the application's one by one; 0 where it has to be done. */
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes);
-/* Past moving the payloads of blocks with headers from `from` on, so many bytes; 0 where it has to be done. */
-static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from,
-                              uint32_t bytes);
+/* Past mixing what a guard or a fill is masked with, which may then be 0; 0 where somebody will look at it. */
+static inline int skip_mixing(struct hw_heap *h);
+/* Past looking at the boundaries of all pools, which nobody damages; 0 where it has to be done. */
+static inline int skip_bounds(struct hw_heap *h);
 /* Past filling so many bytes of padding, or, where nothing is stored, looking at them; 0 where it has to be done. */
 static inline int skip_padding(struct hw_heap *h, uint32_t bytes, const int stores);
 /* The same for the words of a freed payload. */
@@ -246,6 +260,11 @@ static inline void skip_worse_nodes(const struct hw_general *g, struct hw_heap *
     (void)g, (void)h, (void)before, (void)node, (void)size, (void)best, (void)budget;
 }
 
+static inline void skip_unswept(const struct hw_general *g, struct hw_heap *h, uint32_t *node)
+{
+    (void)g, (void)h, (void)node;
+}
+
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
                                      uint32_t size, uint32_t best)
 {
@@ -279,9 +298,10 @@ static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size
     return 0;
 }
 
-static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list)
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list, const int now,
+                                    const int older)
 {
-    (void)q, (void)h, (void)list;
+    (void)q, (void)h, (void)list, (void)now, (void)older;
 }
 
 static inline void note_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken)
@@ -329,14 +349,36 @@ static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, u
     return 0;
 }
 
-static inline void note_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
+static inline void note_placed(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size)
+{
+    (void)c, (void)h, (void)k, (void)size;
+}
+
+static inline void note_released(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
 {
     (void)c, (void)h, (void)k;
 }
 
-static inline void note_unchained(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
+static inline void note_stretched(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t by)
 {
-    (void)c, (void)h, (void)k;
+    (void)c, (void)h, (void)k, (void)by;
+}
+
+static inline void note_hole(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size)
+{
+    (void)c, (void)h, (void)k, (void)size;
+}
+
+static inline int skip_shifting(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t from, uint32_t to)
+{
+    (void)c, (void)h, (void)k, (void)from, (void)to;
+    return 0;
+}
+
+static inline int skip_sliding(const struct hw_compact *c, struct hw_heap *h)
+{
+    (void)c, (void)h;
+    return 0;
 }
 
 static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap *h, uint32_t *last)
@@ -345,6 +387,11 @@ static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap 
 }
 
 static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k)
+{
+    (void)c, (void)h, (void)before, (void)k;
+}
+
+static inline void skip_to_checked(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k)
 {
     (void)c, (void)h, (void)before, (void)k;
 }
@@ -360,9 +407,15 @@ static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, ui
     return 0;
 }
 
-static inline int skip_moving(const struct hw_compact *c, struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes)
+static inline int skip_mixing(struct hw_heap *h)
 {
-    (void)c, (void)h, (void)to, (void)from, (void)bytes;
+    (void)h;
+    return 0;
+}
+
+static inline int skip_bounds(struct hw_heap *h)
+{
+    (void)h;
     return 0;
 }
 

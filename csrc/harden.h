@@ -32,6 +32,9 @@
 /* What the guard of a block is mixed with. */
 HW_HOT uint32_t guard_key(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity)
 {
+    if (skip_mixing(h)) {
+        return 0;
+    }
     return mixed(h, p->keys_at, at * 0x85ebca6bu + capacity);
 }
 
@@ -108,6 +111,9 @@ HW_HOT uint32_t fill_word(uint32_t key, uint32_t i)
 
 HW_HOT uint32_t fill_key(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
+    if (skip_mixing(h)) {
+        return 0;
+    }
     return mixed(h, p->keys_at, ~at);
 }
 
@@ -185,6 +191,9 @@ HW_HOT int heap_has_object(const struct hw_policy *p, struct hw_heap *h, uint32_
 /* Whether the boundaries that each pool keeps in the control data can be, so that no call leaves the arena by them. */
 HW_COLD int heap_is_bounded(const struct hw_policy *p, struct hw_heap *h)
 {
+    if (skip_bounds(h)) {
+        return 1;
+    }
     for (uint32_t i = 0; i < p->pool_count; i++) {
         if (holds_blocks(&p->pools[i]) && !pool_is_bounded(p, &p->pools[i], h)) {
             count_misuse(p->misused_at, h);

@@ -77,6 +77,7 @@ GUARDED: dict[str, Fields] = {
     "links": {"shift": 0, "hardened": 1, "keyed": "HW_KEYS_NONE"},
     "field": ORDINARY["field"],
     "pool": {"min_size": 0, "site": 0},
+    "engine": {"seen": 0},
 }
 """At level full, which has one copy for many shapes. Nobody looks at what it masks, so it masks nothing."""
 

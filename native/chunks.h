@@ -27,6 +27,7 @@ struct chunks {
     uint32_t *number_at; /* by address >> shift; 0 where no chunk holds an address there */
     uint32_t shift;
     uint32_t highest; /* address that it ever held */
+    uint64_t held;    /* addresses that it ever did */
     size_t bytes;
     int failed; /* the system has no memory: what follows is not to be trusted */
 };
@@ -77,7 +78,9 @@ static void chunks_close(struct chunks *c)
         for (uint32_t number = 1; number < c->used; number++) {
             forget_numbers(c, number);
         }
-        hw_give_back(HW_KEPT_NUMBERS, c->number_at, c->bytes, ((size_t)c->highest >> c->shift) * sizeof *c->number_at);
+        const uint64_t up_to = ((uint64_t)c->highest >> c->shift) * sizeof *c->number_at;
+        const uint64_t apart = c->held << PAGE_LOG2; /* where each lies in a page of its own */
+        hw_give_back(HW_KEPT_NUMBERS, c->number_at, c->bytes, up_to < apart ? up_to : apart);
     }
     free(c->chunk);
     free(c->owner);

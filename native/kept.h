@@ -9,11 +9,14 @@
 /* What it is for: numbers of chunks, sets of places, pages that were stored to. */
 enum hw_kept { HW_KEPT_NUMBERS, HW_KEPT_PLACES, HW_KEPT_PAGES, HW_KEPT_KINDS };
 
+enum { PAGE_LOG2 = 12 }; /* of what memory is taken in */
+
 /* So many bytes, all 0; NULL where the system has none. */
 void *hw_take_kept(enum hw_kept kind, size_t bytes);
 
-/* Gives them back, all 0 again. `used` are its bytes up to the last that was touched: where they are many it is not
- * kept. */
+/* Gives them back, all 0 again. At most `used` bytes are in pages that were touched: where they are many it is not
+ * kept.
+ */
 void hw_give_back(enum hw_kept kind, void *memory, size_t bytes, size_t used);
 
 #endif

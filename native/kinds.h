@@ -5,11 +5,11 @@
 #ifndef HW_KINDS_H
 #define HW_KINDS_H
 
-#include "shadow_chain.h"
 #include "shadow_merging.h"
+#include "shadow_moving.h"
 #include "shadow_searches.h"
 #include "margins.h"
-#include "moving.h"
+#include "wiping.h"
 
 /* ---- objects that move ------------------------------------------------------------------------------------------- */
 
@@ -24,6 +24,22 @@ static size_t reference_words(const struct hw_policy *policy)
 {
     const struct hw_compact *c = &policy->pools[0].compact;
     return c->header == 0 && c->in_arena == 0 ? sizeof(struct hw_handle) / sizeof(void *) : 1u;
+}
+
+/* Makes true what the arena says of the object with this reference, or of all where that is NULL. */
+static void settle_object(const struct hw_policy *policy, struct hw_heap *h, void **reference)
+{
+    const struct hw_compact *c = &policy->pools[0].compact;
+    if (!moves(policy)) {
+        return;
+    }
+    if (reference == NULL) {
+        settle_blocks(c, h);
+    } else if (*reference) {
+        const uint64_t reads = h->reads;
+        settle_handle(c, h, handle_of(c, h, handle_table(c, h), reference));
+        h->reads = reads;
+    }
 }
 
 /* See hw_front_bytes(). */
@@ -108,17 +124,44 @@ static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size
     return 1;
 }
 
-static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list)
+enum { HEADS = 32 }; /* bytes of heads to look at together */
+
+/* Whether the heads from `at` on lead to nothing, where they are not masked. */
+static inline int is_blank(struct hw_heap *h, uint32_t at)
 {
-    const uint32_t first = *list;
-    uint32_t next = first;
-    if (q->links.field.bytes != 4u || !q->links.field.natural || (q->links.hardened && q->links.keyed)) {
-        return;
+    uint64_t heads[HEADS / 8];
+    memcpy(heads, arena_pointer(h, at), sizeof heads);
+    return (heads[0] | heads[1] | heads[2] | heads[3]) == 0;
+}
+
+/* The first list from `list` on that has a block, now or since the last turn, as is asked for; the last one else. */
+static HW_NOINLINE uint32_t next_list(const struct hw_quick *q, struct hw_heap *h, uint32_t list, int now, int older)
+{
+    const uint64_t reads = h->reads;
+    const uint32_t beside = HEADS / q->links.field.bytes;
+    const int masked = q->links.hardened && q->links.keyed;
+    const uint32_t behind = quick_head(q, quick_older(q, 0)) - quick_head(q, 0);
+    int found = 0;
+    while (!found && list + 1u < q->count) {
+        uint32_t head = quick_head(q, list);
+        const uint32_t end = least_of(list + beside, q->count - 1u);
+        if (!masked && end == list + beside && (!now || is_blank(h, head)) && (!older || is_blank(h, head + behind))) {
+            list = end;
+            continue;
+        }
+        for (; !found && list < end; list += !found, head += q->links.field.bytes) {
+            found = (now && raw_link(&q->links, h, head)) || (older && raw_link(&q->links, h, head + behind));
+        }
     }
-    while (next + 1u < q->count && peek4(h, q->heads_at + 4u * next) == 0) {
-        next++;
-    }
-    count_skipped(h, next - first);
+    h->reads = reads;
+    return list;
+}
+
+static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list, const int now,
+                                    const int older)
+{
+    const uint32_t next = next_list(q, h, *list, now, older);
+    count_skipped(h, (uint64_t)(next - *list) * loads_of(&q->links.field) * (uint32_t)(now + older));
     *list = next;
 }
 
@@ -378,12 +421,16 @@ struct walking {
 enum { FEW_OBJECTS = 2048 }; /* the processor's caches hold what is looked at */
 
 /* Where neighbours are merged at times, keeping the index is cheap, less so in order of size, and walks go over all
- * blocks. */
+ * blocks. Where objects move, one is kept from the first call on. */
 static struct walking walking_of(const struct hw_policy *policy, const struct hw_calls *calls)
 {
     static const struct walking merging = {1u << 13, 16};
     static const struct walking sorting = {1u << 19, 64};
     static const struct walking other = {1u << 17, 128};
+    static const struct walking moving = {0, 128};
+    if (moves(policy)) {
+        return moving;
+    }
     for (uint32_t i = 0; i < policy->pool_count && calls->slots >= FEW_OBJECTS; i++) {
         if (policy->pools[i].kind == HW_GENERAL && merges_recent(&policy->pools[i].general)) {
             return sorts_by_size(&policy->pools[i].general) ? sorting : merging;
@@ -406,8 +453,8 @@ static int has_plain_links(const struct hw_pool *pool)
 static int shadow_any(struct shadow_pool *s, const struct hw_pool *pool, struct hw_heap *h, uint32_t bytes,
                       size_t front)
 {
-    if (pool->kind == HW_COMPACT && pool->compact.header == 0) {
-        return shadow_chain(s, &pool->compact, h, (uint32_t)(2u * front / sizeof(void *)));
+    if (pool->kind == HW_COMPACT) {
+        return shadow_moving(s, &pool->compact, h, (uint32_t)(2u * front / sizeof(void *)));
     }
     if (pool->kind == HW_GENERAL) {
         return shadow_general(s, &pool->general, h, bytes);
@@ -428,6 +475,7 @@ static void shadow_free(struct hw_shadow *shadow)
     }
     for (uint32_t i = 0; i < HW_MAX_POOLS; i++) {
         struct shadow_pool *s = &shadow->pools[i];
+        moving_free(s->moving);
         for (uint32_t list = 0; s->lists && list < s->list_count; list++) {
             sequence_close(&s->lists[list]);
         }

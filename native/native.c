@@ -122,19 +122,22 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
     return replay_all(replayed, calls, memory, bytes, options, metrics);
 }
 
-int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes)
+int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int *wiped)
 {
     struct replay r;
     struct hw_metrics metrics;
     struct hw_policy bare;
     const int failed = replay_start(&r, unmasked(policy, &bare), calls, memory, bytes, HW_CHECK_NOTHING, &metrics);
+    *wiped = metrics.wiped;
     if (failed) {
         return failed;
     }
     for (uint64_t i = 0; i < calls->count && metrics.failed == 0; i++) {
         replay_call(&r, i);
     }
-    return replay_end(&r) ? HW_NO_MEMORY : metrics.failed == 0;
+    const int lost = replay_end(&r);
+    *wiped = metrics.wiped;
+    return lost ? HW_NO_MEMORY : metrics.failed == 0;
 }
 
 int hw_route(struct hw_memory *memories, uint32_t count, const struct hw_calls *calls, uint32_t *where, uint32_t *at,
@@ -265,6 +268,7 @@ int64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *piece
         return HW_NO_MEMORY;
     }
     const uint64_t reads = r->heap.reads;
+    settle_object(r->policy, &r->heap, NULL);
     add_arena(&map, r, moves(r->policy) ? NULL : film->live);
     r->heap.reads = reads;
     return (int64_t)map.count;
@@ -300,6 +304,7 @@ uint32_t hw_film_alive(struct hw_film *film, struct hw_alive *alive)
     for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
         if (r->objects[slot].at) {
             if (moves(r->policy)) {
+                settle_object(r->policy, &r->heap, slot_reference(r, slot));
                 locate(r, slot);
             }
             const struct hw_alive one = {r->objects[slot].at, slot, r->objects[slot].size};
@@ -358,6 +363,7 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
     for (uint64_t i = 0; i < calls->count; i++) {
         (void)replay_call(&r, i);
     }
+    settle_object(policy, &r.heap, NULL);
     struct marks m = {marks, 0, &r.heap};
     struct hw_block block = {0, 0, 0, 0, 0};
     mark(&m, 0, policy->control);

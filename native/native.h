@@ -36,8 +36,8 @@ int hw_route(struct hw_memory *memories, uint32_t count, const struct hw_calls *
 int hw_is_ordinary(const struct hw_policy *policy);
 
 /* Whether a fresh heap of `bytes` bytes at `memory` serves all of the calls: 1 or 0, or a negative number as
- * hw_replay() returns. Ends at the first refusal. */
-int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes);
+ * hw_replay() returns. Ends at the first refusal. *wiped is as of struct hw_metrics. */
+int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int *wiped);
 
 /* A replay that stops to be looked at. */
 struct hw_film;

@@ -121,12 +121,17 @@ static int replay_start(struct replay *r, const struct hw_policy *policy, const 
     metrics->broken_call = calls->count;
     metrics->abandoned_call = calls->count;
     const struct hw_engine engine = {.stored = policy->checks && check == HW_CHECK_NOTHING ? take_pages() : NULL,
-                                     .copies = check != HW_CHECK_NOTHING,
+                                     .seen = check != HW_CHECK_NOTHING,
+                                     .copies = check != HW_CHECK_NOTHING || moves(policy),
                                      .margins = {0, UINT32_MAX, 0, UINT32_MAX}};
     r->heap.engine = engine;
     if (!heap_init(policy, &r->heap, bytes)) {
         replay_free_memory(r);
         return HW_NO_ROOM;
+    }
+    r->heap.reads = 0;
+    if (policy->checks == HW_CHECKS_FULL && check == HW_CHECK_NOTHING && heap_is_bounded(policy, &r->heap)) {
+        r->heap.engine.bounds = (uint32_t)r->heap.reads;
     }
     r->heap.reads = 0;
     r->heap.writes = 0;
@@ -272,6 +277,7 @@ static uint32_t request_size(struct replay *r, uint32_t slot, uint32_t size)
 {
     struct object *object = &r->objects[slot];
     if (moves(r->policy)) {
+        settle_object(r->policy, &r->heap, slot_reference(r, slot));
         const int served = hw_handle_realloc(r->policy, &r->heap, slot_reference(r, slot), size);
         locate(r, slot);
         return served ? object->at : 0;
@@ -308,6 +314,7 @@ static uint32_t request_low(struct replay *r, uint32_t slot, uint32_t size, uint
 static void give_back(struct replay *r, uint32_t slot)
 {
     if (moves(r->policy)) {
+        settle_object(r->policy, &r->heap, slot_reference(r, slot));
         hw_handle_free(r->policy, &r->heap, slot_reference(r, slot));
         return;
     }

@@ -219,6 +219,7 @@ static void sequence_insert(struct sequence *q, struct spot spot, uint32_t at, u
     chunk->size[spot.i] = size;
     q->chunks->number_at[at >> q->chunks->shift] = q->number[p];
     q->chunks->highest = at > q->chunks->highest ? at : q->chunks->highest;
+    q->chunks->held++;
     q->count[p]++;
     q->total++;
     q->largest[p] = size > q->largest[p] ? size : q->largest[p];
@@ -295,6 +296,7 @@ static void sequence_replace(struct sequence *q, struct spot spot, uint32_t at)
     chunk->at[spot.i] = at;
     q->chunks->number_at[at >> q->chunks->shift] = q->number[spot.p];
     q->chunks->highest = at > q->chunks->highest ? at : q->chunks->highest;
+    q->chunks->held++;
     forget_toll(q, spot);
 }
 
@@ -310,17 +312,6 @@ static inline struct sequence *sequence_with(const struct chunks *c, uint32_t at
     spot->i = HW_BY_PROCESSOR(first_between, c->chunk[number].at, at, at);
     spot->p = c->place[number];
     return spot->i < CHUNK ? c->owner[number] : NULL;
-}
-
-/* The sequence in which this address begins a chunk, and the chunk's place. */
-static inline struct sequence *sequence_with_chunk_at(const struct chunks *c, uint32_t at, uint32_t *p)
-{
-    const uint32_t number = c->number_at[at >> c->shift];
-    if (number == 0 || c->chunk[number].at[0] != at) {
-        return NULL;
-    }
-    *p = c->place[number];
-    return c->owner[number];
 }
 
 /* Fetches what tells which chunk holds an entry with this address. */

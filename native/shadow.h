@@ -7,7 +7,8 @@
  * get there: passing an entry costs both.
  *
  * This file says what an index holds. For blocks of any size shadow_blocks.h makes it and keeps it true; the hooks that
- * answer are in shadow_searches.h and shadow_merging.h. kinds.h does both for all other kinds of pools.
+ * answer are in shadow_searches.h and shadow_merging.h. shadow_moving.h does both for blocks that move, kinds.h for all
+ * other kinds of pools.
  *
  * An index can be made at any time between two calls, by a walk over the arena, and be dropped at any time: it is made
  * when a replay has walked far, so that short lists never pay for it.
@@ -27,7 +28,43 @@ struct filing {
     int last_known;
 };
 
+/* What is added up over blocks that move and the holes between them. */
+struct sums {
+    uint32_t bytes;
+    uint32_t words; /* that moving each block copies */
+    uint32_t used;  /* blocks */
+    uint32_t holes;
+};
+
+/* A block that moves, with the holes behind it. */
+struct stay {
+    uint32_t k;    /* its handle; 0: it is gone */
+    uint32_t size; /* bytes, and of one that is gone 0 */
+    uint32_t hole; /* the number of the first hole behind it, from 1; 0: there is none */
+};
+
+struct hole {
+    uint32_t size;
+    uint32_t next;
+};
+
+/* The blocks of a compacting pool, see shadow_moving.h. */
+struct moving {
+    struct sums *tree; /* by place, from 1 */
+    struct stay *stays;
+    uint32_t *place_of; /* by handle; 0: it has no block */
+    struct hole *holes;
+    uint32_t *holed; /* the places that have some, in any order */
+    uint32_t count;  /* places in use */
+    uint32_t room;   /* a power of two */
+    uint32_t hole_count;
+    uint32_t hole_room;
+    uint32_t holed_count;
+    uint32_t asked; /* the handle that was looked at last */
+};
+
 struct shadow_pool {
+    struct moving *moving;
     struct chunks nodes;
     struct sequence *lists; /* one a bin, or one; of a pool of classes all blocks of each, with size 1 where they are
                                not taken. NULL where no list is walked; those that are not have no chunks. */

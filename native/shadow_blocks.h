@@ -61,10 +61,16 @@ static int merges_recent(const struct hw_general *g)
            (g->free_list == HW_IMPLICIT || is_known);
 }
 
-/* Whether all free blocks are filed anew at times, into lists that bins keep short. */
+/* Whether lists are kept in order of address or of size, so that what is filed is walked to its place. */
+static int has_ordered_lists(const struct hw_general *g)
+{
+    return g->order == HW_ADDRESS || g->large_order == HW_ADDRESS || sorts_by_size(g);
+}
+
+/* Whether all free blocks are filed anew at times, at the ends of lists that bins keep short. */
 static int files_into_short_lists(const struct hw_general *g)
 {
-    return g->coalesce == HW_DEFERRED && g->bins && !merges_recent(g);
+    return g->coalesce == HW_DEFERRED && g->bins && !merges_recent(g) && !has_ordered_lists(g);
 }
 
 static int walks_blocks(const struct hw_general *g)

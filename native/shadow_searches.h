@@ -296,32 +296,41 @@ static uint32_t next_better_place(const struct hw_general *g, const struct seque
     return best > size ? next_place_with(q, p, classes_between(size, best - 1u)) : q->places;
 }
 
-/* Loads of a search that passes all entries of a chunk, which is not the last, and merges none: each free block makes
- * it look at the top, and at the word of the block behind. 0 where it would merge. `link` is what a list adds. */
-static uint32_t toll_of(const struct hw_general *g, struct hw_heap *h, struct sequence *q, uint32_t p, uint32_t link)
+/* Loads of a search that passes the entry `i` of the chunk at place p, which is not the last of all: a free block makes
+ * it look at the top, unless it sweeps, and at the word of the block behind. 0 where it would merge the two. `link` is
+ * what a list adds. */
+static inline uint32_t toll_at(const struct hw_general *g, struct hw_heap *h, const struct sequence *q, uint32_t p,
+                               uint32_t i, uint32_t link)
 {
     const struct chunk *chunk = chunk_of(q, p);
     const uint32_t word = loads_of(&g->word);
-    uint32_t toll = 0;
-    if (q->toll[p]) {
-        return q->toll[p];
+    const uint32_t size = chunk->size[i];
+    const uint32_t top = g->coalesce == HW_LAZY;
+    if (size == 0) {
+        return word + link;
     }
-    for (uint32_t i = 0; i < q->count[p]; i++) {
-        const struct spot here = {p, i};
-        const struct spot next = spot_behind(q, here);
-        const uint32_t size = chunk->size[i];
-        toll += word + link;
-        if (size) {
-            note_merging(g, h, size);
-            const uint32_t behind = address_at(q, next) == chunk->at[i] + size ? size_at(q, next) : 0;
-            toll += 1u + (can_merge(g, size) ? word : 0);
-            if (behind && can_merge(g, size)) {
-                note_merging(g, h, behind);
-                if (can_merge(g, behind)) {
-                    return 0;
-                }
-            }
+    note_merging(g, h, size);
+    if (!can_merge(g, size)) {
+        return word + link + top;
+    }
+    const struct spot next = spot_behind(q, (struct spot){p, i});
+    const uint32_t behind = address_at(q, next) == chunk->at[i] + size ? size_at(q, next) : 0;
+    if (behind) {
+        note_merging(g, h, behind);
+    }
+    return behind && can_merge(g, behind) ? 0 : 2u * word + link + top;
+}
+
+/* The same of all entries of a chunk; 0 where it would merge. */
+static uint32_t toll_of(const struct hw_general *g, struct hw_heap *h, struct sequence *q, uint32_t p, uint32_t link)
+{
+    uint32_t toll = q->toll[p];
+    for (uint32_t i = 0; q->toll[p] == 0 && i < q->count[p]; i++) {
+        const uint32_t one = toll_at(g, h, q, p, i, link);
+        if (one == 0) {
+            return 0;
         }
+        toll += one;
     }
     q->toll[p] = toll;
     return toll;
@@ -367,21 +376,75 @@ static uint32_t pass_quiet_chunks(const struct hw_general *g, struct hw_heap *h,
     return p;
 }
 
+/* Whether a search takes a block of this size. */
+static inline int is_wanted(const struct hw_general *g, uint32_t size, const struct hunt *hunt)
+{
+    return will_do(g, size, hunt->size) && is_better(g, size, hunt->best);
+}
+
+/* The first entry from `spot` on, and before `end`, in its chunk that would end the search, or be merged or taken; the
+ * last of all is such a one. */
+static uint32_t pass_quiet_entries(const struct hw_general *g, struct hw_heap *h, const struct sequence *q,
+                                   struct spot spot, uint32_t end, uint32_t link, struct hunt *hunt)
+{
+    const uint32_t enough = g->merge_enough && g->coalesce == HW_LAZY ? hunt->size : UINT32_MAX;
+    uint64_t tolls = 0;
+    uint32_t i = spot.i;
+    for (; i < end; i++) {
+        const uint32_t size = chunk_of(q, spot.p)->size[i];
+        if (is_wanted(g, size, hunt) || (hunt->best && hunt->budget <= 1u)) {
+            break;
+        }
+        uint32_t toll = loads_of(&g->word) + link + 1u;
+        if (size >= enough) { /* and so nothing is looked at behind it */
+            note_merging(g, h, size);
+        } else {
+            toll = toll_at(g, h, q, spot.p, i, link);
+        }
+        if (toll == 0) {
+            break;
+        }
+        tolls += toll;
+        hunt->budget -= hunt->budget != UINT32_MAX && hunt->budget;
+    }
+    count_skipped(h, tolls);
+    return i;
+}
+
+/* The first entry from `spot` on that a search would end at, merge or take; at most `stop`, and the last of all. */
+static struct spot pass_quiet(const struct hw_general *g, struct hw_heap *h, struct sequence *q, struct spot spot,
+                              struct spot stop, uint32_t link, struct hunt *hunt)
+{
+    for (;;) {
+        if (spot.i == 0) {
+            spot.p = pass_quiet_chunks(g, h, q, spot.p, stop.p, link, hunt);
+        }
+        const int is_last = spot.p + 1u >= q->places;
+        const uint32_t count = q->count[spot.p];
+        const uint32_t end = spot.p == stop.p ? least_of(stop.i, count - (uint32_t)is_last) : count - (uint32_t)is_last;
+        spot.i = pass_quiet_entries(g, h, q, spot, end, link, hunt);
+        if (spot.i < count || is_last || spot.p == stop.p) {
+            return spot;
+        }
+        spot = (struct spot){spot.p + 1u, 0};
+    }
+}
+
 static HW_NOINLINE uint32_t quiet_nodes(const struct hw_general *g, struct hw_heap *h, uint32_t node, uint32_t end,
                                         struct hunt *hunt)
 {
     struct shadow_pool *s = shadow_of(g, h);
     struct spot stop = {UINT32_MAX, 0};
     struct spot spot = {0, 0};
-    struct sequence *q = s->lists ? sequence_with_chunk_at(&s->nodes, node, &spot.p) : NULL;
-    if (q == NULL) {
+    struct sequence *q = s->lists ? sequence_with(&s->nodes, node, &spot) : NULL;
+    if (q == NULL || node == end) {
         return node;
     }
-    if (end == 0 || sequence_with(&s->nodes, end, &stop) == NULL) {
+    if (end == 0 || sequence_with(&s->nodes, end, &stop) == NULL || stop.p < spot.p ||
+        (stop.p == spot.p && stop.i < spot.i)) {
         stop.p = UINT32_MAX;
     }
-    spot.p = pass_quiet_chunks(g, h, q, spot.p, stop.p, loads_of(&g->links.field), hunt);
-    return address_at(q, spot);
+    return address_at(q, pass_quiet(g, h, q, spot, stop, loads_of(&g->links.field), hunt));
 }
 
 static inline int has_quiet_nodes(const struct hw_general *g, const struct hw_heap *h)
@@ -420,6 +483,14 @@ static inline void skip_worse_nodes(const struct hw_general *g, struct hw_heap *
     }
 }
 
+static inline void skip_unswept(const struct hw_general *g, struct hw_heap *h, uint32_t *node)
+{
+    if (h->engine.shadow && g->order == HW_ADDRESS && g->bins == 0 && g->search_most == 0) {
+        struct hunt none = {INT32_MAX, INT32_MAX, UINT32_MAX};
+        *node = quiet_nodes(g, h, *node, 0, &none);
+    }
+}
+
 static HW_NOINLINE uint32_t quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t end,
                                          uint32_t size, uint32_t best)
 {
@@ -427,13 +498,17 @@ static HW_NOINLINE uint32_t quiet_blocks(const struct hw_general *g, struct hw_h
     struct sequence *q = &s->blocks;
     struct hunt hunt = {size, best, UINT32_MAX};
     struct spot spot = {0, 0};
-    if (q->chunks == NULL || sequence_with_chunk_at(&s->all, b, &spot.p) == NULL) {
+    if (q->chunks == NULL || sequence_with(&s->all, b, &spot) == NULL) {
         return b;
     }
     /* the walk goes on at a block that begins before `end` */
-    const struct spot stop = spot_above(q, end - 1u);
-    spot.p = pass_quiet_chunks(g, h, q, spot.p, stop.i ? stop.p : stop.p - 1u, 0, &hunt);
-    return address_at(q, spot);
+    struct spot stop = spot_above(q, end - 1u);
+    if (stop.i == 0) {
+        stop.p--;
+        stop.i = q->count[stop.p];
+    }
+    stop.i--;
+    return address_at(q, pass_quiet(g, h, q, spot, stop, 0, &hunt));
 }
 
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,

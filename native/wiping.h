@@ -11,7 +11,7 @@
 #include "arena.h"
 #include "kept.h"
 
-enum { PAGE_LOG2 = 12, PAGES = (1u << (31 - PAGE_LOG2)) + 8u }; /* of the largest arena, and some to read words */
+enum { PAGES = (1u << (31 - PAGE_LOG2)) + 8u }; /* of the largest arena, and some to read words */
 
 /* Room for the marks of all pages; NULL where there is no memory. */
 static inline uint8_t *take_pages(void)
@@ -43,6 +43,18 @@ static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, ui
     return 1;
 }
 
+static inline int skip_mixing(struct hw_heap *h)
+{
+    return !h->engine.seen;
+}
+
+static inline int skip_bounds(struct hw_heap *h)
+{
+    h->reads += h->engine.bounds;
+    h->engine.skipped += h->engine.bounds;
+    return h->engine.bounds != 0;
+}
+
 /* Counts accesses of what fills memory that is no object's; 0 where they have to be made. */
 static inline int count_filling(struct hw_heap *h, uint32_t accesses, const int stores)
 {
@@ -70,7 +82,7 @@ static inline int skip_filling(const struct hw_policy *p, struct hw_heap *h, uin
 /* Leaves the arena as it is: somebody will look at it. */
 static inline void keep_arena(struct hw_heap *h)
 {
-    h->engine.copies = 1;
+    h->engine.seen = h->engine.copies = 1;
     if (h->engine.stored) {
         memset(h->engine.stored, 0, PAGES);
         hw_give_back(HW_KEPT_PAGES, h->engine.stored, PAGES, PAGES);

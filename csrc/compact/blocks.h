@@ -185,10 +185,11 @@ static inline void tell_chain(const struct hw_compact *c, struct hw_heap *h, uin
 static inline void compact_shift(const struct hw_compact *c, struct hw_heap *h, uint32_t table, uint32_t k,
                                  uint32_t from, uint32_t to)
 {
-    const uint32_t top = load4(h, c->top_at);
-    if (!skip_moving(c, h, to, from, top - from)) {
-        move_payload(h, to, from, top - from);
+    if (skip_shifting(c, h, k, from, to)) {
+        return;
     }
+    const uint32_t top = load4(h, c->top_at);
+    move_payload(h, to, from, top - from);
     store4(h, c->top_at, top - from + to);
     if (c->header) {
         tell_headers(c, h, table, to, top - from + to);
@@ -210,9 +211,7 @@ static inline uint32_t slide_headers(const struct hw_compact *c, struct hw_heap 
             note_block_gone(h, c->header);
         } else {
             if (to != from) {
-                if (!skip_moving(c, h, to, from, size)) {
-                    move_payload(h, to, from, size);
-                }
+                move_payload(h, to, from, size);
                 store_handle(c, h, table, k, to + c->header);
             }
             to += size;
@@ -243,6 +242,9 @@ static inline uint32_t slide_chain(const struct hw_compact *c, struct hw_heap *h
 /* Slides all blocks down (lazy). O(blocks), and a copy of those above the first hole. */
 static inline void compact_slide(const struct hw_compact *c, struct hw_heap *h, uint32_t table)
 {
+    if (skip_sliding(c, h)) {
+        return;
+    }
     if (c->header) {
         store4(h, c->top_at, slide_headers(c, h, table));
     } else {

@@ -22,7 +22,6 @@ static inline void chain_append(const struct hw_compact *c, struct hw_heap *h, u
         store4(h, c->head_at, k);
     }
     store_handle_next(c, h, table, k, 0);
-    note_chained(c, h, k);
 }
 
 /* Serves n bytes for handle k, which may need memory of its own: the address of the payload, or 0. */
@@ -47,6 +46,7 @@ static inline uint32_t compact_place(const struct hw_compact *c, struct hw_heap 
         chain_append(c, h, table, k);
     }
     store_handle(c, h, table, k, b + c->header);
+    note_placed(c, h, k, size);
     return b + c->header;
 }
 
@@ -79,7 +79,6 @@ static inline void chain_remove(const struct hw_compact *c, struct hw_heap *h, u
     const uint32_t next = load_handle_next(c, h, table, k);
     uint32_t before = load4(h, c->head_at);
     if (before == k) {
-        note_unchained(c, h, k);
         store4(h, c->head_at, next);
         return;
     }
@@ -89,7 +88,6 @@ static inline void chain_remove(const struct hw_compact *c, struct hw_heap *h, u
         before = ahead;
         ahead = load_handle_next(c, h, table, before);
     }
-    note_unchained(c, h, k);
     store_handle_next(c, h, table, before, next);
 }
 
@@ -110,6 +108,7 @@ static inline void compact_release(const struct hw_compact *c, struct hw_heap *h
         note_block_gone(h, c->header);
     } else if (c->lazy) {
         count_hole(c, h, size);
+        note_hole(c, h, k, size);
         if (c->header) {
             store_field(&c->word, h, b + c->word.bytes, 0);
         }
@@ -120,6 +119,7 @@ static inline void compact_release(const struct hw_compact *c, struct hw_heap *h
     if (c->header == 0) {
         chain_remove(c, h, table, k);
     }
+    note_released(c, h, k);
     if (c->in_arena) {
         give_handle_back(c, h, table, k);
     }
@@ -132,6 +132,7 @@ static inline void compact_shrink(const struct hw_compact *c, struct hw_heap *h,
                                   uint32_t had, uint32_t size)
 {
     if (b + had == load4(h, c->top_at)) {
+        note_stretched(c, h, k, size - had);
         store4(h, c->top_at, b + size);
     } else if (c->lazy) {
         if (had - size < c->header) {
@@ -142,6 +143,7 @@ static inline void compact_shrink(const struct hw_compact *c, struct hw_heap *h,
             note_block_made(h, c->header);
         }
         count_hole(c, h, had - size);
+        note_hole(c, h, k, had - size);
     } else {
         compact_shift(c, h, table, k, b + had, b + size);
     }
@@ -168,6 +170,7 @@ static inline int compact_resize(const struct hw_compact *c, struct hw_heap *h, 
         b = load_handle(c, h, table, k) - c->header;
     }
     if (b + had == top) {
+        note_stretched(c, h, k, size - had);
         store4(h, c->top_at, b + size);
     } else {
         compact_shift(c, h, table, k, b + had, b + size);
@@ -183,6 +186,7 @@ static inline int is_chained(const struct hw_compact *c, struct hw_heap *h, uint
 {
     uint32_t end = c->start;
     uint32_t other = load4(h, c->head_at);
+    skip_to_checked(c, h, &other, k);
     while (other && other != k) {
         end = load_handle(c, h, table, other) + load_handle_size(c, h, table, other);
         other = load_handle_next(c, h, table, other);

@@ -75,6 +75,7 @@ static inline void sweep(const struct hw_general *g, struct hw_heap *h)
     uint32_t left = g->search_most;
     uint32_t node = load_link(&g->links, h, g->lists_at);
     while (node) {
+        skip_unswept(g, h, &node);
         if (g->search_most && left-- == 0) {
             return;
         }

@@ -74,6 +74,29 @@ def test_every_metric_of_random_recipes(both: Callable[..., None]) -> None:
                 both(counted, trace, recipe, arena)
 
 
+def moves(recipe: Recipe) -> bool:
+    return recipe.pools[0].kind == "compact"
+
+
+def merges_on_the_way(recipe: Recipe) -> bool:
+    return any(pool.kind == "general" and pool.coalesce in ("lazy", "sweep") for pool in recipe.pools)
+
+
+def turns(recipe: Recipe) -> bool:
+    return any(pool.kind == "quick" and pool.flush == "idle" and pool.up_to for pool in recipe.pools)
+
+
+@pytest.mark.parametrize(("wanted", "drawn"), [(moves, 120), (merges_on_the_way, 60), (turns, 120)])
+def test_every_metric_and_the_arena(both: Callable[..., None], wanted: Callable[[Recipe], bool], drawn: int) -> None:
+    found = [one for one in random_recipes(brief(drawn, 4 * drawn) * EFFORT, seed=19) if wanted(one)]
+    assert len(found) >= 5
+    for recipe in found:
+        for trace in TRACES[1:]:
+            both(counted, trace, recipe, None)
+            both(_marked, trace, recipe)
+        both(_map, TRACES[1], recipe)
+
+
 @pytest.mark.parametrize("name", zoo.names())
 def test_every_metric_of_the_zoo(name: str, both: Callable[..., None]) -> None:
     recipe = zoo.load(name)

@@ -136,7 +136,7 @@ def _go_on(watcher: Any, so_far: Any) -> int:
 
 
 class _Arena(threading.local):
-    """One stretch of address space a thread, kept for the next replay: its pages are already there."""
+    """A stretch of address space a thread, kept for the next replay: its pages are already there."""
 
     memory: Any = None
     size = front = 0
@@ -155,29 +155,41 @@ class _Arena(threading.local):
         return self.memory
 
 
-_arena = _Arena()
+_unchecked, _checked = _Arena(), _Arena()
+
+
+def _arena_of(struct: Any) -> _Arena:
+    """Heaps with checks look at payloads, where they must not find what others left: they have one of their own."""
+    return _checked if struct.checks else _unchecked
 
 
 def memory_of(struct: Any, calls: Calls, size: int) -> Any:
     """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
-    memory = _arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
-    if struct.checks and not _arena.is_clean:  # a cached block's mark may stand in a payload
-        lib.hw_forget(memory, _arena.size)
-    _arena.is_clean = False
+    arena = _arena_of(struct)
+    memory = arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
+    if struct.checks and not arena.is_clean:  # a cached block's mark may stand in a payload
+        lib.hw_forget(memory, arena.size)
+    arena.is_clean = False
     return memory
+
+
+def note_wiped(struct: Any, wiped: int) -> None:
+    """Note whether a replay in the memory of `memory_of` left it all 0."""
+    _arena_of(struct).is_clean = bool(wiped)
 
 
 @contextmanager
 def lent_memory(struct: Any, calls: Calls, size: int) -> Iterator[Any]:
     """Memory as of `memory_of` for a replay that others of this thread may interrupt: they get another one."""
     memory = memory_of(struct, calls, size)
-    lent = _arena.memory, _arena.size, _arena.front
-    _arena.memory, _arena.size, _arena.front = None, 0, 0
+    arena = _arena_of(struct)
+    lent = arena.memory, arena.size, arena.front
+    arena.memory, arena.size, arena.front = None, 0, 0
     try:
         yield memory
     finally:
-        _arena.memory, _arena.size, _arena.front = lent
-        _arena.is_clean = False
+        arena.memory, arena.size, arena.front = lent
+        arena.is_clean = False
 
 
 def arena_bytes_of(struct: Any, arena: int | None) -> int:
@@ -227,7 +239,7 @@ def run(
     asked = ffi.new("struct hw_watch *", (every, lib.hw_go_on, handle)) if watcher else ffi.NULL
     options = ffi.new("struct hw_options *", (check, asked, ffi.NULL))
     code = lib.hw_replay(struct, calls.struct, memory, size, options, found)
-    _arena.is_clean = bool(found.wiped)
+    note_wiped(struct, found.wiped)
     if watcher and watcher.error:
         raise watcher.error
     explain(code, recipe, struct, size)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from heapwright._native import lib
+from heapwright._native import ffi, lib
 from heapwright.recipes.geometry import round_up
 from heapwright.recipes.policy import policy_struct
-from heapwright.replay.engine import arena_holding, explain, least_arena, memory_of, run
+from heapwright.replay.engine import arena_holding, explain, least_arena, memory_of, note_wiped, run
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -110,11 +110,13 @@ def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | 
 def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
     """Whether an arena of so many bytes serves the whole trace; a run ends at the first refusal."""
     calls, least = trace.calls_at(recipe.sites), least_arena(struct)
+    wiped = ffi.new("int *")
 
     def serves(size: int) -> bool:
         if size < least:
             return False
-        code = lib.hw_serves(struct, calls.struct, memory_of(struct, calls, size), size)
+        code = lib.hw_serves(struct, calls.struct, memory_of(struct, calls, size), size, wiped)
+        note_wiped(struct, wiped[0])
         explain(min(code, 0), recipe, struct, size)
         return bool(code)
 
