@@ -1,6 +1,6 @@
 """`python -m heapwright`: the command line."""
 
-from heapwright.cli import main
+from heapwright.cli import program
 
 if __name__ == "__main__":
-    main()
+    program()

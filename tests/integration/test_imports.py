@@ -101,9 +101,16 @@ def test_a_command_imports_what_it_needs(needed: Needed, loaded: dict[tuple[str,
 
 
 def test_the_end_of_a_command_looks_through_nothing() -> None:
-    code = (
-        "import atexit, gc, sys; atexit.register(lambda: print(gc.get_freeze_count()))\n"
-        "from heapwright.cli import main; sys.argv = ['heapwright', '--version']; main()"
-    )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert int(told.split()[-1]) > 1000
+    def told(first: str, *words: str) -> subprocess.CompletedProcess[str]:
+        code = f"import atexit, gc, sys\n{first}\nfrom heapwright.cli import program; program()"
+        return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+
+    frozen = told("atexit.register(lambda: print(gc.get_freeze_count()))", "--version")
+    assert int(frozen.stdout.split()[-1]) > 1000
+
+    asked = "import duckdb; atexit.register(print, 'looked through')"
+    ended = told(asked, "--version")
+    assert (ended.returncode, ended.stdout.count("\n")) == (0, 1)
+    assert told(asked.replace("duckdb", "numpy"), "--version").stdout.endswith("looked through\n")
+    wrong = told("import duckdb", "zoo", "no-such-heap")
+    assert wrong.returncode == 1 and wrong.stderr.startswith("heapwright: ")

@@ -9,6 +9,8 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -94,10 +96,20 @@ def heapwright() -> None:
     """Heapwright tailors heaps: trace x recipe -> metrics, then C for the firmware."""
 
 
+def program() -> None:
+    """`main` as a process of its own, which ends with it."""
+    codes: list[object] = []
+    atexit.register(_end, codes)  # the first of those registered is the last to be called
+    try:
+        main()
+    except SystemExit as told:
+        codes.append(told.code)
+        raise
+
+
 def main() -> None:
     """Entry point: every foreseeable failure is one line on stderr and exit code 1; wrong flags exit 2."""
     gc.set_threshold(100_000)  # what imports and spaces make stays: looking through it takes a tenth of the start
-    atexit.register(_end)
     try:
         code = _run_in_order()
     except click.ClickException as error:
@@ -117,13 +129,20 @@ def main() -> None:
         sys.exit(code)
 
 
-def _end() -> None:
+def _end(codes: Sequence[object]) -> None:
     """Let the interpreter end without looking through all that was made, which takes a quarter of a short command.
 
-    Not where DuckDB was loaded, which complains of what is left of it.
+    Called when all else that is to be done at the end is done. Where DuckDB was loaded, which complains of what is left
+    of it, the process ends here, with its exit code; but not after an error in the program, or in what is still to be
+    written.
     """
     if "duckdb" not in sys.modules:
         gc.freeze()
+    elif codes and isinstance(codes[0], int):
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(codes[0])
 
 
 def _run_in_order() -> int:
