@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -239,9 +239,11 @@ def test_compilers_are_told_with_their_versions_and_first_complaint(
     gcc = compilers.find_compiler(target)
     assert (gcc.kind, gcc.command, gcc.version) == ("gcc", ("/bin/arm-none-eabi-gcc",), "arm-none-eabi-gcc (GNU) 12.2")
     told["--version"] = "clang version 18 (https://x)"
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    (tmp_path / "zig").touch()
+    package = ModuleSpec("ziglang", None, origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: package)
     zig = compilers.find_compiler(target, "zig")
-    assert (zig.command, zig.version) == ((sys.executable, "-m", "ziglang", "cc"), "zig 0.13.0 (clang version 18)")
+    assert (zig.command, zig.version) == ((str(tmp_path / "zig"), "cc"), "zig 0.13.0 (clang version 18)")
     asked: list[list[str]] = []
     answer = subprocess.CompletedProcess[str]([], 0, "", "")
 

@@ -6,7 +6,6 @@ import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -105,8 +104,10 @@ def _gcc(family: str) -> tuple[str, ...] | None:
 
 
 def _zig() -> tuple[str, ...] | None:
-    if importlib.util.find_spec("ziglang"):
-        return (sys.executable, "-m", "ziglang", "cc")
+    if (found := importlib.util.find_spec("ziglang")) and found.origin:
+        for name in ("zig", "zig.exe"):
+            if (zig := Path(found.origin).with_name(name)).is_file():
+                return (str(zig), "cc")  # `python -m ziglang` starts it, after an interpreter
     path = shutil.which("zig")
     return (path, "cc") if path else None
 
