@@ -17,7 +17,7 @@ from heapwright.files.errors import HeapwrightError, unknown_key
 from heapwright.files.toml import parse_toml
 from heapwright.recipes.limits import MAX_SITES
 from heapwright.recipes.policy import BeyondReachError, policy
-from heapwright.recipes.pools import KINDS
+from heapwright.recipes.pools import BEST_FIT, KINDS
 from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
 from heapwright.recipes.recipe import json_schema as recipe_schema
 from heapwright.traces.site_classes import SiteClass, SitesOfClass, site_classes
@@ -165,7 +165,7 @@ class Axes:
             if key in MADE:
                 continue
             if index is None:
-                yield "heap", key, getattr(Recipe.from_dict({key: value, "pool": [{"kind": "general"}]}), key)
+                yield "heap", key, getattr(Recipe(pools=(BEST_FIT,), **{key: value}), key)
                 continue
             needed = [axis[0] for axis in self.values if axis[0][0] == index and axis[0][1] in NEEDED]
             told = {key: self._bytes(key, one) for _, key, one in [*needed, (index, key, value)] if key not in MADE}
