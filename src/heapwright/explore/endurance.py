@@ -62,22 +62,19 @@ def try_endurance(
 ) -> None:
     """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
 
-    Nothing is begun after ``until``, a time of `time.perf_counter`. A pair is known that was tried for as many calls,
-    or that does not last.
+    One trace after the other: its loops are made once for all heaps. One that does not last on a trace is not tried on
+    the next ones again that it lasted on for fewer calls. Nothing is begun after ``until``, a time of
+    `time.perf_counter`. A pair is known that was tried for as many calls, or that does not last.
 
     Raises HeapwrightError after an interrupt; what was tried is stored.
     """
-    study, names = runner.study, [trace.name for trace in traces]
-    ended, tasks = study.endured(effort.calls), []
-    meter = Meter(runner.progress, "explored", len(candidates), len(traces), runner.crew, what="endurance", until=until)
-    for one in candidates:
-        known = Known((), len(traces))
-        known.ended[:] = [(one.id, name) in ended for name in names]
-        task = Task(one, known)
-        meter.finished += len(names) - task.replays
-        if task.replays:
-            tasks.append(task)
-    meter.expect([task.one for task in tasks])
+    study, ended, lasted = runner.study, runner.study.endured(effort.calls), runner.study.endured()
+    left = [(one, trace) for trace in traces for one in candidates if (one.id, trace.name) not in ended]
+    pairs = len(candidates) * len(traces)
+    meter = Meter(runner.progress, "explored", pairs, 1, runner.crew, what="endurance", until=until)
+    meter.finished = pairs - len(left)
+    meter.expect([one for one, _ in left])
+    failed: set[str] = set()
     waiting: list[tuple[str, str, Mapping[str, Value]]] = []
     stored = time.perf_counter()
 
@@ -88,10 +85,19 @@ def try_endurance(
             waiting, stored = [], time.perf_counter()
 
     try:
-        trier, patience = Trier(traces, Enduring(effort)), Patience(runner.interrupt, until=until)
-        with closing(runner.tried(tasks, trier, meter, store_when_due, patience)) as outcomes:
-            for task, found in outcomes:
-                waiting += [(task.one.id, names[at], metrics) for at, metrics in found.metrics.items()]
+        patience = Patience(runner.interrupt, until=until)
+        for trace in traces:
+            tasks = []
+            for one in (one for one, of in left if of is trace):
+                if one.id in failed and (one.id, trace.name) in lasted:
+                    meter.pass_over(one, 1)
+                else:
+                    tasks.append(Task(one, Known((), 1)))
+            trier = Trier([trace], Enduring(effort))
+            with closing(runner.tried(tasks, trier, meter, store_when_due, patience)) as outcomes:
+                for task, found in outcomes:
+                    waiting += [(task.one.id, trace.name, metrics) for metrics in found.metrics.values()]
+                    failed |= {task.one.id for metrics in found.metrics.values() if not metrics["lasts"]}
     finally:
         study.set_endurance(waiting)
 
