@@ -17,7 +17,11 @@ from recipes_random import random_recipes
 
 import heapwright as hw
 from heapwright.decide import prior
+from heapwright.decide.study import Study
 from heapwright.explore import endurance as exploring
+from heapwright.explore.runner import Runner
+from heapwright.explore.trial import Candidate
+from heapwright.explore.workers import Interrupt, Threads
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
@@ -40,6 +44,7 @@ from heapwright.replay.endurance import (
     repeated,
 )
 from heapwright.replay.engine import arena_holding
+from heapwright.replay.replay import Replayed
 from heapwright.replay.smallest import depends_on_arena
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
@@ -233,6 +238,36 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(
     endured = study.endured()
     again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
     assert again.endured() == endured
+
+
+def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
+    trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short, other = hw.cut(trace, first=400), replace(hw.cut(trace, first=300), name="other")
+    how: dict[str, Any] = {"strategy": "random", "limit": 2, "copies": 0, "endurance": False}
+    path = hw.explore([short, other], tmp_path / "s.duckdb", **how).path
+    asked: list[tuple[str, int]] = []
+
+    def told(effort: Effort, failing: str) -> Any:
+        def tried(of: Trace, recipe: Recipe, watch: object) -> Replayed:
+            asked.append((of.name, effort.calls))
+            metrics = {"growth_ratio": 1.0, "lasts": int(of.name != failing), "endured_calls": effort.calls}
+            return Replayed({**metrics, "failed": 0})
+
+        return tried
+
+    with Study.open(path, write=True) as study, Interrupt() as interrupt:
+        runner, recipe = Runner(study, Threads(1), interrupt, None), study.candidate("tlsf")
+        heap = Candidate(recipe.id, study.recipe(recipe.id), "tlsf")
+        for effort, failing in ((SHORT, "none"), (LONG, short.name)):
+            monkeypatch.setattr(exploring, "Enduring", lambda effort, failing=failing: told(effort, failing))
+            exploring.try_endurance(runner, [heap], [short, other], effort)
+        assert asked == [(short.name, SHORT.calls), ("other", SHORT.calls), (short.name, LONG.calls)]
+        assert study.robustness().lasts(heap.id) is False
+        new = study.candidate("lea-2.7.2")
+        unknown = Candidate(new.id, study.recipe(new.id), "lea-2.7.2")
+        exploring.try_endurance(runner, [unknown], [short, other], LONG)
+        assert [name for name, _ in asked[3:]] == [short.name, "other"]  # nothing was known of it there
 
 
 def test_a_heap_grows_where_it_does_by_more_than_it_may_or_best_fit_does() -> None:
