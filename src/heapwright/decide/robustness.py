@@ -159,9 +159,10 @@ class Robustness:
         grows least, where there is nothing else.
         """
         ids = self._combined.ids
-        tried = {id for results in self._elsewhere.values() for id in results.ids}
-        near = [int(row) for row in np.flatnonzero(eligible) if ids[row] in tried or self.lasts(ids[row]) is not None]
-        rows = list(dict.fromkeys([*map(int, front), *near]))
+        tried = np.isfinite(self._combined.columns["lasts"])
+        there = (self._combined.row(id) for results in self._elsewhere.values() for id in results.ids)
+        tried[[row for row in there if row is not None]] = True
+        rows = list(dict.fromkeys([*map(int, front), *map(int, np.flatnonzero(eligible & tried))]))
         learnt = any(self._combined.zoo_names[row] is None and self.doubt(ids[row], how) is None for row in rows)
         for found in (
             [row for row in rows if self.why_not(ids[row]) is None],
