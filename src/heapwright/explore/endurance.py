@@ -69,11 +69,11 @@ def try_endurance(
     Raises HeapwrightError after an interrupt; what was tried is stored.
     """
     study, ended, lasted = runner.study, runner.study.endured(effort.calls), runner.study.endured()
-    left = [(one, trace) for trace in traces for one in candidates if (one.id, trace.name) not in ended]
-    pairs = len(candidates) * len(traces)
+    left = [[one for one in candidates if (one.id, trace.name) not in ended] for trace in traces]
+    pairs, new = len(candidates) * len(traces), [one for each in left for one in each]
     meter = Meter(runner.progress, "explored", pairs, 1, runner.crew, what="endurance", until=until)
-    meter.finished = pairs - len(left)
-    meter.expect([one for one, _ in left])
+    meter.finished = pairs - len(new)
+    meter.expect(new)
     failed: set[str] = set()
     waiting: list[tuple[str, str, Mapping[str, Value]]] = []
     stored = time.perf_counter()
@@ -86,9 +86,9 @@ def try_endurance(
 
     try:
         patience = Patience(runner.interrupt, until=until)
-        for trace in traces:
+        for trace, heaps in zip(traces, left, strict=True):
             tasks = []
-            for one in (one for one, of in left if of is trace):
+            for one in heaps:
                 if one.id in failed and (one.id, trace.name) in lasted:
                     meter.pass_over(one, 1)
                 else:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from heapwright.explore.space import reaches
-from heapwright.explore.space_file import MADE
+from heapwright.explore.space_file import HEAP_AXES, MADE
 from heapwright.recipes.pools import MAX_POOLS
 from heapwright.recipes.recipe import Recipe
 
@@ -78,7 +78,7 @@ class Neighbourhood:
             for key in type(pool).model_fields:
                 for value in self._others((pool.kind, key), getattr(pool, key)):
                     yield (pool.kind, key), partial(_with, recipe, pools, at, {key: value})
-        for key in ("link_bytes", "checks", "reserve"):
+        for key in HEAP_AXES:
             for value in self._others(("heap", key), getattr(recipe, key)):
                 yield ("heap", key), partial(_made, recipe, {key: value, "pools": pools})
         for before in self._before:

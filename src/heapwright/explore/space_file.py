@@ -35,7 +35,8 @@ NEEDED = ("sizes", "up_to", "most_frequent", "counts", "size", "site_class")
 MADE = ("most_frequent", SITE_CLASS)
 """Keys of a space that no recipe has: they stand for others."""
 
-_HEAP_AXES = ("link_bytes", "checks", "reserve")
+HEAP_AXES = ("link_bytes", "checks", "reserve")
+"""Keys of a heap that a space may have several values of."""
 
 _SWITCHES = ("include_zoo", "default")
 
@@ -66,7 +67,7 @@ def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_a
         data = parse_toml(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise HeapwrightError(f"{path}: not valid TOML: {error}") from None
-    _check_keys(data, [*_SWITCHES, "align", *_HEAP_AXES, "pool"], f"{path}")
+    _check_keys(data, [*_SWITCHES, "align", *HEAP_AXES, "pool"], f"{path}")
     align = _alignment(data.pop("align", None), align, path) or default_align
     switches = {key: data.pop(key, key == "include_zoo" or "pool" not in data) for key in _SWITCHES}
     for key, value in switches.items():
@@ -93,7 +94,7 @@ def json_schema() -> dict[str, Any]:
     schema = recipe_schema()
     schema["title"], schema["description"] = "Space", "The recipes that an exploration may try."
     told = schema["properties"]
-    axes = {key: _axis(key, told[key]) for key in _HEAP_AXES}
+    axes = {key: _axis(key, told[key]) for key in HEAP_AXES}
     switches = {key: {"type": "boolean"} for key in _SWITCHES}
     schema["properties"] = {**switches, "align": told["align"], **axes, "pool": told["pool"]}
     schema["required"] = []
@@ -148,7 +149,7 @@ class Axes:
     ) -> Axes:
         """Take the axes out of a file; raises HeapwrightError for a pool or key that is none."""
         axes: list[list[tuple[int | None, str, Any]]] = [
-            [(None, key, value) for value in _values(key, data[key])] for key in _HEAP_AXES if key in data
+            [(None, key, value) for value in _values(key, data[key])] for key in HEAP_AXES if key in data
         ]
         kinds = []
         if not isinstance(data["pool"], list):
