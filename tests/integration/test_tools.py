@@ -87,6 +87,25 @@ def test_all_that_runs_can_be_ended_from_another_thread(tmp_path: Path) -> None:
     kill_tools()  # nothing is left that it could meet
 
 
+def test_one_that_has_only_begun_is_ended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    begun = threading.Event()
+    begin: Callable[..., None] = subprocess.Popen.__init__
+
+    def slowly(self: subprocess.Popen[bytes], *given: object, **options: object) -> None:
+        begin(self, *given, **options)
+        begun.set()
+        time.sleep(0.1)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", slowly)
+    worker = threading.Thread(target=lambda: ended.append(run_tool(["sleep", "60"], timeout=30).returncode))
+    worker.start()
+    assert begun.wait(10)
+    kill_tools()
+    worker.join(10)
+    assert ended == [-signal.SIGKILL]
+
+
 def test_an_interruption_while_a_program_starts_comes_once_it_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes nevertheless, and what handled it before does so again."""
     seen: list[int] = []

@@ -17,6 +17,8 @@ from heapwright.files.errors import HeapwrightError
 _INTERRUPTIONS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _running: set[subprocess.Popen[Any]] = set()
+_starting = threading.Lock()
+"""Held until a program that has begun stands among those that run."""
 
 
 def run_tool(
@@ -32,7 +34,7 @@ def run_tool(
         options["env"] = {**(options.get("env") or os.environ), "TMPDIR": str(folder)}
     process: subprocess.Popen[Any] | None = None
     try:
-        with _interruptions_held():
+        with _interruptions_held(), _starting:
             process = subprocess.Popen(command, **options)
             _running.add(process)
         output, errors = process.communicate(timeout=timeout)
@@ -61,7 +63,9 @@ def processors() -> int:
 
 def kill_tools() -> None:
     """Kill what `run_tool` is waiting for, in any thread."""
-    for process in list(_running):
+    with _starting:
+        running = list(_running)
+    for process in running:
         _kill(process)
 
 
