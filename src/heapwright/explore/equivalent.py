@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from heapwright._native import ffi
-from heapwright.recipes.policy import Structure, structure_of
+from heapwright.recipes.policy import Structure, structure_of, used_bytes
 from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch
 from heapwright.replay.smallest import depends_on_arena
@@ -57,7 +57,7 @@ def form_of(recipe: Recipe) -> Form | None:
     laid_out = ffi.new("struct hw_pool *", least)
     recipe.pools[at].set_thresholds(laid_out, recipe.geometry)
     split, merge, small = kind_of(laid_out).take_thresholds(laid_out, recipe.checks != "none")
-    return Form(outside + _digest(laid_out), split, merge, small)
+    return Form(outside + _digest(ffi.buffer(laid_out)), split, merge, small)
 
 
 @lru_cache(maxsize=4096)
@@ -74,11 +74,11 @@ def _apart(structure: Structure) -> tuple[int, bytes, Any] | None:
         return None
     least = ffi.new("struct hw_pool *", struct.pools[having[0]])
     struct.pools[having[0]] = ffi.new("struct hw_pool *")[0]
-    return having[0], _digest(struct), least[0]
+    return having[0], _digest(used_bytes(struct)), least[0]
 
 
-def _digest(struct: Any) -> bytes:
-    return blake2b(ffi.buffer(struct), digest_size=16).digest()
+def _digest(packed: Any) -> bytes:
+    return blake2b(packed, digest_size=16).digest()
 
 
 class _Kept(NamedTuple):

@@ -87,6 +87,14 @@ def policy_struct(recipe: Recipe) -> Any:
     return struct
 
 
+def used_bytes(struct: Any) -> Any:
+    """A view of a policy (`struct hw_policy *`) up to its last pool: it has room for more pools than most have."""
+    return ffi.buffer(struct, _POOLS_AT + struct.pool_count * _POOL_BYTES)
+
+
+_POOLS_AT, _POOL_BYTES = ffi.offsetof("struct hw_policy", "pools"), ffi.sizeof("struct hw_pool")
+
+
 class Structure:
     """What recipes have in common whose pools differ in nothing but thresholds; there is one object for all of them.
 
@@ -96,9 +104,7 @@ class Structure:
     def __init__(self, recipe: Recipe) -> None:
         """Pack the policy, which takes as long as a replay of a thousand calls."""
         self.recipe = recipe
-        struct = ffi.new("struct hw_policy *", policy(recipe))
-        used = ffi.offsetof("struct hw_policy", "pools") + len(recipe.pools) * ffi.sizeof("struct hw_pool")
-        self._packed = bytes(ffi.buffer(struct, used))
+        self._packed = bytes(used_bytes(ffi.new("struct hw_policy *", policy(recipe))))
 
     def struct(self) -> Any:
         """A policy of its own as `policy_struct` returns it, of ``recipe``."""
