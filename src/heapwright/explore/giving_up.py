@@ -82,9 +82,13 @@ class Known:
     def lay_floor(self, at: int, footprint: int) -> None:
         """Take the least footprint on a trace."""
         self.floor[at] = footprint
-        if "footprint_bytes" in self._objectives:
-            row = self._objectives.index("footprint_bytes")
-            self.least[row, at] = max(self.least[row, at], footprint)
+        self.expect(at, "footprint_bytes", footprint)
+
+    def expect(self, at: int, key: str, least: int) -> None:
+        """Take what an objective will come to at least on a trace; others than these are left alone."""
+        if key in self._objectives:
+            row = self._objectives.index(key)
+            self.least[row, at] = max(self.least[row, at], least)
 
     @property
     def bound(self) -> Floats:

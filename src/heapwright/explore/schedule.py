@@ -177,6 +177,9 @@ class Exploring:
         tolerance = meter.tolerance or 0.0
         rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
         patience = Patience(self.runner.interrupt, rivals, until=meter.until)
+        for one in rest:  # what was given up by an earlier run; the study keeps what it had come to
+            if self.trials.known(one.id).floor.any():
+                self.trials.trier.lay_floors(one.recipe, self.trials.known(one.id))
         spread = [] if hurried else _spread([one for one in rest if not self._is_settled(one)])
         meter.expect(spread)
         self.runner.run(spread, self.trials, meter, replace(patience, spared=NEAR))

@@ -21,7 +21,7 @@ from heapwright.explore.giving_up import Known, Rivals
 from heapwright.measure.host.machine import machine
 from heapwright.measure.metrics import Replay
 from heapwright.replay.engine import GivenUpError, SoFar, Watch
-from heapwright.replay.least import LeastFootprints
+from heapwright.replay.least import LeastAccesses, LeastFootprints
 from heapwright.replay.metrics import Value
 
 if TYPE_CHECKING:
@@ -132,6 +132,7 @@ class Trier:
         self._order = sorted(range(len(traces)), key=lambda at: len(traces[at]))
         """The shortest first: a recipe that some trace tells to be beaten is given up for the fewest calls."""
         self._least = [LeastFootprints(trace) for trace in traces] if "footprint_bytes" in objectives else []
+        self._least_accesses = [LeastAccesses(trace) for trace in traces] if "accesses" in objectives else []
         self._alikes = [Alikes(trace, KEPT // len(traces)) for trace in traces]
         self._ahead: dict[str, tuple[dict[int, Mapping[str, Value]], float]] = {}
 
@@ -150,14 +151,14 @@ class Trier:
         metrics, begun = {}, task.replays
         ahead, earlier = self._ahead.pop(task.one.id, ({}, 0.0))
         if patience.ends:
-            self._lay_floors(recipe, known)
+            self.lay_floors(recipe, known)
         for at in self._order:
             if patience.over:
                 break
             if known.ended[at] or not patience.begins(known, at):
                 continue
             try:
-                metrics[at] = ahead[at] if at in ahead else self._replayed(at, recipe, _watch(patience, known, at))
+                metrics[at] = ahead[at] if at in ahead else self._replayed(at, recipe, self._watch(patience, task, at))
             except GivenUpError as error:
                 known.refused[at] |= error.refused
                 continue
@@ -167,18 +168,34 @@ class Trier:
         seconds = earlier + time.perf_counter() - start
         return Found(known, metrics, begun, given_up, seconds, machine() if timed else None)
 
-    def _lay_floors(self, recipe: Recipe, known: Known) -> None:
+    def lay_floors(self, recipe: Recipe, known: Known) -> None:
         """Tell what is known of a recipe before its replays begin."""
         for at, least in enumerate(self._least):
             if not known.ended[at] and not known.floor[at]:
                 known.lay_floor(at, least.of(recipe))
+        for at in range(len(self._least_accesses)):
+            if not known.ended[at]:
+                self._expect_accesses(recipe, known, at, known.so_far[at])
+
+    def _expect_accesses(self, recipe: Recipe, known: Known, at: int, so_far: SoFar | None) -> None:
+        """Tell how many accesses a replay comes to at least that has come so far."""
+        calls, made = (so_far.calls, so_far.accesses) if so_far else (0, 0)
+        known.expect(at, "accesses", made + self._least_accesses[at].of(recipe, calls))
+
+    def _watch(self, patience: Patience, task: Task, at: int) -> Watch | None:
+        """What asks whether a replay is worth going on with; None where nothing ends it."""
+        if not patience.ends:
+            return None
+        known = task.known
+
+        def goes_on(so_far: SoFar) -> bool:
+            if self._least_accesses:
+                self._expect_accesses(task.one.recipe, known, at, so_far)
+            return patience.goes_on(known, at, so_far)
+
+        return goes_on
 
     def _replayed(self, at: int, recipe: Recipe, watch: Watch | None) -> Mapping[str, Value]:
         """The metrics of a recipe on a trace, those of one that does the same there if it has been replayed."""
         return self._alikes[at].metrics(recipe, watch, lambda: self.replay(self.traces[at], recipe, watch))
 
-
-def _watch(patience: Patience, known: Known, at: int) -> Watch | None:
-    if not patience.ends:
-        return None
-    return lambda so_far: patience.goes_on(known, at, so_far)

@@ -1,7 +1,8 @@
-"""The least footprint: what no arena of a recipe that serves a trace can stay below, from one pass over the trace.
+"""What a recipe that serves a trace needs at least, known without a replay, from one pass over the trace.
 
-Every live object has a block of its own, and no block for a request is smaller than what the recipe's alignment,
-headers and least blocks say, wherever it lies.
+The footprint: every live object has a block of its own, and no block for a request is smaller than what the recipe's
+alignment, headers and least blocks say, wherever it lies. The accesses: no pool serves or frees with fewer than its
+kind says.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import arena_holding, control_bytes
+from heapwright.traces.validation import FREE, REALLOC
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -48,6 +50,38 @@ class LeastFootprints:
         if key not in self._live:
             self._live[key] = self._trace.largest_live_sum(blocks[self._which])
         return arena_holding(struct, max(int(struct.fixed_end), control_bytes(struct) + self._live[key]))
+
+
+_STEP = 1024
+"""Calls between two of those whose number of requests and frees still to come is kept."""
+
+
+class LeastAccesses:
+    """The least accesses of recipes on one trace, or on what is left of it."""
+
+    def __init__(self, trace: Trace) -> None:
+        """Take a trace whose recipes will be asked for."""
+        frees = trace.op == FREE
+        self._to_come = np.stack([_to_come(~frees & (trace.op != REALLOC)), _to_come(frees)], axis=1)
+
+    def of(self, recipe: Recipe, calls: int = 0) -> int:
+        """Accesses that a heap of the recipe makes at least after so many calls, if it serves all requests; O(pools).
+
+        Of objects that are resized nothing is known: some stay as they are. Neither is of caches of threads.
+        """
+        if recipe.threads == "cached":
+            return 0
+        struct = policy_struct(recipe)
+        pools = [struct.pools[at] for at in range(struct.pool_count)]
+        request, free = map(min, zip(*(kind_of(pool).least_accesses(pool) for pool in pools), strict=True))
+        requests, frees = self._to_come[min(-(-calls // _STEP), len(self._to_come) - 1)]
+        return int(requests) * request + int(frees) * free
+
+
+def _to_come(calls: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """How many there are from each `_STEP`th call on, int64[n], and 0."""
+    each = np.add.reduceat(calls, np.arange(0, len(calls), _STEP), dtype=np.int64) if len(calls) else calls[:0]
+    return np.append(np.cumsum(each[::-1])[::-1], 0)
 
 
 def _least_blocks(struct: Any, sizes: Sizes) -> Sizes:

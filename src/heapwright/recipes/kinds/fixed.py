@@ -261,6 +261,10 @@ class Fixed(BasePool):
         return None if fixed.grow else (int(fixed.blocks_at[0]), int(fixed.end))
 
     @classmethod
+    def least_accesses(cls, laid_out: Any) -> tuple[int, int]:
+        return (2, 1) if laid_out.fixed.first_fit else (3, 3)  # a flag is enough
+
+    @classmethod
     def least_blocks(cls, laid_out: Any, sizes: Sizes) -> Sizes:
         import numpy as np
 

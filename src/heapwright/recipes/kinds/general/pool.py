@@ -435,6 +435,11 @@ class General(GeneralKeys):
         blocks = np.maximum(rounded(sizes + general.overhead, 1 << general.unit_shift), general.min_block)
         return powers(blocks) if general.powers else blocks
 
+    @classmethod
+    def least_accesses(cls, laid_out: Any) -> tuple[int, int]:
+        linked = laid_out.general.free_list in (lib.HW_DOUBLE, lib.HW_SINGLE)
+        return 3, 3 if linked else 2  # a header says that a block is free, or the root of a tree leads to it alone
+
     def set_thresholds(self, laid_out: Any, geometry: Geometry) -> None:
         bounds.put_thresholds(self, laid_out)
         laid_out.at_hand = min(laid_out.max_size, self.largest_at_hand(geometry))

@@ -15,7 +15,7 @@ from heapwright.recipes.pools import Fixed, General
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
 from heapwright.replay.engine import WATCHED_CALLS, GivenUpError, SoFar, control_bytes
-from heapwright.replay.least import LeastFootprints
+from heapwright.replay.least import LeastAccesses, LeastFootprints
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
@@ -25,13 +25,14 @@ RECIPES = [*catalogue.recipes(), *random_recipes(300, seed=13)]
 
 
 def ends_no_lower(trace: Trace) -> int:
-    """Check the bound with every recipe that serves the whole trace; returns how many do."""
-    least, served = LeastFootprints(trace), 0
+    """Check both bounds with every recipe that serves the whole trace; returns how many do."""
+    least, accesses, served = LeastFootprints(trace), LeastAccesses(trace), 0
     for recipe in RECIPES:
         metrics = replay(trace, recipe)
         if metrics["failed"] == 0:
             served += 1
             assert least.of(recipe) <= (metrics["footprint_bytes"] or 0), recipe.to_toml()
+            assert accesses.of(recipe) <= (metrics["accesses"] or 0), recipe.to_toml()
     return served
 
 
@@ -56,7 +57,7 @@ def resized(seed: int) -> Trace:
     ],
     ids=lambda trace: trace.name,
 )
-def test_no_footprint_ends_below_the_least(trace: Trace) -> None:
+def test_nothing_ends_below_the_least(trace: Trace) -> None:
     assert ends_no_lower(trace) > 100
 
 
@@ -68,6 +69,43 @@ def test_the_least_footprint_of_blocks_worked_out_by_hand() -> None:
         (Recipe(pools=(Fixed(sizes=(24, 100), counts="grow", header=8),)), 32 + 112 + 32),
     ):
         assert least.of(recipe) == control_bytes(policy_struct(recipe)) + blocks
+
+
+def test_neither_requests_nor_frees_take_fewer_accesses() -> None:
+    """Of a heap that is filled, emptied and filled again; some heaps take no more for one of these."""
+    generator = random.Random(8)
+    count, tight = 60, set[int]()
+    ids = [*range(count), *generator.sample(range(count), count), *range(count, 2 * count)]
+    op = [0] * count + [FREE] * count + [0] * count
+    drawn = generator.choices((1, 8, 24, 100, 300), k=count)
+    size = drawn + [0] * count + generator.sample(drawn, count)
+    for recipe in RECIPES:
+        made = least = 0
+        for part in range(3):
+            end = (part + 1) * count
+            trace = Trace.from_columns(op=op[:end], id=ids[:end], size=size[:end], name="filled")
+            metrics, expected = replay(trace, recipe), LeastAccesses(trace).of(recipe)
+            if metrics["failed"] != 0:
+                break
+            more = int(metrics["accesses"] or 0) - made
+            assert more >= expected - least, recipe.to_toml()
+            tight |= {part} if more == expected - least else set()
+            made, least = made + more, expected
+    assert tight == {0, 1, 2}
+
+
+def test_the_least_accesses_of_what_is_left_of_a_trace() -> None:
+    trace = plain_trace(6, calls=3000)
+    least, recipe = LeastAccesses(trace), Recipe(pools=(General(),))
+    assert least.of(recipe) == 3 * len(trace)
+    flags = Recipe(pools=(Fixed(sizes=(24, 100), counts=(9, 9), find="first-fit"), General()))
+    requests = int((trace.op != FREE).sum())
+    assert least.of(flags) == 2 * requests + (len(trace) - requests)
+    told = [least.of(recipe, calls) for calls in range(len(trace) + 1)]
+    assert all(0 <= 3 * (len(trace) - calls) - told[calls] < 3 * 1024 for calls in range(len(trace) + 1))
+    assert told[-1] == 0 and told == sorted(told, reverse=True)
+    assert least.of(recipe.model_copy(update={"threads": "cached"})) == 0
+    assert LeastAccesses(resized(2)).of(recipe) == 3 * int((resized(2).op != REALLOC).sum())
 
 
 def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[SoFar], dict[str, Value]]:
@@ -92,6 +130,10 @@ def test_what_a_replay_has_come_to_never_falls() -> None:
         rows = [list(dataclasses.asdict(so_far).values())[1:] for so_far in told]
         ends = [metrics[key.name] for key in dataclasses.fields(SoFar)[1:]]
         assert (np.diff(np.array([*rows, ends], np.int64), axis=0) >= 0).all(), recipe.to_toml()
+        if metrics["failed"] == 0:
+            least = LeastAccesses(trace)
+            for so_far in told:
+                assert so_far.accesses + least.of(recipe, so_far.calls) <= (metrics["accesses"] or 0), recipe.to_toml()
         assert metrics == replay(trace, recipe)
 
 
