@@ -129,6 +129,13 @@ def test_a_dump_tells_where_its_full_ring_lost_calls(tmp_path: Path) -> None:
     )
 
 
+def test_a_dump_whose_numbers_of_lost_calls_are_out_of_order_is_damaged_there(tmp_path: Path) -> None:
+    numbers = ((4, 31_457), (5, 20_000), (5, 640_000), (6, 11_457))
+    mark = [board_record(word, BOARD_OTHER, kind) for kind, word in numbers]
+    trace = imported(tmp_path, board_dump(room=32, lost=31_457, more=mark))
+    assert trace.repairs == () and trace.peak_live_bytes == imported(tmp_path, board_dump()).peak_live_bytes
+
+
 def test_a_board_that_counts_its_bytes_loses_no_peak(tmp_path: Path) -> None:
     trace = imported(tmp_path, BOARD_COUNTED)
     assert trace.metadata["caveats"] == "12 calls were lost on the board, whose ring was full"
