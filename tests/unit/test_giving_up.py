@@ -314,11 +314,15 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
         monkeypatch.setattr(module, "time", clock)
 
     def go_on(seconds: float | None) -> Exploration:
-        return explore(TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0, budget=seconds, jobs=1)
+        return explore(
+            TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0, budget=seconds, jobs=1,
+            progress=lambda one: told.add(one.tolerance),
+        )  # fmt: skip
 
+    told = set[float | None]()
     short = go_on(20_000)
     assert short.tolerance is None and not short.complete
-    assert 0 < short.recipes < len(space)
+    assert 0 < short.recipes < len(space) and told == {None, 0}
     with Study.open(tmp_path / "study") as study:
         assert {id for id, _ in study.finished()} >= set(short.front)
         assert study.tolerance is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import heapwright as hw
+from heapwright._native import ffi
 from heapwright.files.errors import HeapwrightError
 from heapwright.measure.boards import compilers, measure, objectives, qemu_backend, unicorn_backend
 from heapwright.measure.boards.cpus import cpu
@@ -209,6 +211,18 @@ def test_emulators_that_are_missing_are_told_with_what_to_install(monkeypatch: p
     assert measure.find_backend(cpu("cortex-m3")) == "qemu"
     monkeypatch.setattr(unicorn_backend, "available", lambda target: True)
     assert measure.find_backend(cpu("cortex-m3")) == "unicorn"
+
+
+def test_a_hook_that_unicorn_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "unicorn", SimpleNamespace())
+    monkeypatch.setattr(unicorn_backend, "version", lambda: "unicorn 2")
+    answers = {"uc_hook_add": lambda *_: 7}
+    monkeypatch.setattr(unicorn_backend, "_library", lambda _: SimpleNamespace(**answers))
+    asking: Any = SimpleNamespace(core=SimpleNamespace(_uch=None), counter=ffi.new("struct hw_counter *"), memory=True)
+    with pytest.raises(HeapwrightError, match=r"unicorn 2: cannot set a hook \(error 7\); "):
+        unicorn_backend._Machine._hook(asking)
+    answers["uc_hook_add"] = lambda *_: 0
+    unicorn_backend._Machine._hook(asking)
 
 
 def test_metrics_of_a_study_are_of_what_was_measured(asked: list[dict[str, Any]]) -> None:

@@ -13,10 +13,11 @@ import pytest
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
-from heapwright.explore import runner
+from heapwright.explore import runner, search
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
+from heapwright.explore.trial import Candidate
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
@@ -308,3 +309,15 @@ def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
         explore([trace], few_recipes(), study_path=path, jobs=1)
     with Study.open(path) as study:
         assert len(study.finished()) == 5
+
+
+def test_of_designs_that_are_not_doubted_those_without_lists_have_a_front_of_their_own() -> None:
+    sure = General(bins="exact", fit="best")
+    pools = {
+        "plain": (sure,),
+        "lists": (Quick(up_to=64, limit_blocks=4), sure),
+        "waiting": (Quick(up_to=516), sure),
+        "doubted": (General(bins="two-level"),),
+    }
+    candidates = [Candidate(id, Recipe.unchecked(own), None) for id, own in pools.items()]
+    assert search._trusted(candidates) == [{"plain", "lists"}, {"plain", "lists", "waiting"}, {"plain"}]

@@ -110,6 +110,15 @@ def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
         assert kept == {pair: told[pair] for pair in kept}
 
 
+def test_what_there_was_time_for_is_not_told_as_short(tmp_path: Path) -> None:
+    trace = cut(Stream.of(Trace.read(EXAMPLES / "mosquitto_broker.parquet")), first=300).trace()
+    space = Space([[load("tlsf").at_alignment(8), load("half-fit").at_alignment(8)]], include_zoo=False)
+    done = explore([trace], space, study_path=tmp_path / "s", budget=600, copies=0, jobs=1)
+    assert done.short == []
+    with Study.open(tmp_path / "s") as study:
+        assert study.robustness().lasts(study.pick("balanced").id)
+
+
 def test_a_run_tells_what_was_asked_for_but_what_a_study_tells_elsewhere() -> None:
     assert options.Options().told() == ""
     asked = options.Options(copies=3, strategy="random", seed=7, limit=5, budget=60.0, command="heapwright explore")

@@ -60,6 +60,7 @@ def test_pools_are_given_the_sites_and_what_these_need() -> None:
     assert pool_of_sites(found, {"kind": "general"}, 8) == {"sites": ["a", "b"], "region": 1152}
     assert pool_of_sites(found, {"kind": "general", "region": 64}, 8)["region"] == 64
     assert pool_of_sites(SitesOfClass((), 0), {"kind": "general"}, 8) == {}
+    assert pool_of_sites(SitesOfClass(("a",), 0), {"kind": "general"}, 8) == {}, "nothing of it lives when it matters"
 
 
 def space(tmp_path: Path, first: str, traces: list[Trace]) -> list[hw.Recipe]:

@@ -234,6 +234,15 @@ def test_the_default_space_makes_another_space_of_the_same_axes(space: WideSpace
     assert joined.axes.values == space.axes.values
 
 
+@pytest.mark.parametrize(("default", "digest"), [("false", "4563e5b99a96"), ("true", "cb2069f7ba7b")])
+def test_what_a_study_knows_its_space_by_stays_as_it_is(
+    default: str, digest: str, trace: Trace, tmp_path: Path
+) -> None:
+    """A search goes on only in the space that it was begun in."""
+    (tmp_path / "wide.toml").write_text(f"include_zoo = false\ndefault = {default}\n{WIDE}")
+    assert Space.load(tmp_path / "wide.toml", [trace]).digest[:12] == digest
+
+
 def test_every_step_leads_to_a_recipe_that_reads_back(trace: Trace, joined: WideSpace) -> None:
     beginnings = [*(one.canonical() for one in joined.zoo.values()), *first_of([trace], 8)]
     steps, made = Neighbourhood(joined, beginnings), 0
@@ -254,6 +263,28 @@ def test_steps_take_the_values_of_axes_as_recipes_read_them(joined: WideSpace) -
     assert [one.pools[0].model_dump()["flush"] for one in made] == ["over-limit", "before-growing"], (
         "never is no name now"
     )
+
+
+def test_steps_take_the_values_of_a_heap_s_own_axes(trace: Trace, tmp_path: Path) -> None:
+    (tmp_path / "links.toml").write_text(f"default = true\nlink_bytes = [2, 4]\n{WIDE}")
+    links = Space.load(tmp_path / "links.toml", [trace])
+    assert isinstance(links, WideSpace)
+    steps = Neighbourhood(links, []).steps(Recipe.parse(f"link_bytes = 4\n{GENERAL}").canonical())
+    made = [one for what, make in steps if what == ("heap", "link_bytes") and (one := make())]
+    assert [one.link_bytes for one in made] == [2]
+
+
+def test_a_search_begins_near_the_best_of_the_zoo(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    explore([trace], space, study_path=tmp_path / "s.duckdb", limit=1, copies=0)
+    with Study.open(tmp_path / "s.duckdb") as study:
+        zoo = {id: study.candidate(id).metrics for id in space.zoo}
+        (first,) = [
+            one for one in study.combined.ids if one not in zoo and study.combined.ranked[study.combined.row(one)]
+        ]
+    product = {id: float(told["footprint_bytes"] or 0) * float(told["accesses"] or 0) for id, told in zoo.items()}
+    served = [id for id, told in zoo.items() if not told["failed"]]
+    best = space.recipe(space.nearest(space.zoo[min(served, key=lambda id: product[id])]))
+    assert best is not None and first == best.hash
 
 
 def test_a_space_that_is_used_up_ends_the_search(trace: Trace, tmp_path: Path) -> None:
