@@ -12,6 +12,7 @@ import heapwright as hw
 from heapwright.files.errors import HeapwrightError
 from heapwright.traces.logs import blocks, board_lines
 from heapwright.traces.logs.history import History
+from heapwright.traces.logs.stand_ins import StandIns
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
@@ -164,6 +165,16 @@ def test_a_dump_counts_the_bytes_that_its_full_ring_lost(tmp_path: Path) -> None
     assert trace.metadata["caveats"] == "500 calls were lost on the board, whose ring was full"
     assert trace.peak_live_bytes == 15 + (2 << 20) + 3000
     assert trace.live_bytes[-1] == pytest.approx(15 + (2 << 20) + 1000, rel=0.01)
+
+
+def test_the_stand_in_is_taken_whose_size_is_nearest() -> None:
+    living = StandIns()
+    assert living.nearest(24) == 0
+    for number, size in enumerate((16, 100, 40)):
+        living.add(number << 32 | size)
+    assert [living.nearest(size) for size in (0, 27, 29, 50, 71, 90, 1000)] == [16, 16, 40, 40, 100, 100, 100]
+    assert (living.take_nearest(90), len(living), living.bytes) == (1 << 32 | 100, 2, 56)
+    assert (living.take_oldest(), living.take_oldest(), len(living), living.bytes) == (16, 2 << 32 | 40, 0, 0)
 
 
 def test_stand_ins_make_as_many_objects_live_as_do() -> None:

@@ -213,6 +213,27 @@ def test_emulators_that_are_missing_are_told_with_what_to_install(monkeypatch: p
     assert measure.find_backend(cpu("cortex-m3")) == "unicorn"
 
 
+@pytest.mark.parametrize(
+    ("said", "code", "told"),
+    [
+        ("QEMU emulator version 7.2.22 (Debian 1:7.2)", 0, "qemu 7.2.22"),
+        ("", 127, "qemu"),
+        ("something else", 0, "qemu"),
+    ],
+)
+def test_an_emulator_that_tells_no_version_has_its_name(
+    said: str, code: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(command: list[str], *, check: bool, **_: object) -> subprocess.CompletedProcess[str]:
+        done = subprocess.CompletedProcess(command, code, said, "")
+        if check:
+            done.check_returncode()
+        return done
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert qemu_backend.version.__wrapped__("qemu-system-arm") == told
+
+
 def test_a_hook_that_unicorn_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "unicorn", SimpleNamespace())
     monkeypatch.setattr(unicorn_backend, "version", lambda: "unicorn 2")
