@@ -185,6 +185,16 @@ def test_the_arena_is_the_boards_memory_or_what_the_trace_needs(asked: list[dict
     }
 
 
+def test_only_a_trace_with_callocs_is_replayed_with_them_as_such(asked: list[dict[str, Any]]) -> None:
+    plain = Trace.from_columns(
+        op=[MALLOC if one == CALLOC else one for one in OPS], id=[1, 2, 3, 4, 1, 2, 3], size=[24, 40, 16, 64, 99, 0, 0]
+    )
+    for trace, runs in ((plain, 1), (trace_of_all(), 2)):
+        asked.clear()
+        told = measure.Session().measure(hw.zoo("tlsf"), [trace], ["Os"])[0]
+        assert (len(asked), "calloc" in told["calls"]) == (runs, runs == 2)
+
+
 def test_a_c_library_is_told_by_what_it_took(asked: list[dict[str, Any]]) -> None:
     told = measure.Session().measure(Heap.of_library("newlib-nano"), [trace_of_all()], ["Os"])[0]
     assert (told["heap"], told["footprint_bytes"], told["prediction"]) == ("lib:newlib-nano", 4096 + 8 + 16, None)
