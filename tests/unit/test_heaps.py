@@ -133,6 +133,19 @@ def test_where_no_arena_serves_a_trace_the_requests_refused_are_counted(folder: 
     assert some.smallest is not None and some.reserve is not None and some.failed == 0
 
 
+def test_every_copy_counts_where_no_share_of_them_is_asked_for(folder: Path) -> None:
+    asked, larger, beyond = (Trace.from_columns(op=[0] * len(one), id=range(len(one)), size=one, name=str(len(one)))
+                             for one in ([64], [64] * 3, [64, 100]))  # fmt: skip
+    heaps = {"recipe.toml": find("recipe.toml")}
+    (served,) = fit_each(asked, heaps, copies=[asked, larger]).values()
+    (most,) = fit_each(larger, heaps).values()
+    assert served.reserve == most.reserve is not None and served.refused == ()
+    (refused,) = fit_each(asked, heaps, copies=[larger, beyond]).values()
+    assert (refused.reserve, refused.refused) == (None, ("2",))
+    (some,) = fit_each(asked, heaps, copies=[larger, beyond], share=0.5).values()
+    assert some.reserve == served.reserve
+
+
 def test_a_study_without_an_id_is_told_with_what_to_write(tmp_path: Path) -> None:
     (tmp_path / "app.duckdb").touch()
     with pytest.raises(HeapwrightError, match=r"app\.duckdb: a file, and no heap; .* as .*app\.duckdb:balanced or "):

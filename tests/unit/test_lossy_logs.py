@@ -61,6 +61,7 @@ def test_blocks_are_those_that_a_list_of_all_would_find(monkeypatch: pytest.Monk
             address, size = draw.randrange(1, 3000), draw.choice([0, 1, 5, 20, 60, 500])
             if draw.random() < 0.4:
                 address = draw.choice([*model, address])
+                assert (address in live) == (address in model)
                 assert live.take(address) == model.pop(address, None)
                 continue
             end = address + max(size, 1)
