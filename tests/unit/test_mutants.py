@@ -12,6 +12,7 @@ import mutants_python
 import mutants_recorded
 import pytest
 from changed import PACKAGE, ROOT
+from mutate import batches
 
 EXEMPT = [
     line.partition("  # ")
@@ -47,3 +48,13 @@ def test_who_waits_for_the_processes_that_test_records_nothing(
     config = SimpleNamespace(getoption=lambda name, default: processes if name == "numprocesses" else default)
     mutants_recorded.pytest_configure(config)  # type: ignore[arg-type]
     assert (changed_processes.Recording.now is None) == (processes is not None)
+
+
+def test_what_takes_too_long_leaves_room_for_the_others_and_for_those_beside() -> None:
+    """A test beside one that runs the statement may look at what was made when its file was imported."""
+    index, source, file = mutants_recorded.Index(), "src/heapwright/decide/pareto.py", "tests/unit/test_pareto.py"
+    index.seconds |= {f"{file}::{name}": seconds for name, seconds in (("long", 20), ("short", 1), ("beside", 2))}
+    index.by_line[source][5] = [f"{file}::long", f"{file}::short"]
+    mutant = mutants_python.Mutant(ROOT / source, 0, range(5, 6), "", "", "")
+    chosen = batches(mutant, index, 15, [Path(file)])
+    assert chosen == [[f"{file}::short"], [f"{file}::beside"]]
