@@ -274,6 +274,17 @@ def test_steps_take_the_values_of_a_heap_s_own_axes(trace: Trace, tmp_path: Path
     assert [one.link_bytes for one in made] == [2]
 
 
+def test_the_nearest_recipe_has_as_many_lists(trace: Trace, tmp_path: Path) -> None:
+    (tmp_path / "lists.toml").write_text(WIDE.replace("up_to = [16, 32, 64, 128]", "most_frequent = [0, 1, 2, 4]"))
+    lists = Space.load(tmp_path / "lists.toml", [trace])
+    assert isinstance(lists, WideSpace)
+    (axis,) = [at for at, values in enumerate(lists.axes.values) if values[0][1] == "most_frequent"]
+    for sizes, count in ([], 0), ([16], 1), ([16, 24], 2), ([16, 24, 32, 40, 48], 4):
+        quick = f'[[pool]]\nkind = "quick"\nsizes = {sizes}\n' if sizes else ""
+        genome = lists.nearest(Recipe.parse(quick + GENERAL))
+        assert lists.axes.values[axis][genome[axis]][2] == count
+
+
 def test_a_search_begins_near_the_best_of_the_zoo(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
     explore([trace], space, study_path=tmp_path / "s.duckdb", limit=1, copies=0)
     with Study.open(tmp_path / "s.duckdb") as study:
