@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
@@ -131,3 +132,20 @@ def test_every_processor_has_room_for_a_trace_apart_from_code_and_arenas(name: s
     assert memory.code_bytes >= 1 << 19 and memory.fast_bytes == 4 << 20 and memory.slow_bytes >= 16 << 20
     assert found.name == name and cpu(found.runs_on).note is None
     assert (found.note is None) == (found.runs_on == name)
+
+
+@pytest.mark.parametrize(
+    ("name", "megahertz"),
+    [
+        *((f"cortex-{core}", 25) for core in ("m0plus", "m3", "m4", "m7")),
+        ("cortex-m33", 20),
+        ("cortex-m55", 32),
+        ("rv32imac", 1000),
+    ],
+)
+def test_ticks_are_of_the_clock_that_the_board_counts_by(name: str, megahertz: int) -> None:
+    """QEMU is told how long an instruction takes: two to the power of the shift, in nanoseconds."""
+    machine = cpu(name).qemu
+    shift = re.fullmatch(r"shift=(\d),sleep=off", machine[machine.index("-icount") + 1])
+    assert shift is not None
+    assert cpu(name).ticks == pytest.approx(2 ** int(shift[1]) * megahertz / 1000)
