@@ -6,7 +6,16 @@ import random
 from pathlib import Path
 
 import pytest
-from heap_logs import BOARD_COMPACT, BOARD_COUNTED, BOARD_LOSSY, BOARD_OTHER, board_dump, board_record
+from heap_logs import (
+    BOARD_COMPACT,
+    BOARD_COUNTED,
+    BOARD_FREED,
+    BOARD_LOSSY,
+    BOARD_MALLOC,
+    BOARD_OTHER,
+    board_dump,
+    board_record,
+)
 
 import heapwright as hw
 from heapwright.files.errors import HeapwrightError
@@ -131,6 +140,19 @@ def test_a_dump_tells_where_its_full_ring_lost_calls(tmp_path: Path) -> None:
     )
 
 
+def test_a_dump_tells_the_site_of_what_is_asked_for_and_none_of_a_free(tmp_path: Path) -> None:
+    site, mine, other = 0x08001234, 0x20005000, 0x20006000
+    more = [
+        board_record(site, BOARD_OTHER, 15),
+        board_record(mine, BOARD_MALLOC, 8),
+        board_record(mine, BOARD_OTHER, BOARD_FREED),
+        board_record(other, BOARD_MALLOC, 16),
+    ]
+    trace = imported(tmp_path, board_dump(room=32, more=more))
+    assert [trace.sites[one] for one in trace.site[-3:]] == ["0x8001234", "", "0x8001234"]
+    assert not trace.site[:-3].any()
+
+
 def test_a_dump_whose_numbers_of_lost_calls_are_out_of_order_is_damaged_there(tmp_path: Path) -> None:
     numbers = ((4, 31_457), (5, 20_000), (5, 640_000), (6, 11_457))
     mark = [board_record(word, BOARD_OTHER, kind) for kind, word in numbers]
@@ -145,6 +167,8 @@ def test_a_board_that_counts_its_bytes_loses_no_peak(tmp_path: Path) -> None:
     assert trace.peak_live_bytes == sum(range(40, 70))  # among the lost
     assert trace.live_bytes[-1] == pytest.approx(sum(range(40, 70)) - 65 - 42 - 67 - 41 - 43 + 100, abs=8)
     assert trace.sites == ("", "0xf7ceb2d5")
+    asked = trace.op != FREE
+    assert trace.site[asked].any() and not trace.site[~asked].any()
 
 
 def test_an_elf_is_for_logs_that_have_addresses(tmp_path: Path) -> None:

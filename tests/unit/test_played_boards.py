@@ -195,6 +195,16 @@ def test_only_a_trace_with_callocs_is_replayed_with_them_as_such(asked: list[dic
         assert (len(asked), "calloc" in told["calls"]) == (runs, runs == 2)
 
 
+def test_a_kernel_is_asked_for_the_same_as_the_heap_alone_but_for_aligned_requests_and_reallocs() -> None:
+    def asks(align: int, second: int) -> bool:
+        return measure._as_on_the_host(
+            Trace.from_columns(op=[MALLOC, second], id=[1, 1], size=[8, 16], align=[align, 0])
+        )
+
+    assert asks(0, FREE) and asks(1, FREE)
+    assert not asks(2, FREE) and not asks(0, REALLOC)
+
+
 def test_a_c_library_is_told_by_what_it_took(asked: list[dict[str, Any]]) -> None:
     told = measure.Session().measure(Heap.of_library("newlib-nano"), [trace_of_all()], ["Os"])[0]
     assert (told["heap"], told["footprint_bytes"], told["prediction"]) == ("lib:newlib-nano", 4096 + 8 + 16, None)
