@@ -175,6 +175,8 @@ def test_the_arena_is_the_boards_memory_or_what_the_trace_needs(asked: list[dict
     )
     session.instructions(hw.zoo("tlsf"), [large])
     assert asked[-1]["arena"] == (int(replay(large, hw.zoo("tlsf"))["footprint_bytes"] or 0) // 65536 + 2) * 65536
+    session.instructions(Heap.of_library("newlib-nano"), [large])
+    assert asked[-1]["arena"] == (2 * large.lower_bound(8) // 65536 + 2) * 65536, "nobody knows its footprint"
     narrow = Recipe.from_dict({"link_bytes": 2, "pool": [{"kind": "general"}]})
     session.instructions(narrow, [trace_of_all()])
     assert asked[-1]["arena"] == narrow.reach

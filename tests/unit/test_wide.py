@@ -19,7 +19,7 @@ from heapwright.decide.study import Study
 from heapwright.explore.neighbours import Neighbourhood
 from heapwright.explore.space import Space, WideSpace
 from heapwright.explore.taught import first_of
-from heapwright.explore.wide_search import Costs, own_volumes
+from heapwright.explore.wide_search import Costs, fronts, own_volumes
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.report.growth import growth
@@ -312,6 +312,7 @@ def test_a_search_can_begin_near_the_front_of_an_earlier_study(trace: Trace, spa
     explore([trace], space, study_path=tmp_path / "a.duckdb", limit=300, copies=0)
     with Study.open(tmp_path / "a.duckdb") as study:
         front = [study.recipe(one.id) for one in study.front()]
+    assert fronts([tmp_path / "a.duckdb"] * 2) == [*front, *front]
     warm = tmp_path / "b.duckdb"
     explore([trace], space, study_path=warm, limit=100, copies=0, earlier=front, seed=7)
     made = {one.hash for one in front if one.canonical() == space.recipe(space.nearest(one))}
