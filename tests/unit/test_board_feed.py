@@ -26,6 +26,7 @@ from heapwright.measure.boards.feed import (
     check_stubs,
     split_ticks,
 )
+from heapwright.recipes.zoo import catalogue
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
@@ -118,6 +119,13 @@ def test_code_and_data_are_what_the_target_keeps() -> None:
     found = image._size(SimpleNamespace(iter_sections=lambda: sections))
     assert found == image.Size(text=370, data=16, bss=72)
     assert image._size(SimpleNamespace(iter_sections=list)) == image.Size(0, 0, 0)
+
+
+def test_a_recipe_is_called_by_its_name_or_its_hash() -> None:
+    named = catalogue.load("tlsf")
+    assert image.Heap.of_recipe(named).name == "tlsf"
+    nameless = named.model_copy(update={"name": ""})
+    assert image.Heap.of_recipe(nameless).name == nameless.hash
 
 
 @pytest.mark.parametrize("name", CPUS)
