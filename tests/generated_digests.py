@@ -35,14 +35,20 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.split("*/", 1)[1].encode()).hexdigest()
 
 
-def table() -> str:
+def lines_of(name: str, recipe: Recipe) -> list[str]:
     """A line a file: its digest, then the recipe and the file."""
-    lines = []
-    for name, recipe in variants().items():
-        files = generated_files(recipe)
-        lines += [f"{digest(files[file])}  {name}: {file}\n" for file in sorted(files) if "_test" not in file]
-    return "".join(lines)
+    files = generated_files(recipe)
+    return [f"{digest(files[file])}  {name}: {file}" for file in sorted(files) if "_test" not in file]
+
+
+def kept() -> dict[str, list[str]]:
+    """The lines of the table by recipe."""
+    found: dict[str, list[str]] = {}
+    for line in TABLE.read_text(encoding="utf-8").splitlines():
+        found.setdefault(line.split("  ", 1)[1].rpartition(": ")[0], []).append(line)
+    return found
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table(), encoding="utf-8")
+    table = [line for name, recipe in variants().items() for line in lines_of(name, recipe)]
+    TABLE.write_text("".join(f"{line}\n" for line in table), encoding="utf-8")

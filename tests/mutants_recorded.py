@@ -28,6 +28,13 @@ ROOT = TESTS.parent
 NOT_PASSED, DIGESTS = "not_passed", "digests"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Processes of pytest-xdist record; the one that waits for them would take their time for that of its last test."""
+    if Recording.now and config.getoption("numprocesses", None):
+        Recording.now.lines.stop()
+        Recording.now = None
+
+
 def pytest_runtest_logstart(nodeid: str) -> None:
     if Recording.now:
         ours = [module for name, module in sys.modules.items() if name.startswith("heapwright.")]

@@ -56,7 +56,8 @@ def batches(mutant: Mutant, index: Index, most: float, within: Sequence[Path]) -
         {test for test in tests if test.partition("::")[0] in files_within}
         for tests in index.meeting(mutant.path, mutant.lines)
     )
-    beside = {test for test in others if test.partition("::")[0] in {one.partition("::")[0] for one in running}}
+    same = {test.partition("::")[0] for test in running}
+    beside = {test for test in index.seconds if test.partition("::")[0] in same} - running  # may share what was made
     chosen, spent = list[list[str]](), 0.0
     for tests in (running, beside, others - beside):
         files = defaultdict[str, list[str]](list)
@@ -65,10 +66,9 @@ def batches(mutant: Mutant, index: Index, most: float, within: Sequence[Path]) -
         for found in files.values():
             fitting = list[str]()
             for test in found:
-                spent += index.seconds[test]
-                if spent > most:
-                    break
-                fitting.append(test)
+                if spent + index.seconds[test] <= most:
+                    spent += index.seconds[test]
+                    fitting.append(test)
             if fitting:
                 chosen.append(fitting)
             spent += START_SECONDS

@@ -163,7 +163,12 @@ WATCHFUL = """
 #include <stdint.h>
 #include <stdlib.h>
 static unsigned char *next, *end;
-static void init(void *memory, size_t bytes) { next = memory; end = next + bytes; }
+static void init(void *memory, size_t bytes)
+{
+    if (bytes < 65536 || bytes > 1 << 24) abort();
+    next = memory;
+    end = next + bytes;
+}
 static void *take(size_t size)
 {
     size = (size + 15u) / 8u * 8u;

@@ -823,7 +823,7 @@ def test_json_has_stdout_to_itself(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_recorded_is_one_line(compiled: Compile, tmp_path: Path) -> None:
-    static = compiled("malloc(1);", "-static")
+    static, idle = compiled("malloc(1);", "-static"), compiled("")
     (tmp_path / "plain.txt").write_text("no program")
     (tmp_path / "plain.txt").chmod(0o644)
     (tmp_path / "taken").mkdir()
@@ -833,6 +833,8 @@ def test_what_cannot_be_recorded_is_one_line(compiled: Compile, tmp_path: Path) 
         ("-o", "x.parquet", "--", "./plain.txt"): f"./plain.txt: Permission denied; {advice}",
         ("-o", "x.parquet", "--", static): f"{static}: no heap call was recorded: it is statically linked; "
         "link it dynamically (no -static), or the recorder into it",
+        ("-o", "x.parquet", "--", idle): f"{idle}: no heap call was recorded: it made no call, or calls an allocator "
+        "linked into it; link it with the C library's malloc",
         ("-o", "absent/x.parquet", "--", "true"): "absent/x.parquet: cannot be written: No such file or directory; "
         "name a file in another folder",
         ("-o", "taken", "--", "true"): "taken: cannot be written: is a folder; name a file in it",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from exploring import explore
+from made_studies import IDS, TRACES, identity, metrics, result, trace
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
@@ -22,7 +23,9 @@ from heapwright.decide.study import Study
 from heapwright.explore.space import Space
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.metrics import Value
 from heapwright.report.pull_request import MOST_LINES
+from heapwright.studies.records import Result
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -111,6 +114,95 @@ def test_other_copies_of_the_same_recording_change_nothing(made: Made) -> None:
 def test_another_recording_moves_a_reserve_a_little(size: int | None, same: bool, verdict: str) -> None:
     before, after = (Picked("", "", "", reserve, {}) for reserve in (1000, size))
     assert verdict_of(before, after, same) == verdict
+
+
+def of_results(folder: Path, old: Sequence[Result], new: Sequence[Result], now: Trace = TRACES[0]) -> Changes:
+    """Two studies of these results beside each other, the newer one on the trace `now`."""
+    for name, results, explored in (("old", old, TRACES[0]), ("new", new, now)):
+        with Study.create_or_resume(folder / f"{name}.duckdb", identity([explored])) as study:
+            study.add(results)
+    with Study.open(folder / "old.duckdb") as before, Study.open(folder / "new.duckdb") as after:
+        return compare(before, after)
+
+
+def test_what_changed_is_told_by_reserve_picks_and_front(tmp_path: Path) -> None:
+    one, other, fast = result(0, metrics(100, 1000)), result(5, metrics(90, 500)), result(3, metrics(1000, 300))
+    found = of_results(tmp_path, [one, fast], [one, other, fast])
+    told = f"first fit ({IDS[0]}) before, first fit ({IDS[5]}) now; the one before would no longer do as well."
+    least = "least footprint 90 (before 100), least accesses a call 100 (before 100)"
+    assert found.sentences() == [
+        "Reserve: 144 bytes before, 128 now (-11.1 %).",
+        f"Balanced: {told}",
+        f"Smallest: {told}",
+        f"Fastest: first fit ({IDS[3]}), as before.",
+        f"Front: 2 recipes, before 2, 1 on both, {least}.",
+    ]
+    assert found.today and (found.today.id, found.today.reserve_bytes) == (IDS[0], 144)
+    assert [heap.role for heap in found.table.heaps] == ["before", "after", "before, tried now"]
+    assert [cell.text for cell in found.table.rows[0].cells] == ["144", "128", "144"]
+    assert (found.before.traces, found.after.tried) == ({"busy": 3}, "3 of 8")
+    assert [one.id for one in found.after.picks] == [IDS[5], IDS[3]]
+    told_json = found.as_json()
+    assert (told_json["same_traces"], told_json["reserve"], told_json["front_in_both"]) == (True, "change", 1)
+    for name, ids in (("before", [IDS[0], IDS[3]]), ("after", [IDS[5], IDS[3]])):
+        assert told_json[name]["study"].endswith(("old.duckdb", "new.duckdb"))
+        assert (told_json[name]["front"], told_json[name]["picks"]) == (ids, ids)
+    assert told_json["today"]["id"] == told_json["picks"]["balanced"]["before"]["id"] == IDS[0]
+    assert told_json["picks"]["balanced"]["after"]["id"] == IDS[5]
+    assert [told_json["picks"][how]["verdict"] for how in ("balanced", "fastest")] == ["change", "same"]
+    assert (told_json["causes"], told_json["missing"]) == ([], "")
+    before, after = found.balanced
+    without = [replace(found.picks[0], after=replace(after, reserve_bytes=None)), *found.picks[1:]]
+    assert replace(found, picks=tuple(without)).told_reserve() == "Reserve: 144 bytes before, no arena serves now."
+    without[0] = replace(without[0], before=replace(before, reserve_bytes=None), after=after)
+    assert replace(found, picks=tuple(without)).told_reserve() == "Reserve: no arena serves before, 128 bytes now."
+    assert found.told_pick(replace(found.picks[1], before=None)) == f"Smallest: none before, first fit ({IDS[5]}) now."
+    assert (
+        replace(found, reserve="noise")
+        .told_reserve()
+        .endswith("(-11.1 %), no more than another recording of the same build makes (5 %).")
+    )
+
+
+@pytest.mark.parametrize(
+    ("old_now", "new_now", "verdict"),
+    [
+        (metrics(104, 100), metrics(100, 100), "noise"),
+        (metrics(120, 100), metrics(100, 100), "change"),
+        (metrics(100, 103), metrics(100, 100), "change"),
+        (metrics(101, 102), metrics(101, 100), "noise"),
+        (metrics(90, 90, failed=1), metrics(100, 100), "change"),
+        (metrics(100, 100, lasts=0, growth_ratio=2.5), metrics(100, 100, lasts=1, growth_ratio=1.0), "change"),
+        (None, metrics(100, 100), "unknown"),
+    ],
+)
+def test_another_pick_is_noise_where_the_old_one_does_as_well(
+    tmp_path: Path, old_now: dict[str, Value] | None, new_now: dict[str, Value], verdict: str
+) -> None:
+    now = [result(1, new_now), *([result(0, old_now)] if old_now else [])]
+    found = of_results(tmp_path, [result(0, metrics(100, 100))], now)
+    assert {one.verdict for one in found.picks} == {verdict}
+    words = {
+        "noise": "still do as well",
+        "change": "no longer do as well",
+        "unknown": "not tried on all of today's traces",
+    }
+    assert found.told_pick(found.picks[0]).endswith(f" {words[verdict]}.")
+    assert (found.today is None) == (old_now is None)
+
+
+def test_of_other_traces_the_peak_of_what_is_live_is_told(tmp_path: Path) -> None:
+    had, has = (metrics(100, calls, requested_peak_bytes=peak) for calls, peak in ((1000, 120), (3000, 150)))
+    found = of_results(tmp_path, [result(0, had)], [result(0, has, "idle")], trace("idle", 100))
+    assert not found.same_traces and found.reserve == "same"
+    assert found.sentences() == [
+        "Reserve: 144 bytes, as before.",
+        *(f"{how}: first fit ({IDS[0]}), as before." for how in ("Balanced", "Smallest", "Fastest")),
+        "Front: 1 recipes, before 1, 1 on both, least footprint 100 (before 100), "
+        "least accesses a call 1,000 (before 333.3).",
+        "Live at the peak: 150 bytes, before 120 (+25.0 %).",
+        found.missing,
+    ]
 
 
 def test_without_traces_nobody_knows_who_holds_more(made: Made, tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from made_studies import IDS, TRACES, identity, metrics, result, trace, write_five
 
-from heapwright.decide.decision import Deciding, decide
+from heapwright.decide.decision import Deciding, change, decide
 from heapwright.decide.picks import PICKS
 from heapwright.decide.side_by_side import Cell, SideBySide, side_by_side
 from heapwright.decide.study import Study
 from heapwright.files.errors import HeapwrightError
+from heapwright.replay.endurance import LONG
+from heapwright.replay.metrics import Value
 from heapwright.studies.records import TraceInfo
 
 
@@ -45,6 +47,51 @@ def test_what_the_reader_has_stands_beside_the_pick_whatever_it_is(study: Path) 
         assert cells(side_by_side(decision), "needs")[1] == Cell("-"), "it served no trace whole"
         with pytest.raises(HeapwrightError, match="nothing: the study has no such recipe"):
             decide(opened, against="nothing")
+
+
+def test_the_table_tells_what_decides_in_this_order(tmp_path: Path) -> None:
+    more = TraceInfo.of(trace("busy~load-1"))
+    known = {"growth_ratio": 1.02, "lasts": 1, "code_bytes": None, "instructions_pair_mean": None}
+    known |= {"accesses_malloc_max": 9, "accesses_realloc_max": 12, "accesses_free_max": 7}
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+        opened.set_apart([more], "copy")
+        opened.add([result(0, metrics(1000, 30, **known)), result(1, metrics(2200, 15, **known), zoo_name="tlsf")])
+        opened.add([result(0, metrics(4000, 9), more.name), result(1, metrics(8000, 9), more.name)], "copy")
+        told = side_by_side(decide(opened, "smallest"))
+    calls, dearest = "over all calls that were explored on", "loads and stores of the dearest call, copies of realloc"
+    assert [(row.words, row.unit, row.meaning, *(cell.text for cell in row.cells)) for row in told.rows] == [
+        ("reserve", "bytes", "", "1,216", "2,656"),
+        ("needs", "bytes", "the largest footprint on what was recorded", "1,000", "2,200"),
+        ("at 4 x the load", "bytes", "the largest footprint on copies at 4 times the load", "4,000", "8,000"),
+        ("accesses a call", "", f"loads and stores of the heap's own data, {calls}", "10.0", "5.0"),
+        ("dearest malloc", "accesses", f"{dearest} left out", "9", "9"),
+        ("dearest realloc", "accesses", f"{dearest} left out", "12", "12"),
+        ("dearest free", "accesses", f"{dearest} left out", "7", "7"),
+        ("bound by design", "accesses", "what bounds a malloc or a free on any program", "unbounded", "unbounded"),
+        ("grows by", "", "the largest footprint at constant live bytes, over that of its beginning", "2.0 %", "2.0 %"),
+    ]
+    heaps = [(heap.candidate.label, heap.role, heap.title) for heap in told.heaps]
+    assert heaps == [(IDS[0], "ship", "first fit"), ("tlsf", "", "first fit")]
+    assert told.rows[3].cells[1] == Cell("5.0", "-50.0 %", better=True) and told.rows[4].cells[1] == Cell("9")
+
+
+@pytest.mark.parametrize(
+    ("base", "value", "told"),
+    [
+        (1000, 1042, "+4.2 %"),
+        (1000, 1000.1, "0.0 %"),
+        (1000, 999.9, "0.0 %"),
+        (1000, 400, "-60.0 %"),
+        (1000, 1999, "+99.9 %"),
+        (1000, 2000, "2.0 x"),
+        (1, 12_345, "12,345.0 x"),
+        *((base, value, "-") for base, value in ((0, 5), (None, 5), (5, None))),
+    ],
+)
+def test_a_change_is_told_in_percent_and_from_twice_as_much_on_as_a_multiple(
+    base: Value, value: Value, told: str
+) -> None:
+    assert change(base, value) == told
 
 
 def cells(told: SideBySide, words: str) -> list[Cell]:
@@ -84,6 +131,71 @@ def test_recipes_alike_are_counted_and_the_nearest_named(tmp_path: Path) -> None
     assert decision.sentences()[-1] == told
 
 
+def test_few_recipes_alike_are_all_named(tmp_path: Path) -> None:
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+        opened.add([result(at, metrics(1000 + at, 1000 + at)) for at in range(2)])
+        assert decide(opened).sentences()[-1] == f"{IDS[1]} is within 1 % of it in every objective."
+        opened.add([result(2, metrics(1002, 1002))])
+        assert decide(opened).sentences()[-1] == f"{IDS[1]}, {IDS[2]} are within 1 % of it in every objective."
+
+
+@pytest.mark.parametrize(
+    ("growth", "calls", "told"),
+    [
+        (1.034, LONG.calls, "It lasts: at constant live bytes it grew by 3.4 % at most."),
+        (1.0, None, "It lasts: at constant live bytes it grew by 0.0 % at most."),
+        (
+            1.0,
+            20_000,
+            "It lasts, tried for no more than 20,000 calls of a loop: at constant live bytes it grew by 0.0 % at most.",
+        ),
+    ],
+)
+def test_what_lasts_is_told_by_how_much_it_grew(tmp_path: Path, growth: float, calls: int | None, told: str) -> None:
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+        opened.add([result(0, metrics(100, 1000, lasts=1, growth_ratio=growth, endured_calls=calls))])
+        assert decide(opened).endurance() == told
+
+
+def test_what_does_not_last_does_not_ship(tmp_path: Path) -> None:
+    grown = {"lasts": 0, "growth_ratio": 2.5, "endured_calls": 2_000_000}
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+        opened.add([result(0, metrics(100, 1000, **grown))])
+        alone = decide(opened)
+        opened.add([result(1, metrics(300, 2000, lasts=1, growth_ratio=1.0), zoo_name="tlsf")])
+        opened.add([result(2, metrics(200, 900, **grown), zoo_name="newlib-nano")])
+        kept = decide(opened)
+    assert (alone.any_lasts, alone.lasts, alone.alike) == (False, False, (0, []))
+    assert alone.evidence().startswith(f"Do not ship first fit ({IDS[0]}): it {alone.why_not}. No heap that was tried ")
+    assert alone.endurance() == f"It does not last: it {alone.why_not}."
+    assert kept.pick.label == "tlsf" and kept.any_lasts and kept.lasts
+    assert any(one.startswith("newlib-nano does not last: it ") for one in kept.sentences())
+
+
+def test_what_more_load_refuses_is_counted(tmp_path: Path) -> None:
+    copies = [TraceInfo.of(trace(name)) for name in ("busy~load-1", "busy~load-2")]
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+        opened.add([result(0, metrics(100, 1000))])
+        opened.set_apart(copies, "copy")
+        opened.add([result(0, metrics(400, 9), copies[0].name)], "copy")
+        opened.add([result(0, metrics(40, 9, failed=1), copies[1].name)], "copy")
+        decision = decide(opened, where=["footprint_bytes <= 5000"])
+    assert decision.evidence().endswith(" At 4 times the load it refused requests on 1 of 2 copies.")
+    assert decision.more_bytes is None and decision.served(10_000) == ""
+
+
+def test_a_bound_on_another_metric_is_no_arena(tmp_path: Path) -> None:
+    more = TraceInfo.of(trace("busy~load-1"))
+    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+        opened.add([result(0, metrics(1000, 400))])
+        opened.set_apart([more], "copy")
+        opened.add([result(0, metrics(4000, 9), more.name)], "copy")
+        for where in (["accesses <= 5000"], ["reserve_bytes >= 100"], []):
+            assert decide(opened, where=where).evidence().endswith("At 4 times the load it needs 4,000.")
+        told = decide(opened, where=["reserve_bytes <= 9000", "reserve_bytes < 1217"]).evidence()
+    assert told.endswith("1,217 bytes serve some 1.0 times the recorded load.")
+
+
 def test_what_is_better_by_a_step_is_not_alike(tmp_path: Path) -> None:
     with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(1000, 1000)), result(1, metrics(1005, 972)), result(2, metrics(1008, 996))])
@@ -100,6 +212,7 @@ def test_what_is_better_by_a_step_is_not_alike(tmp_path: Path) -> None:
         ("accesses_malloc_max", 9, "Fewer accesses of the dearest malloc: ID, 9 accesses of the dearest malloc"),
         ("energy_nJ", 72, "Less energy: ID, energy 72 nJ"),
         ("fragmentation", 0.072, "Less fragmentation: ID, fragmentation 0.072"),
+        ("code_bytes", 720, "Less code: ID, 720 bytes of code"),
     ],
 )
 def test_amounts_of_a_step_are_in_words(tmp_path: Path, key: str, value: float, told: str) -> None:

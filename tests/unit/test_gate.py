@@ -114,6 +114,24 @@ def test_without_sites_sizes_are_told() -> None:
     assert [(one.size, one.more_bytes) for one in found.causes] == [(144, 5760), (64, 128)]
 
 
+def test_where_one_of_both_names_no_sites_sizes_are_told() -> None:
+    sited, unsited = [holder("src/net.c:88", 100, 40)], [holder("", 144, 40)]
+    for before, after, size in ((sited, unsited, 144), (unsited, [holder("src/a.c:1", 200, 40)], 200)):
+        found = judged("now", "tlsf", {}, after, (), judged("old", "tlsf", {}, before, ()))
+        assert [(one.site, one.size, one.more_bytes) for one in found.causes] == [("", size, 40 * size)]
+
+
+def test_only_those_who_hold_most_more_are_told() -> None:
+    holders = [holder(f"src/{name}.c:1", 8, count) for name, count in zip("abcd", (4, 3, 2, 1), strict=True)]
+    rules = [Rule.parse("reserve_bytes > 1")]
+    found = judged("now", "tlsf", {"reserve_bytes": 2}, holders, rules, judged("old", "tlsf", {}, OLD.holders, ()))
+    assert len(found.causes) == 4
+    assert found.sentences()[1:] == [
+        f"  src/{name}.c:1: {count} objects of 8 bytes hold {8 * count} bytes more at the peak"
+        for name, count in (("a", 4), ("b", 3), ("c", 2))
+    ]
+
+
 def test_junit_has_a_case_for_each_rule() -> None:
     suite = ElementTree.fromstring(junit([now("reserve_bytes > 84K", "accesses > 1500")]))
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")

@@ -127,6 +127,13 @@ def test_nothing_silly_is_left_of_what_was_folded_away(name: str) -> None:
     assert re.findall(r"if \((.*) != (.*)\) \{\s+return \1;\s+\}\s+return \2;", code) == []
 
 
+@pytest.mark.parametrize("source", ["Masmano et al. 2004", ""])
+def test_the_opening_comment_says_whom_a_heap_is_after(source: str) -> None:
+    recipe = zoo.load("tlsf").model_copy(update={"source": source})
+    opening = generated_files(recipe)["app_heap.c"].split("*/")[0]
+    assert ("After Masmano et al. 2004." in opening) == bool(source) and (" After ." in opening) is False
+
+
 def test_prose_and_text_in_quotes_of_a_wide_recipe_are_broken() -> None:
     wide = "a word " * 40
     told = {"name": "wide", "source": wide.strip(), "about": f"{wide}\n\nshort\n"}
@@ -140,5 +147,14 @@ def test_prose_and_text_in_quotes_of_a_wide_recipe_are_broken() -> None:
     assert (again.hash, again.source, again.about.split()) == (recipe.hash, recipe.source, recipe.about.split())
 
 
-def test_what_is_generated_changes_on_purpose_only() -> None:
-    assert generated_digests.table().splitlines() == generated_digests.TABLE.read_text(encoding="utf-8").splitlines()
+VARIANTS = cache(generated_digests.variants)
+KEPT = generated_digests.kept()
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_generated_changes_on_purpose_only(name: str) -> None:
+    assert generated_digests.lines_of(name, VARIANTS()[name]) == KEPT[name]
+
+
+def test_what_every_heap_is_generated_as_is_kept() -> None:
+    assert list(VARIANTS()) == list(KEPT)

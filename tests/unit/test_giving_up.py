@@ -314,17 +314,38 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
         monkeypatch.setattr(module, "time", clock)
 
     def go_on(seconds: float | None) -> Exploration:
-        return explore(TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0, budget=seconds, jobs=1)
+        return explore(
+            TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0, budget=seconds, jobs=1,
+            progress=lambda one: told.add(one.tolerance),
+        )  # fmt: skip
 
+    told = set[float | None]()
     short = go_on(20_000)
     assert short.tolerance is None and not short.complete
-    assert 0 < short.recipes < len(space)
+    assert 0 < short.recipes < len(space) and told == {None, 0}
     with Study.open(tmp_path / "study") as study:
         assert {id for id, _ in study.finished()} >= set(short.front)
         assert study.tolerance is None
     more = go_on(None)
     assert more.front == front_of(whole, TRACES, DEFAULT_OBJECTIVES)
     assert more.tolerance == 0
+
+
+@pytest.mark.parametrize(("tolerance", "within"), [(0.25, 0.25), (None, schedule.TOLERANCE)])
+def test_where_there_is_no_time_for_the_zoo_what_others_taught_is_tried_first(
+    tolerance: float | None, within: float, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    for module in (options, runner, trial, schedule, search):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(schedule, "LEAST_PIECE", 8)
+    told = set[float | None]()
+    short = explore(
+        TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=tolerance, budget=3_000, jobs=1,
+        progress=lambda one: told.add(one.tolerance),
+    )  # fmt: skip
+    assert short.tolerance is None and not short.complete
+    assert 0 < short.recipes < len(space.zoo) and told == {None, within}
 
 
 def test_what_is_known_goes_to_another_process_and_is_written_to_there() -> None:

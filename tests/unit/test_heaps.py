@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
-from heapwright.heaps.heaps import find, resolve
+from heapwright.heaps.heaps import find, fit_each, resolve
 from heapwright.heaps.names import Name, is_heap, parse, resolve_recipe
+from heapwright.traces.trace import Trace
 
 FILES = {
     "recipe.toml": '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [4]\n',
@@ -122,6 +123,27 @@ def test_what_is_there_and_cannot_be_used_says_so_when_it_is_used(text: str, fol
         with pytest.raises(ForeignHeapError) as put_off:
             ask(None)  # type: ignore[arg-type]
         assert str(put_off.value) == str(strict.value)
+
+
+def test_where_no_arena_serves_a_trace_the_requests_refused_are_counted(folder: Path) -> None:
+    trace = Trace.from_columns(op=[0, 0, 0], id=[1, 2, 3], size=[64, 100, 200])
+    heaps = {name: find(name) for name in ("recipe.toml", "tlsf")}
+    none, some = fit_each(trace, heaps).values()
+    assert (none.smallest, none.safe, none.reserve, none.failed) == (None, None, None, 2)
+    assert some.smallest is not None and some.reserve is not None and some.failed == 0
+
+
+def test_every_copy_counts_where_no_share_of_them_is_asked_for(folder: Path) -> None:
+    asked, larger, beyond = (Trace.from_columns(op=[0] * len(one), id=range(len(one)), size=one, name=str(len(one)))
+                             for one in ([64], [64] * 3, [64, 100]))  # fmt: skip
+    heaps = {"recipe.toml": find("recipe.toml")}
+    (served,) = fit_each(asked, heaps, copies=[asked, larger]).values()
+    (most,) = fit_each(larger, heaps).values()
+    assert served.reserve == most.reserve is not None and served.refused == ()
+    (refused,) = fit_each(asked, heaps, copies=[larger, beyond]).values()
+    assert (refused.reserve, refused.refused) == (None, ("2",))
+    (some,) = fit_each(asked, heaps, copies=[larger, beyond], share=0.5).values()
+    assert some.reserve == served.reserve
 
 
 def test_a_study_without_an_id_is_told_with_what_to_write(tmp_path: Path) -> None:

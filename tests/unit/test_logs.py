@@ -15,7 +15,6 @@ from heap_logs import (
     INTERPRETED,
     LOGS,
     LTTNG,
-    MTRACE,
     SYSVIEW,
     SYSVIEW_HEADER,
     SYSVIEW_OF_ESP,
@@ -163,9 +162,12 @@ def test_times_are_microseconds_since_the_first_call(name: str, times: list[int]
         ("board", [0, 0, 1, 1, 1, 1]),
         ("ltrace", [0, 0, 1, 0, 0, 0, 0]),
         ("rmm", [0, 1]),
+        ("kmem", [0, 0, 1, 1]),
         ("lttng", [0, 1, 0, 0, 0]),
         ("perf", [0, 1, 0, 0, 0, 0, 1, 0]),
         ("bpftrace", [0, 1, 0, 0, 0, 1, 0]),
+        ("esp-idf", [0, 0, 1, 0, 0]),
+        ("nuttx", [0, 1]),
         ("sysview", [0, 1, 0, 0]),
         ("tracealyzer", [0, 1, 1, 1]),
     ],
@@ -201,12 +203,14 @@ def test_a_dump_of_half_a_ring_keeps_what_is_sound(tmp_path: Path) -> None:
 def test_alignments_and_sites_are_kept(tmp_path: Path) -> None:
     assert imported(tmp_path, VALGRIND).align.tolist() == [0, 0, 64, 0, 0, 0, 0, 0]
     assert imported(tmp_path, LTTNG).align.tolist() == [0, 0, 0, 64, 0]
-    trace = imported(tmp_path, MTRACE)
-    assert [trace.sites[site] for site in trace.site] == [
-        "./app:(main+0x16)[0x401156]",
-        "./app:(grow+0x20)[0x401180]",
-        "./app:(main+0x40)[0x401199]",
-    ]
+    told = {
+        "mtrace": ["./app:(main+0x16)[0x401156]", "./app:(grow+0x20)[0x401180]", "./app:(main+0x40)[0x401199]"],
+        "kmem": ["alloc_skb+0x4f/0x190", "skb_clone+0x20", "skb_release_data+0x104", "kfree_skbmem"],
+        "esp-idf": [*["0x400d1000:0x400d2000"] * 2, "0x400d1100:0x400d2000", "0x400d1000:0x400d2000", ""],
+    }
+    for name, sites in told.items():
+        trace = imported(tmp_path, LOGS[name])
+        assert [trace.sites[site] for site in trace.site] == sites, name
 
 
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
@@ -425,6 +429,12 @@ def test_the_time_a_line_takes_does_not_explode_with_its_length(name: str, tmp_p
     begun = time.process_time()
     imported(tmp_path, b"\n".join([*lines, *damaged, b""]), name)
     assert time.process_time() - begun < 2
+
+
+def test_clocks_of_a_hundred_years_count(tmp_path: Path) -> None:
+    late = 3 << 60
+    trace = imported(tmp_path, f"heapwright bpftrace\n{late} 7 7 + 5000 24\n{late + 5000} 7 7 - 5000\n")
+    assert trace.ts_us.tolist() == [0, 5]
 
 
 def test_clocks_and_units_that_make_no_sense_do_no_harm(tmp_path: Path) -> None:

@@ -6,12 +6,22 @@ import random
 from pathlib import Path
 
 import pytest
-from heap_logs import BOARD_COMPACT, BOARD_COUNTED, BOARD_LOSSY, BOARD_OTHER, board_dump, board_record
+from heap_logs import (
+    BOARD_COMPACT,
+    BOARD_COUNTED,
+    BOARD_FREED,
+    BOARD_LOSSY,
+    BOARD_MALLOC,
+    BOARD_OTHER,
+    board_dump,
+    board_record,
+)
 
 import heapwright as hw
 from heapwright.files.errors import HeapwrightError
 from heapwright.traces.logs import blocks, board_lines
 from heapwright.traces.logs.history import History
+from heapwright.traces.logs.stand_ins import StandIns
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
@@ -60,6 +70,7 @@ def test_blocks_are_those_that_a_list_of_all_would_find(monkeypatch: pytest.Monk
             address, size = draw.randrange(1, 3000), draw.choice([0, 1, 5, 20, 60, 500])
             if draw.random() < 0.4:
                 address = draw.choice([*model, address])
+                assert (address in live) == (address in model)
                 assert live.take(address) == model.pop(address, None)
                 continue
             end = address + max(size, 1)
@@ -129,6 +140,26 @@ def test_a_dump_tells_where_its_full_ring_lost_calls(tmp_path: Path) -> None:
     )
 
 
+def test_a_dump_tells_the_site_of_what_is_asked_for_and_none_of_a_free(tmp_path: Path) -> None:
+    site, mine, other = 0x08001234, 0x20005000, 0x20006000
+    more = [
+        board_record(site, BOARD_OTHER, 15),
+        board_record(mine, BOARD_MALLOC, 8),
+        board_record(mine, BOARD_OTHER, BOARD_FREED),
+        board_record(other, BOARD_MALLOC, 16),
+    ]
+    trace = imported(tmp_path, board_dump(room=32, more=more))
+    assert [trace.sites[one] for one in trace.site[-3:]] == ["0x8001234", "", "0x8001234"]
+    assert not trace.site[:-3].any()
+
+
+def test_a_dump_whose_numbers_of_lost_calls_are_out_of_order_is_damaged_there(tmp_path: Path) -> None:
+    numbers = ((4, 31_457), (5, 20_000), (5, 640_000), (6, 11_457))
+    mark = [board_record(word, BOARD_OTHER, kind) for kind, word in numbers]
+    trace = imported(tmp_path, board_dump(room=32, lost=31_457, more=mark))
+    assert trace.repairs == () and trace.peak_live_bytes == imported(tmp_path, board_dump()).peak_live_bytes
+
+
 def test_a_board_that_counts_its_bytes_loses_no_peak(tmp_path: Path) -> None:
     trace = imported(tmp_path, BOARD_COUNTED)
     assert trace.metadata["caveats"] == "12 calls were lost on the board, whose ring was full"
@@ -136,6 +167,8 @@ def test_a_board_that_counts_its_bytes_loses_no_peak(tmp_path: Path) -> None:
     assert trace.peak_live_bytes == sum(range(40, 70))  # among the lost
     assert trace.live_bytes[-1] == pytest.approx(sum(range(40, 70)) - 65 - 42 - 67 - 41 - 43 + 100, abs=8)
     assert trace.sites == ("", "0xf7ceb2d5")
+    asked = trace.op != FREE
+    assert trace.site[asked].any() and not trace.site[~asked].any()
 
 
 def test_an_elf_is_for_logs_that_have_addresses(tmp_path: Path) -> None:
@@ -157,6 +190,16 @@ def test_a_dump_counts_the_bytes_that_its_full_ring_lost(tmp_path: Path) -> None
     assert trace.metadata["caveats"] == "500 calls were lost on the board, whose ring was full"
     assert trace.peak_live_bytes == 15 + (2 << 20) + 3000
     assert trace.live_bytes[-1] == pytest.approx(15 + (2 << 20) + 1000, rel=0.01)
+
+
+def test_the_stand_in_is_taken_whose_size_is_nearest() -> None:
+    living = StandIns()
+    assert living.nearest(24) == 0
+    for number, size in enumerate((16, 100, 40)):
+        living.add(number << 32 | size)
+    assert [living.nearest(size) for size in (0, 27, 29, 50, 71, 90, 1000)] == [16, 16, 40, 40, 100, 100, 100]
+    assert (living.take_nearest(90), len(living), living.bytes) == (1 << 32 | 100, 2, 56)
+    assert (living.take_oldest(), living.take_oldest(), len(living), living.bytes) == (16, 2 << 32 | 40, 0, 0)
 
 
 def test_stand_ins_make_as_many_objects_live_as_do() -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
+import changed_processes
 import mutants_c
 import mutants_python
+import mutants_recorded
 import pytest
 from changed import PACKAGE, ROOT
+from mutate import batches
 
 EXEMPT = [
     line.partition("  # ")
@@ -29,3 +33,28 @@ def test_what_is_not_counted_is_a_mutant_of_one_line(change: str) -> None:
 
 def test_each_says_why() -> None:
     assert all(why for _, _, why in EXEMPT)
+
+
+@pytest.mark.parametrize("processes", [None, 2])
+def test_who_waits_for_the_processes_that_test_records_nothing(
+    processes: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the last test that it hears of had their whole time, and would be too dear for any mutant."""
+
+    class Recording:
+        lines = SimpleNamespace(stop=lambda: None)
+
+    monkeypatch.setattr(changed_processes.Recording, "now", Recording())
+    config = SimpleNamespace(getoption=lambda name, default: processes if name == "numprocesses" else default)
+    mutants_recorded.pytest_configure(config)  # type: ignore[arg-type]
+    assert (changed_processes.Recording.now is None) == (processes is not None)
+
+
+def test_what_takes_too_long_leaves_room_for_the_others_and_for_those_beside() -> None:
+    """A test beside one that runs the statement may look at what was made when its file was imported."""
+    index, source, file = mutants_recorded.Index(), "src/heapwright/decide/pareto.py", "tests/unit/test_pareto.py"
+    index.seconds |= {f"{file}::{name}": seconds for name, seconds in (("long", 20), ("short", 1), ("beside", 2))}
+    index.by_line[source][5] = [f"{file}::long", f"{file}::short"]
+    mutant = mutants_python.Mutant(ROOT / source, 0, range(5, 6), "", "", "")
+    chosen = batches(mutant, index, 15, [Path(file)])
+    assert chosen == [[f"{file}::short"], [f"{file}::beside"]]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
-from made_studies import IDS, TRACES, write_five
+from made_studies import IDS, TRACES, identity, metrics, result, write_five
 
 import heapwright as hw
+from heapwright.studies.records import TraceInfo
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +57,20 @@ def test_robustness_shows_what_was_tried_elsewhere(study: hw.Study) -> None:
     assert headings[0] == "heap"
     assert headings[-2:] == ["lasts", "holds"]
     assert rows == []  # nothing was
+
+
+def test_robustness_shows_each_recipe_that_was_tried_on_all_of_them(tmp_path: Path) -> None:
+    with hw.Study.create_or_resume(write_five(tmp_path / "five.duckdb"), identity()) as study:
+        study.set_apart([TraceInfo.of(TRACES[1])], "held out")
+        study.add([result(0, metrics(10, 20), "idle"), result(1, metrics(25, 10), "idle")], "held out")
+        study.add([result(2, metrics(20, 10, failed=3), "idle")], "held out")
+        headings, *rows = cells(study.robustness()._repr_html_())
+    there = ["footprint_bytes, traces held out", "accesses, traces held out"]
+    assert headings == ["heap", *there, "lasts", "holds"]
+    assert sorted(rows) == sorted(
+        [
+            [IDS[0], "1.00 x", "2.00 x", "not tried", "yes"],
+            ["alpha", "2.50 x", "1.00 x", "not tried", "2.50 x the least memory on idle, 2.00 x here"],
+            ["beta", "inf x", "inf x", "not tried", "refused 3 requests on traces held out, as on idle"],
+        ]
+    )

@@ -48,6 +48,7 @@ def test_of_equal_points_the_first_is_kept() -> None:
 
 def test_no_points_have_an_empty_front() -> None:
     assert front(np.empty((0, 2)), ["min", "min"]).tolist() == []
+    assert ratios_to_best(np.empty((0, 2)), ["min", "max"]).tolist() == []
 
 
 @pytest.mark.parametrize(("objectives", "most"), [(3, 300_000), (4, 3_000_000)])

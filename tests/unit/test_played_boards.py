@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import heapwright as hw
+from heapwright._native import ffi
 from heapwright.files.errors import HeapwrightError
 from heapwright.measure.boards import compilers, measure, objectives, qemu_backend, unicorn_backend
 from heapwright.measure.boards.cpus import cpu
@@ -173,6 +175,8 @@ def test_the_arena_is_the_boards_memory_or_what_the_trace_needs(asked: list[dict
     )
     session.instructions(hw.zoo("tlsf"), [large])
     assert asked[-1]["arena"] == (int(replay(large, hw.zoo("tlsf"))["footprint_bytes"] or 0) // 65536 + 2) * 65536
+    session.instructions(Heap.of_library("newlib-nano"), [large])
+    assert asked[-1]["arena"] == (2 * large.lower_bound(8) // 65536 + 2) * 65536, "nobody knows its footprint"
     narrow = Recipe.from_dict({"link_bytes": 2, "pool": [{"kind": "general"}]})
     session.instructions(narrow, [trace_of_all()])
     assert asked[-1]["arena"] == narrow.reach
@@ -181,6 +185,26 @@ def test_the_arena_is_the_boards_memory_or_what_the_trace_needs(asked: list[dict
         "Os": Size(200, 8, 2),
         "O2": Size(200, 8, 2),
     }
+
+
+def test_only_a_trace_with_callocs_is_replayed_with_them_as_such(asked: list[dict[str, Any]]) -> None:
+    plain = Trace.from_columns(
+        op=[MALLOC if one == CALLOC else one for one in OPS], id=[1, 2, 3, 4, 1, 2, 3], size=[24, 40, 16, 64, 99, 0, 0]
+    )
+    for trace, runs in ((plain, 1), (trace_of_all(), 2)):
+        asked.clear()
+        told = measure.Session().measure(hw.zoo("tlsf"), [trace], ["Os"])[0]
+        assert (len(asked), "calloc" in told["calls"]) == (runs, runs == 2)
+
+
+def test_a_kernel_is_asked_for_the_same_as_the_heap_alone_but_for_aligned_requests_and_reallocs() -> None:
+    def asks(align: int, second: int) -> bool:
+        return measure._as_on_the_host(
+            Trace.from_columns(op=[MALLOC, second], id=[1, 1], size=[8, 16], align=[align, 0])
+        )
+
+    assert asks(0, FREE) and asks(1, FREE)
+    assert not asks(2, FREE) and not asks(0, REALLOC)
 
 
 def test_a_c_library_is_told_by_what_it_took(asked: list[dict[str, Any]]) -> None:
@@ -209,6 +233,39 @@ def test_emulators_that_are_missing_are_told_with_what_to_install(monkeypatch: p
     assert measure.find_backend(cpu("cortex-m3")) == "qemu"
     monkeypatch.setattr(unicorn_backend, "available", lambda target: True)
     assert measure.find_backend(cpu("cortex-m3")) == "unicorn"
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "told"),
+    [
+        ("QEMU emulator version 7.2.22 (Debian 1:7.2)", 0, "qemu 7.2.22"),
+        ("", 127, "qemu"),
+        ("something else", 0, "qemu"),
+    ],
+)
+def test_an_emulator_that_tells_no_version_has_its_name(
+    said: str, code: int, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(command: list[str], *, check: bool, **_: object) -> subprocess.CompletedProcess[str]:
+        done = subprocess.CompletedProcess(command, code, said, "")
+        if check:
+            done.check_returncode()
+        return done
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert qemu_backend.version.__wrapped__("qemu-system-arm") == told
+
+
+def test_a_hook_that_unicorn_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "unicorn", SimpleNamespace())
+    monkeypatch.setattr(unicorn_backend, "version", lambda: "unicorn 2")
+    answers = {"uc_hook_add": lambda *_: 7}
+    monkeypatch.setattr(unicorn_backend, "_library", lambda _: SimpleNamespace(**answers))
+    asking: Any = SimpleNamespace(core=SimpleNamespace(_uch=None), counter=ffi.new("struct hw_counter *"), memory=True)
+    with pytest.raises(HeapwrightError, match=r"unicorn 2: cannot set a hook \(error 7\); "):
+        unicorn_backend._Machine._hook(asking)
+    answers["uc_hook_add"] = lambda *_: 0
+    unicorn_backend._Machine._hook(asking)
 
 
 def test_metrics_of_a_study_are_of_what_was_measured(asked: list[dict[str, Any]]) -> None:

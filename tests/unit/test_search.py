@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import exploring
@@ -13,11 +14,14 @@ import pytest
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
-from heapwright.explore import runner
+from heapwright.explore import runner, search, timing
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
+from heapwright.explore.timing import Timed, Turns, time_in_turn
+from heapwright.explore.trial import Candidate
 from heapwright.files.errors import HeapwrightError
+from heapwright.measure.host.timing import ProgramError
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
@@ -308,3 +312,80 @@ def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
         explore([trace], few_recipes(), study_path=path, jobs=1)
     with Study.open(path) as study:
         assert len(study.finished()) == 5
+
+
+def test_times_of_every_trace_replace_what_the_study_has_of_them() -> None:
+    of_each: list[tuple[Role, str]] = [("explored", "x"), ("copy", "x~1")]
+    every = [Timed(role, name, {"a": 5.0}, "here") for role, name in of_each]
+    kept: list[object] = []
+    told: list[Progress] = []
+
+    def apart(work: object, go_on: Callable[[int], bool]) -> Iterator[Timed]:
+        for one in every:
+            assert go_on(2)
+            yield one
+        interrupt.seen = True
+        assert not go_on(1)
+
+    interrupt = SimpleNamespace(seen=False)
+    study = SimpleNamespace(set_times=lambda *one: kept.append(one))
+    of: Any = SimpleNamespace(crew=SimpleNamespace(apart=apart), study=study, progress=told.append, interrupt=interrupt)
+    turns = Turns({"a": zoo.load("tlsf"), "b": zoo.load("fast")}, [plain_trace(1)], copies=0, seed=0)
+    time_in_turn(of, turns)
+    assert kept == [tuple(one) for one in every]
+    assert turns.steps == 4 and [(one.what, one.finished, one.total) for one in told] == [
+        ("timing", 2, 4),
+        ("timing", 4, 4),
+        ("timing", 5, 4),
+    ]
+    assert told[1].seconds_left == 0 and (told[0].seconds_left or 0) > 0
+
+
+def test_heaps_are_timed_in_turn_on_every_trace_and_one_that_fails_on_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[list[str], str, int, int]] = []
+
+    class Bench:
+        def __enter__(self) -> Bench:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def generated(self, recipe: Recipe) -> str:
+            return recipe.name
+
+        def measure(self, programs: dict[str, str], trace: Trace, rounds: int, passes: int) -> dict[str, float]:
+            asked.append(([*programs.values()], trace.name, rounds, passes))
+            if "fast" in programs.values():
+                raise ProgramError("b", "fails")
+            return dict.fromkeys(programs, 5.0)
+
+    monkeypatch.setattr(timing, "Bench", Bench)
+    recipes = {id: zoo.load(name) for id, name in (("a", "tlsf"), ("b", "fast"), ("c", "small"))}
+    traces = [plain_trace(1, calls=400, name="x"), plain_trace(2, calls=400, name="y")]
+    turns = Turns(recipes, traces[:1], copies=1, seed=0, held_out=traces[1:])
+    steps: list[int] = []
+
+    def go_on(some: int) -> bool:
+        steps.append(some)
+        return True
+
+    found = list(turns.timed(go_on))
+    assert [one.role for one in found] == ["explored", "copy", "held out"] and found[0].trace == "x"
+    assert all(one.times == {"a": 5.0, "c": 5.0} and one.machine for one in found)
+    assert steps == [1, 1, 1, 3, 3, 3] and turns.steps == sum(steps)
+    assert asked[0][0] == ["tlsf", "fast", "small"] and {tuple(names) for names, *_ in asked[1:]} == {("tlsf", "small")}
+    assert {(rounds, passes) for *_, rounds, passes in asked} == {(timing.ROUNDS, 100)}
+    assert list(turns.timed(lambda _: False)) == []
+
+
+def test_of_designs_that_are_not_doubted_those_without_lists_have_a_front_of_their_own() -> None:
+    sure = General(bins="exact", fit="best")
+    pools = {
+        "plain": (sure,),
+        "lists": (Quick(up_to=64, limit_blocks=4), sure),
+        "waiting": (Quick(up_to=516), sure),
+        "doubted": (General(bins="two-level"),),
+    }
+    candidates = [Candidate(id, Recipe.unchecked(own), None) for id, own in pools.items()]
+    assert search._trusted(candidates) == [{"plain", "lists"}, {"plain", "lists", "waiting"}, {"plain"}]

@@ -15,7 +15,7 @@ from heapwright.explore import budget, elsewhere, endurance, options, runner, sc
 from heapwright.explore.budget import COPIES, ENDURANCE, TELLING, Shares, in_bisecting_order
 from heapwright.explore.space import Space
 from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.endurance import MIDDLE
+from heapwright.replay.endurance import LASTS, MIDDLE, Effort
 from heapwright.replay.engine import GivenUpError
 from heapwright.replay.replay import replay
 from heapwright.traces.cut import cut
@@ -110,10 +110,42 @@ def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
         assert kept == {pair: told[pair] for pair in kept}
 
 
+def test_what_there_was_time_for_is_not_told_as_short(tmp_path: Path) -> None:
+    trace = cut(Stream.of(Trace.read(EXAMPLES / "mosquitto_broker.parquet")), first=300).trace()
+    space = Space([[load("tlsf").at_alignment(8), load("half-fit").at_alignment(8)]], include_zoo=False)
+    done = explore([trace], space, study_path=tmp_path / "s", budget=600, copies=0, jobs=1)
+    assert done.short == []
+    with Study.open(tmp_path / "s") as study:
+        assert study.robustness().lasts(study.pick("balanced").id)
+
+
 def test_a_run_tells_what_was_asked_for_but_what_a_study_tells_elsewhere() -> None:
     assert options.Options().told() == ""
     asked = options.Options(copies=3, strategy="random", seed=7, limit=5, budget=60.0, command="heapwright explore")
     assert asked.told() == "copies 3, limit 5, budget 60.0"
+
+
+def test_what_may_be_picked_and_grew_passes_a_sieve(monkeypatch: pytest.MonkeyPatch) -> None:
+    growth = {"grew": 1.2, "kept": LASTS, "doubted": 1.2}
+    study = SimpleNamespace(
+        candidate=lambda id: SimpleNamespace(metrics={"growth_ratio": growth[id]}),
+        endured=lambda calls: set[tuple[str, str]](),
+        robustness=lambda: SimpleNamespace(
+            lasts=lambda id: True, doubt=lambda id, how: "it is" if id == "doubted" else None
+        ),
+    )
+    tried: list[tuple[list[str], Effort]] = []
+
+    def try_some(_: object, some: list[str], traces: object, effort: Effort, until: float) -> None:
+        tried.append((some, effort))
+
+    monkeypatch.setattr(endurance, "try_endurance", try_some)
+    monkeypatch.setattr(endurance, "_recommended", lambda _: ["kept"])
+    candidates: Any = {id: id for id in growth}
+    who = cast("runner.Runner", SimpleNamespace(study=study))
+    endurance.try_what_may_ship(who, candidates, [*growth], {}, [], Shares())
+    short, sieve, long = (getattr(endurance, form) for form in ("SHORT", "SIEVE", "LONG"))  # brief ones here
+    assert tried == [([*growth], short), (["grew"], sieve), (["kept"], short), (["kept"], long)]
 
 
 def test_what_is_picked_is_tried_until_one_lasts(monkeypatch: pytest.MonkeyPatch) -> None:

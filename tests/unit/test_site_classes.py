@@ -9,7 +9,7 @@ import pytest
 import heapwright as hw
 from heapwright.explore.by_site import pool_of_sites
 from heapwright.recipes.sites import c_names
-from heapwright.traces.site_classes import SitesOfClass, site_classes
+from heapwright.traces.site_classes import EQUAL_OBJECTS, SitesOfClass, site_classes
 from heapwright.traces.trace import Trace
 
 SITES = ("", "brief", "kept", "equal", "mixed")
@@ -50,6 +50,16 @@ def test_a_site_is_of_a_class_in_all_traces_that_have_it() -> None:
         site_classes([unnamed])
 
 
+def test_a_site_alone_is_told_from_so_many_objects_on() -> None:
+    for objects in (EQUAL_OBJECTS - 1, EQUAL_OBJECTS):
+        trace = Trace.from_columns(
+            op=[0] * objects, id=range(objects), size=[24] * objects, site=[1] * objects, sites=("", "alone")
+        )
+        found = site_classes([trace])
+        assert found["long"].sites == ("alone",) and found["short"].sites == ()
+        assert found["equal"].sites == (("alone",) if objects == EQUAL_OBJECTS else ())
+
+
 def test_the_sites_with_the_most_objects_are_told() -> None:
     assert site_classes([made_trace()], most=0)["short"].sites == ()
 
@@ -60,6 +70,7 @@ def test_pools_are_given_the_sites_and_what_these_need() -> None:
     assert pool_of_sites(found, {"kind": "general"}, 8) == {"sites": ["a", "b"], "region": 1152}
     assert pool_of_sites(found, {"kind": "general", "region": 64}, 8)["region"] == 64
     assert pool_of_sites(SitesOfClass((), 0), {"kind": "general"}, 8) == {}
+    assert pool_of_sites(SitesOfClass(("a",), 0), {"kind": "general"}, 8) == {}, "nothing of it lives when it matters"
 
 
 def space(tmp_path: Path, first: str, traces: list[Trace]) -> list[hw.Recipe]:

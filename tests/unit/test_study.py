@@ -163,6 +163,27 @@ def test_a_study_tells_whether_it_is_complete(study: Study, path: Path) -> None:
     assert "recipes tried" not in study.tuned_for
 
 
+def test_a_part_of_a_space_says_what_to_mind(study: Study, path: Path) -> None:
+    assert study.caveat == f"{path}: partial: 5 of 8 recipes were tried; the others may be better"
+    for tolerance, near in ((0.01, "front within 1 %"), (0.0, "exact front")):
+        study.set_tolerance(tolerance)
+        assert study.caveat == (
+            f"{path}: {near}: 5 of 8 recipes were finished, the others cannot come on it; other objectives or "
+            "conditions may need them, and a complete exploration finishes them"
+        )
+    study.add([result(number, metrics(9, 9)) for number in (5, 6, 7)])
+    assert study.caveat is None
+
+
+def test_each_trace_has_results_of_its_own(path: Path) -> None:
+    with Study.create_or_resume(path, identity(TRACES)) as study:
+        study.add([result(0, metrics(10, 5), "busy"), result(0, metrics(30, 7), "idle")])
+        for name, wanted in (("busy", metrics(10, 5)), ("idle", metrics(30, 7))):
+            alone = study.alone(name)
+            assert (alone.traces, alone.devices) == ([name], [name])
+            assert alone.find(IDS[0]) == Candidate(IDS[0], None, wanted)
+
+
 def test_what_is_not_ranked_is_shown_beside_the_rest(study: Study) -> None:
     study.add([result(7, metrics(1, 1), zoo_name="alpha@4", ranked=False)])
     assert ids(study.front()) == [IDS[0], IDS[1], IDS[3]]
@@ -255,6 +276,9 @@ def test_a_study_tells_what_its_explorations_were_asked_for(study: Study, path: 
     shutil.copyfile(path, tmp_path / "other.duckdb")
     merge([path, tmp_path / "other.duckdb"], tmp_path / "both.duckdb")
     with Study.open(path) as again, Study.open(tmp_path / "both.duckdb") as both:
+        told = shipped(again, IDS[0], RECIPES[0]).explored
+        made = f"strategy random, seed 3, space {again.meta['space'][:12]}, engine abababababab, commit cdcdcdcdcdcd."
+        assert told == f"Explored from Python: {made}"
         assert again.runs() == [RUN, later]
         assert both.runs() == [RUN, RUN, later, later]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 
 import pytest
 from demands import demand
@@ -57,6 +58,15 @@ def test_an_ordinary_trace_makes_recipes_of_nearly_all(align: int) -> None:
     recipes = made(align, demand())
     assert len({recipe.hash for recipe in recipes}) >= 0.9 * len(taught().recipes)
     assert {recipe.align for recipe in recipes} == {align}
+
+
+@pytest.mark.parametrize(
+    ("align", "of", "count", "digest"), [(8, demand(), 196, "c6135b5141eb"), (4, FEW, 200, "94f754d6d3f6")]
+)
+def test_what_a_trace_makes_of_the_list_stays_as_it_is(align: int, of: Demand, count: int, digest: str) -> None:
+    """An answer at once is the same again, until the list is learnt anew."""
+    recipes = made(align, of)
+    assert (len(recipes), sha256(" ".join(one.hash for one in recipes).encode()).hexdigest()[:12]) == (count, digest)
 
 
 def test_they_are_recipes_of_the_default_space() -> None:

@@ -19,7 +19,7 @@ from heapwright.decide.study import Study
 from heapwright.explore.neighbours import Neighbourhood
 from heapwright.explore.space import Space, WideSpace
 from heapwright.explore.taught import first_of
-from heapwright.explore.wide_search import Costs, own_volumes
+from heapwright.explore.wide_search import Costs, fronts, own_volumes
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.report.growth import growth
@@ -234,6 +234,15 @@ def test_the_default_space_makes_another_space_of_the_same_axes(space: WideSpace
     assert joined.axes.values == space.axes.values
 
 
+@pytest.mark.parametrize(("default", "digest"), [("false", "4563e5b99a96"), ("true", "cb2069f7ba7b")])
+def test_what_a_study_knows_its_space_by_stays_as_it_is(
+    default: str, digest: str, trace: Trace, tmp_path: Path
+) -> None:
+    """A search goes on only in the space that it was begun in."""
+    (tmp_path / "wide.toml").write_text(f"include_zoo = false\ndefault = {default}\n{WIDE}")
+    assert Space.load(tmp_path / "wide.toml", [trace]).digest[:12] == digest
+
+
 def test_every_step_leads_to_a_recipe_that_reads_back(trace: Trace, joined: WideSpace) -> None:
     beginnings = [*(one.canonical() for one in joined.zoo.values()), *first_of([trace], 8)]
     steps, made = Neighbourhood(joined, beginnings), 0
@@ -256,6 +265,39 @@ def test_steps_take_the_values_of_axes_as_recipes_read_them(joined: WideSpace) -
     )
 
 
+def test_steps_take_the_values_of_a_heap_s_own_axes(trace: Trace, tmp_path: Path) -> None:
+    (tmp_path / "links.toml").write_text(f"default = true\nlink_bytes = [2, 4]\n{WIDE}")
+    links = Space.load(tmp_path / "links.toml", [trace])
+    assert isinstance(links, WideSpace)
+    steps = Neighbourhood(links, []).steps(Recipe.parse(f"link_bytes = 4\n{GENERAL}").canonical())
+    made = [one for what, make in steps if what == ("heap", "link_bytes") and (one := make())]
+    assert [one.link_bytes for one in made] == [2]
+
+
+def test_the_nearest_recipe_has_as_many_lists(trace: Trace, tmp_path: Path) -> None:
+    (tmp_path / "lists.toml").write_text(WIDE.replace("up_to = [16, 32, 64, 128]", "most_frequent = [0, 1, 2, 4]"))
+    lists = Space.load(tmp_path / "lists.toml", [trace])
+    assert isinstance(lists, WideSpace)
+    (axis,) = [at for at, values in enumerate(lists.axes.values) if values[0][1] == "most_frequent"]
+    for sizes, count in ([], 0), ([16], 1), ([16, 24], 2), ([16, 24, 32, 40, 48], 4):
+        quick = f'[[pool]]\nkind = "quick"\nsizes = {sizes}\n' if sizes else ""
+        genome = lists.nearest(Recipe.parse(quick + GENERAL))
+        assert lists.axes.values[axis][genome[axis]][2] == count
+
+
+def test_a_search_begins_near_the_best_of_the_zoo(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
+    explore([trace], space, study_path=tmp_path / "s.duckdb", limit=1, copies=0)
+    with Study.open(tmp_path / "s.duckdb") as study:
+        zoo = {id: study.candidate(id).metrics for id in space.zoo}
+        (first,) = [
+            one for one in study.combined.ids if one not in zoo and study.combined.ranked[study.combined.row(one)]
+        ]
+    product = {id: float(told["footprint_bytes"] or 0) * float(told["accesses"] or 0) for id, told in zoo.items()}
+    served = [id for id, told in zoo.items() if not told["failed"]]
+    best = space.recipe(space.nearest(space.zoo[min(served, key=lambda id: product[id])]))
+    assert best is not None and first == best.hash
+
+
 def test_a_space_that_is_used_up_ends_the_search(trace: Trace, tmp_path: Path) -> None:
     axes = [f"up_to = {list(range(8, 808, 8))}", "limit_blocks = [1]", f"limit_bytes = {[1 << 20] * 40}"]
     axes += [f"flush_large = {[0] * 30}"]
@@ -270,6 +312,7 @@ def test_a_search_can_begin_near_the_front_of_an_earlier_study(trace: Trace, spa
     explore([trace], space, study_path=tmp_path / "a.duckdb", limit=300, copies=0)
     with Study.open(tmp_path / "a.duckdb") as study:
         front = [study.recipe(one.id) for one in study.front()]
+    assert fronts([tmp_path / "a.duckdb"] * 2) == [*front, *front]
     warm = tmp_path / "b.duckdb"
     explore([trace], space, study_path=warm, limit=100, copies=0, earlier=front, seed=7)
     made = {one.hash for one in front if one.canonical() == space.recipe(space.nearest(one))}

@@ -51,8 +51,8 @@ def ratios_to_best(points: Floats, directions: Sequence[Direction]) -> Floats:
     _costs(points, directions)
     shifted = points + (points == 0).any(axis=0)
     less_is_better = np.array([direction == "min" for direction in directions])
-    ratios: Floats = np.where(less_is_better, shifted / shifted.min(axis=0), shifted.max(axis=0) / shifted)
-    return ratios
+    least, most = shifted.min(axis=0, initial=np.inf), shifted.max(axis=0, initial=-np.inf)
+    return np.asarray(np.where(less_is_better, shifted / least, most / shifted), np.float64)
 
 
 def ratios(values: Floats, best: Floats) -> Floats:

@@ -44,8 +44,8 @@ def require_plain_lists(recipe: Recipe) -> None:
         raise ParameterError(f"{recipe.name or recipe.hash}: {problem}; leave inline out", parameter="inline")
 
 
-def _problem(recipe: Recipe) -> str:
-    """Why a hit of the recipe's lists is more than to take a block off a list; empty where it is not."""
+def _problem(recipe: Recipe) -> str | None:
+    """Why a hit of the recipe's lists is more than to take a block off a list; None where it is not."""
     if recipe.memory:
         return "lies in several memories"
     lists = lists_in(recipe.pools)
@@ -64,4 +64,4 @@ def _problem(recipe: Recipe) -> str:
         return 'its lists keep an account of their blocks ("limit_blocks", "limit_bytes", "flush_share", "keep")'
     if quick.lists_per_octave:
         return 'its lists hold blocks of several requests\' sizes ("lists_per_octave")'
-    return ""
+    return None

@@ -244,7 +244,7 @@ class _Body(Expressions):
         """The counter's values, where they are static."""
         match stmt.init, stmt.test, stmt.update:
             case c.Declare(name=name, init=c.Expr() as first), c.Expr() as test, c.Change(target=c.Name(name=other)):
-                counts = name == other and stmt.update.op in ("++", "--", "+=", "-=")
+                counts = name == other and stmt.update.op in ("++", "+=")
             case _:
                 return None
         if not counts or any(isinstance(part, c.Change) for part in c.walk(test)) or name in c.names_changed(stmt.body):
@@ -263,7 +263,7 @@ class _Body(Expressions):
             if not going.value:
                 return values
             values.append(value)
-            value = kind.wrap(value + (size.value if "+" in stmt.update.op else -size.value))
+            value = kind.wrap(value + size.value)
         return None
 
     def bind_counter(self, stmt: c.For, value: int) -> None:

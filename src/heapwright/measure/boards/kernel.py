@@ -44,7 +44,7 @@ class Kernel:
     """
 
     folder: Path
-    lock: Lock = "scheduler"
+    lock: Lock
     config: Path | None = None
 
     @classmethod

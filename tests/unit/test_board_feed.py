@@ -1,0 +1,159 @@
+"""What goes into an image and where it lies: events, addresses, the driver's self-test, and what code takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from heapwright.files.errors import HeapwrightError
+from heapwright.measure.boards import image
+from heapwright.measure.boards.cpus import CPUS, cpu
+from heapwright.measure.boards.feed import (
+    DATA_AT,
+    FEED,
+    REFUSED,
+    SKIPPED,
+    STUB_VALUE,
+    STUBS,
+    Input,
+    Layout,
+    Run,
+    check_stubs,
+    split_ticks,
+)
+from heapwright.recipes.zoo import catalogue
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+
+BLOCK = 65536
+MEMORY = cpu("cortex-m3").memory
+
+
+def test_an_arena_lies_in_the_fast_memory_behind_what_belongs_to_the_program() -> None:
+    found = Layout.of(MEMORY, count=100, slots=10, arena_bytes=5000, front=70_000)
+    assert (found.arena, found.arena_bytes) == (MEMORY.fast + BLOCK + 2 * BLOCK, 5000)
+    assert found.events == MEMORY.slow + DATA_AT
+    assert found.ticks == found.events + 8 * 100
+    assert found.objects == found.ticks + 4 * (100 + STUBS)
+    assert found.end == MEMORY.slow + BLOCK
+
+
+def test_an_arena_that_the_fast_memory_has_no_room_for_lies_behind_all_else() -> None:
+    most = MEMORY.fast_bytes - BLOCK
+    assert Layout.of(MEMORY, 100, 10, most, 0).arena == MEMORY.fast + BLOCK
+    assert Layout.of(MEMORY, 100, 10, most - BLOCK, 1).arena == MEMORY.fast + 2 * BLOCK
+    for arena, front, blocks in ((most + 1, 0, 0), (most - BLOCK + 1, 1, 1)):
+        found = Layout.of(MEMORY, 100, 10, arena, front)
+        assert found.arena == MEMORY.slow + (1 + blocks) * BLOCK
+        assert found.end == found.arena + arena
+
+
+def test_events_tell_the_call_its_object_and_its_size() -> None:
+    trace = Trace.from_columns(
+        op=[MALLOC, CALLOC, MALLOC, REALLOC, FREE], id=[1, 2, 3, 1, 2], size=[24, 40, 64, 99, 0], align=[0, 0, 32, 0, 0]
+    )
+    told = Input.of(trace, cpu("cortex-m3"), 4096, 100, reference_bytes=4)
+    kinds = (told.events[:, 0] >> 28).tolist()
+    assert kinds == [MALLOC, MALLOC, 5 + 3, REALLOC, FREE], "an alignment of 2^n bytes is n + 3"
+    assert (told.events[:, 0] & 0x0FFFFFFF).tolist() == [0, 1, 2, 0, 1]
+    assert told.events[:4, 1].tolist() == [24, 40, 64, 99]
+    assert (told.slots, told.arena_used, told.layout) == (3, 100, Layout.of(MEMORY, 5, 3, 4096, 3 * 4))
+    assert Input.of(trace, cpu("cortex-m3"), 4096, callocs=True).events[1, 0] >> 28 == CALLOC
+    at = told.layout
+    assert FEED.unpack(told.header()) == (5, at.events, at.ticks, at.objects, at.arena, 4096, 0, 0, 0, 0)
+
+
+def test_an_alignment_beyond_a_page_is_refused() -> None:
+    for align, fits in ((4096, True), (8192, False)):
+        trace = Trace.from_columns(op=[MALLOC], id=[1], size=[8], align=[align], name="wide")
+        if fits:
+            assert Input.of(trace, cpu("cortex-m3"), 1 << 20).events[0, 0] >> 28 == 15
+        else:
+            with pytest.raises(HeapwrightError, match="wide: cannot be measured; alignments go up to 4096 bytes"):
+                Input.of(trace, cpu("cortex-m3"), 1 << 20)
+
+
+def test_flags_of_ticks_tell_what_was_performed_and_what_was_refused() -> None:
+    performed, refused = split_ticks(np.array([5, SKIPPED, REFUSED | 7, SKIPPED | 3, 9], np.uint32))
+    assert (performed.tolist(), refused.tolist()) == ([0, 2, 4], [False, True, False])
+
+
+def test_an_emulator_that_counts_or_computes_wrongly_is_refused() -> None:
+    none = np.empty(0, np.int64)
+    target = cpu("cortex-m3")
+    run = Run(none, none.astype(bool), {}, target.stub_instructions, STUB_VALUE, True, 0, none.astype(np.uint8))
+    check_stubs(run, target, "played 1.0", "install another")
+    for wrong in (replace(run, stubs=(1, 10, 16)), replace(run, stub_value=0x5B)):
+        with pytest.raises(
+            HeapwrightError, match=r"played 1\.0: self-test failed \(stubs of \(1, 10, 15\) .* another$"
+        ):
+            check_stubs(wrong, target, "played 1.0", "install another")
+
+
+class Section(dict[str, object]):
+    """One of an ELF file, as pyelftools tells it."""
+
+    def __init__(self, name: str, flags: int, size: int, kind: str = "SHT_PROGBITS") -> None:
+        super().__init__(sh_flags=flags, sh_size=size, sh_type=kind)
+        self.name = name
+
+
+def test_code_and_data_are_what_the_target_keeps() -> None:
+    write, alloc, execute = 1, 2, 4
+    sections = [
+        Section(".text", alloc | execute, 300),
+        Section(".text.app_malloc", alloc | execute, 50),
+        Section(".rodata", alloc, 20),
+        Section(".data", alloc | write, 12),
+        Section(".data.more", alloc | write, 4),
+        Section(".bss", alloc | write, 64, "SHT_NOBITS"),
+        Section(".bss.heap", alloc | write, 8, "SHT_NOBITS"),
+        Section(".stack", alloc | write, 4096, "SHT_NOBITS"),
+        Section(".debug_info", 0, 9999),
+    ]
+    found = image._size(SimpleNamespace(iter_sections=lambda: sections))
+    assert found == image.Size(text=370, data=16, bss=72)
+    assert image._size(SimpleNamespace(iter_sections=list)) == image.Size(0, 0, 0)
+
+
+def test_a_recipe_is_called_by_its_name_or_its_hash() -> None:
+    named = catalogue.load("tlsf")
+    assert image.Heap.of_recipe(named).name == "tlsf"
+    nameless = named.model_copy(update={"name": ""})
+    assert image.Heap.of_recipe(nameless).name == nameless.hash
+
+
+@pytest.mark.parametrize("name", CPUS)
+def test_every_processor_has_room_for_a_trace_apart_from_code_and_arenas(name: str) -> None:
+    found = cpu(name)
+    memory = found.memory
+    parts = sorted(
+        [(memory.code, memory.code_bytes), (memory.fast, memory.fast_bytes), (memory.slow, memory.slow_bytes)]
+    )
+    assert all(at + size <= above for (at, size), (above, _) in pairwise(parts))
+    assert (memory.arena, memory.arena_bytes) == (memory.fast + BLOCK, memory.fast_bytes - BLOCK)
+    assert memory.code_bytes >= 1 << 19 and memory.fast_bytes == 4 << 20 and memory.slow_bytes >= 16 << 20
+    assert found.name == name and cpu(found.runs_on).note is None
+    assert (found.note is None) == (found.runs_on == name)
+
+
+@pytest.mark.parametrize(
+    ("name", "megahertz"),
+    [
+        *((f"cortex-{core}", 25) for core in ("m0plus", "m3", "m4", "m7")),
+        ("cortex-m33", 20),
+        ("cortex-m55", 32),
+        ("rv32imac", 1000),
+    ],
+)
+def test_ticks_are_of_the_clock_that_the_board_counts_by(name: str, megahertz: int) -> None:
+    """QEMU is told how long an instruction takes: two to the power of the shift, in nanoseconds."""
+    machine = cpu(name).qemu
+    shift = re.fullmatch(r"shift=(\d),sleep=off", machine[machine.index("-icount") + 1])
+    assert shift is not None
+    assert cpu(name).ticks == pytest.approx(2 ** int(shift[1]) * megahertz / 1000)

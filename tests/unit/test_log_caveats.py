@@ -1,0 +1,54 @@
+"""What logs of each format cannot tell, said with every trace that is made of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from heap_logs import LOGS
+
+import heapwright as hw
+
+CANNOT_TELL = {
+    "valgrind": ["no times", "no threads", "1 smaller process of the log left out"],
+    "ltrace": [
+        "calls of libraries among themselves may be missing",
+        "of posix_memalign the address is not told, and its objects are missing",
+        "processes that share a log are taken for threads",
+    ],
+    "mtrace": ["no times", "no threads", "calloc and aligned calls are told as malloc"],
+    "heaptrack": ["no threads", "times in whole milliseconds", "realloc is told as a free and a malloc"],
+    "malloclab": ["no times", "no threads"],
+    "rmm": ["streams are left out"],
+    "kmem": ["krealloc is told as a free and a malloc", "whole pages are not told"],
+    "lttng": ["aligned_alloc is not told", "calls of LTTng itself are told, too"],
+    "perf": [
+        "of posix_memalign the address is not told, and its objects are missing",
+        "12 events were lost while they were recorded; give perf record more room (-m)",
+    ],
+    "bpftrace": [
+        "1 smaller process of the log left out",
+        "bpftrace lost 12 events; give it more room (BPFTRACE_PERF_RB_PAGES)",
+    ],
+    "esp-idf": [
+        "when a block was freed is not told: its free stands where the address is given out again, or at the end",
+        "no times",
+    ],
+    "nuttx": ["sizes are those of blocks, rounded and with their headers"],
+    "sysview": [
+        "5 packets were lost on the board, whose buffer was full",
+        "sizes are what the heap tells, by SystemView's manual those of blocks",
+        "sizes are told in units of 4 bytes, rounded down",
+    ],
+    "tracealyzer": ["sizes are what the heap tells, those of blocks in FreeRTOS's heap_2, heap_4 and heap_5"],
+    "bytehound": ["no threads"],
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_what_a_format_cannot_tell_is_said_of_each_of_its_traces(name: str, tmp_path: Path) -> None:
+    log, path = LOGS[name], tmp_path / "app.log"
+    path.write_bytes(log.encode() if isinstance(log, str) else log)
+    trace = hw.import_log(path)
+    assert trace.metadata["recorder"] == name
+    assert list(trace.caveats) == CANNOT_TELL.get(name, [])
