@@ -40,7 +40,9 @@ class Tools:
     ) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in command]
         self.asked.append([Path(word).name for word in words])
-        return subprocess.CompletedProcess(words, *self.answer(words, Path(options.get("cwd") or folder or ".")))
+        code, output, errors = self.answer(words, Path(options.get("cwd") or folder or "."))
+        told: tuple[Any, Any] = (output, errors) if options.get("text") else (output.encode(), errors.encode())
+        return subprocess.CompletedProcess(words, code, *told)
 
 
 @pytest.fixture
@@ -170,6 +172,24 @@ def test_the_loop_over_bins_has_to_come_to_its_end(
     assert found.bounds.startswith(f"all {sizes:,} sizes of blocks from {told['least']:,} to {told['last']:,} bytes")
 
 
+def test_bins_that_do_not_compile_are_no_proof(play: Callable[[Answer], Tools]) -> None:
+    play(lambda words, folder: (1, "", "no  such\n" + "x" * 400))
+    with pytest.raises(HeapwrightError) as raised:
+        bins.check_bins(hw.zoo("tlsf"), files_of(hw.zoo("tlsf")))
+    assert str(raised.value) == f"cc: cannot build the proof of bins: no such {'x' * 292}"
+
+
+def test_lists_that_an_arena_never_has_are_left_out_as_far_as_the_recipe_allows() -> None:
+    """The reach of the narrowed heap holds the arena; where links of two bytes end before, the recipe stays."""
+    found = prove.narrow(hw.zoo("tlsf"), 500)
+    values = policy(found)
+    assert (
+        values["reach"] >= values["fixed_end"] + 500 + 16 and policy(hw.zoo("tlsf"))["fixed_end"] > values["fixed_end"]
+    )
+    short = Recipe.from_dict({"link_bytes": 2, "pool": [{"kind": "general", "bins": "two-level"}]})
+    assert prove.narrow(short, 1 << 24) == short
+
+
 def test_bounds_that_allow_too_many_programs_and_arenas_that_are_too_small_are_refused(
     play: Callable[[Answer], Tools],
 ) -> None:
@@ -209,6 +229,8 @@ def test_a_loop_is_unwound_until_it_ends(play: Callable[[Answer], Tools], tmp_pa
     assert (verdict.properties, verdict.failed) == (2, {"no overlap (app_heap.c:9)": []})
     assert verdict.unwinding == {"find.1": 8}  # four, and as many again; main.0 counts to a constant
     assert [one[-1] for one in tools.asked] == ["--show-loops", "--trace", "find.1:8"]
+    flags = ["--unwinding-assertions", "--drop-unused-functions", "--json-ui"]
+    assert all(one[:5] == ["cbmc", "harness.c", *flags] for one in tools.asked)
     (tmp_path / "harness.c").write_text("while (next) {}\n")
     assert cbmc.verify(tmp_path / "harness.c", 4).unwinding == {"main.0": 4, "find.1": 8}
     assert cbmc.cbmc_version() == "6.6.0"
@@ -217,7 +239,7 @@ def test_a_loop_is_unwound_until_it_ends(play: Callable[[Answer], Tools], tmp_pa
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("no JSON", "cbmc: failed (6): out of memory"),
+        ("no JSON", f"cbmc: failed (6): out of {'m' * 293}"),  # 300 characters of it
         ('[{"messageType": "ERROR", "messageText": "syntax"}, {"messageType": "ERROR", "messageText": "stop"}]',
          "cbmc: syntax; stop"),
         ('[{"messageType": "STATUS", "messageText": "x"}]', "cbmc: ended without a result; is there memory enough?"),
@@ -226,7 +248,7 @@ def test_a_loop_is_unwound_until_it_ends(play: Callable[[Answer], Tools], tmp_pa
 def test_a_model_checker_that_gives_up_is_no_proof(
     output: str, message: str, play: Callable[[Answer], Tools], tmp_path: Path
 ) -> None:
-    play(lambda words, folder: (6, output, "out of\nmemory"))
+    play(lambda words, folder: (6, output, "out of\n" + "m" * 400))
     (tmp_path / "harness.c").write_text("")
     with pytest.raises(HeapwrightError) as raised:
         cbmc.verify(tmp_path / "harness.c", 4)
@@ -268,6 +290,7 @@ def test_goals_that_no_prover_proves_are_named(
     assert failed or proof.verdict == "ok mine: 40 properties hold after any calls"
     command = tools.asked[-1]
     assert command[command.index("-wp-prover") + 1] == "z3nobv,cvc5,z3,cvc5plain"
+    assert command[command.index("-wp-timeout") + 1 :][:3] == ["60", "-wp-par", "2"]
     assert "app_malloc" in command[command.index("-wp-fct") + 1].split(",")
 
 
