@@ -15,7 +15,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -102,7 +102,8 @@ def study_of(path: Path, factor: float) -> Study:
     later, file = trace("later", 100), path.with_name("busy.parquet")
     busy().write(file)
     explored = Trace.read(file)
-    copies = [TraceInfo.of(trace(f"busy~{name}", at)) for at, name in enumerate(("load-1", "sizes+blocks-1"), 30)]
+    made = (trace(f"busy~{name}", at) for at, name in enumerate(("load-1", "sizes+blocks-1"), 30))
+    copies = [replace(TraceInfo.of(one), seed=1) for one in made]
     study = Study.create_or_resume(path, identity([explored]))
     study.add(results("busy", factor))
     study.set_apart(copies, "copy")

@@ -112,10 +112,16 @@ def test_options_of_fit_have_bounds(call: Callable[[], object], says: str) -> No
         call()
 
 
+def several(heaps: list[Any]) -> list[hw.api.Fit]:
+    found = hw.fit(MANY, heaps)
+    assert isinstance(found, list)
+    return found
+
+
 def test_shares_and_copies_at_their_bounds_are_taken() -> None:
     found = hw.fit(MANY, "tlsf", copies=0, share=1.0)
-    assert found.reserve_bytes == hw.fit(MANY, ["tlsf"])[0].reserve_bytes
-    again = hw.fit(MANY, ["tlsf", hw.zoo("tlsf"), "tlsf"])
+    assert found.reserve_bytes == several(["tlsf"])[0].reserve_bytes
+    again = several(["tlsf", hw.zoo("tlsf"), "tlsf"])
     assert [one.heap for one in again] == ["tlsf"] * 3 and len({one.reserve_bytes for one in again}) == 1
 
 

@@ -1,0 +1,102 @@
+"""What commands print of inputs that never change: `python tests/printed.py` writes `printed.txt`, for people to read.
+
+A change of what a person sees, on stdout, on stderr or as an exit code, stands there as a difference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from drawn import busy, study_of
+from in_process import run_here
+from made_traces import packets_of, stack
+
+from heapwright.files.version import __version__
+
+TEXT = Path(__file__).with_name("printed.txt")
+
+COMMANDS = """
+profile busy.parquet
+profile stack.parquet
+profile packets.parquet
+profile stack.parquet --json
+profile nothing.parquet
+replay busy.parquet --heap tlsf --heap all-round
+replay stack.parquet --heap tlsf --arena 20000 --json
+replay busy.parquet --heap tls
+fit busy.parquet --heap tlsf --heap fixed-pool --heap victim-bins
+fit busy.parquet stack.parquet --heap tlsf --held-out stack.parquet --clients 10:25
+fit busy.parquet --heap tlsf --copies 2 --growth 2
+fit stack.parquet --heap tlsf --json
+fit busy.parquet --heap tlsf --growth 2 --clients 1:2
+fit busy.parquet --heap tlsf --admit 0.9
+fit busy.parquet --heap tlsf --admit 0.9 --step 8
+fit busy.parquet --heap tlsf --set n=2
+fit --heap tlsf
+check busy.parquet --heap tlsf --budget 20K --fail-if 'failed > 0'
+check busy.parquet --heap tlsf --fail-if 'accesses > +5%'
+check busy.parquet --heap tlsf --budget 2M --baseline stack.parquet --fail-if 'accesses > +5%'
+pareto s.duckdb --all
+pareto s.duckdb --where 'footprint_bytes < 10'
+pareto s.duckdb --pick smallest
+pareto s.duckdb --pick balanced --json
+pareto s.duckdb --against kingsley
+study info s.duckdb
+study info s.duckdb --json
+zoo tlfs
+trace info busy.parquet
+trace info busy.parquet --json
+trace cut busy.parquet --first 100 -o cut.parquet
+trace cut busy.parquet --first 100 -o cut.parquet --json
+trace merge cut.parquet busy.parquet -o merged.parquet
+trace scale busy.parquet --pointer-bytes 8 --recorded-pointer-bytes 4 -o scaled.parquet
+trace copies stack.parquet --count 1 -o copies
+workload poisson -o poisson.parquet
+generate all-round --platform preload -o firmware
+generate tlsf -o firmware --prefix 2x
+hooks newlib -o hooks
+hooks sqlite -o hooks
+platforms
+endure stack.parquet --heap all-round --calls 10000
+"""
+
+
+@contextlib.contextmanager
+def within(folder: Path) -> Iterator[None]:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def printed(folder: Path) -> str:
+    """The commands, each with what it prints, its notes and its exit code where that is not 0."""
+    with within(folder):
+        busy().write("busy.parquet")
+        stack(20).write("stack.parquet")
+        sizes = [40, 1500, 40, 576] * 5
+        packets_of(sizes, [size + 14 for size in sizes], [at % 3 for at in range(20)]).write("packets.parquet")
+        study_of(Path("s.duckdb"), 1.0).close()
+        lines = []
+        for command in COMMANDS.strip().splitlines():
+            done = run_here(*shlex.split(command))
+            errors = done.stderr.splitlines()  # the name of the program is that of what tests
+            notes = [f"! {line}" for line in errors if line and not line.startswith(("Usage:", "Try '"))]
+            ended = [f"= {done.returncode}"] if done.returncode else []
+            lines += [f"$ heapwright {command}", *done.stdout.splitlines(), *notes, *ended, ""]
+        text = "\n".join(lines).replace(str(folder), "").replace(__version__, "VERSION")
+    text = re.sub(r"\d{4}-\d\d-\d\d[T ]?[\d:+.Z]*", "DAY", text)
+    return re.sub(r"\d+\.\d{7,}", lambda number: f"{float(number[0]):.6g}", text)  # the last digits are a machine's
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as found:
+        TEXT.write_text(printed(Path(found)), encoding="utf-8")
