@@ -12,6 +12,7 @@ import shlex
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 from drawn import busy, study_of
 from in_process import run_here
@@ -79,7 +80,7 @@ def within(folder: Path) -> Iterator[None]:
 
 def printed(folder: Path) -> str:
     """The commands, each with what it prints, its notes and its exit code where that is not 0."""
-    with within(folder):
+    with within(folder), mock.patch.dict(os.environ, {"COLUMNS": "100"}):
         busy().write("busy.parquet")
         stack(20).write("stack.parquet")
         sizes = [40, 1500, 40, 576] * 5
