@@ -14,6 +14,7 @@ from made_studies import write_five
 from made_traces import trace_of
 
 import heapwright as hw
+from heapwright.api import shipping
 from heapwright.api.heaps import Worst
 from heapwright.traces.trace import Trace
 
@@ -129,3 +130,37 @@ def test_a_trace_that_was_read_is_taken_as_its_file_is(tmp_path: Path) -> None:
     MANY.write(tmp_path / "t.parquet")
     read = Trace.read(tmp_path / "t.parquet")
     assert hw.replay(read, "tlsf").metrics == hw.replay(tmp_path / "t.parquet", "tlsf").metrics
+
+
+def test_every_name_is_there() -> None:
+    assert [name for name in dir(hw.api) if getattr(hw.api, name, None) is None] == []
+
+
+def test_evidence_is_of_every_trace_and_says_what_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: Any, **__: Any) -> Any:
+        raise hw.HeapwrightError("there is no tool")
+
+    for tool in ("measure", "attack", "prove"):
+        monkeypatch.setattr(shipping, tool, missing)
+    few = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[24, 16, 0], name="few")
+    steps: list[str] = []
+    files = hw.generate("tlsf", tmp_path, evidence=[MANY, few], prove_calls=2, progress=steps.append)
+    assert steps == ["the arena to reserve", "instructions on cortex-m3", "faults"]
+    assert files[-1].name == "app_heap_evidence.md" and all(file.is_file() for file in files)
+    page = files[-1].read_text(encoding="utf-8")
+    assert page.count("there is no tool") == 3, "a section each"
+    for trace in (MANY, few):
+        assert f"| {trace.name} |" in page
+        assert f"{hw.replay(trace, 'tlsf').metrics['accesses_malloc_max']}" in page
+    assert files[:-1] == hw.generate("tlsf", tmp_path)
+
+
+def test_a_study_is_told_alone_or_against_another(tmp_path: Path) -> None:
+    study, other = write_five(tmp_path / "s.duckdb"), write_five(tmp_path / "old.duckdb")
+    alone, none = hw.pull_request(study)
+    assert none == [] and "recipes tried on" in alone and len(alone.splitlines()) <= 40
+    against, files = hw.pull_request(study, tmp_path / "told.md", baseline=other)
+    assert [file.name for file in files] == ["told.md", "told.svg"] and files[0].read_text() == against
+    assert ", as before" in against and ", as before" not in alone
+    with hw.open_study(study) as opened:
+        assert hw.pull_request(opened)[0] == alone

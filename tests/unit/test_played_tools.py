@@ -14,7 +14,7 @@ import pytest
 import heapwright as hw
 from heapwright.assure.attack import attack, exploits, on_host
 from heapwright.assure.attack.faults import FAULTS, OUTCOMES
-from heapwright.assure.proof import bins, cbmc, enumeration, prove, unbounded
+from heapwright.assure.proof import bins, cbmc, edges, enumeration, prove, unbounded
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
@@ -341,6 +341,7 @@ def test_each_technique_is_told_with_the_worst_that_came_of_it(play: Callable[[A
     }  # fmt: skip
     assert (told["forged_link"]["control"], told["forged_link"]["trial"]) == ("overlap", 8)
     assert told["moved_top"]["reason"] == "no trial found the state that it begins with"
+    assert {"exploits.c", "attacked_heap.c"} <= set(tools.asked[0]) and tools.asked[0][-2:] == ["-o", "exploits"]
     assert "-m32" in tools.asked[0] and "-DATTACKED_GENERATED" in tools.asked[0] and "-std=c11" not in tools.asked[0]
     assert tools.asked[1][-2:] == ["10", "3"]
 
@@ -362,3 +363,73 @@ def test_an_attack_that_does_not_run_says_why(play: Callable[[Answer], Tools]) -
         attack.attack(hw.zoo("tlsf"), checks=["none"])
     with pytest.raises(HeapwrightError, match="'all' is no level of checks; valid: none, frees, neighbours, full"):
         attack.attack(hw.zoo("tlsf"), checks=["all"])
+
+
+# ---- what runs nothing ---------------------------------------------------------------------------------------------
+
+
+def test_only_what_is_told_of_a_call_is_read_from_a_counterexample() -> None:
+    def step(**more: Any) -> dict[str, Any]:
+        return {"stepType": "assignment", "assignmentType": "actual-parameter", **more}
+
+    def value(number: int) -> dict[str, str]:
+        return {"binary": f"{number:032b}"}
+
+    def entered(name: str) -> dict[str, Any]:
+        return {"stepType": "function-call", "function": {"displayName": name}}
+
+    ahead = step(lhs="size", value=value(9))
+    trace = [
+        ahead,
+        entered("other"),
+        entered("told"),
+        step(lhs="call", value=value(1)),
+        step(lhs="size", value=value(24)),
+    ]
+    trace += [step(lhs="heap", value=value(5)), {"assignmentType": "variable", "lhs": "size", "value": value(7)}]
+    trace += [entered("told"), step(lhs="object", value=value(3)), step(lhs="alignment", value=value(64))]
+    assert cbmc.told_calls(trace) == [{"call": 1, "size": 24}, {"object": 3, "alignment": 64}]
+
+
+def test_objects_that_move_are_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prove, "_tool", lambda method: "cc")
+    with pytest.raises(HeapwrightError, match="mine: moves its objects; prove takes heaps that leave them"):
+        prove.prove(hw.zoo("contiki-mmem"), "mine")
+
+
+def test_arenas_of_edges_hold_the_heaps_own_data_and_the_rooms() -> None:
+    recipe = hw.zoo("tlsf")
+    values = policy(recipe)
+    told = edges.edge_names(recipe, values, compared=True)
+    least = -(-int(values["fixed_end"]) // 16) * 16
+    assert told["arenas"] == [least + room for room in edges.ROOMS]
+    assert (told["fixed_end"], told["covers"]) == (values["fixed_end"], 1)
+    assert told["compared"] and told["bytewise"] and told["merges"] and told["fills"]
+    short = Recipe.from_dict({"link_bytes": 2, "pool": [{"kind": "general"}]})
+    told = edges.edge_names(short, policy(short), compared=False)
+    assert max(told["arenas"]) == policy(short)["reach"] and not told["compared"]
+    assert edges.initialiser({"a": 1, "b": [], "c": {"d": [1, 2], "e": {}}}) == "{.a = 1u, .c = {.d = {1u, 2u}}}"
+
+
+def test_who_needs_a_compiler_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    tlsf = hw.zoo("tlsf")
+    needing: dict[str, Callable[[], object]] = {
+        "an attack": lambda: attack.attack(tlsf),
+        "a proof of bins": lambda: bins.check_bins(tlsf, files_of(tlsf)),
+        "a proof by enumeration": lambda: enumeration.run_all(tmp_path / "harness.c"),
+    }
+    for what, call in {**needing, "an attack ": lambda: exploits.exploit(tlsf)}.items():
+        with pytest.raises(HeapwrightError, match=f"no-such-compiler.*{what.strip()}|{what.strip()}.*no-such-compiler"):
+            call()
+
+
+def test_techniques_have_the_names_of_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "hardening.md").read_text(encoding="utf-8")
+    assert [name for name in exploits.TECHNIQUES if f"| `{name}` |" not in page] == []
+    assert len(set(exploits.TECHNIQUES)) == 12
+
+
+def test_every_level_that_a_heap_can_have_is_attacked() -> None:
+    assert [one.checks for one in attack.levels(hw.zoo("tlsf"), None)] == ["none", "frees", "neighbours", "full"]
+    assert [one.checks for one in attack.levels(hw.zoo("tlsf"), ["full", "none"])] == ["full", "none"]
