@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from click.testing import CliRunner
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.files.errors import HeapwrightError
-from heapwright.platforms.files import platform_files, recipe_for
+from heapwright.generate.emit import NOTHING
+from heapwright.platforms.catalogue import Platform
+from heapwright.platforms.files import generate_for, platform_files, recipe_for
 
 OTHER_NAMES = {"Cargo.toml", "CMakeLists.txt", "Kconfig", "Makefile"}
 """Files that a build system looks for by their names."""
@@ -196,6 +199,10 @@ def test_a_recipe_gets_what_the_platform_tells_of_it_and_what_its_threads_need(n
     assert checked.threads == {"preload": "lock"}.get(name, "none"), "caches would keep most frees from what is checked"
     locked = recipe_for(platform, recipe.from_dict(recipe.to_dict() | {"threads": "lock"}))
     assert locked.threads == ("none" if platform.lock else "lock")
+    cached = recipe.from_dict(recipe.to_dict() | {"threads": "cached"})
+    if platform.lock is None:
+        platform.require(cached, "caches of threads, which nothing locks")
+        assert platform.threaded(cached) == cached
 
 
 def test_a_heap_without_a_name_is_told_by_its_hash(tmp_path: Path) -> None:
@@ -226,3 +233,21 @@ def test_files_stand_in_one_order_on_every_machine(monkeypatch: pytest.MonkeyPat
     before = {name: (list(hw.platforms(name).hooks.items()), hw.platforms(name).files) for name in HOOKED}
     monkeypatch.setattr(Path, "iterdir", backwards)
     assert {name: (list(hw.platforms(name).hooks.items()), hw.platforms(name).files) for name in HOOKED} == before
+
+
+def test_what_to_reserve_stands_below_the_title_of_a_platforms_page(tmp_path: Path) -> None:
+    platform, recipe = hw.platforms("freertos"), hw.zoo("tlsf")
+    plain = platform.readme.replace("app_", "net_").replace("APP_", "NET_").splitlines()
+    for reserve in ("", "Reserve 4,096 bytes."):
+        files = generate_for(platform, recipe, tmp_path, "net", replace(NOTHING, reserve=reserve))
+        (page,) = (path for path in files if path.name == "net_README.md")
+        told = [plain[0], *(["", reserve] if reserve else []), *plain[1:]]
+        assert page.read_text().splitlines() == told
+
+
+def test_a_platform_whose_threads_have_caches_gives_each_64_kb_unless_it_says_more() -> None:
+    mine = Platform("mine", "My platform", 8, ("mine 1",), "nowhere", threads=("cached", "lock"))
+    told = recipe_for(mine, hw.zoo("tlsf"))
+    assert (told.threads, told.cache_bytes, told.counters) == ("cached", 65536, False)
+    mine.require(hw.zoo("fixed-pool"), "one class of blocks aligns to no more than it says")
+    assert (mine.hooks, mine.traps, mine.builds) == ({}, False, None)

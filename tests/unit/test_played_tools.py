@@ -21,6 +21,8 @@ from heapwright.recipes.recipe import Recipe
 
 Answer = Callable[[list[str], Path], tuple[int, str, str]]
 SMALL = "first-fit-fast-free"
+HEADERLESS = ("forged_size", "forged_footer", "moved_top", "null_byte", "neighbour_header")
+"""Techniques that begin with a header, which fixed pools found by address have not."""
 
 
 @cache
@@ -264,6 +266,8 @@ def proved(lines: str) -> Answer:
     def answer(words: list[str], folder: Path) -> tuple[int, str, str]:
         if words[-1] in ("-version", "--version"):
             return 0, VERSIONS[words[0]], ""
+        assert {"app_heap.c", "app_heap.h", "why3.conf"} <= {file.name for file in folder.iterdir()}
+        assert set(files_of(hw.zoo("fixed-pool"))) <= {file.name for file in folder.iterdir()}
         return 0, lines, ""
 
     return answer
@@ -414,20 +418,40 @@ def test_arenas_of_edges_hold_the_heaps_own_data_and_the_rooms() -> None:
 def test_who_needs_a_compiler_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     tlsf = hw.zoo("tlsf")
-    needing: dict[str, Callable[[], object]] = {
-        "an attack": lambda: attack.attack(tlsf),
-        "a proof of bins": lambda: bins.check_bins(tlsf, files_of(tlsf)),
-        "a proof by enumeration": lambda: enumeration.run_all(tmp_path / "harness.c"),
-    }
-    for what, call in {**needing, "an attack ": lambda: exploits.exploit(tlsf)}.items():
-        with pytest.raises(HeapwrightError, match=f"no-such-compiler.*{what.strip()}|{what.strip()}.*no-such-compiler"):
+    needing: list[tuple[str, Callable[[], object]]] = [
+        ("an attack", lambda: attack.attack(tlsf)),
+        ("an attack", lambda: exploits.exploit(tlsf)),
+        ("a proof of bins", lambda: bins.check_bins(tlsf, files_of(tlsf))),
+        ("a proof by enumeration", lambda: enumeration.run_all(tmp_path / "harness.c")),
+    ]
+    for what, call in needing:
+        with pytest.raises(HeapwrightError, match=f"no-such-compiler: no such C compiler, and {what} needs one"):
             call()
+
+
+@pytest.mark.parametrize(
+    ("pool", "apart"),
+    [
+        ({"kind": "general"}, set()),
+        ({"kind": "general", "free_list": "single"}, {"unsafe_unlink"}),
+        ({"kind": "general", "free_list": "implicit"}, {"unsafe_unlink", "forged_link", "bent_bitmap"}),
+        ({"kind": "fixed", "sizes": [64], "counts": [4]}, {*HEADERLESS, "unsafe_unlink"}),
+        (
+            {"kind": "fixed", "sizes": [64], "counts": [4], "find": "first-fit"},
+            {*HEADERLESS, "unsafe_unlink", "forged_link"},
+        ),
+    ],
+)
+def test_a_technique_has_no_meaning_where_nothing_lies_that_it_forges(pool: dict[str, Any], apart: set[str]) -> None:
+    recipe = Recipe.from_dict({"pool": [pool]})
+    assert {name for name in exploits.TECHNIQUES if exploits.why_not(name, recipe)} == apart
 
 
 def test_techniques_have_the_names_of_the_documentation() -> None:
     page = (Path(__file__).parents[2] / "docs" / "hardening.md").read_text(encoding="utf-8")
     assert [name for name in exploits.TECHNIQUES if f"| `{name}` |" not in page] == []
     assert len(set(exploits.TECHNIQUES)) == 12
+    assert OUTCOMES == ("at_once", "later", "harmless", "silent", "crashed")
 
 
 def test_every_level_that_a_heap_can_have_is_attacked() -> None:
