@@ -160,6 +160,22 @@ def test_a_list_with_room_for_one_block_is_emptied_for_the_next(script: Path, tm
     play(script, tmp_path, recipe, table, room=200)
 
 
+def test_of_many_lists_each_accounts_for_its_bytes(script: Path, tmp_path: Path) -> None:
+    """Sizes that a request is compared with one after the other; the bytes that wait bear on when they are flushed."""
+    sizes = [16, 24, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104]
+    quick = f'kind = "quick"\nsizes = {sizes}\nflush = "before-growing"\nflush_share = 0.5\n'
+    table = """
+        malloc a 16     |0:20:a|
+        malloc b 104    |0:20:a|20:108:b|
+        free a          |0:20:~|20:108:b|
+        free b          |0:20:~|20:108:~|
+        malloc c 102    |0:20:~|20:108:c|
+        malloc d 14     |0:20:d|20:108:c|
+    """
+    recipe = Recipe.parse(f'align = 4\n[[pool]]\n{quick}[[pool]]\nkind = "general"\norder = "address"\n', "here")
+    play(script, tmp_path, recipe, table, room=400)
+
+
 def test_exact_bins(script: Path, tmp_path: Path) -> None:
     """Blocks are multiples of 8, at least 16, and the next filled bin is the best fit."""
     table = """
@@ -198,6 +214,24 @@ def test_exact_bins_above_2_kb(script: Path, tmp_path: Path) -> None:
         free d          |0:2200:f|
     """
     play(script, tmp_path, zoo.load("exact-bins"), table, room=5000)
+
+
+def test_the_best_of_the_first_blocks_of_a_list(script: Path, tmp_path: Path) -> None:
+    """The last freed are looked at first: x fits exactly into c, but no more than two blocks are looked at."""
+    table = """
+        malloc a 60     |0:64:a|
+        malloc b 4      |0:64:a|64:16:b|
+        malloc c 20     |0:64:a|64:16:b|80:24:c|
+        malloc d 4      |0:64:a|64:16:b|80:24:c|104:16:d|
+        malloc e 40     |0:64:a|64:16:b|80:24:c|104:16:d|120:44:e|
+        malloc f 4      |0:64:a|64:16:b|80:24:c|104:16:d|120:44:e|164:16:f|
+        free c          |0:64:a|64:16:b|80:24:.|104:16:d|120:44:e|164:16:f|
+        free a          |0:64:.|64:16:b|80:24:.|104:16:d|120:44:e|164:16:f|
+        free e          |0:64:.|64:16:b|80:24:.|104:16:d|120:44:.|164:16:f|
+        malloc x 20     |0:64:.|64:16:b|80:24:.|104:16:d|120:24:x|144:20:.|164:16:f|
+    """
+    general = 'kind = "general"\norder = "lifo"\nfit = "best"\nsearch_most = 2\n'
+    play(script, tmp_path, Recipe.parse(f"align = 4\n[[pool]]\n{general}", "here"), table, room=400)
 
 
 def test_victim_bins(script: Path, tmp_path: Path) -> None:

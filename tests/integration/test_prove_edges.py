@@ -87,6 +87,7 @@ def test_edges_are_those_of_every_class() -> None:
     recipe = hw.zoo("tlsf")
     sizes = edge_sizes(recipe, policy(recipe), [8192])
     assert {0, 1, 2, 127, 128, 129, 4095, 4096, 4097, 2**64 - 1} <= set(sizes)
+    assert {2**32 - 1, 2**32, 2**32 + 7, 2**32 + 8, 2**63 - 1, 2**64 - 65} <= set(sizes), "where sizes wrap"
     assert {16, 1475, 1476, 1477} <= set(edge_sizes(hw.zoo("drr-proposed"), policy(hw.zoo("drr-proposed")), [8192]))
 
 

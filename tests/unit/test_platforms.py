@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,14 @@ from click.testing import CliRunner
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.files.errors import HeapwrightError
-from heapwright.platforms.files import platform_files
+from heapwright.generate.emit import NOTHING
+from heapwright.platforms.catalogue import Platform
+from heapwright.platforms.files import generate_for, platform_files, recipe_for
 
 OTHER_NAMES = {"Cargo.toml", "CMakeLists.txt", "Kconfig", "Makefile"}
 """Files that a build system looks for by their names."""
 NAMES = [platform.name for platform in hw.platforms()]
+MEMORIES = {"memory": {"a": 4096, "b": 8192}, "pool": [{"kind": "general", "memory": one} for one in "ab"]}
 FIXED = '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [10]\n'
 
 
@@ -180,3 +185,69 @@ def test_the_commands_list_and_write_what_the_library_has(tmp_path: Path) -> Non
     assert files[:4] == ["net_heap.c", "net_heap.h", "net_heap_test.c", "net_heap_checks.h"]
     assert files[4:] == [file.replace("app_", "net_") for file in hw.platforms("preload").files]
     assert sorted(files) == sorted(path.name for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_gets_what_the_platform_tells_of_it_and_what_its_threads_need(name: str) -> None:
+    platform, recipe = hw.platforms(name), hw.zoo("tlsf")
+    told = recipe_for(platform, recipe)
+    assert told.counters == (name in {"esp-idf", "freertos", "nuttx", "threadx", "zephyr"})
+    assert told.threads == {"preload": "cached"}.get(name, "none")
+    assert name != "preload" or told.cache_bytes == platform.cache_bytes == 524288
+    assert told.align == max(platform.align, recipe.align)
+    checked = recipe_for(platform, recipe.from_dict(recipe.to_dict() | {"checks": "frees"}))
+    assert checked.threads == {"preload": "lock"}.get(name, "none"), "caches would keep most frees from what is checked"
+    locked = recipe_for(platform, recipe.from_dict(recipe.to_dict() | {"threads": "lock"}))
+    assert locked.threads == ("none" if platform.lock else "lock")
+    cached = recipe.from_dict(recipe.to_dict() | {"threads": "cached"})
+    if platform.lock is None:
+        platform.require(cached, "caches of threads, which nothing locks")
+        assert platform.threaded(cached) == cached
+
+
+def test_a_heap_without_a_name_is_told_by_its_hash(tmp_path: Path) -> None:
+    plain = hw.Recipe.parse(FIXED, "here")
+    refused = {
+        "preload": (plain, "cannot align objects to more than 16 bytes"),
+        "freertos": (hw.Recipe.from_dict({**MEMORIES}), "lies in several memories, and freertos gives it one"),
+    }
+    for name, (recipe, says) in refused.items():
+        with pytest.raises(HeapwrightError, match=f"^{recipe.hash}: {says}"):
+            hw.generate(recipe, tmp_path, platform=name)
+
+
+def test_packages_are_for_what_the_program_builds(tmp_path: Path) -> None:
+    own = {"esp-idf", "nuttx", "preload", "riot", "rust"}
+    assert {name for name in NAMES if hw.platforms(name).builds} == own
+    with pytest.raises(HeapwrightError, match="rust: is a crate, which Cargo builds, and its page says how"):
+        hw.generate("tlsf", tmp_path, platform="rust", package=True)
+    files = {path.name for path in hw.generate("tlsf", tmp_path, platform="freertos", package=True)}
+    assert {"library.json", "app_heap.c"} <= files
+    assert "library.json" not in {path.name for path in hw.generate("tlsf", tmp_path, platform="rust")}
+
+
+def test_files_stand_in_one_order_on_every_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def backwards(folder: Path, listing: Callable[[Path], Iterator[Path]] = Path.iterdir) -> list[Path]:
+        return sorted(listing(folder), reverse=True)
+
+    before = {name: (list(hw.platforms(name).hooks.items()), hw.platforms(name).files) for name in HOOKED}
+    monkeypatch.setattr(Path, "iterdir", backwards)
+    assert {name: (list(hw.platforms(name).hooks.items()), hw.platforms(name).files) for name in HOOKED} == before
+
+
+def test_what_to_reserve_stands_below_the_title_of_a_platforms_page(tmp_path: Path) -> None:
+    platform, recipe = hw.platforms("freertos"), hw.zoo("tlsf")
+    plain = platform.readme.replace("app_", "net_").replace("APP_", "NET_").splitlines()
+    for reserve in ("", "Reserve 4,096 bytes."):
+        files = generate_for(platform, recipe, tmp_path, "net", replace(NOTHING, reserve=reserve))
+        (page,) = (path for path in files if path.name == "net_README.md")
+        told = [plain[0], *(["", reserve] if reserve else []), *plain[1:]]
+        assert page.read_text().splitlines() == told
+
+
+def test_a_platform_whose_threads_have_caches_gives_each_64_kb_unless_it_says_more() -> None:
+    mine = Platform("mine", "My platform", 8, ("mine 1",), "nowhere", threads=("cached", "lock"))
+    told = recipe_for(mine, hw.zoo("tlsf"))
+    assert (told.threads, told.cache_bytes, told.counters) == ("cached", 65536, False)
+    mine.require(hw.zoo("fixed-pool"), "one class of blocks aligns to no more than it says")
+    assert (mine.hooks, mine.traps, mine.builds) == ({}, False, None)

@@ -14,13 +14,15 @@ import pytest
 import heapwright as hw
 from heapwright.assure.attack import attack, exploits, on_host
 from heapwright.assure.attack.faults import FAULTS, OUTCOMES
-from heapwright.assure.proof import bins, cbmc, enumeration, prove, unbounded
+from heapwright.assure.proof import bins, cbmc, edges, enumeration, prove, unbounded
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 
 Answer = Callable[[list[str], Path], tuple[int, str, str]]
 SMALL = "first-fit-fast-free"
+HEADERLESS = ("forged_size", "forged_footer", "moved_top", "null_byte", "neighbour_header")
+"""Techniques that begin with a header, which fixed pools found by address have not."""
 
 
 @cache
@@ -40,7 +42,9 @@ class Tools:
     ) -> subprocess.CompletedProcess[str]:
         words = [str(word) for word in command]
         self.asked.append([Path(word).name for word in words])
-        return subprocess.CompletedProcess(words, *self.answer(words, Path(options.get("cwd") or folder or ".")))
+        code, output, errors = self.answer(words, Path(options.get("cwd") or folder or "."))
+        told: tuple[Any, Any] = (output, errors) if options.get("text") else (output.encode(), errors.encode())
+        return subprocess.CompletedProcess(words, code, *told)
 
 
 @pytest.fixture
@@ -170,6 +174,24 @@ def test_the_loop_over_bins_has_to_come_to_its_end(
     assert found.bounds.startswith(f"all {sizes:,} sizes of blocks from {told['least']:,} to {told['last']:,} bytes")
 
 
+def test_bins_that_do_not_compile_are_no_proof(play: Callable[[Answer], Tools]) -> None:
+    play(lambda words, folder: (1, "", "no  such\n" + "x" * 400))
+    with pytest.raises(HeapwrightError) as raised:
+        bins.check_bins(hw.zoo("tlsf"), files_of(hw.zoo("tlsf")))
+    assert str(raised.value) == f"cc: cannot build the proof of bins: no such {'x' * 292}"
+
+
+def test_lists_that_an_arena_never_has_are_left_out_as_far_as_the_recipe_allows() -> None:
+    """The reach of the narrowed heap holds the arena; where links of two bytes end before, the recipe stays."""
+    found = prove.narrow(hw.zoo("tlsf"), 500)
+    values = policy(found)
+    assert (
+        values["reach"] >= values["fixed_end"] + 500 + 16 and policy(hw.zoo("tlsf"))["fixed_end"] > values["fixed_end"]
+    )
+    short = Recipe.from_dict({"link_bytes": 2, "pool": [{"kind": "general", "bins": "two-level"}]})
+    assert prove.narrow(short, 1 << 24) == short
+
+
 def test_bounds_that_allow_too_many_programs_and_arenas_that_are_too_small_are_refused(
     play: Callable[[Answer], Tools],
 ) -> None:
@@ -209,6 +231,8 @@ def test_a_loop_is_unwound_until_it_ends(play: Callable[[Answer], Tools], tmp_pa
     assert (verdict.properties, verdict.failed) == (2, {"no overlap (app_heap.c:9)": []})
     assert verdict.unwinding == {"find.1": 8}  # four, and as many again; main.0 counts to a constant
     assert [one[-1] for one in tools.asked] == ["--show-loops", "--trace", "find.1:8"]
+    flags = ["--unwinding-assertions", "--drop-unused-functions", "--json-ui"]
+    assert all(one[:5] == ["cbmc", "harness.c", *flags] for one in tools.asked)
     (tmp_path / "harness.c").write_text("while (next) {}\n")
     assert cbmc.verify(tmp_path / "harness.c", 4).unwinding == {"main.0": 4, "find.1": 8}
     assert cbmc.cbmc_version() == "6.6.0"
@@ -217,7 +241,7 @@ def test_a_loop_is_unwound_until_it_ends(play: Callable[[Answer], Tools], tmp_pa
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("no JSON", "cbmc: failed (6): out of memory"),
+        ("no JSON", f"cbmc: failed (6): out of {'m' * 293}"),  # 300 characters of it
         ('[{"messageType": "ERROR", "messageText": "syntax"}, {"messageType": "ERROR", "messageText": "stop"}]',
          "cbmc: syntax; stop"),
         ('[{"messageType": "STATUS", "messageText": "x"}]', "cbmc: ended without a result; is there memory enough?"),
@@ -226,7 +250,7 @@ def test_a_loop_is_unwound_until_it_ends(play: Callable[[Answer], Tools], tmp_pa
 def test_a_model_checker_that_gives_up_is_no_proof(
     output: str, message: str, play: Callable[[Answer], Tools], tmp_path: Path
 ) -> None:
-    play(lambda words, folder: (6, output, "out of\nmemory"))
+    play(lambda words, folder: (6, output, "out of\n" + "m" * 400))
     (tmp_path / "harness.c").write_text("")
     with pytest.raises(HeapwrightError) as raised:
         cbmc.verify(tmp_path / "harness.c", 4)
@@ -242,6 +266,8 @@ def proved(lines: str) -> Answer:
     def answer(words: list[str], folder: Path) -> tuple[int, str, str]:
         if words[-1] in ("-version", "--version"):
             return 0, VERSIONS[words[0]], ""
+        assert {"app_heap.c", "app_heap.h", "why3.conf"} <= {file.name for file in folder.iterdir()}
+        assert set(files_of(hw.zoo("fixed-pool"))) <= {file.name for file in folder.iterdir()}
         return 0, lines, ""
 
     return answer
@@ -268,6 +294,7 @@ def test_goals_that_no_prover_proves_are_named(
     assert failed or proof.verdict == "ok mine: 40 properties hold after any calls"
     command = tools.asked[-1]
     assert command[command.index("-wp-prover") + 1] == "z3nobv,cvc5,z3,cvc5plain"
+    assert command[command.index("-wp-timeout") + 1 :][:3] == ["60", "-wp-par", "2"]
     assert "app_malloc" in command[command.index("-wp-fct") + 1].split(",")
 
 
@@ -318,6 +345,7 @@ def test_each_technique_is_told_with_the_worst_that_came_of_it(play: Callable[[A
     }  # fmt: skip
     assert (told["forged_link"]["control"], told["forged_link"]["trial"]) == ("overlap", 8)
     assert told["moved_top"]["reason"] == "no trial found the state that it begins with"
+    assert {"exploits.c", "attacked_heap.c"} <= set(tools.asked[0]) and tools.asked[0][-2:] == ["-o", "exploits"]
     assert "-m32" in tools.asked[0] and "-DATTACKED_GENERATED" in tools.asked[0] and "-std=c11" not in tools.asked[0]
     assert tools.asked[1][-2:] == ["10", "3"]
 
@@ -339,3 +367,93 @@ def test_an_attack_that_does_not_run_says_why(play: Callable[[Answer], Tools]) -
         attack.attack(hw.zoo("tlsf"), checks=["none"])
     with pytest.raises(HeapwrightError, match="'all' is no level of checks; valid: none, frees, neighbours, full"):
         attack.attack(hw.zoo("tlsf"), checks=["all"])
+
+
+# ---- what runs nothing ---------------------------------------------------------------------------------------------
+
+
+def test_only_what_is_told_of_a_call_is_read_from_a_counterexample() -> None:
+    def step(**more: Any) -> dict[str, Any]:
+        return {"stepType": "assignment", "assignmentType": "actual-parameter", **more}
+
+    def value(number: int) -> dict[str, str]:
+        return {"binary": f"{number:032b}"}
+
+    def entered(name: str) -> dict[str, Any]:
+        return {"stepType": "function-call", "function": {"displayName": name}}
+
+    ahead = step(lhs="size", value=value(9))
+    trace = [
+        ahead,
+        entered("other"),
+        entered("told"),
+        step(lhs="call", value=value(1)),
+        step(lhs="size", value=value(24)),
+    ]
+    trace += [step(lhs="heap", value=value(5)), {"assignmentType": "variable", "lhs": "size", "value": value(7)}]
+    trace += [entered("told"), step(lhs="object", value=value(3)), step(lhs="alignment", value=value(64))]
+    assert cbmc.told_calls(trace) == [{"call": 1, "size": 24}, {"object": 3, "alignment": 64}]
+
+
+def test_objects_that_move_are_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prove, "_tool", lambda method: "cc")
+    with pytest.raises(HeapwrightError, match="mine: moves its objects; prove takes heaps that leave them"):
+        prove.prove(hw.zoo("contiki-mmem"), "mine")
+
+
+def test_arenas_of_edges_hold_the_heaps_own_data_and_the_rooms() -> None:
+    recipe = hw.zoo("tlsf")
+    values = policy(recipe)
+    told = edges.edge_names(recipe, values, compared=True)
+    least = -(-int(values["fixed_end"]) // 16) * 16
+    assert told["arenas"] == [least + room for room in edges.ROOMS]
+    assert (told["fixed_end"], told["covers"]) == (values["fixed_end"], 1)
+    assert told["compared"] and told["bytewise"] and told["merges"] and told["fills"]
+    short = Recipe.from_dict({"link_bytes": 2, "pool": [{"kind": "general"}]})
+    told = edges.edge_names(short, policy(short), compared=False)
+    assert max(told["arenas"]) == policy(short)["reach"] and not told["compared"]
+    assert edges.initialiser({"a": 1, "b": [], "c": {"d": [1, 2], "e": {}}}) == "{.a = 1u, .c = {.d = {1u, 2u}}}"
+
+
+def test_who_needs_a_compiler_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    tlsf = hw.zoo("tlsf")
+    needing: list[tuple[str, Callable[[], object]]] = [
+        ("an attack", lambda: attack.attack(tlsf)),
+        ("an attack", lambda: exploits.exploit(tlsf)),
+        ("a proof of bins", lambda: bins.check_bins(tlsf, files_of(tlsf))),
+        ("a proof by enumeration", lambda: enumeration.run_all(tmp_path / "harness.c")),
+    ]
+    for what, call in needing:
+        with pytest.raises(HeapwrightError, match=f"no-such-compiler: no such C compiler, and {what} needs one"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("pool", "apart"),
+    [
+        ({"kind": "general"}, set()),
+        ({"kind": "general", "free_list": "single"}, {"unsafe_unlink"}),
+        ({"kind": "general", "free_list": "implicit"}, {"unsafe_unlink", "forged_link", "bent_bitmap"}),
+        ({"kind": "fixed", "sizes": [64], "counts": [4]}, {*HEADERLESS, "unsafe_unlink"}),
+        (
+            {"kind": "fixed", "sizes": [64], "counts": [4], "find": "first-fit"},
+            {*HEADERLESS, "unsafe_unlink", "forged_link"},
+        ),
+    ],
+)
+def test_a_technique_has_no_meaning_where_nothing_lies_that_it_forges(pool: dict[str, Any], apart: set[str]) -> None:
+    recipe = Recipe.from_dict({"pool": [pool]})
+    assert {name for name in exploits.TECHNIQUES if exploits.why_not(name, recipe)} == apart
+
+
+def test_techniques_have_the_names_of_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "hardening.md").read_text(encoding="utf-8")
+    assert [name for name in exploits.TECHNIQUES if f"| `{name}` |" not in page] == []
+    assert len(set(exploits.TECHNIQUES)) == 12
+    assert OUTCOMES == ("at_once", "later", "harmless", "silent", "crashed")
+
+
+def test_every_level_that_a_heap_can_have_is_attacked() -> None:
+    assert [one.checks for one in attack.levels(hw.zoo("tlsf"), None)] == ["none", "frees", "neighbours", "full"]
+    assert [one.checks for one in attack.levels(hw.zoo("tlsf"), ["full", "none"])] == ["full", "none"]

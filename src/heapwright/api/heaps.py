@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @overload
 def zoo(name: str) -> Recipe: ...
 @overload
-def zoo(name: None = None) -> list[Recipe]: ...
+def zoo(name: None = ...) -> list[Recipe]: ...
 def zoo(name: str | None = None) -> Recipe | list[Recipe]:
     """Return the named allocator, or all of them by name. Raises HeapwrightError where none has the name."""
     from heapwright.recipes.zoo import catalogue
@@ -122,24 +122,24 @@ def replay(
     traces: AnyTrace,
     heaps: AnyHeap,
     *,
-    arena: int | None = None,
-    time: bool = False,
-    fit: bool = False,
-    energy_table: EnergyTable | PathLike | None = None,
-    word_size: WordSize | None = None,
-    repair: bool = False,
+    arena: int | None = ...,
+    time: bool = ...,
+    fit: bool = ...,
+    energy_table: EnergyTable | PathLike | None = ...,
+    word_size: WordSize | None = ...,
+    repair: bool = ...,
 ) -> Replay: ...
 @overload
 def replay(
     traces: AnyTrace | Sequence[AnyTrace],
     heaps: AnyHeap | Sequence[AnyHeap],
     *,
-    arena: int | None = None,
-    time: bool = False,
-    fit: bool = False,
-    energy_table: EnergyTable | PathLike | None = None,
-    word_size: WordSize | None = None,
-    repair: bool = False,
+    arena: int | None = ...,
+    time: bool = ...,
+    fit: bool = ...,
+    energy_table: EnergyTable | PathLike | None = ...,
+    word_size: WordSize | None = ...,
+    repair: bool = ...,
 ) -> Replay | list[Replay]: ...
 @one_line
 def replay(
@@ -276,28 +276,28 @@ def fit(
     traces: AnyTrace,
     heaps: AnyHeap,
     *,
-    step: int | None = None,
-    copies: int | None = None,
-    held_out: AnyTrace | Sequence[AnyTrace] = (),
-    share: float = 1.0,
-    growth: float = 1.0,
-    seed: int = 0,
-    word_size: WordSize | None = None,
-    repair: bool = False,
+    step: int | None = ...,
+    copies: int | None = ...,
+    held_out: AnyTrace | Sequence[AnyTrace] = ...,
+    share: float = ...,
+    growth: float = ...,
+    seed: int = ...,
+    word_size: WordSize | None = ...,
+    repair: bool = ...,
 ) -> Fit: ...
 @overload
 def fit(
     traces: AnyTrace | Sequence[AnyTrace],
     heaps: AnyHeap | Sequence[AnyHeap],
     *,
-    step: int | None = None,
-    copies: int | None = None,
-    held_out: AnyTrace | Sequence[AnyTrace] = (),
-    share: float = 1.0,
-    growth: float = 1.0,
-    seed: int = 0,
-    word_size: WordSize | None = None,
-    repair: bool = False,
+    step: int | None = ...,
+    copies: int | None = ...,
+    held_out: AnyTrace | Sequence[AnyTrace] = ...,
+    share: float = ...,
+    growth: float = ...,
+    seed: int = ...,
+    word_size: WordSize | None = ...,
+    repair: bool = ...,
 ) -> Fit | list[Fit]: ...
 @one_line
 def fit(

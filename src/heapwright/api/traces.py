@@ -169,11 +169,11 @@ def is_log(path: PathLike) -> bool:
 
 @overload
 def workload(
-    name: str, packets: PacketTable | PathLike | None = None, *, load: Sequence[float], **options: Any
+    name: str, packets: PacketTable | PathLike | None = ..., *, load: Sequence[float], **options: Any
 ) -> list[Trace]: ...
 @overload
 def workload(
-    name: str, packets: PacketTable | PathLike | None = None, *, load: float | None = None, **options: Any
+    name: str, packets: PacketTable | PathLike | None = ..., *, load: float | None = ..., **options: Any
 ) -> Trace: ...
 @one_line
 def workload(
@@ -282,34 +282,34 @@ def copies(
 @overload
 def cut(
     trace: AnyTrace,
-    output: None = None,
+    output: None = ...,
     *,
-    first: int | timedelta | None = None,
-    last: int | timedelta | None = None,
-    start: int | timedelta | None = None,
-    stop: int | timedelta | None = None,
-    threads: int | Sequence[int] = (),
-    phases: str | Sequence[str] = (),
-    sites: str | Sequence[str] = (),
-    live: bool = False,
-    close: bool = True,
-    repair: bool = False,
+    first: int | timedelta | None = ...,
+    last: int | timedelta | None = ...,
+    start: int | timedelta | None = ...,
+    stop: int | timedelta | None = ...,
+    threads: int | Sequence[int] = ...,
+    phases: str | Sequence[str] = ...,
+    sites: str | Sequence[str] = ...,
+    live: bool = ...,
+    close: bool = ...,
+    repair: bool = ...,
 ) -> Trace: ...
 @overload
 def cut(
     trace: AnyTrace,
     output: PathLike,
     *,
-    first: int | timedelta | None = None,
-    last: int | timedelta | None = None,
-    start: int | timedelta | None = None,
-    stop: int | timedelta | None = None,
-    threads: int | Sequence[int] = (),
-    phases: str | Sequence[str] = (),
-    sites: str | Sequence[str] = (),
-    live: bool = False,
-    close: bool = True,
-    repair: bool = False,
+    first: int | timedelta | None = ...,
+    last: int | timedelta | None = ...,
+    start: int | timedelta | None = ...,
+    stop: int | timedelta | None = ...,
+    threads: int | Sequence[int] = ...,
+    phases: str | Sequence[str] = ...,
+    sites: str | Sequence[str] = ...,
+    live: bool = ...,
+    close: bool = ...,
+    repair: bool = ...,
 ) -> Written: ...
 @one_line
 def cut(
@@ -350,9 +350,9 @@ def cut(
 
 
 @overload
-def merge(traces: Sequence[AnyTrace], output: None = None, *, repair: bool = False) -> Trace: ...
+def merge(traces: Sequence[AnyTrace], output: None = ..., *, repair: bool = ...) -> Trace: ...
 @overload
-def merge(traces: Sequence[AnyTrace], output: PathLike, *, repair: bool = False) -> Written: ...
+def merge(traces: Sequence[AnyTrace], output: PathLike, *, repair: bool = ...) -> Written: ...
 @one_line
 def merge(traces: Sequence[AnyTrace], output: PathLike | None = None, *, repair: bool = False) -> Trace | Written:
     """Make one trace of several, their calls in the order of time; see `heapwright.traces.merge.merge`.
@@ -368,26 +368,26 @@ def merge(traces: Sequence[AnyTrace], output: PathLike | None = None, *, repair:
 @overload
 def scale(
     trace: AnyTrace,
-    output: None = None,
+    output: None = ...,
     *,
-    pointer_bytes: int = 4,
-    recorded_pointer_bytes: int | None = None,
-    pointer_share: float | None = None,
-    peak_bytes: int | None = None,
-    buffers: bool | None = None,
-    repair: bool = False,
+    pointer_bytes: int = ...,
+    recorded_pointer_bytes: int | None = ...,
+    pointer_share: float | None = ...,
+    peak_bytes: int | None = ...,
+    buffers: bool | None = ...,
+    repair: bool = ...,
 ) -> Trace: ...
 @overload
 def scale(
     trace: AnyTrace,
     output: PathLike,
     *,
-    pointer_bytes: int = 4,
-    recorded_pointer_bytes: int | None = None,
-    pointer_share: float | None = None,
-    peak_bytes: int | None = None,
-    buffers: bool | None = None,
-    repair: bool = False,
+    pointer_bytes: int = ...,
+    recorded_pointer_bytes: int | None = ...,
+    pointer_share: float | None = ...,
+    peak_bytes: int | None = ...,
+    buffers: bool | None = ...,
+    repair: bool = ...,
 ) -> Written: ...
 @one_line
 def scale(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -131,15 +132,16 @@ class Platform:
             return recipe.model_copy(update={"threads": "none"})
         if recipe.threads != "none" or not self.threads:
             return recipe
-        for threads in self.threads:
+        for threads in self.threads[:-1]:
             if threads == "cached" and recipe.checks != "none":
                 continue
-            try:
-                caches = {"cache_bytes": self.cache_bytes} if threads == "cached" else {}
-                return recipe.from_dict(recipe.to_dict() | {"threads": threads} | caches)
-            except HeapwrightError:
-                continue
-        raise HeapwrightError(f"{recipe.name or recipe.hash}: cannot serve several threads, and {self.name} needs it")
+            with suppress(HeapwrightError):
+                return self._in_threads(recipe, threads)
+        return self._in_threads(recipe, self.threads[-1])
+
+    def _in_threads(self, recipe: Recipe, threads: str) -> Recipe:
+        caches = {"cache_bytes": self.cache_bytes} if threads == "cached" else {}
+        return recipe.from_dict(recipe.to_dict() | {"threads": threads} | caches)
 
     def _paths(self) -> dict[str, Path]:
         folders = [_FOLDER / name for name in (self.like, self.name) if name]

@@ -1,0 +1,239 @@
+"""What pages and pictures show of inputs that never change, a digest a part: `python tests/drawn.py` writes the table.
+
+Sizes, colours, scales and words are looked at by people, on the pages of the examples; what nobody meant to change
+stays as it is. A change that is meant writes the table anew, and its commit says what one sees now. Digests are of
+Vega-Lite and of text, not of pixels, which depend on fonts.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import is_dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from made_studies import IDS, identity, metrics, result, trace
+from PIL import Image
+
+from heapwright.assure.endurance import Endured
+from heapwright.decide.changes import compare
+from heapwright.decide.study import Study
+from heapwright.replay.admit import Admission
+from heapwright.report import admission_picture, attack_picture, endurance_picture
+from heapwright.report.figure import Figure, dark_style
+from heapwright.report.page import Content
+from heapwright.report.pull_request import fronts_of
+from heapwright.report.study_content import overview, study_content
+from heapwright.report.trace_content import trace_content
+from heapwright.report.trade_off import trade_off
+from heapwright.studies.records import Grown, Measured, Result, TraceInfo
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import FREE, MALLOC
+
+TABLE = Path(__file__).with_name("drawn_digests.txt")
+SITES = ("main;parse", "main;queue_add", "session_new")
+POOLS = "wifi-special-pools"
+"""A heap whose pools have regions of their own."""
+
+
+def busy(calls: int = 900) -> Trace:
+    """Objects of all ages, sizes and sites, with times; some are never freed."""
+    draw, live, rows = np.random.default_rng(5), list[int](), list[tuple[int, int, int, int]]()
+    for number in range(calls // 2):
+        size = int(draw.choice([16, 40, 40, 100, int(draw.integers(8, 900))]))
+        rows.append((MALLOC, number, size, int(draw.integers(3))))
+        live.append(number)
+        while live and draw.random() < (0.2 if len(live) < 60 else 0.55):
+            rows.append((FREE, live.pop(int(draw.integers(len(live)))), 0, 0))
+    op, ids, sizes, site = zip(*rows, strict=True)
+    times = np.cumsum(draw.integers(1, 50, len(rows)))
+    return Trace.from_columns(op=op, id=ids, size=sizes, site=site, sites=SITES, ts_us=times, name="busy")
+
+
+PARTS = ("title", "lead", "facts", "front", "zoo", "held_out")
+"""Of a page, beside its figures."""
+
+FOOTPRINTS = (700, 800, 900, 1000, 1200, 5000, 830, 1900)
+ACCESSES = (9000, 5000, 4000, 2500, 2400, 2300, 5200, 2900)
+NAMES = (None, "victim-bins", None, "lea-2.7.2", None, "tlsf", "all-round", "kingsley")
+
+
+def results(where: str, factor: float = 1.0) -> list[Result]:
+    """Eight recipes: a front of six, one of the zoo behind it, and one that refuses requests."""
+    found = []
+    for at, (memory, loads, name) in enumerate(zip(FOOTPRINTS, ACCESSES, NAMES, strict=True)):
+        worst, failed = 7 * at + 9, 3 if name == "kingsley" else 0
+        told = metrics(round(factor * memory), round(factor * loads), accesses_malloc_max=worst, failed=failed)
+        found.append(result(at, told, where, name))
+    return found
+
+
+def measured(heap: str, malloc: list[list[int]], recipe: bool) -> dict[str, Any]:
+    """What was counted of a heap on a board."""
+    calls = {
+        kind: {
+            "count": sum(count for _, count in histogram),
+            "instructions_mean": sum(one * count for one, count in histogram) / sum(count for _, count in histogram),
+            "instructions_p999": histogram[-1][0],
+            "instructions_max": histogram[-1][0],
+            "instructions_histogram": histogram,
+        }
+        for kind, histogram in (("malloc", malloc), ("free", [[20, 1], [45, 3]]))
+    }
+    told = {"heap": heap, "backend": "unicorn 2.1.3", "note": "a note", "code_bytes": {"total": 777}}
+    prediction = {"metadata_bytes": 1000, "metadata_equal": True, "ratio": 1.25} if recipe else None
+    return {**told, "footprint_bytes": 54321, "calls": calls, "prediction": prediction}
+
+
+PICTURE = r"data:image/png;base64,([A-Za-z0-9+/=]+)"
+
+
+def study_of(path: Path, factor: float) -> Study:
+    """A search that was tried on copies and on a trace held out, and measured on a board."""
+    later, file = trace("later", 100), path.with_name("busy.parquet")
+    busy().write(file)
+    explored = Trace.read(file)
+    made = (trace(f"busy~{name}", at) for at, name in enumerate(("load-1", "sizes+blocks-1"), 30))
+    copies = [replace(TraceInfo.of(one), seed=1) for one in made]
+    study = Study.create_or_resume(path, identity([explored]))
+    study.add(results("busy", factor))
+    study.set_apart(copies, "copy")
+    study.set_apart([TraceInfo.of(later)], "held out")
+    for at, one in enumerate(copies):
+        study.add(results(one.name, 1.1 + at), "copy")
+    study.add(results("later", 0.6)[:6], "held out")
+    for at in range(1, 5):
+        study.add_growth(Grown("evolve", 3, 100 * at, 60.0 * at, 1.9 + (0.1 if at > 2 else at / 100)))
+    rows = [
+        (IDS[2], measured(IDS[2], [[20, 900], [40, 99], [150, 1]], True)),
+        (IDS[5], measured("tlsf", [[90, 500], [130, 499], [1862, 1]], True)),
+        ("lib:newlib", measured("lib:newlib", [[48, 990], [960, 10]], False)),
+    ]
+    pairs = [(id, {"instructions_pair_mean": told["calls"]["malloc"]["instructions_mean"]}, told) for id, told in rows]
+    study.add_measured("cortex-m3, gcc 12 -Os", [Measured(id, "busy", pair, told) for id, pair, told in pairs])
+    return study
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can hold it: numbers with six digits, as the last ones differ between machines."""
+    if isinstance(value, Figure):
+        return plain([value.title, value.note, value.told, value.width, value.whole_spec()])
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain({key: getattr(value, key) for key in value.__dataclass_fields__})
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items() if key != "$schema"}
+    if isinstance(value, (list, tuple, range, set, frozenset)):
+        return [plain(part) for part in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, (float, np.floating)):
+        return float(f"{float(value):.6g}")
+    if isinstance(value, str):
+        return re.sub(PICTURE, pixels, value)
+    return value if isinstance(value, (int, bool, type(None))) else str(value)
+
+
+def pixels(url: re.Match[str]) -> str:
+    """Of a picture the digest of what one sees: its bytes are compressed otherwise by each version of a library."""
+    with Image.open(io.BytesIO(base64.b64decode(url[1]))) as image:
+        return hashlib.sha256(repr(image.size).encode() + image.convert("RGBA").tobytes()).hexdigest()
+
+
+def of_content(name: str, content: Content) -> dict[str, Any]:
+    """Figures, films and tables of a page, each by its name, but for the words of a decision."""
+    found: dict[str, Any] = {f"{name}: {figure.name}": figure for figure in content.figures()}
+    for section in content.traces:
+        found |= {f"{name}: {film.name}": [film.title, film.note, film.still, film.data] for film in section.films}
+        found |= {f"{name}: {section.name}, {at}": heap.detail for at, heap in enumerate(section.heaps)}
+        found |= {f"{name}: {section.name}, held": section.holding} if section.holding else {}
+    found |= {f"{name}: {part}": getattr(content, part) for part in PARTS if getattr(content, part)}
+    if content.choice:
+        recipes = [[one[key] for key in ("id", "kind", "name", "balanced")] for one in content.choice.recipes]
+        found[f"{name}: choice"] = [recipes, content.choice.axes, content.choice.rivals, content.choice.selected]
+    return found | {f"{name}: {one.title}": [one.lead, one.table] for one in content.target}
+
+
+def pictures() -> dict[str, Any]:
+    """What commands draw of an attack, of endurance and of a sweep."""
+    found: dict[str, Any] = {}
+
+    def kept(name: str) -> Callable[..., None]:
+        return lambda *told: found.update({f"picture: {name}": told[:-1]})
+
+    counts = {"runs": 40, "at_once": 20, "later": 10, "harmless": 5, "silent": 4, "crashed": 1}
+    attacks = [
+        {
+            "heap": "tlsf",
+            "checks": level,
+            "cpu": cpu,
+            "faults": {"double_free": counts, "overflow": {**counts, "later": 9}},
+        }
+        for level, cpu in (("none", None), ("full", "cortex-m3"))
+    ]
+    loops = {"a pass": {100: 2000, 1000: 2100}, "churn": {100: 2000, 1000: 3000}}
+    endured = [
+        Endured(one, "tlsf", 1.05, "churn", {"a pass": 1.0, "churn": 1.2}, True, (), 1000, loops) for one in ("a", "b")
+    ]
+    swept = [
+        Admission("a", heap, load, 0.99, arena, utilisation=0.5 * load)
+        for heap in ("pool", "tlsf")
+        for load, arena in ((1.0, 4000), (1.5, 7000), (2.0, None))
+    ]
+    rooms = {"attack": attack_picture, "endurance": endurance_picture, "admission": admission_picture}
+    with ExitStack() as stack:
+        for name, room in rooms.items():
+            stack.enter_context(mock.patch.object(room, "write_drawing", kept(name)))
+        attack_picture.write_picture(attacks, Path("a.svg"))
+        endurance_picture.write_picture(endured, Path("e.svg"))
+        admission_picture.write_picture(swept, "load", Path("s.svg"))
+    return found
+
+
+def off_the_front() -> Figure:
+    """A pick that lies beside the front, a rival and some others, of which two would cover each other."""
+    places = {
+        "a": (100, 900),
+        "b": (200, 500),
+        "c": (600, 300),
+        "pick": (230, 510),
+        "rival": (900, 800),
+        "d": (231, 590),
+    }
+    places |= {"e": (232, 591), "far": (4000, 5000)}
+    kinds = {"a": "front", "b": "front", "c": "front", "rival": "zoo"}
+    rows = [
+        {"id": id, "kind": kinds.get(id, "cloud"), "name": "tlsf" if id == "rival" else "", "balanced": id == "pick"}
+        | {"footprint_bytes": memory, "accesses": loads}
+        for id, (memory, loads) in places.items()
+    ]
+    return trade_off("plot", "a title", rows, "footprint_bytes", "accesses", ["rival"])
+
+
+def drawn(folder: Path) -> dict[str, Any]:
+    """Everything, by its name."""
+    with study_of(folder / "s.duckdb", 1.0) as study, study_of(folder / "old.duckdb", 1.5) as old:
+        found = of_content("study", study_content(study, (), "all-round"))
+        found["study: overview"], found["study: fronts"] = overview(study), fronts_of(compare(old, study))
+    found |= of_content("trace", trace_content(busy(), [POOLS, "victim-bins"]))
+    return found | pictures() | {"off the front": off_the_front(), "dark": dark_style()}
+
+
+def table() -> str:
+    """A line a part: its digest, then its name."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = drawn(Path(folder))
+        texts = {name: json.dumps(plain(part), sort_keys=True) for name, part in found.items()}
+    return "".join(f"{hashlib.sha256(text.encode()).hexdigest()[:16]}  {name}\n" for name, text in texts.items())
+
+
+if __name__ == "__main__":
+    TABLE.write_text(table(), encoding="utf-8")

@@ -1,0 +1,117 @@
+"""The steps of the demo, the commands of each, and what it says where a tool is missing: commands are played."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from heapwright.cli import demo, heapwright
+from heapwright.files.errors import HeapwrightError
+
+COPIES = {"worst_ratio": {"footprint_bytes": 1.2345}}
+STEPS = ("Try more than 10,000", "Count instructions", "The answer", "Why", "Ship it", "The report")
+
+Asked = list[tuple[str, ...]]
+
+
+def played(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, copies: Any, *words: str, missing: str = ""
+) -> tuple[Result, Asked]:
+    """The demo where the pick has come through these copies, and the command with a word of `missing` finds no tool."""
+    asked: Asked = []
+
+    def run(*words: str | Path) -> str:
+        asked.append(tuple(str(word).replace(str(folder), "DIR") for word in words))
+        if missing and missing in asked[-1]:
+            raise HeapwrightError(f"no {missing}")
+        if words[0] == "generate":
+            (folder / "firmware").mkdir()
+            for name in ("app_heap.c", "app_heap.h", "app_heap_test.c", "other.txt"):
+                (folder / "firmware" / name).touch()
+        return json.dumps([{"id": "abc", "metrics": {"accesses": 7}, "copies": copies}])
+
+    monkeypatch.setattr(demo, "_run", run)
+    monkeypatch.setattr(demo, "_tool", run)
+    monkeypatch.setattr(demo, "find_compiler", lambda what: "cc")
+    return CliRunner().invoke(heapwright, ["demo", str(folder), *words]), asked
+
+
+def test_every_step_is_a_command_that_works_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "study.duckdb").touch()  # of an earlier demo
+    done, asked = played(monkeypatch, tmp_path, COPIES)
+    assert done.exit_code == 0, done.output
+    heap, trace = "DIR/study.duckdb:abc", f"DIR/{demo.TRACE}"
+    firmware, flags = "DIR/firmware", demo.CFLAGS
+    assert asked == [
+        ("explore", trace, "-o", "DIR/study.duckdb", "--json"),
+        ("pareto", "DIR/study.duckdb", "--pick", "balanced", "--json"),
+        ("measure", "--front", "DIR/study.duckdb", "--json"),
+        ("fit", trace, "--heap", heap, "--heap", "tlsf", "--heap", "newlib-nano"),
+        ("profile", trace),
+        ("pareto", "DIR/study.duckdb"),
+        ("generate", heap, "--prefix", "app", "-o", firmware),
+        ("cc", *flags, "-Os", "-ffreestanding", "-c", f"{firmware}/app_heap.c", "-o", f"{firmware}/app_heap.o"),
+        (
+            "cc",
+            *flags,
+            "-O2",
+            f"{firmware}/app_heap.c",
+            f"{firmware}/app_heap_test.c",
+            "-o",
+            f"{firmware}/app_heap_test",
+        ),
+        (f"{firmware}/app_heap_test",),
+        ("report", "DIR/study.duckdb", "-o", "DIR/report.html"),
+    ]
+    lines = done.output.splitlines()
+    assert [line[:2] for line in lines if line[1:3] == ". "] == [f"{number}." for number in range(1, 7)]
+    assert all(f"{number}. {step}" in done.output for number, step in enumerate(STEPS, 1))
+    assert "the pick needs at most 1.23 x the best one's memory" in " ".join(lines)
+    assert (tmp_path / demo.TRACE).read_bytes() == demo._shipped().read_bytes()
+    assert not (tmp_path / "study.duckdb").exists(), "the exploration begins anew"
+    ends = [f"  {name:10} {tmp_path / file}" for name, file in (("report", "report.html"), ("firmware", "firmware"))]
+    assert set(ends) <= set(lines) and lines[-1] == f"  trace      {tmp_path / demo.TRACE}"
+
+
+def test_json_tells_where_everything_is_and_what_was_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done, _ = played(monkeypatch, tmp_path, None, "--json", missing="measure")
+    told = json.loads(done.stdout)
+    assert 0 <= told.pop("seconds") < 60
+    assert told == {
+        "heap": f"{tmp_path}/study.duckdb:abc",
+        "metrics": {"accesses": 7},
+        "path": f"{tmp_path}/{demo.TRACE}",
+        "study": f"{tmp_path}/study.duckdb",
+        "page": f"{tmp_path}/report.html",
+        "files": [f"{tmp_path}/firmware/{name}" for name in ("app_heap.c", "app_heap.h", "app_heap_test.c")],
+        "left_out": ["no measure"],
+    }
+
+
+@pytest.mark.parametrize("missing", ["measure", "-Os"])
+def test_what_a_step_lacks_is_said_and_the_others_go_on(
+    missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, asked = played(monkeypatch, tmp_path, None, missing=missing)
+    assert f"Left out: no {missing}." in done.output and "On copies" not in done.output
+    assert asked[-1][0] == "report"
+
+
+def test_a_tool_that_fails_ends_the_demo(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(demo, "run_tool", lambda words, text: _Done(3))
+    with pytest.raises(Exception, match="cc: exit code 3"):
+        demo._tool("cc", Path("a b.c"))
+    monkeypatch.setattr(demo, "run_tool", lambda words, text: _Done(0))
+    demo._tool("cc", Path("a b.c"))
+    assert capsys.readouterr().out == 2 * "$ cc 'a b.c'\nprinted complained"
+
+
+class _Done:
+    """What a program printed."""
+
+    def __init__(self, code: int) -> None:
+        self.returncode, self.stdout, self.stderr = code, "printed ", "complained"
