@@ -14,8 +14,11 @@ struct chunk {
 
 struct sequence;
 
+enum { LEAF_LOG2 = 7, LEAF = 1 << LEAF_LOG2 };
+
 /* Chunks of sequences that have no entry in common, by number from 1 on, and the number of the chunk that holds an
- * address. */
+ * address. A leaf has these for 128 places side by side, so that what is touched lies close together however far apart
+ * blocks are; leaf 0 says that there is none. */
 struct chunks {
     struct chunk *chunk;
     struct sequence **owner; /* NULL: not in use */
@@ -24,11 +27,12 @@ struct chunks {
     uint32_t unused_count;
     uint32_t used;
     uint32_t room;
-    uint32_t *number_at; /* by address >> shift; 0 where no chunk holds an address there */
+    uint32_t *leaf_of;   /* by address >> shift >> LEAF_LOG2 */
+    uint32_t *region_of; /* the place of a leaf in there */
+    uint32_t *numbers;   /* of all leaves; 0 where no chunk holds an address there */
+    uint32_t leaves;
+    uint32_t regions;
     uint32_t shift;
-    uint32_t highest; /* address that it ever held */
-    uint64_t held;    /* addresses that it ever did */
-    size_t bytes;
     int failed; /* the system has no memory: what follows is not to be trusted */
 };
 
@@ -51,6 +55,11 @@ struct spot {
     uint32_t i;
 };
 
+static size_t number_bytes(const struct chunks *c)
+{
+    return ((size_t)c->regions + (c->regions + 1u) + ((size_t)c->regions + 1u) * LEAF) * sizeof *c->numbers;
+}
+
 /* No two entries of sequences in `c` are nearer than `apart`, and none lies beyond `reach`. 0 without memory. */
 static int chunks_open(struct chunks *c, uint32_t reach, uint32_t apart)
 {
@@ -59,28 +68,59 @@ static int chunks_open(struct chunks *c, uint32_t reach, uint32_t apart)
         c->shift++;
     }
     c->used = 1;
-    c->bytes = (((size_t)reach >> c->shift) + 1u) * sizeof *c->number_at;
-    c->number_at = hw_take_kept(HW_KEPT_NUMBERS, c->bytes);
-    return c->number_at != NULL;
+    c->leaves = 1;
+    c->regions = (reach >> c->shift >> LEAF_LOG2) + 1u;
+    c->leaf_of = hw_take_kept(HW_KEPT_NUMBERS, number_bytes(c));
+    if (c->leaf_of == NULL) {
+        return 0;
+    }
+    c->region_of = c->leaf_of + c->regions;
+    c->numbers = c->region_of + c->regions + 1u;
+    return 1;
+}
+
+/* Where the number of the chunk stands that holds an address. */
+static inline uint32_t *number_at(const struct chunks *c, uint32_t at)
+{
+    const uint32_t place = at >> c->shift;
+    return &c->numbers[(size_t)c->leaf_of[place >> LEAF_LOG2] * LEAF + place % LEAF];
+}
+
+static HW_NOINLINE void open_leaf(struct chunks *c, uint32_t region)
+{
+    c->region_of[c->leaves] = region;
+    c->leaf_of[region] = c->leaves++;
+}
+
+static inline void note_number(struct chunks *c, uint32_t at, uint32_t number)
+{
+    const uint32_t region = at >> c->shift >> LEAF_LOG2;
+    if (c->leaf_of[region] == 0) {
+        open_leaf(c, region);
+    }
+    *number_at(c, at) = number;
 }
 
 /* Forgets which chunk holds the entries of one. */
 static void forget_numbers(struct chunks *c, uint32_t number)
 {
     for (uint32_t i = 0; i < CHUNK && c->chunk[number].at[i]; i++) {
-        c->number_at[c->chunk[number].at[i] >> c->shift] = 0;
+        *number_at(c, c->chunk[number].at[i]) = 0;
     }
 }
 
 static void chunks_close(struct chunks *c)
 {
-    if (c->number_at) {
+    if (c->leaf_of) {
         for (uint32_t number = 1; number < c->used; number++) {
             forget_numbers(c, number);
         }
-        const uint64_t up_to = ((uint64_t)c->highest >> c->shift) * sizeof *c->number_at;
-        const uint64_t apart = c->held << PAGE_LOG2; /* where each lies in a page of its own */
-        hw_give_back(HW_KEPT_NUMBERS, c->number_at, c->bytes, up_to < apart ? up_to : apart);
+        for (uint32_t leaf = 1; leaf < c->leaves; leaf++) {
+            c->leaf_of[c->region_of[leaf]] = 0;
+            c->region_of[leaf] = 0;
+        }
+        const size_t used = ((size_t)c->regions + c->leaves * (LEAF + 1u)) * sizeof *c->numbers;
+        hw_give_back(HW_KEPT_NUMBERS, c->leaf_of, number_bytes(c), used);
     }
     free(c->chunk);
     free(c->owner);

@@ -165,7 +165,7 @@ static void move_entries(struct sequence *q, uint32_t p, uint32_t i, uint32_t to
     memset(source->at + i, 0, moved * sizeof *source->at);
     memset(source->size + i, 0, moved * sizeof *source->size);
     for (uint32_t k = had; k < had + moved; k++) {
-        q->chunks->number_at[target->at[k] >> q->chunks->shift] = q->number[to];
+        note_number(q->chunks, target->at[k], q->number[to]);
     }
     q->count[p] = i;
     q->count[to] = had + moved;
@@ -217,9 +217,7 @@ static void sequence_insert(struct sequence *q, struct spot spot, uint32_t at, u
     memmove(chunk->size + spot.i + 1u, chunk->size + spot.i, behind * sizeof *chunk->size);
     chunk->at[spot.i] = at;
     chunk->size[spot.i] = size;
-    q->chunks->number_at[at >> q->chunks->shift] = q->number[p];
-    q->chunks->highest = at > q->chunks->highest ? at : q->chunks->highest;
-    q->chunks->held++;
+    note_number(q->chunks, at, q->number[p]);
     q->count[p]++;
     q->total++;
     q->largest[p] = size > q->largest[p] ? size : q->largest[p];
@@ -250,8 +248,9 @@ static inline void forget_number(struct sequence *q, const struct chunk *chunk, 
     const uint32_t place = chunk->at[spot.i] >> shift;
     const int shared = (spot.i && chunk->at[spot.i - 1u] >> shift == place) ||
                        (spot.i + 1u < q->count[spot.p] && chunk->at[spot.i + 1u] >> shift == place);
-    if (!shared && q->chunks->number_at[place] == q->number[spot.p]) {
-        q->chunks->number_at[place] = 0;
+    uint32_t *number = number_at(q->chunks, chunk->at[spot.i]);
+    if (!shared && *number == q->number[spot.p]) {
+        *number = 0;
     }
 }
 
@@ -294,9 +293,7 @@ static void sequence_replace(struct sequence *q, struct spot spot, uint32_t at)
     struct chunk *chunk = chunk_of(q, spot.p);
     forget_number(q, chunk, spot);
     chunk->at[spot.i] = at;
-    q->chunks->number_at[at >> q->chunks->shift] = q->number[spot.p];
-    q->chunks->highest = at > q->chunks->highest ? at : q->chunks->highest;
-    q->chunks->held++;
+    note_number(q->chunks, at, q->number[spot.p]);
     forget_toll(q, spot);
 }
 
@@ -305,7 +302,7 @@ static void sequence_replace(struct sequence *q, struct spot spot, uint32_t at)
 /* The sequence that holds an entry with this address, and where; NULL where none does. */
 static inline struct sequence *sequence_with(const struct chunks *c, uint32_t at, struct spot *spot)
 {
-    const uint32_t number = c->number_at[at >> c->shift];
+    const uint32_t number = *number_at(c, at);
     if (number == 0) {
         return NULL;
     }
@@ -318,8 +315,8 @@ static inline struct sequence *sequence_with(const struct chunks *c, uint32_t at
 static HW_ALWAYS_INLINE void fetch_number(const struct chunks *c, uint32_t at)
 {
 #if defined(__GNUC__)
-    if (c->number_at) {
-        __builtin_prefetch(&c->number_at[at >> c->shift]);
+    if (c->leaf_of) {
+        __builtin_prefetch(number_at(c, at));
     }
 #else
     (void)c;

@@ -22,7 +22,15 @@ from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.engine import run
 from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
 from heapwright.replay.replay import replay
-from heapwright.replay.smallest import depends_on_arena, fit, fit_steps, high_water_mark, smallest_arena
+from heapwright.replay.smallest import (
+    depends_on_arena,
+    fit,
+    fit_steps,
+    footprint,
+    high_water_mark,
+    server,
+    smallest_arena,
+)
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
@@ -347,6 +355,25 @@ def test_a_region_of_its_own_does_not_depend_on_the_arena() -> None:
     assert depends_on_arena(Recipe.from_dict({"pool": [pool]}))
     bounded = {**pool, "region": 4096, "max_size": 64}
     assert not depends_on_arena(Recipe.from_dict({"pool": [bounded, {"kind": "general"}]}))
+
+
+@pytest.mark.parametrize(("top", "room", "tries"), [("extend", 1 << 20, 0), ("extend", 64, 1), ("list", 1 << 20, 1)])
+def test_an_arena_with_room_to_spare_proves_what_a_short_one_would_do(top: str, room: int, tries: int) -> None:
+    """Where only the end of the memory matters, no other replay is made unless that came near."""
+    pool = {"kind": "general", "free_list": "single", "order": "address", "boundary_tags": False, "top": top}
+    recipe = Recipe.from_dict({"pool": [pool]})
+    trace, struct = trace_of(*FOUR_CALLS), policy_struct(recipe)
+    found, arena = run(trace, recipe, struct, high_water_mark(struct, run(trace, recipe, struct, None)[0]) + room)
+    tried: list[int] = []
+
+    def serves(size: int) -> bool:
+        tried.append(size)
+        return server(trace, recipe, struct)(size)
+
+    mark = high_water_mark(struct, found)
+    assert footprint(trace, recipe, struct, found, arena, serves) == mark
+    assert tried == [mark] * tries
+    assert server(trace, recipe, struct)(mark)
 
 
 # ---- pictures ------------------------------------------------------------------------------------------------------

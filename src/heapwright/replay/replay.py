@@ -18,7 +18,7 @@ from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.engine import GivenUpError, Margins, Watch, control_bytes, margins_of, run, so_far
 from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.replay.reach import reach_bytes
-from heapwright.replay.smallest import fit_from, footprint_where, high_water_mark, server
+from heapwright.replay.smallest import fit_from, footprint, high_water_mark, server
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -87,7 +87,7 @@ def replay_with_margins(
 def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: bool, watch: Watch | None) -> Replayed:
     struct = policy_struct(recipe)
     found, arena_bytes = run(trace, recipe, struct, arena, check, watch)
-    needed = footprint_where(_watched(trace, recipe, struct, found, watch), recipe, struct, found, arena_bytes)
+    needed = footprint(trace, recipe, struct, found, arena_bytes, _watched(trace, recipe, struct, found, watch))
     metrics = _metrics(trace, recipe, found, needed, arena_bytes if arena is not None else None)
     if fit:
         metrics["smallest_arena_bytes"] = fit_from(trace, recipe, struct, found, None)

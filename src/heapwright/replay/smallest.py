@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 FINER = 16
 """Each step that holds the first success is searched again in so many smaller ones."""
 
+AMPLE_HEADERS = 4096
+"""More bytes than what a block has beside its payload can come to."""
+
 FOOTPRINT_STEPS = 64
 """How finely a footprint is looked for above a high-water mark that does not serve."""
 
@@ -128,26 +131,45 @@ def high_water_mark(struct: Any, found: Any) -> int:
     return arena_holding(struct, int(struct.fixed_end + found.shared))
 
 
-def footprint(trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int) -> int:
+def footprint(
+    trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int, serves: Callable[[int], bool] | None = None
+) -> int:
     """Bytes of an arena that serves as much of the trace as a run in one of `arena` bytes did, which found this.
 
-    See `footprint_where`.
+    See `footprint_where`; `serves` is asked in place of the recipe's own `server`.
     """
-    return footprint_where(server(trace, recipe, struct), recipe, struct, found, arena)
+    asked = serves or server(trace, recipe, struct)
+    largest = int(trace.size.max(initial=0)) + int(trace.align.max(initial=0)) if depends_on_arena(recipe) else None
+    return footprint_where(asked, recipe, struct, found, arena, largest)
 
 
-def footprint_where(serves: Callable[[int], bool], recipe: Recipe, struct: Any, found: Any, arena: int) -> int:
+def footprint_where(
+    serves: Callable[[int], bool], recipe: Recipe, struct: Any, found: Any, arena: int, largest: int | None = None
+) -> int:
     """`footprint`, where `serves` says whether an arena of so many bytes serves all calls.
+
+    `largest` bounds what a request asks for, its alignment added; None where that is not known.
 
     It is the high-water mark, which all heaps that take fresh memory last prove to be enough. Where what goes where
     depends on the arena it may not be, and where nothing was refused, the next larger one that serves is looked for, in
     steps of 1 / `FOOTPRINT_STEPS` of the size and finer ones in the last of them.
     """
     mark = high_water_mark(struct, found)
-    if found.failed or not depends_on_arena(recipe) or serves(mark):
+    if found.failed or not depends_on_arena(recipe) or _was_ample(recipe, mark, arena, largest) or serves(mark):
         return mark
     low = round_up(mark + 1, recipe.align)
     return smallest_arena(serves, low, low, recipe.align, enough=arena, steps=FOOTPRINT_STEPS)
+
+
+def _was_ample(recipe: Recipe, mark: int, arena: int, largest: int | None) -> bool:
+    """Whether a run in an arena of `arena` bytes did what it does in one of `mark` bytes, its high-water mark.
+
+    So it is where only a short arena matters and none was: above the mark there was room for the largest block, which
+    powers of two and alignments make at most four times what is asked for, and for the least by which blocks grow.
+    """
+    if largest is None or recipe.reserve or fills_arena(recipe):
+        return False
+    return arena - mark >= mark + 4 * largest + AMPLE_HEADERS
 
 
 def depends_on_arena(recipe: Recipe) -> bool:
