@@ -79,14 +79,7 @@ GUARDED: dict[str, Fields] = {
     "pool": {"min_size": 0, "site": 0},
     "engine": {"seen": 0},
 }
-"""At level full, which has two copies for all shapes. Nobody looks at what it masks, so it masks nothing."""
-
-GUARDED_ORDINARY: dict[str, Fields] = GUARDED | {
-    "quick": ORDINARY["quick"] | {"block_header": 8},
-    "general": ORDINARY["general"] | {"trailer": 4, "overhead": 8, "checks": "HW_CHECKS_FULL"},
-    "pool": ORDINARY["pool"],
-}
-"""The same of recipes that are ordinary without checks."""
+"""At level full, which has one copy for many shapes. Nobody looks at what it masks, so it masks nothing."""
 
 LAST: Fields = {"last": 1}
 """Of the second pool, the only one that is asked for this."""
@@ -263,7 +256,7 @@ def main(output: Path) -> None:
     """Fill a folder with `ordinary.c`, which chooses, and a folder for each copy, of headers and `replay.c`."""
     sources = Sources(headers("csrc"), headers("native"))
     copies = {name: known(ORDINARY, BEHIND, shape) for name, shape in {**SHAPES, "any": {}}.items()}
-    copies |= {"guarded": known(GUARDED), "guarded_ordinary": known(GUARDED_ORDINARY)}
+    copies["guarded"] = known(GUARDED)
     for name, fields in copies.items():
         folder = output / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -274,17 +267,11 @@ def main(output: Path) -> None:
     choice = CHOICE.format(
         declarations="\n".join(f"hw_replaying hw_replay_{name};" for name in copies),
         tests="".join(
-            test(f"is_{name}", shape)
-            for name, shape in {
-                "ordinary": ORDINARY,
-                "guarded": GUARDED,
-                "guarded_ordinary": GUARDED_ORDINARY,
-                **SHAPES,
-            }.items()
+            test(f"is_{name}", shape) for name, shape in {"ordinary": ORDINARY, "guarded": GUARDED, **SHAPES}.items()
         ),
         choices="".join(
             f"    {'else ' if at else ''}if (is_{name}(&two)) {{\n        own = hw_replay_{name};\n    }}\n"
-            for at, name in enumerate(["guarded_ordinary", "guarded", *SHAPES])
+            for at, name in enumerate(["guarded", *SHAPES])
         ).rstrip(),
     )
     (output / "ordinary.c").write_text(choice, encoding="utf-8")
