@@ -60,10 +60,8 @@ DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
 LEFT_TO_THE_LINKER = {"memcmp", "memcpy", "memmove", "memset"}
 """What gcc and clang may call from any freestanding C, whatever the source says."""
 
-RANDOM = random_recipes(brief(5, 25), seed=2006)
-RECIPES = zoo.recipes() + RANDOM
-SAMPLE = sample(zoo.recipes()) + RANDOM
-"""Those that are optimised, and run with sanitizers; test_edges.py and test_sixteen_bits.py compile others."""
+NAMED = sample(zoo.recipes())
+RECIPES = NAMED + random_recipes(brief(5, 25), seed=2006)
 
 
 def entries(recipe: Recipe) -> tuple[str, ...]:
@@ -74,7 +72,6 @@ def entries(recipe: Recipe) -> tuple[str, ...]:
 
 
 every_recipe = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name or recipe.hash)
-each_of_the_sample = pytest.mark.parametrize("recipe", SAMPLE, ids=lambda recipe: recipe.name or recipe.hash)
 
 
 def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -253,7 +250,7 @@ def ways(recipe: Recipe) -> list[tuple[str, str]]:
     return [(which, level) for which in chosen for level in levels[which]]
 
 
-COMPILED = [(one, *way) for one in SAMPLE for way in ways(one)]
+COMPILED = [(one, *way) for one in RECIPES for way in ways(one)]
 
 
 @pytest.fixture(scope="module")
@@ -286,7 +283,7 @@ def test_compiles_without_a_warning_and_needs_no_library(
     assert all(name.startswith("app_") for kind, name in found if kind == "T")
 
 
-@each_of_the_sample
+@every_recipe
 def test_the_generated_test_passes(recipe: Recipe, generated: Callable[[Recipe], Path], tmp_path: Path) -> None:
     """With a heap whose own accesses are looked at; test_watched.py looks at the program's."""
     sources = [generated(recipe) / name for name in ("app_heap.c", "app_heap_test.c")]
@@ -319,7 +316,7 @@ def test_a_reader_of_c_finds_nothing(name: str, generated: Callable[[Recipe], Pa
     assert done.returncode == 0, done.stderr
 
 
-@each_of_the_sample
+@every_recipe
 def test_the_header_may_be_included_from_cpp(
     recipe: Recipe, generated: Callable[[Recipe], Path], tmp_path: Path
 ) -> None:
@@ -495,7 +492,7 @@ def driver(
         words = [f"-DHANDLE_WORDS={pool.reference_words}"] if isinstance(pool, Compact) else []
         words += ["-DCOUNTERS"] * recipe.counts + ["-DRESERVE"] * (recipe.reserve > 0)
         words += [f"-I{generated(recipe)}", "-no-pie"]
-        heap = compiled(recipe, *ways(recipe)[0] if recipe in SAMPLE else ("cc", "-O0"))
+        heap = compiled(recipe, *ways(recipe)[0] if recipe in RECIPES else ("cc", "-O0"))
         done = built(["cc", *STRICT, UNCHECKED, "-O1", *words, heap, DRIVER, "-o", program], program.parent)
         assert done.returncode == 0, done.stderr
         return program
@@ -583,7 +580,7 @@ def real_traces(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return [(trace, write_calls(trace, folder / f"{trace.name}.calls")) for trace in traces]
 
 
-@pytest.mark.parametrize("name", [one.name for one in sample(zoo.recipes(), 1)])
+@pytest.mark.parametrize("name", [one.name for one in NAMED])
 def test_real_calls_leave_the_metadata_of_the_replay(
     name: str, real_traces: list[tuple[Trace, Path]], driver: Callable[[Recipe], Path]
 ) -> None:
