@@ -38,9 +38,9 @@ def library(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     with kept_once(tmp_path_factory.getbasetemp() / "mbedtls", command) as kept:
         if not kept.exists():
             begun = kept.with_suffix(".begun")
-            begun.mkdir()
+            begun.mkdir(exist_ok=True)
             (begun / "user.h").write_text(CONFIGURATION)
-            run(["sh", "-c", command], begun)
+            run(["sh", "-c", command], begun, 600)
             begun.rename(kept)
         return f"{kept}/*.o"
 
