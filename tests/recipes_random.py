@@ -62,16 +62,14 @@ def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
     return found
 
 
-def sample(recipes: Sequence[Recipe], turn: int = 0, keys: Sequence[str] = ()) -> list[Recipe]:
-    """In the usual run a few of them, with each value of each key, or of these, that one has; in long runs all.
+def sample(recipes: Sequence[Recipe], turn: int = 0) -> list[Recipe]:
+    """In the usual run a few of them, with each value of each key that one of them has; in long runs all.
 
     Another turn gives others where that is possible.
     """
     if LONG:
         return list(recipes)
     having = [{(key, value) for key, values in values_of([one]).items() for value in values} for one in recipes]
-    if keys:
-        having = [{(key, value) for key, value in all_ if key.partition(".")[2] in keys} for all_ in having]
     missing, taken = set[tuple[str, Any]]().union(*having), set[int]()
     while missing:
         best = max(range(len(recipes)), key=lambda at: (len(having[at] & missing), (at - turn) % 3 == 0))

@@ -32,11 +32,3 @@ def test_a_sample_has_each_value_of_each_key(turn: int, long: bool) -> None:
         key: set(values) for key, values in values_of(whole).items()
     }
     assert sample(whole, turn) == taken
-
-
-def test_a_sample_may_be_of_some_keys(long: bool) -> None:
-    whole = zoo.recipes()
-    taken = sample(whole, keys=["bins", "fit"])
-    assert len(taken) == len(whole) if long else len(taken) < 0.3 * len(whole)
-    for key in ("general.bins", "general.fit", "partition.fit"):
-        assert set(values_of(taken)[key]) == set(values_of(whole)[key])
