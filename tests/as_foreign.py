@@ -25,7 +25,7 @@ malloc = "row_malloc(heap, size)"
 free = "row_free(heap, pointer)"
 realloc = "row_realloc(heap, pointer, size)"
 defines = {{ ROW_HEAP_ALIGN_UNCHECKED = 1 }}
-flags = ["-D{secret}"]
+flags = ["-O0", "-D{secret}"]
 """
 
 

@@ -27,6 +27,11 @@ def some(items: Sequence[Item], step: int, start: int = 0) -> list[Item]:
     return list(items) if LONG else list(items[start::step])
 
 
+def by_turns(items: Sequence[Item], turn: int) -> list[Item]:
+    """One of them in the usual run, another for the next turn; all in long ones."""
+    return list(items) if LONG or not items else [items[turn % len(items)]]
+
+
 def tell(what: str, count: int) -> None:
     """Add to what `make nightly` says, at its end, that it tried."""
     if told := os.environ.get("HEAPWRIGHT_OPERATIONS"):

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from effort import LONG
+
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
@@ -58,6 +60,22 @@ def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
                 kept = value if listed or value == field.default else "some"
                 found.setdefault(f"{pool.kind}.{key}", Counter())[kept] += 1
     return found
+
+
+def sample(recipes: Sequence[Recipe], turn: int = 0) -> list[Recipe]:
+    """In the usual run a few of them, with each value of each key that one of them has; in long runs all.
+
+    Another turn gives others where that is possible.
+    """
+    if LONG:
+        return list(recipes)
+    having = [{(key, value) for key, values in values_of([one]).items() for value in values} for one in recipes]
+    missing, taken = set[tuple[str, Any]]().union(*having), set[int]()
+    while missing:
+        best = max(range(len(recipes)), key=lambda at: (len(having[at] & missing), (at - turn) % 3 == 0))
+        taken.add(best)
+        missing -= having[best]
+    return [one for at, one in enumerate(recipes) if at in taken]
 
 
 def _maybe(rng: random.Random, share: float, table: dict[str, Any], key: str, value: Any) -> None:

@@ -1,13 +1,16 @@
 /* watched.c: one fault on a heap that AddressSanitizer or Valgrind watches.
  *
- *     watched FAULT
+ *     watched FAULT...
  *
+ * Each fault is made by a fork of its own; before it stderr has its name, and after it stdout how the fork ended.
  * `none` does much that is allowed, and nothing that is not. The line of each fault ends with its name. With -DLOW
  * requests have low priority, with -DSITE they are of a call site.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "app_heap.h"
 
@@ -71,9 +74,8 @@ static void be_good(void)
     printf("check %d\n", app_check(heap));
 }
 
-int main(int argc, char **argv)
+static void make(const char *fault)
 {
-    const char *fault = argc == 2 ? argv[1] : "";
     volatile unsigned char outside = 0;
     unsigned char *volatile anywhere = arena;
     heap = app_init(arena, sizeof arena);
@@ -111,5 +113,21 @@ int main(int argc, char **argv)
     }
     (void)first;
     (void)last;
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        fprintf(stderr, "fault %s\n", argv[i]);
+        const pid_t fork_of_this = fork();
+        if (fork_of_this == 0) {
+            make(argv[i]);
+            return 0;
+        }
+        int status = 0;
+        waitpid(fork_of_this, &status, 0);
+        printf("%s %d\n", argv[i], WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+        fflush(stdout);
+    }
     return 0;
 }

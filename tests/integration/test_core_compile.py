@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from c_programs import CSRC, ROOT, STRICT, compile_c
+from effort import by_turns
 from needed import compilers
 
 HEADERS = sorted(path.relative_to(CSRC).as_posix() for path in CSRC.rglob("*.h"))
@@ -26,8 +27,10 @@ def test_no_warning(compiler: str, build: list[str]) -> None:
     assert complaints(compiler, ROOT / "tests" / "c" / "strict_compile.c", *build, *more) == ""
 
 
-@pytest.mark.parametrize("compiler", compilers())
-@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize(
+    ("header", "compiler"),
+    [(header, one) for turn, header in enumerate(HEADERS) for one in by_turns(compilers(), turn)],
+)
 def test_every_header_stands_alone(tmp_path: Path, compiler: str, header: str) -> None:
     source = tmp_path / "alone.c"
     source.write_text(f'#include "{header}"\n#include "{header}"\nextern int nothing;\n')

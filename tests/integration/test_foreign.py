@@ -154,6 +154,7 @@ def test_generated_code_as_a_foreign_heap_equals_its_recipe(
         'malloc = "own_malloc(heap, size)"\nfree = "own_free(heap, pointer)"\n'
         'realloc = "own_realloc(heap, pointer, size)"\n'
         'defines = { OWN_HEAP_ALIGN_UNCHECKED = "1" }\n'
+        'flags = ["-O0"]\n'
     )
     heap = heaps.resolve(str(tmp_path / "own.toml"), word_size)
     assert isinstance(heap, ForeignHeap)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from c_programs import COMPILER, STRICT, UNCHECKED
+from effort import by_turns
 from known import known
 from needed import absent
 
@@ -71,8 +72,9 @@ def test_nothing_is_refused_while_caches_and_depot_hold_it(name: str, tmp_path: 
     run(built(recipe(name, "cached"), tmp_path, *PLAIN), "refusals")
 
 
-@pytest.mark.parametrize("threads", ["lock", "cached"])
-@pytest.mark.parametrize("name", HEAPS)
+@pytest.mark.parametrize(
+    ("name", "threads"), [(name, one) for turn, name in enumerate(HEAPS) for one in by_turns(("cached", "lock"), turn)]
+)
 def test_the_generated_test_passes(name: str, threads: str, tmp_path: Path) -> None:
     generate(recipe(name, threads), tmp_path)
     sources = [str(tmp_path / file) for file in ("app_heap.c", "app_heap_test.c")]

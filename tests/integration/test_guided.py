@@ -21,7 +21,7 @@ from heapwright.generate import generated_files
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.logs import import_log
 
-SECONDS = brief(2, 6 * EFFORT)
+SECONDS = brief(1, 6 * EFFORT)
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-DAPP_HEAP_ALIGN_UNCHECKED")
 
 

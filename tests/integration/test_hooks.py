@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from c_programs import ROOT, STRICT, UNCHECKED
-from effort import some
+from effort import by_turns, some
 from needed import compilers, needs
 
 from heapwright.generate.emit import generated_files
@@ -50,8 +50,12 @@ def without_hooks(source: str) -> str:
     return source
 
 
-@pytest.mark.parametrize("name", TO_COMPARE)
-@pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", *compilers()])
+COMPILERS = ["arm-none-eabi-gcc", *compilers()]
+
+
+@pytest.mark.parametrize(
+    ("name", "compiler"), [(name, one) for turn, name in enumerate(TO_COMPARE) for one in by_turns(COMPILERS, turn)]
+)
 def test_hooks_that_nobody_defines_leave_the_code_as_it_is(name: str, compiler: str, tmp_path: Path) -> None:
     needs(compiler)
     written = generated_files(TO_COMPARE[name])

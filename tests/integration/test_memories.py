@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import ROOT, SANITIZED, STRICT
+from effort import by_turns
 from in_process import run_here
 from numpy.typing import NDArray
 from traces_random import random_trace
@@ -44,6 +45,10 @@ DESIGNS: dict[str, dict[str, Any]] = {
     },
 }
 
+
+LEVELS = ("neighbours", "none", "full")
+"""In the usual run each design has one of them."""
+CHECKED = [(design, checks) for turn, design in enumerate(DESIGNS) for checks in by_turns(LEVELS, turn)]
 
 Placed = Callable[[Recipe, Trace], NDArray[np.uint32]]
 
@@ -83,8 +88,7 @@ def placed(tmp_path_factory: pytest.TempPathFactory) -> Placed:
     return run
 
 
-@pytest.mark.parametrize("checks", ["none", "neighbours", "full"])
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(("design", "checks"), CHECKED)
 def test_each_object_of_a_real_trace_lies_where_the_replay_says(design: str, checks: str, placed: Placed) -> None:
     recipe, trace = recipe_of(design, checks), Trace.read(BROKER)
     where, at = placed(recipe, trace).T
@@ -95,8 +99,7 @@ def test_each_object_of_a_real_trace_lies_where_the_replay_says(design: str, che
     assert moves(trace, where) > 3 or design == "sizes"
 
 
-@pytest.mark.parametrize("checks", ["none", "full"])
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize(("design", "checks"), CHECKED)
 def test_so_does_each_of_random_calls_where_memory_runs_out(design: str, checks: str, placed: Placed) -> None:
     rng = random.Random(design)
     tight = {**DESIGNS[design], "memory": {"fast": 14_000, "external": 32_768}, "checks": checks}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from c_programs import SANITIZED, UNCHECKED, compile_c, write_heaps
+from effort import brief
 
 from heapwright.generate.emit import generated_files
 from heapwright.recipes.policy import policy
@@ -37,7 +38,7 @@ def test_random_programs_on_odd_recipes(name: str, tmp_path: Path) -> None:
     recipe = Recipe.from_dict({"align": 1, "pool": ODD[name]})
     least = int(policy(recipe)["fixed_end"])
     heaps = write_heaps(tmp_path / "heaps", [(least + more, recipe) for more in (100, 1000, 8000, 64000)])
-    done = subprocess.run([fuzz, heaps, "2000", "1"], capture_output=True, text=True)
+    done = subprocess.run([fuzz, heaps, brief("600", "2000"), "1"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

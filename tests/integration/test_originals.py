@@ -19,6 +19,7 @@ import originals
 import pytest
 from as_foreign import as_foreign, foreign
 from c_programs import ROOT
+from effort import by_turns
 from original_addresses import BY_FOOTPRINT, digest, examples, recorded, traces_for
 from platform_builds import fetched
 
@@ -96,7 +97,7 @@ def row_heap(recipe: Recipe) -> ForeignHeap:
 
 
 def compare(name: str, traces: list[Trace]) -> int:
-    """How many traces the row and its original have been compared on, each in four arenas: one refuses."""
+    """How many traces the row and its original were compared on, each in an arena that refuses and a larger one."""
     original = ORIGINALS[name]
     recipe = zoo.load(name)
     theirs = built(f"{original.adapter}={fetched(original.sources)}")
@@ -106,7 +107,8 @@ def compare(name: str, traces: list[Trace]) -> int:
         smallest = fit(trace, recipe)
         if smallest is None or not original.least < smallest <= original.most:
             continue
-        for arena in (smallest - 32, smallest, smallest * 5 // 4 // 16 * 16, 2 * smallest):
+        serving = by_turns((smallest, smallest * 5 // 4 // 16 * 16, 2 * smallest), compared)
+        for arena in (smallest - 32, *serving):
             if original.least < arena <= original.most:
                 mine = addresses(trace, ours, arena)
                 its = addresses(trace, theirs, arena - original.more)

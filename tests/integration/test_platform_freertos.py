@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from built_once import built
 from needed import tool
 from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run
 
@@ -51,7 +52,8 @@ def on_posix(kernel: Path, folder: Path) -> str:
     """What the test prints on this machine."""
     wait = kernel / POSIX / "utils"
     extra: list[str | Path] = [f"-isystem{wait}", wait / "wait_for_event.c", "-pthread", "-o", "test"]
-    run([tool("gcc"), *FLAGS, *sources(kernel, POSIX), *extra], folder)
+    done = built([tool("gcc"), *FLAGS, *sources(kernel, POSIX), *extra], folder)
+    assert done.returncode == 0, done.stderr
     return run(["./test"], folder)
 
 
@@ -98,7 +100,8 @@ def test_tasks_allocate_on_a_cortex_m3(lock: str, kernel: Path, tmp_path: Path) 
     written(tmp_path, 8)
     flags = [*CORTEX_M3, *FLAGS, lock, *LINKED]
     files = sources(kernel, "portable/GCC/ARM_CM3")
-    run([tool("arm-none-eabi-gcc"), *flags, *files, "-o", "firmware.elf"], tmp_path)
+    done = built([tool("arm-none-eabi-gcc"), *flags, *files, "-o", "firmware.elf"], tmp_path)
+    assert done.returncode == 0, done.stderr
     assert emulate(tmp_path / "firmware.elf") == SAID
 
 

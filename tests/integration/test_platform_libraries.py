@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from built_once import built, built_line
+from effort import by_turns
 from needed import needs
 from platform_builds import BOARDS, page_commands, run
 from processes import finished
@@ -16,7 +18,7 @@ from heapwright.recipes.recipe import Recipe
 COUNTER = BOARDS.parent / "second_allocator.c"
 ALIGN = {"cpp": 16}
 """What this machine needs where that is more than 8."""
-NEEDED = {"sqlite": "sqlite3.h", "lua": "lua5.4/lua.h", "cpp": "g++"}
+NEEDED = {"cpp": "g++", "sqlite": "sqlite3.h", "lua": "lua5.4/lua.h"}
 """Debian: libsqlite3-dev, liblua5.4-dev, g++."""
 LEAST_CALLS = 100_000
 LIBRARY = 9
@@ -31,23 +33,30 @@ def written(folder: Path, platform: str, recipe: Recipe | None = None) -> Path:
     return folder
 
 
-def built(folder: Path, platform: str, more: str = "") -> None:
-    """The test, as the page says."""
+def make(folder: Path, platform: str, more: str = "-Wall -Wextra") -> str:
+    """The test, as the page says, and what the compiler said."""
     (command,) = page_commands(folder, "cc ", f"app_{platform}_test")
-    done = subprocess.run(f"{command} {more}", shell=True, cwd=folder, capture_output=True, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
+    return built_line(f"{command} {more}", folder)
 
 
 def second_calls(folder: Path, platform: str) -> tuple[str, int]:
     """What the test prints, and how often it calls the C library's malloc."""
-    run(["cc", "-Wall", "-Wextra", "-c", COUNTER, "-o", "counter.o"], folder)
-    built(folder, platform, "-Wall -Wextra counter.o")
+    assert built(["cc", "-Wall", "-Wextra", "-c", COUNTER], folder).returncode == 0
+    assert make(folder, platform, f"-Wall -Wextra {COUNTER.stem}.o") == ""
     done = subprocess.run([f"./app_{platform}_test"], cwd=folder, capture_output=True, text=True, timeout=120)
     return done.stdout, int(done.stderr)
 
 
-@pytest.mark.parametrize("heap", ["tlsf", "victim-bins"])
-@pytest.mark.parametrize("platform", ["sqlite", "lua", "cpp"])
+HEAPS = ("tlsf", "victim-bins")
+THREADS = ("cached", "lock")
+
+
+def with_each(choices: tuple[str, ...]) -> list[tuple[str, str]]:
+    """A library with each of them in long runs, else each library with one."""
+    return [(one, choice) for turn, one in enumerate(NEEDED) for choice in by_turns(choices, turn)]
+
+
+@pytest.mark.parametrize(("platform", "heap"), with_each(HEAPS))
 def test_a_library_allocates_from_the_heap_alone(platform: str, heap: str, tmp_path: Path) -> None:
     written(tmp_path, platform, hw.zoo(heap).at_alignment(ALIGN.get(platform, 8)))
     said, calls = second_calls(tmp_path, platform)
@@ -55,12 +64,11 @@ def test_a_library_allocates_from_the_heap_alone(platform: str, heap: str, tmp_p
     assert calls <= LIBRARY
 
 
-@pytest.mark.parametrize("threads", ["lock", "cached"])
-@pytest.mark.parametrize("platform", ["sqlite", "lua", "cpp"])
+@pytest.mark.parametrize(("platform", "threads"), with_each(THREADS))
 def test_a_recipe_may_have_a_lock_or_caches(platform: str, threads: str, tmp_path: Path) -> None:
     written(tmp_path, platform, hw.zoo("tlsf").at_alignment(16).model_copy(update={"threads": threads}))
     cached = "-DAPP_TEST_CACHED" if threads == "cached" else ""
-    built(tmp_path, platform, f"-pthread -DAPP_TEST_THREADS=4 {cached}")
+    assert make(tmp_path, platform, f"-pthread -DAPP_TEST_THREADS=4 {cached}") == ""
     assert run([f"./app_{platform}_test"], tmp_path) == f"app_{platform}: ok\n"
 
 
@@ -86,8 +94,7 @@ def test_the_test_notices_wrong_glue(platform: str, glue: str, right: str, wrong
     text = file.read_text()
     assert right in text
     file.write_text(text.replace(right, wrong))
-    (command,) = page_commands(tmp_path, "cc ", f"app_{platform}_test")
-    subprocess.run(f"{command} -w", shell=True, cwd=tmp_path, check=True, timeout=120)
+    make(tmp_path, platform, "-Wall -Wextra")
     assert finished([f"./app_{platform}_test"], tmp_path, 60).returncode != 0
 
 
@@ -102,5 +109,5 @@ def test_calls_of_the_c_librarys_malloc_are_counted(tmp_path: Path) -> None:
 
 def test_cpp_does_without_exceptions(tmp_path: Path) -> None:
     written(tmp_path, "cpp")
-    built(tmp_path, "cpp", "-fno-exceptions -fno-rtti -Wall -Wextra")
+    assert make(tmp_path, "cpp", "-O0 -fno-exceptions -fno-rtti -Wall -Wextra") == ""
     assert run(["./app_cpp_test"], tmp_path) == "app_cpp: ok\n"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import originals
 import pytest
+from built_once import built_line
+from effort import by_turns
 from platform_builds import BOARDS, fetched, page_commands, run
 
 import heapwright as hw
@@ -30,8 +32,8 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], st
     def compiled(suite: str, options: str) -> str:
         folder = tmp_path_factory.mktemp("lwip")
         written(folder)
-        run(["sh", "-c", f"cc -O0 -w {flags(suite)} {options} -I. -c {sources(suite)}/core/*.c"], folder)
-        run(["sh", "-c", f"cc -O0 -w {flags(suite)} {options} -I. -c {sources(suite)}/core/ipv4/*.c"], folder)
+        for part in ("core", "core/ipv4"):
+            built_line(f"cc -O0 -w {flags(suite)} {options} -I. -c {sources(suite)}/{part}/*.c", folder)
         return f"{folder}/*.o"
 
     return compiled
@@ -58,12 +60,17 @@ def built(folder: Path, objects: Callable[[str, str], str], suite: str = "trixie
     (command,) = page_commands(folder, "cc ", "app_lwip_test")
     command = command.replace("$FLAGS", f"{flags(suite)} {options}")
     command = command.replace("$LWIP", f"{objects(suite, options)} {PORT}/system.c")
-    run(["sh", "-c", f"{command} -Wall -Wextra {COUNTER}"], folder)
+    built_line(f"{command} -Wall -Wextra {COUNTER}", folder)
     return folder / "app_lwip_test"
 
 
-@pytest.mark.parametrize("suite", BEFORE)
-@pytest.mark.parametrize("heap", ["tlsf", "victim-bins"])
+HEAPS = ("tlsf", "victim-bins")
+"""Each with one version of lwIP, in long runs with both."""
+
+
+@pytest.mark.parametrize(
+    ("heap", "suite"), [(one, it) for turn, one in enumerate(HEAPS) for it in by_turns([*BEFORE], turn)]
+)
 def test_two_interfaces_move_ten_megabytes(
     heap: str, suite: str, objects: Callable[[str, str], str], tmp_path: Path
 ) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import originals
 import pytest
+from built_once import built_line
+from c_programs import kept_once
 from platform_builds import BOARDS, fetched, page_commands, run
 
 import heapwright as hw
@@ -31,11 +33,16 @@ def sources() -> Path:
 
 @pytest.fixture(scope="module")
 def library(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Its objects."""
-    folder = tmp_path_factory.mktemp("mbedtls")
-    (folder / "user.h").write_text(CONFIGURATION)
-    run(["sh", "-c", f"cc -O0 -w {flags(sources)} -c {sources}/library/*.c"], folder)
-    return f"{folder}/*.o"
+    """Its objects, made once in a run."""
+    command = f"cc -O0 -w {flags(sources)} -c {sources}/library/*.c"
+    with kept_once(tmp_path_factory.getbasetemp() / "mbedtls", command) as kept:
+        if not kept.exists():
+            begun = kept.with_suffix(".begun")
+            begun.mkdir(exist_ok=True)
+            (begun / "user.h").write_text(CONFIGURATION)
+            run(["sh", "-c", command], begun, 600)
+            begun.rename(kept)
+        return f"{kept}/*.o"
 
 
 def flags(sources: Path) -> str:
@@ -55,7 +62,7 @@ def say(folder: Path, sources: Path, library: str, more: str = "") -> str:
     (command,) = page_commands(folder, "cc ", "app_mbedtls_test")
     command = command.replace("$FLAGS", flags(sources)).replace("$LIBRARY", library)
     command += f" -Wall -Wextra {BOARDS.parent / 'second_allocator.c'} {more}"
-    run(["sh", "-c", command], folder)
+    built_line(command, folder)
     done = subprocess.run(["./app_mbedtls_test"], cwd=folder, capture_output=True, text=True, timeout=120)
     return done.stdout + done.stderr
 

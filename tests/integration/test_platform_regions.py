@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from built_once import built_line
 from needed import tool
 from platform_builds import CORTEX_M3, page_commands, run
 
@@ -21,7 +22,7 @@ MUTANTS = [
 def built(folder: Path) -> str:
     """What the test prints, built as the page says, and with sanitizers."""
     (command,) = page_commands(folder, "cc ", "app_regions_test")
-    run(["sh", "-c", f"{command} {STRICT}"], folder)
+    built_line(f"{command} {STRICT}", folder)
     return run(["./app_regions_test"], folder)
 
 

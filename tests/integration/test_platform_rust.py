@@ -26,12 +26,16 @@ def written(folder: Path, **keys: object) -> Path:
     return folder
 
 
+def quickly(target: Path) -> dict[str, str]:
+    """Cargo keeps there what it has built, and makes nothing for debuggers or for its next run on these sources."""
+    return {**os.environ, "CARGO_TARGET_DIR": str(target), "CARGO_INCREMENTAL": "0", "CARGO_PROFILE_DEV_DEBUG": "0"}
+
+
 def after_cargo(folder: Path, target: Path, seconds: int = 300) -> subprocess.CompletedProcess[str]:
     """The page's command."""
     (command,) = page_commands(folder, "cargo test")
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     tool("cargo")
-    return finished(command, folder, seconds, environment)
+    return finished(command, folder, seconds, quickly(target))
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +47,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if done.returncode:
         missing(f"the crate cc cannot be had: {done.stderr}")
     command = [tool("cargo"), "test", "--no-run"]
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(folder)}
-    assert finished(command, crate, 300, environment).returncode == 0
+    assert finished(command, crate, 300, quickly(folder)).returncode == 0
     return folder
 
 
@@ -98,7 +101,6 @@ def test_a_program_takes_the_lock_of_the_page(target: Path, tmp_path: Path) -> N
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "main.rs").write_text(f"{lock}\n#[global_allocator]{PROGRAM}")
     (tmp_path / "Cargo.toml").write_text(MANIFEST.format(crate=tmp_path / "heap"))
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     command = [tool("cargo"), "run", "--quiet"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=tmp_path, env=quickly(target), capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, "2890 true\n"), done.stderr

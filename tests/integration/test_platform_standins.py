@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from built_once import built
 from needed import absent, tool
 from platform_builds import BOARDS, CORTEX_M3, run
 
@@ -92,7 +93,8 @@ def tried(folder: Path, platform: str) -> tuple[int, str]:
     sources = [path.name for path in sorted(folder.glob("*.c")) if path.name != "app_heap_test.c"]
     flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I.", f"-I{board}"]
     command: list[str | Path] = ["cc", *flags, *STAND_INS[platform].flags, *sources, *board.glob("*.c"), "-o", "test"]
-    run(command, folder)
+    done = built(command, folder)
+    assert done.returncode == 0, done.stderr
     try:
         done = subprocess.run(["./test"], cwd=folder, capture_output=True, text=True, timeout=20)
     except subprocess.TimeoutExpired:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import by_turns
 from known import known
 
 import heapwright as hw
@@ -49,8 +50,9 @@ def stated(metrics: Any) -> str:
     )
 
 
-@pytest.mark.parametrize("how", PICKS)
-@pytest.mark.parametrize("platform", [None, *PLATFORMS])
+@pytest.mark.parametrize(
+    ("platform", "how"), [(one, how) for turn, one in enumerate([None, *PLATFORMS]) for how in by_turns([*PICKS], turn)]
+)
 def test_a_replay_of_what_was_generated_gives_the_headers_numbers(
     platform: str | None, how: Any, study: hw.Study, trace_file: Path, tmp_path: Path
 ) -> None:
@@ -77,7 +79,7 @@ def test_counters_are_counted(study: hw.Study, tmp_path: Path) -> None:
 def test_where_the_trace_is_gone_no_other_heaps_numbers_are_stated(trace_file: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved.parquet"
     moved.write_bytes(trace_file.read_bytes())
-    small = hw.explore(moved, tmp_path / "gone.duckdb", limit=20)
+    small = hw.explore(moved, tmp_path / "gone.duckdb", limit=20, copies=0, endurance=False)
     moved.unlink()
     pick = small.pick()
     hw.generate(pick, tmp_path / "alone")

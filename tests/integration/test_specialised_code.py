@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 from c_programs import COMPILER, CSRC, STRICT, policy_bytes
+from effort import brief
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from needed import tool
+from recipes_random import sample
 from small_policy import POLICY, general, policy, quick
 
 from heapwright.generate.core import core_sources
@@ -296,7 +298,7 @@ quicks = sizes.map(lambda found: quick(*found))
 policies = st.lists(st.one_of(quicks, generals), max_size=4).map(lambda pools: policy(*pools))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=brief(12, 25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chosen=policies, align=st.sampled_from([0, 8, 16]))
 def test_specialised_code_does_what_the_source_does(chosen: dict[str, Any], align: int, tmp_path: Path) -> None:
     chosen["align"] = align
@@ -390,7 +392,7 @@ def generic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("generic"), "generic", text, ["-std=c11", "-O0", f"-I{CSRC}"])
 
 
-@pytest.mark.parametrize("name", [recipe.name for recipe in zoo.staying()])
+@pytest.mark.parametrize("name", [recipe.name for recipe in sample(zoo.staying())])
 def test_shipped_allocators_do_what_the_core_does(
     name: str, generic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
