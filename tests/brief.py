@@ -9,13 +9,14 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from heapwright.replay.endurance import LONG, SHORT, Effort
+from heapwright.replay.endurance import LONG, SHORT, SIEVE, Effort
 
 ASKED = "HEAPWRIGHT_TESTS_BRIEF"
 """Set in the environment of commands that are to be brief, too (`forked_commands`)."""
 
 CALLS: dict[str, dict[str, int]] = {
     "SHORT": {"calls": 5_000, "base": 1_500, "enough": 5_000, "cramped": 2_000, "objects": 150},
+    "SIEVE": {"calls": 10_000, "base": 2_500, "enough": 10_000, "cramped": 4_000, "objects": 200},
     "LONG": {"calls": 20_000, "base": 4_000, "enough": 20_000, "cramped": 6_000, "objects": 250},
 }
 
@@ -38,5 +39,5 @@ def forms() -> dict[str, Effort]:
     """What stands in `heapwright.explore.endurance` under these names while tests run."""
     return {
         form: replace(effort, **CALLS[form])  # type: ignore[arg-type]
-        for form, effort in {"SHORT": SHORT, "LONG": LONG}.items()
+        for form, effort in {"SHORT": SHORT, "SIEVE": SIEVE, "LONG": LONG}.items()
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import brief
 import forked_commands
+import kept_objects
 import originals
 import processes
 import pytest
@@ -49,6 +50,20 @@ def brief_endurance() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         for form, effort in brief.forms().items():
             patched.setattr(endurance, form, effort)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def objects_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What was compiled for a target, or beside a proof, is not compiled again in this run."""
+    with kept_objects.keeping(tmp_path_factory.getbasetemp()):
+        yield
+
+
+@pytest.fixture(scope="module")
+def brief_proofs() -> Iterator[None]:
+    """Proofs of this module take less time, but in long runs."""
+    with kept_objects.brief_proofs():
         yield
 
 

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import kept_objects
 import pytest
 
+import heapwright as hw
 import heapwright_papers
-from heapwright_papers import drr, easyport, held_out, measuring, mixes, modem, pools, sensor, url
+from heapwright_papers import drr, easyport, held_out, measuring, mixes, modem, pools, sensor, techniques, url
 
 DIGESTS = Path(__file__).with_name("papers_digests.txt")
 WHOLE = ("wifi",)
@@ -30,18 +32,26 @@ WHOLE = ("wifi",)
 def briefly() -> Iterator[None]:
     """While it takes seconds to make pages without packets."""
     with pytest.MonkeyPatch.context() as patched:
-        for module, packets in ((drr, 6_000), (easyport, 2_000), (url, 6_000)):
-            few = {"packets": packets, "traces": 2, "grid_packets": 500}
+        for module, packets in ((drr, 3_000), (easyport, 1_000), (url, 3_000)):
+            few = {"packets": packets, "traces": 2, "grid_packets": 200}
             patched.setattr(module, "CASE", replace(module.CASE, **few))
-        patched.setattr(drr, "CROSSED_PACKETS", 500)
-        patched.setattr(easyport, "CLOUD", {**easyport.CLOUD, "limit": 100})
-        patched.setattr(held_out, "GRID_RECIPES", 100)
+        patched.setattr(drr, "CROSSED_PACKETS", 200)
+        patched.setattr(easyport, "CLOUD", {**easyport.CLOUD, "limit": 40})
+        patched.setattr(held_out, "GRID_RECIPES", 40)
         patched.setattr(mixes, "SEEDS", (1, 2))
-        patched.setattr(measuring, "MOST_ACCESSES", 100_000)
-        patched.setattr(modem, "page", partial(modem.page, calls=100, most=5))
-        patched.setattr(pools, "page", partial(pools.page, requests=20_000))
-        patched.setattr(sensor, "page", partial(sensor.page, calls=500))
+        patched.setattr(measuring, "MOST_ACCESSES", 50_000)
+        patched.setattr(modem, "page", partial(modem.page, calls=50, most=4))
+        patched.setattr(pools, "page", partial(pools.page, requests=8_000))
+        patched.setattr(techniques, "PACKETS", 300)
+        patched.setattr(sensor, "traces", partial(_cut, sensor.traces))
+        patched.setattr(sensor, "SEEDS", 1)
+        patched.setattr(sensor, "TRIES", 10)
+        patched.setattr(sensor, "page", partial(sensor.page, calls=200))
         yield
+
+
+def _cut(traces: Callable[[int], dict[str, list[hw.Trace]]], calls: int) -> dict[str, list[hw.Trace]]:
+    return {name: [hw.cut(trace, first=1_000) for trace in some] for name, some in traces(calls).items()}
 
 
 def digests_of(folder: Path) -> dict[str, str]:
@@ -57,7 +67,7 @@ def promised(file: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, briefly():
+    with tempfile.TemporaryDirectory() as folder, briefly(), kept_objects.keeping(Path(folder)):
         heapwright_papers.reproduce("all", None, Path(folder))
         found = digests_of(Path(folder))
     kept = {name: digest for name, digest in found.items() if not name.startswith(WHOLE)}

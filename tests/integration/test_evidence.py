@@ -14,6 +14,7 @@ from heapwright.assure.proof import prove
 from heapwright.files.errors import HeapwrightError
 from heapwright.report import evidence
 
+pytestmark = pytest.mark.usefixtures("brief_proofs")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SERVED, HELD_OUT = EXAMPLES / "mosquitto_broker.parquet", EXAMPLES / "lighttpd_server.parquet"
 HEAP = "first-fit-slow-free"

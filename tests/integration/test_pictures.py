@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from effort import brief
 
 from pictures.catalogue import EXPLORED, IMAGES, PICTURES, with_words
 from pictures.drawing import COLOURS, Picture
@@ -19,9 +20,11 @@ DRAWN = sorted([*PICTURES, *(name for one in EXPLORED.values() for name in one.p
 NARROW, LEGIBLE = 360, 10
 """Pixels of a telephone's screen, and of the least letters there."""
 MOST_BYTES = 40_000
+DEAR = ("growth", "reserve")
+"""Take seconds; long runs draw them."""
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", brief([name for name in PICTURES if name not in DEAR], [*PICTURES]))
 def test_a_picture_is_what_is_drawn_today(name: str) -> None:
     drawn = PICTURES[name]()
     assert (IMAGES / f"{name}.svg").read_text(encoding="utf-8") == drawn.svg(), f"make pictures; or: -m pictures {name}"

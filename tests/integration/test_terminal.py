@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from forked_commands import HEAPWRIGHT
 
+import heapwright as hw
 import heapwright.cli
 
 pytestmark = pytest.mark.usefixtures("forks")
@@ -36,6 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([*words, "s.duckdb", "--no-endurance"], cwd=made, check=True, capture_output=True)
     shutil.copy(made / "s.duckdb", made / "endured.duckdb")
     subprocess.run([*words, "endured.duckdb"], cwd=made, check=True, capture_output=True)  # which goes on with it
+    hw.cut(TRACE, first=1_500).write(made / "short.parquet")
     (made / "board.log").write_text("hw+ 0x100 24 0\nhw- 0x100 10\n")
     return made
 
@@ -50,7 +52,7 @@ COMMANDS = (
     ["pareto", "endured.duckdb", "--all"],
     ["fit", str(TRACE), "--heap", "tlsf", "--copies", "2"],
     ["endure", str(TRACE), "--heap", "tlsf", "--calls", "10000"],
-    ["suggest", str(TRACE)],
+    ["suggest", "short.parquet"],
     ["check", str(TRACE), "--heap", "tlsf", "--budget", "9M", "--fail-if", "accesses_malloc_max > 200"],
     ["replay", str(TRACE), "--heap", "tlsf", "--heap", "freertos-heap4", "--heap", "newlib-nano"],
     ["profile", str(TRACE)],

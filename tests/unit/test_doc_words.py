@@ -7,6 +7,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -152,6 +153,7 @@ def test_instructions_and_code_are_those_measured_on_the_target() -> None:
 QUOTED = re.findall(r"^- `([^`]+)`:$", TROUBLE, re.MULTILINE)
 
 
+@cache
 def messages() -> str:
     """Everything that the tool and what it generates can say."""
     said = [text for path in SOURCE.rglob("*.py") for text in texts(ast.parse(path.read_text(encoding="utf-8")))]

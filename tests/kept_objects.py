@@ -1,0 +1,75 @@
+"""What the package compiles again and again in tests, once in a run: heaps for a target, the core of proofs."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from c_programs import kept_once
+from effort import LONG
+
+from heapwright.assure.proof import edges, enumeration
+from heapwright.files.tools import run_tool
+from heapwright.measure.boards.compilers import Compiler
+
+HEAP, CORE = "target_heap.c", "core.c"
+
+
+@contextlib.contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """While objects are kept beside this folder by what they are made of: compiler, flags, the text and its headers."""
+    compile_anew = Compiler.compile
+
+    def compile_heap(compiler: Compiler, source: Path, output: Path, flags: Sequence[str]) -> None:
+        plain = [flag for flag in flags if flag != f"-I{source.parent}"]
+        if source.name != HEAP or any(flag.startswith("-I") for flag in plain):
+            compile_anew(compiler, source, output, flags)
+            return
+        with kept_once(folder / "object", repr((compiler, plain, texts(source.parent)))) as kept:
+            if not kept.exists():
+                compile_anew(compiler, source, output, flags)
+                shutil.copy2(output, kept)
+            shutil.copy2(kept, output)
+
+    def run(command: Sequence[str], *where: Any, **how: Any) -> CompletedProcess[Any]:
+        if CORE not in command:
+            return run_tool(command, *where, **how)
+        cwd: Path = how["cwd"]
+        plain = [word for word in command if not word.startswith("-I")]
+        headers = [texts(Path(word[2:])) for word in command if word.startswith("-I")]
+        with kept_once(folder / "object", repr((plain, (cwd / CORE).read_text(encoding="utf-8"), headers))) as kept:
+            output = (cwd / CORE).with_suffix(".o")
+            if not kept.exists():
+                done = run_tool(command, *where, **how)
+                if done.returncode:
+                    return done
+                shutil.copy2(output, kept)
+            shutil.copy2(kept, output)
+        return CompletedProcess(command, 0, "", "")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Compiler, "compile", compile_heap)
+        patched.setattr(enumeration, "run_tool", run)
+        yield
+
+
+@contextlib.contextmanager
+def brief_proofs() -> Iterator[None]:
+    """While a heap's proof compiles faster, and its edges are tried with a fifth of the programs, but in long runs."""
+    with pytest.MonkeyPatch.context() as patched:
+        if not LONG:
+            patched.setattr(enumeration, "FLAGS", tuple("-O0" if one == "-O1" else one for one in enumeration.FLAGS))
+            patched.setattr(edges, "PROGRAMS", edges.PROGRAMS // 5)
+            patched.setattr(edges, "MOST_PAIRS", edges.MOST_PAIRS // 5)
+        yield
+
+
+def texts(folder: Path) -> list[tuple[str, str]]:
+    """All C in a folder, by its place in it."""
+    paths = sorted(folder.rglob("*.[ch]"))
+    return [(str(path.relative_to(folder)), path.read_text(encoding="utf-8")) for path in paths]
