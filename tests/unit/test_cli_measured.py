@@ -39,7 +39,10 @@ ONE: dict[str, Any] = {
 PREDICTION = {"metadata_equal": True, "metadata_bytes": 1000, "ratio": 1.25}
 
 
-def test_a_row_is_a_kind_of_calls_and_a_line_what_was_predicted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_is_a_kind_of_calls_and_a_line_what_was_predicted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     differs = {**PREDICTION, "metadata_equal": False, "ratio": None}
     kernel = {"platform": "freertos", "lock": "scheduler", "config": "FreeRTOSConfig.h"}
     print_measured([{**ONE, **kernel, "prediction": PREDICTION}, {**ONE, "heap": "tlsf", "prediction": differs}])

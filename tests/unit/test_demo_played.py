@@ -37,7 +37,7 @@ def played(
     monkeypatch.setattr(demo, "_run", run)
     monkeypatch.setattr(demo, "_tool", run)
     monkeypatch.setattr(demo, "find_compiler", lambda what: "cc")
-    return CliRunner().invoke(heapwright, ["demo", str(folder), *words]), asked
+    return CliRunner(env={"COLUMNS": "200"}).invoke(heapwright, ["demo", str(folder), *words]), asked
 
 
 def test_every_step_is_a_command_that_works_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
