@@ -7,9 +7,8 @@ one. Sizes are in bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -60,16 +59,6 @@ class BlockShape(NamedTuple):
     mixed: bool
 
 
-_HASH = "_hash"
-"""What a pool keeps of itself, in this process alone: it is looked up by its values many times."""
-
-
-@cache
-def _values(model: type[BaseModel]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """What tells the values of all keys of a model's `__dict__`."""
-    return itemgetter(*model.model_fields)
-
-
 class BasePool(Table):
     """A pool of any kind."""
 
@@ -105,30 +94,6 @@ class BasePool(Table):
     place: Literal["start", "ends"] = Field(
         default="start", description='"ends": it grows downwards from the arena\'s far end, toward the last pool'
     )
-
-    def __hash__(self) -> int:
-        kept = self.__dict__.get(_HASH)
-        if kept is None:
-            kept = self.__dict__[_HASH] = hash(_values(type(self))(self.__dict__))
-        return int(kept)
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if type(self) is not type(other):
-            return NotImplemented
-        values = _values(type(self))
-        return hash(self) == hash(other) and bool(values(self.__dict__) == values(other.__dict__))
-
-    def __getstate__(self) -> dict[Any, Any]:
-        state = super().__getstate__()
-        return state | {"__dict__": {key: value for key, value in state["__dict__"].items() if key != _HASH}}
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with other values for some keys, which are not checked."""
-        copied = super().model_copy(update=update, deep=deep)
-        copied.__dict__.pop(_HASH, None)  # it is told of this one
-        return copied
 
     @property
     def kind_name(self) -> str:
