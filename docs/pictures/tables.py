@@ -74,7 +74,7 @@ def many_machines() -> Picture:
     for at, (name, (days, colour)) in enumerate(ONE_WORKER.items()):
         plot.line([(1, days), (days / FEWEST, FEWEST), (1000, FEWEST)], colour, 2.5)
         picture.text(510, 70 + at * LINE, f"recipes on {name}", colour, "end")
-    picture.text(510, plot.y.at(FEWEST) - 10, "waiting for the driver", "soft", "end")
+    picture.text(510, plot.y.at(FEWEST) + 16, "waiting for the driver", "soft", "end")
     picture.text(510, 312, "workers", "soft", "end")
     return picture
 
