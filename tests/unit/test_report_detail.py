@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.film import PIECE_TYPE, cell_shares, frames, holes, regions
 from heapwright.replay.pictures import timeline
 from heapwright.replay.replay import replay
-from heapwright.report import detail, raster
+from heapwright.report import detail, held_plots, raster
 from heapwright.traces.trace import Trace
 
 POOLS = [{"kind": "fixed", "sizes": [64], "counts": [20], "max_size": 64}, {"kind": "general"}]
@@ -101,3 +102,9 @@ def test_heaps_share_a_page_and_many_blocks_take_moments() -> None:
     assert detail.share_of(10, 3) == (detail.MOMENTS // 3, detail.MOST_PICTURE // 3)
     assert detail.share_of(detail.MOST_BLOCKS / 1000, 1).moments == 1000
     assert detail.share_of(1e9, 50).moments == detail.LEAST_MOMENTS
+
+
+def test_colours_that_stand_side_by_side_are_those_of_a_page_and_told_apart() -> None:
+    for colours in (held_plots.SITE_COLOURS, held_plots.SIZE_COLOURS):
+        assert all(re.fullmatch("#[0-9A-Fa-f]{6}", one) for one in colours)
+        assert len({one.lower() for one in colours}) == len(colours) == 7

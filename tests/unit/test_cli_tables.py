@@ -1,4 +1,4 @@
-"""What `heapwright measure` prints of what was counted."""
+"""What `heapwright measure` prints of what was counted, and `pareto` of how far a heap is from another."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from heapwright.cli.front import _difference
 from heapwright.cli.target_tables import print_measured
 
 CALL = {
@@ -60,3 +61,17 @@ def test_a_row_is_a_kind_of_calls_and_a_line_what_was_predicted(
 def test_nothing_measured_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     print_measured([])
     assert capsys.readouterr().out == "nothing was measured\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "ratio", "told"),
+    [
+        ("accesses", 1.254, "+25.4 %"),
+        ("accesses", 1.0004, "+0.04 %"),
+        ("utilisation", 1.25, "-20.0 %"),
+        ("accesses", 9.99, "+899.0 %"),
+        ("accesses", 1234.4, "1,234 x worse"),
+    ],
+)
+def test_how_far_a_value_is_from_a_better_one(key: str, ratio: float, told: str) -> None:
+    assert _difference(key, ratio) == told
