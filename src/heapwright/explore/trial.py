@@ -198,4 +198,3 @@ class Trier:
     def _replayed(self, at: int, recipe: Recipe, watch: Watch | None) -> Mapping[str, Value]:
         """The metrics of a recipe on a trace, those of one that does the same there if it has been replayed."""
         return self._alikes[at].metrics(recipe, watch, lambda: self.replay(self.traces[at], recipe, watch))
-
