@@ -75,7 +75,7 @@ class LeastAccesses:
         pools = [struct.pools[at] for at in range(struct.pool_count)]
         request, free = map(min, zip(*(kind_of(pool).least_accesses(pool) for pool in pools), strict=True))
         requests, frees = self._to_come[min(-(-calls // _STEP), len(self._to_come) - 1)]
-        return int(requests) * request + int(frees) * free
+        return int(requests * request + frees * free)
 
 
 def _to_come(calls: NDArray[np.bool_]) -> NDArray[np.int64]:
