@@ -30,11 +30,9 @@ def keeping(folder: Path) -> Iterator[None]:
         if source.name != HEAP or any(flag.startswith("-I") for flag in plain):
             compile_anew(compiler, source, output, flags)
             return
-        with kept_once(folder / "object", repr((compiler, plain, texts(source.parent)))) as kept:
-            if not kept.exists():
+        with once(folder, (compiler, plain, texts(source.parent)), output) as is_new:
+            if is_new:
                 compile_anew(compiler, source, output, flags)
-                shutil.copy2(output, kept)
-            shutil.copy2(kept, output)
 
     def run(command: Sequence[str], *where: Any, **how: Any) -> CompletedProcess[Any]:
         if CORE not in command:
@@ -42,20 +40,26 @@ def keeping(folder: Path) -> Iterator[None]:
         cwd: Path = how["cwd"]
         plain = [word for word in command if not word.startswith("-I")]
         headers = [texts(Path(word[2:])) for word in command if word.startswith("-I")]
-        with kept_once(folder / "object", repr((plain, (cwd / CORE).read_text(encoding="utf-8"), headers))) as kept:
-            output = (cwd / CORE).with_suffix(".o")
-            if not kept.exists():
-                done = run_tool(command, *where, **how)
-                if done.returncode:
-                    return done
-                shutil.copy2(output, kept)
-            shutil.copy2(kept, output)
-        return CompletedProcess(command, 0, "", "")
+        key = plain, (cwd / CORE).read_text(encoding="utf-8"), headers
+        with once(folder, key, (cwd / CORE).with_suffix(".o")) as is_new:
+            return run_tool(command, *where, **how) if is_new else CompletedProcess(command, 0, "", "")
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Compiler, "compile", compile_heap)
         patched.setattr(enumeration, "run_tool", run)
         yield
+
+
+@contextlib.contextmanager
+def once(folder: Path, key: object, output: Path) -> Iterator[bool]:
+    """Whether an object has to be made, which then is kept if it was; else it is there."""
+    with kept_once(folder / "object", repr(key)) as kept:
+        is_new = not kept.exists()
+        if not is_new:
+            shutil.copy2(kept, output)
+        yield is_new
+        if is_new and output.exists():
+            shutil.copy2(output, kept)
 
 
 @contextlib.contextmanager

@@ -166,9 +166,7 @@ def _arena_of(struct: Any) -> _Arena:
 def memory_of(struct: Any, calls: Calls, size: int) -> Any:
     """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
     arena = _arena_of(struct)
-    # a call of native code lets other threads run, and takes as long as what they do
-    front = int(lib.hw_front_bytes(struct, calls.struct)) if kind_of(struct.pools[0]).moves_objects else 0
-    memory = arena.reserve(size, front)
+    memory = arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
     if struct.checks and not arena.is_clean:  # a cached block's mark may stand in a payload
         lib.hw_forget(memory, arena.size)
     arena.is_clean = False

@@ -7,6 +7,7 @@ kind says.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,17 +66,20 @@ class LeastAccesses:
         self._to_come = np.stack([_to_come(~frees & (trace.op != REALLOC)), _to_come(frees)], axis=1)
 
     def of(self, recipe: Recipe, calls: int = 0) -> int:
-        """Accesses that a heap of the recipe makes at least after so many calls, if it serves all requests; O(pools).
+        """Accesses that a heap of the recipe makes at least after so many calls, if it serves all requests; O(1).
 
-        Of objects that are resized nothing is known: some stay as they are. Neither is of caches of threads.
+        Of objects that are resized nothing is known: some stay as they are.
         """
-        if recipe.threads == "cached":
-            return 0
-        struct = policy_struct(recipe)
-        pools = [struct.pools[at] for at in range(struct.pool_count)]
-        request, free = map(min, zip(*(kind_of(pool).least_accesses(pool) for pool in pools), strict=True))
-        requests, frees = self._to_come[min(-(-calls // _STEP), len(self._to_come) - 1)]
-        return int(requests * request + frees * free)
+        return int(self._to_come[min(-(-calls // _STEP), len(self._to_come) - 1)] @ _least_accesses(recipe))
+
+
+@lru_cache(maxsize=64)  # asked again and again while the recipe is replayed
+def _least_accesses(recipe: Recipe) -> tuple[int, int]:
+    """Those of a request and of a free, whichever pool serves; nothing is known of caches of threads."""
+    if recipe.threads == "cached":
+        return 0, 0
+    requests, frees = zip(*(kind_of(pool).least_accesses(pool) for pool in _pools(policy_struct(recipe))), strict=True)
+    return min(requests), min(frees)
 
 
 def _to_come(calls: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -84,9 +88,12 @@ def _to_come(calls: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.append(np.cumsum(each[::-1])[::-1], 0)
 
 
+def _pools(struct: Any) -> list[Any]:
+    return [struct.pools[at] for at in range(struct.pool_count)]
+
+
 def _least_blocks(struct: Any, sizes: Sizes) -> Sizes:
     """The smallest block that any pool has for requests of these sizes; 0 for one that none can serve."""
-    pools = [struct.pools[at] for at in range(struct.pool_count)]
-    blocks = [kind_of(pool).least_blocks(pool, sizes) for pool in pools if kind_of(pool).owns_blocks]
+    blocks = [kind_of(pool).least_blocks(pool, sizes) for pool in _pools(struct) if kind_of(pool).owns_blocks]
     least = np.minimum.reduce(blocks)
     return np.where(least == _NEVER, 0, least)

@@ -262,7 +262,7 @@ class Fixed(BasePool):
 
     @classmethod
     def least_accesses(cls, laid_out: Any) -> tuple[int, int]:
-        return (2, 1) if laid_out.fixed.first_fit else (3, 3)  # a flag is enough
+        return (2, 1) if laid_out.fixed.first_fit else super().least_accesses(laid_out)  # a flag is enough
 
     @classmethod
     def least_blocks(cls, laid_out: Any, sizes: Sizes) -> Sizes:
