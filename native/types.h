@@ -99,11 +99,19 @@ struct hw_so_far {
     uint64_t free_max;
 };
 
-/* Who is asked after every `every` calls, at least 1, whether a replay is worth going on with. */
+enum { HW_GROWING = 8 }; /* what never falls: bytes used, accesses, and what struct hw_so_far tells behind these two */
+
+/* Who is asked whether a replay is worth going on with: after each `every` calls, at least 1, where nobody was asked in
+ * the last `latest`, or where the replay has come to all levels of some corner. Who answers may change all these. */
 struct hw_watch {
     uint64_t every;
     int (*go_on)(void *watcher, const struct hw_so_far *so_far);
     void *watcher;
+    uint64_t latest;
+    uint64_t corners;
+    const uint64_t *levels;  /* uint64[corners][HW_GROWING] */
+    const uint64_t *to_come; /* accesses that count as made, after k * stretch calls; NULL: none */
+    uint64_t stretch;
 };
 
 /* A heap after a call. */

@@ -4,8 +4,30 @@
 
 #include "accounts.h"
 
-/* Asks whether a replay is worth going on with after so many calls. */
-static int is_given_up(struct replay *r, const struct accounts *a, uint64_t calls, const struct hw_watch *watch)
+/* Whether a replay has come to all levels of some corner. */
+static int is_at_corner(const struct hw_watch *watch, const struct hw_so_far *so_far)
+{
+    const uint64_t to_come = watch->to_come ? watch->to_come[so_far->calls / watch->stretch] : 0;
+    const uint64_t reached[HW_GROWING] = {so_far->used,        so_far->reads + so_far->writes + to_come,
+                                          so_far->reads,       so_far->writes,
+                                          so_far->moved,       so_far->malloc_max,
+                                          so_far->realloc_max, so_far->free_max};
+    for (uint64_t corner = 0; corner < watch->corners; corner++) {
+        const uint64_t *levels = watch->levels + corner * HW_GROWING;
+        size_t at = 0;
+        while (at < HW_GROWING && reached[at] >= levels[at]) {
+            at++;
+        }
+        if (at == HW_GROWING) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* Asks, where it is time to, whether a replay is worth going on with; `asked` are the calls after which it was last. */
+static int is_given_up(struct replay *r, const struct accounts *a, uint64_t calls, const struct hw_watch *watch,
+                       uint64_t *asked)
 {
     const struct hw_so_far so_far = {calls,
                                      r->policy->fixed_end + shared_bytes(r),
@@ -15,6 +37,10 @@ static int is_given_up(struct replay *r, const struct accounts *a, uint64_t call
                                      a->allocating.max,
                                      a->realloc_max,
                                      a->freeing.max};
+    if (calls - *asked < watch->latest && !is_at_corner(watch, &so_far)) {
+        return 0;
+    }
+    *asked = calls;
     return !watch->go_on(watch->watcher, &so_far);
 }
 
@@ -109,7 +135,8 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
     r.tallies = calls->totals.requests == 0;
     int lost = 0;
     uint64_t stretch = 0;
-    uint64_t asked = watch ? watch->every : UINT64_MAX;
+    uint64_t looks = watch ? watch->every : UINT64_MAX;
+    uint64_t asked = 0;
     const uint64_t ahead = calls->slots < FEW_OBJECTS || calls->count < OBJECT_AHEAD ? 0 : calls->count - OBJECT_AHEAD;
     for (uint64_t i = 0; i < calls->count; i++) {
         if (i < ahead) {
@@ -132,9 +159,9 @@ static int replay_all(const struct hw_policy *policy, const struct hw_calls *cal
                 note_moment(&r, timeline, stretch, i);
             }
         }
-        if (i + 1u == asked && asked < calls->count) {
-            asked += watch->every;
-            if (is_given_up(&r, a, i + 1u, watch)) {
+        if (i + 1u == looks && looks < calls->count) {
+            looks += watch->every;
+            if (is_given_up(&r, a, i + 1u, watch, &asked)) {
                 metrics->abandoned_call = i;
                 break;
             }

@@ -21,12 +21,12 @@ from heapwright.decide.prior import doubt
 from heapwright.decide.results import Results
 from heapwright.decide.study import Study
 from heapwright.explore import options, runner, schedule, search, trial
-from heapwright.explore.giving_up import Bar, Known, on_device
+from heapwright.explore.giving_up import Bar, Known, Rivals, on_device
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import by_promise
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
-from heapwright.explore.trial import Candidate, Patience, Trier
+from heapwright.explore.trial import Candidate, Patience, Task, Trier
 from heapwright.explore.workers import Interrupt, Threads
 from heapwright.measure.metrics import replay_for
 from heapwright.replay import engine
@@ -295,6 +295,77 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
     assert np.median(places) < len(ordered) / 4, places
 
 
+@pytest.mark.parametrize("same_device", [False, True])
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: float, same_device: bool) -> None:
+    """Whatever it is known to come to on other traces; a best of 0 counts as ratios count it."""
+    random, keys, settled = np.random.default_rng(8), ("footprint_bytes", "accesses", "moved_bytes"), 0
+    for _ in range(400):
+        values = random.integers(0 if random.random() < 0.3 else 5, 30, (8, 3, 3)).astype(float)
+        values = on_device(values, keys) if same_device else values
+        bar = Bar.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
+        assert bar is not None
+        known, at = Known(keys, 3, same_device), int(random.integers(3))
+        known.least[:] = random.integers(0, 25, known.least.shape)
+        known.refused[:] = random.random(3) < 0.1
+        corners = bar.corners(known, at)
+        for _ in range(20):
+            known.least[:, at] = np.maximum(known.least[:, at], random.integers(0, 90 if same_device else 40, 3))
+            beaten = bool(known.refused.any()) or bar.beats(known.bound)
+            at_corner = bool((known.least[:, at] >= corners).all(axis=1).any())
+            assert at_corner or not (beaten and bar.leaves_best(known, at))
+            assert bar.leaves_best(known, at) or not at_corner
+            if at_corner and not beaten:  # as good as a member, which an exact front tells by its id
+                assert not tolerance and bar.beats(known.bound * (1 + 1e-9) + 1e-9)
+            settled += at_corner and beaten
+    assert settled > 500
+
+
+class Never:
+    """No interrupt."""
+
+    seen = False
+
+
+@pytest.mark.parametrize(("tolerance", "spared"), [(0.0, None), (0.05, None), (0.0, 1.5)])
+def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
+    tolerance: float, spared: float | None, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known before a replay, and of accesses to come, counts; where none asks, the same is given up later."""
+    keys = ("footprint_bytes", "accesses")
+    small = churning(random.Random(4), 2000, (16, 24, 40), 0.4, "small")
+    traces = [*TRACES, Trace.from_columns(  # most of the memory is asked for at the end
+        op=[*small.op, *[0] * 600], id=[*small.id, *range(10_000, 10_600)], size=[*small.size, *[40] * 600], name="late"
+    )]  # fmt: skip
+    trier = Trier(traces, replay_for(keys, default_energy_table()), keys)
+    candidates = [Candidate(one.hash, one, None) for one in space.recipes()]
+    rivals = Rivals(tolerance)
+    for one in candidates[:40]:
+        rivals.add(trier.found(Task(one, Known(keys, len(traces))), Patience(Never())).known)
+
+    def given_up(asked: list[int]) -> list[int]:
+        fresh = Trier(traces, replay_for(keys, default_energy_table()), keys)  # which has no replays to tell from
+        call = trial._OnTrace.__call__
+
+        def counted(watch: trial._OnTrace, so_far: engine.SoFar) -> bool:
+            asked.append(so_far.calls)
+            return call(watch, so_far)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(trial._OnTrace, "__call__", counted)
+            patience = Patience(Never(), rivals, spared=spared)
+            found = [fresh.found(Task(one, Known(keys, len(traces))), patience).known for one in candidates[40:]]
+        return [known.calls(at) for known in found for at in range(len(traces))]
+
+    seldom, often = list[int](), list[int]()
+    with_levels = given_up(seldom)
+    with monkeypatch.context() as patched:
+        patched.setattr(trial._OnTrace, "levels", lambda watch: None)
+        assert with_levels == given_up(often)
+    assert sum(map(bool, with_levels)) > 50
+    assert len(seldom) < len(often) / (1.5 if spared else 3)
+
+
 class Clock:
     """A second passes each time that somebody looks at it."""
 
@@ -320,7 +391,7 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
         )  # fmt: skip
 
     told = set[float | None]()
-    short = go_on(20_000)
+    short = go_on(8_000)
     assert short.tolerance is None and not short.complete
     assert 0 < short.recipes < len(space) and told == {None, 0}
     with Study.open(tmp_path / "study") as study:

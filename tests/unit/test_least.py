@@ -11,11 +11,21 @@ from recipes_random import random_recipes
 from traces_random import churning, plain_trace
 
 from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.pools import Fixed, General
+from heapwright.recipes.pools import Fixed, General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
-from heapwright.replay.engine import WATCHED_CALLS, GivenUpError, SoFar, control_bytes
-from heapwright.replay.least import LeastAccesses, LeastFootprints
+from heapwright.replay import engine
+from heapwright.replay.engine import (
+    GROWING,
+    STRETCH,
+    WATCHED_CALLS,
+    GivenUpError,
+    Levels,
+    LevelWatch,
+    SoFar,
+    control_bytes,
+)
+from heapwright.replay.least import LeastAccesses, LeastFootprints, ToCome, in_all
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
@@ -26,13 +36,13 @@ RECIPES = [*catalogue.recipes(), *random_recipes(300, seed=13)]
 
 def ends_no_lower(trace: Trace) -> int:
     """Check both bounds with every recipe that serves the whole trace; returns how many do."""
-    least, accesses, served = LeastFootprints(trace), LeastAccesses(trace), 0
+    least, accesses, served = LeastFootprints([trace]), LeastAccesses([trace]), 0
     for recipe in RECIPES:
         metrics = replay(trace, recipe)
         if metrics["failed"] == 0:
             served += 1
-            assert least.of(recipe) <= (metrics["footprint_bytes"] or 0), recipe.to_toml()
-            assert accesses.of(recipe) <= (metrics["accesses"] or 0), recipe.to_toml()
+            assert least.of(recipe)[0] <= (metrics["footprint_bytes"] or 0), recipe.to_toml()
+            assert in_all(accesses.of(recipe)[0], None) <= (metrics["accesses"] or 0), recipe.to_toml()
     return served
 
 
@@ -63,12 +73,12 @@ def test_nothing_ends_below_the_least(trace: Trace) -> None:
 
 def test_the_least_footprint_of_blocks_worked_out_by_hand() -> None:
     trace = Trace.from_columns(op=[0, 0, 0, 3, 0], id=[1, 2, 3, 2, 4], size=[1, 100, 20, 0, 50], name="few")
-    least = LeastFootprints(trace)
+    least = LeastFootprints([trace])
     for recipe, blocks in (
         (Recipe(pools=(General(header=4, min_block=16),)), 16 + 104 + 24),
         (Recipe(pools=(Fixed(sizes=(24, 100), counts="grow", header=8),)), 32 + 112 + 32),
     ):
-        assert least.of(recipe) == control_bytes(policy_struct(recipe)) + blocks
+        assert least.of(recipe) == [control_bytes(policy_struct(recipe)) + blocks]
 
 
 def test_neither_requests_nor_frees_take_fewer_accesses() -> None:
@@ -84,7 +94,7 @@ def test_neither_requests_nor_frees_take_fewer_accesses() -> None:
         for part in range(3):
             end = (part + 1) * count
             trace = Trace.from_columns(op=op[:end], id=ids[:end], size=size[:end], name="filled")
-            metrics, expected = replay(trace, recipe), LeastAccesses(trace).of(recipe)
+            metrics, expected = replay(trace, recipe), in_all(LeastAccesses([trace]).of(recipe)[0], None)
             if metrics["failed"] != 0:
                 break
             more = int(metrics["accesses"] or 0) - made
@@ -94,18 +104,40 @@ def test_neither_requests_nor_frees_take_fewer_accesses() -> None:
     assert tight == {0, 1, 2}
 
 
+def least_of(trace: Trace, recipe: Recipe, calls: int = 0) -> int:
+    """The least accesses after so many calls."""
+    return int(LeastAccesses([trace]).of(recipe)[0][-(-calls // STRETCH)])
+
+
 def test_the_least_accesses_of_what_is_left_of_a_trace() -> None:
     trace = plain_trace(6, calls=3000)
-    least, recipe = LeastAccesses(trace), Recipe(pools=(General(),))
-    assert least.of(recipe) == 3 * len(trace)
+    requests, recipe = int((trace.op != FREE).sum()), Recipe(pools=(General(),))
+    assert least_of(trace, recipe) == 3 * len(trace) + 2 * requests
     flags = Recipe(pools=(Fixed(sizes=(24, 100), counts=(9, 9), find="first-fit"), General()))
-    requests = int((trace.op != FREE).sum())
-    assert least.of(flags) == 2 * requests + (len(trace) - requests)
-    told = [least.of(recipe, calls) for calls in range(len(trace) + 1)]
-    assert all(0 <= 3 * (len(trace) - calls) - told[calls] < 3 * 1024 for calls in range(len(trace) + 1))
+    small = int(((trace.op != FREE) & (trace.size <= 100)).sum())
+    assert least_of(trace, flags) == 5 * requests - 3 * small + (len(trace) - requests)
+    told = [least_of(trace, recipe, calls) for calls in range(len(trace) + 1)]
+    left = np.append(np.cumsum(np.where(trace.op == FREE, 3, 5)[::-1])[::-1], 0)
+    assert all(0 <= left[calls] - told[calls] < 5 * STRETCH for calls in range(len(trace) + 1))
     assert told[-1] == 0 and told == sorted(told, reverse=True)
-    assert least.of(recipe.model_copy(update={"threads": "cached"})) == 0
-    assert LeastAccesses(resized(2)).of(recipe) == 3 * int((resized(2).op != REALLOC).sum())
+    assert least_of(trace, recipe.model_copy(update={"threads": "cached"})) == 0
+    resizing = resized(2)
+    assert least_of(resizing, recipe) == int(np.select([resizing.op == REALLOC, resizing.op == FREE], [0, 3], 5).sum())
+
+
+def test_what_no_list_holds_takes_the_accesses_of_the_pools_behind() -> None:
+    """Lists of blocks of just these sizes, of all up to one, and those out of which idle blocks are taken."""
+    sizes = [1, 16, 20, 24, 25, 60, 61, 200]
+    trace = Trace.from_columns(op=[0] * 8, id=range(8), size=sizes, name="sizes")
+    for quick, held in (
+        (Quick(sizes=(24, 60)), {24, 25, 60}),
+        (Quick(up_to=60), {1, 16, 20, 24, 25, 60}),
+        (Quick(sizes=(24, 60), flush="idle"), {1, 16, 20, 24, 25, 60}),
+    ):
+        recipe = Recipe(pools=(quick, General(header=4, min_block=16)))
+        assert least_of(trace, recipe) == sum(3 if size in held else 5 for size in sizes), quick
+    aligned = Trace.from_columns(op=[0, 0], id=[1, 2], size=[24, 200], align=[0, 64], name="aligned")
+    assert least_of(aligned, Recipe(pools=(Quick(sizes=(24,)), General()))) == 6, "what is aligned asks for more"
 
 
 def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[SoFar], dict[str, Value]]:
@@ -131,9 +163,9 @@ def test_what_a_replay_has_come_to_never_falls() -> None:
         ends = [metrics[key.name] for key in dataclasses.fields(SoFar)[1:]]
         assert (np.diff(np.array([*rows, ends], np.int64), axis=0) >= 0).all(), recipe.to_toml()
         if metrics["failed"] == 0:
-            least = LeastAccesses(trace)
+            [to_come] = LeastAccesses([trace]).of(recipe)
             for so_far in told:
-                assert so_far.accesses + least.of(recipe, so_far.calls) <= (metrics["accesses"] or 0), recipe.to_toml()
+                assert in_all(to_come, so_far) <= (metrics["accesses"] or 0), recipe.to_toml()
         assert metrics == replay(trace, recipe)
 
 
@@ -150,3 +182,44 @@ def test_an_error_of_what_watches_is_raised() -> None:
 
     with pytest.raises(RuntimeError, match="watched"):
         replay(plain_trace(4, calls=2 * WATCHED_CALLS), Recipe(pools=(General(),)), watch=fails)
+
+
+class AtLevels(LevelWatch):
+    """Watches a replay of a trace, with levels; it is never given up."""
+
+    def __init__(self, corners: list[dict[str, int]], to_come: ToCome | None = None) -> None:
+        rows = [[corner.get(key, 0) for key in GROWING] for corner in corners]
+        self.told, self._levels = list[SoFar](), Levels(np.array(rows, np.int64), to_come)
+
+    def __call__(self, so_far: SoFar) -> bool:
+        self.told.append(so_far)
+        return True
+
+    def levels(self) -> Levels:
+        return self._levels
+
+
+@pytest.mark.parametrize("name", ["lea-2.7.2", "binary-buddy", "kingsley"])
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_replay_with_levels_is_watched_from_the_first_stretch_on_that_reaches_a_corner(
+    name: str, counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace, recipe = plain_trace(4, calls=3 * WATCHED_CALLS), catalogue.load(name)
+    [to_come] = LeastAccesses([trace]).of(recipe)
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "WATCHED_CALLS", STRETCH)
+        told, metrics = looked_at(trace, recipe)
+    rows = [dataclasses.asdict(so_far) for so_far in told]
+    for row in rows:
+        row["accesses"] += int(to_come[row["calls"] // STRETCH]) if counted else 0
+    some, far = rows[len(rows) // 3], 1 << 40
+    for keys in (("footprint_bytes",), ("accesses",), ("reads", "writes"), ("accesses_free_max", "footprint_bytes")):
+        corner = {key: some[key] for key in keys}
+        watch = AtLevels([{"reads": far}, corner, {"footprint_bytes": 1, "writes": far}], to_come if counted else None)
+        assert metrics == replay(trace, recipe, watch=watch)
+        reached = next(row["calls"] for row in rows if all(row[key] >= corner[key] for key in keys))
+        asked = [so_far.calls for so_far in watch.told if so_far.calls < len(trace)]
+        assert asked == [*range(reached, len(trace), WATCHED_CALLS)]
+    seldom = AtLevels([{"reads": far}])
+    assert metrics == replay(trace, recipe, watch=seldom)
+    assert seldom.told[0].calls == 4 * WATCHED_CALLS

@@ -31,9 +31,12 @@ def on_device(values: Floats, objectives: Sequence[str]) -> Floats:
     What can do nothing but grow in a replay (`heapwright.replay.engine.GROWING`) grows here, too, with each trace.
     """
     largest, summed = values.max(axis=-1), values.sum(axis=-1)
-    adds_up = np.array([METRICS[key].rule == "sum" for key in objectives])
-    over_all: Floats = np.where(adds_up, summed, largest)[..., np.newaxis]
+    over_all: Floats = np.where(_adds_up(objectives), summed, largest)[..., np.newaxis]
     return over_all
+
+
+def _adds_up(objectives: Sequence[str]) -> Bools:
+    return np.array([METRICS[key].rule == "sum" for key in objectives])
 
 
 class Known:
@@ -79,16 +82,16 @@ class Known:
         told = [getattr(so_far, key) for key in self._objectives]
         self.least[:, at] = np.maximum(self.least[:, at], told)
 
-    def lay_floor(self, at: int, footprint: int) -> None:
-        """Take the least footprint on a trace."""
+    def lay_floor(self, at: int | slice, footprint: int | Sequence[int]) -> None:
+        """Take the least footprint on a trace, or on all."""
         self.floor[at] = footprint
         self.expect(at, "footprint_bytes", footprint)
 
-    def expect(self, at: int, key: str, least: int) -> None:
-        """Take what an objective will come to at least on a trace; others than these are left alone."""
+    def expect(self, at: int | slice, key: str, least: int | Sequence[int] | NDArray[Any]) -> None:
+        """Take what an objective will come to at least on a trace, or on all; others than these are left alone."""
         if key in self._objectives:
             row = self._objectives.index(key)
-            self.least[row, at] = max(self.least[row, at], least)
+            self.least[row, at] = np.where(self.ended[at], self.least[row, at], np.maximum(self.least[row, at], least))
 
     @property
     def bound(self) -> Floats:
@@ -99,6 +102,13 @@ class Known:
     def served(self) -> Bools:
         """Where it refused nothing so far, bool[devices]."""
         return np.logical_not(self.refused.any()).reshape(1) if self._same_device else ~self.refused
+
+    def left_to(self, levels: Floats, at: int) -> Floats:
+        """What one trace must come to so that all loads of the one device come to levels, float64[n, k]."""
+        others = np.delete(self.least, at, axis=1)
+        largest = np.where(others.max(axis=1, initial=0) >= levels, 0, levels)
+        left: Floats = np.where(_adds_up(self._objectives), levels - others.sum(axis=1), largest)
+        return left
 
     def calls(self, at: int) -> int:
         """Calls of a trace that were replayed before it was given up."""
@@ -152,6 +162,25 @@ class Bar:
             at_least &= (self.front < point).any(axis=1)
         return bool(at_least.any())
 
+    def corners(self, known: Known, at: int) -> Floats:
+        """What a recipe must still come to on a trace before it is beaten and leaves the best, float64[n, k].
+
+        That is all of some row; 0 is what it is known to come to.
+        """
+        wanted = self.front / (1 + self.tolerance) * (1 - _ROUNDING)
+        if known.refused.any():
+            wanted = np.zeros_like(wanted[:1])
+        if self.best.shape[1] == known.least.shape[1]:
+            others = np.delete(pareto.ratios(known.least, self.best), at, axis=1).max(axis=1, initial=0)
+            best, shift = self.best[:, at], self.best[:, at] == 0  # as ratios are
+            levels = np.where(others >= wanted, 0, wanted * (best + shift) - shift)
+        else:
+            levels = known.left_to(wanted * self.best[:, 0], at)
+        if not self.tolerance and self.best.shape[1] > 1 and not known.refused[at]:
+            levels = np.maximum(levels, self.harmless[:, at])
+        left: Floats = np.where(known.least[:, at] >= levels, 0, levels)
+        return left
+
     def is_far(self, least: Floats, times: float) -> bool:
         """Whether whatever needs at least this much is farther than so many times from each recipe of the front."""
         point = pareto.ratios(least, self.best).max(axis=1)
@@ -163,7 +192,7 @@ class Bar:
         An exact front of several devices has to know that of each. One within a tolerance compares with the best found:
         it only looks at the replays that ended.
         """
-        if self.best.shape[1] == 1:
+        if self.best.shape[1] == 1 or (self.tolerance and at is not None and not known.ended[at]):
             return True
         asked = ~known.refused if not self.tolerance else known.ended & ~known.refused
         if at is not None:

@@ -191,7 +191,8 @@ class Exploring:
         if hurried or meter.seconds_of(rest) > meter.until - time.perf_counter():
             rest = by_promise(self.runner, self.trials, rest, meter, patience, taught)
         else:
-            rest.sort(key=lambda one: meter.costs.of(one.design) or 0.0)
+            near = {one.design for one in spread if not self._is_left(one)}
+            rest.sort(key=lambda one: (one.design not in near, meter.costs.of(one.design) or 0.0))
         for turn in range(_ROUNDS + 1):
             meter.expect(rest)
             final = Patience(self.runner.interrupt, until=meter.until)
@@ -341,7 +342,7 @@ class Forecast:
                 continue
             for row, key in enumerate(self._trials.objectives):
                 if key == "footprint_bytes":
-                    least = self._least_of(at, so_far.calls).of(one.recipe)
+                    least = self._least_of(at, so_far.calls).of(one.recipe)[0]
                     values[row, at] = known.floor[at] * so_far.footprint_bytes / least
                 elif METRICS[key].rule == "sum":
                     values[row, at] = getattr(so_far, key) * len(trace) / so_far.calls
@@ -350,5 +351,5 @@ class Forecast:
     def _least_of(self, at: int, calls: int) -> LeastFootprints:
         if (at, calls) not in self._least:
             piece = cut(Stream.of(self._trials.traces[at]), first=calls, close=False).trace()
-            self._least[at, calls] = LeastFootprints(piece)
+            self._least[at, calls] = LeastFootprints([piece])
         return self._least[at, calls]

@@ -17,11 +17,11 @@ import numpy as np
 
 from heapwright.decide.picks import design
 from heapwright.explore.equivalent import KEPT, Alikes
-from heapwright.explore.giving_up import Known, Rivals
+from heapwright.explore.giving_up import Bar, Known, Rivals
 from heapwright.measure.host.machine import machine
 from heapwright.measure.metrics import Replay
-from heapwright.replay.engine import GivenUpError, SoFar, Watch
-from heapwright.replay.least import LeastAccesses, LeastFootprints
+from heapwright.replay.engine import GROWING, GivenUpError, Levels, LevelWatch, SoFar, Watch
+from heapwright.replay.least import LeastAccesses, LeastFootprints, ToCome, in_all
 from heapwright.replay.metrics import Value
 
 if TYPE_CHECKING:
@@ -76,23 +76,32 @@ class Patience:
         """Whether nothing more is to be begun."""
         return self.interrupt.seen or time.perf_counter() >= self.until
 
-    def begins(self, known: Known, at: int) -> bool:
-        """Whether a trace is worth beginning with."""
-        done = self.pieces is not None and known.calls(at) >= self.pieces[at]
-        return not done and not self._is_beaten(known, at)
+    def is_done(self, at: int, calls: int) -> bool:
+        """Whether so many calls of a trace are all that is wanted of it."""
+        return self.pieces is not None and calls >= self.pieces[at]
 
     def goes_on(self, known: Known, at: int, so_far: SoFar) -> bool:
         """Whether a replay is worth going on with."""
         known.raise_to(at, so_far)
-        if self.over or (self.pieces is not None and so_far.calls >= self.pieces[at]):
+        if self.over or self.is_done(at, so_far.calls):
             return False
-        return not self._is_beaten(known, at)
+        return not (self.is_beaten(known) and self.leaves_best(known, at))
 
-    def _is_beaten(self, known: Known, at: int) -> bool:
+    def is_beaten(self, known: Known) -> bool:
+        """Whether rivals beat a recipe, so that it is only replayed where it may be the best."""
         bar = self.rivals.bar if self.rivals else None
         if bar is None or (self.spared is not None and not bar.is_far(known.bound, self.spared)):
             return False
-        return bool(known.refused.any() or bar.beats(known.bound)) and bar.leaves_best(known, at)
+        return bool(known.refused.any()) or bar.beats(known.bound)
+
+    def leaves_best(self, known: Known, at: int) -> bool:
+        """Whether a recipe that is beaten is not so good on a trace that it changes how rivals stand."""
+        return self.rivals is not None and self.rivals.bar is not None and self.rivals.bar.leaves_best(known, at)
+
+    @property
+    def bar(self) -> Bar | None:
+        """What a replay has to come below, where nothing but that, an interrupt and the end of the time ends it."""
+        return self.rivals.bar if self.rivals and self.pieces is None else None
 
 
 @dataclass(frozen=True)
@@ -131,8 +140,8 @@ class Trier:
         self.traces, self.replay, self.objectives = list(traces), replay, tuple(objectives)
         self._order = sorted(range(len(traces)), key=lambda at: len(traces[at]))
         """The shortest first: a recipe that some trace tells to be beaten is given up for the fewest calls."""
-        self._least = [LeastFootprints(trace) for trace in traces] if "footprint_bytes" in objectives else []
-        self._least_accesses = [LeastAccesses(trace) for trace in traces] if "accesses" in objectives else []
+        self._least = LeastFootprints(traces) if "footprint_bytes" in objectives else None
+        self._least_accesses = LeastAccesses(traces) if "accesses" in objectives else None
         self._alikes = [Alikes(trace, KEPT // len(traces)) for trace in traces]
         self._ahead: dict[str, tuple[dict[int, Mapping[str, Value]], float]] = {}
 
@@ -150,51 +159,72 @@ class Trier:
         recipe, known, start = task.one.recipe, task.known, time.perf_counter()
         metrics, begun = {}, task.replays
         ahead, earlier = self._ahead.pop(task.one.id, ({}, 0.0))
-        if patience.ends:
-            self.lay_floors(recipe, known)
+        to_come = self.lay_floors(recipe, known) if patience.ends else None
+        beaten = patience.is_beaten(known)
         for at in self._order:
             if patience.over:
                 break
-            if known.ended[at] or not patience.begins(known, at):
+            if known.ended[at] or patience.is_done(at, known.calls(at)):
+                continue
+            if beaten and patience.leaves_best(known, at):
                 continue
             try:
-                metrics[at] = ahead[at] if at in ahead else self._replayed(at, recipe, self._watch(patience, task, at))
+                watch = _OnTrace(patience, known, at, self.objectives, to_come) if patience.ends else None
+                metrics[at] = ahead[at] if at in ahead else self._replayed(at, recipe, watch)
+                known.end(at, metrics[at])
             except GivenUpError as error:
                 known.refused[at] |= error.refused
-                continue
-            known.end(at, metrics[at])
+            beaten = patience.is_beaten(known)
         given_up = task.replays > 0 and (not patience.over or any(known.so_far))
         timed = any(one.get("ns_per_event") is not None for one in metrics.values())
         seconds = earlier + time.perf_counter() - start
         return Found(known, metrics, begun, given_up, seconds, machine() if timed else None)
 
-    def lay_floors(self, recipe: Recipe, known: Known) -> None:
-        """Tell what is known of a recipe before its replays begin."""
-        for at, least in enumerate(self._least):
-            if not known.ended[at] and not known.floor[at]:
-                known.lay_floor(at, least.of(recipe))
-        for at in range(len(self._least_accesses)):
-            if not known.ended[at]:
-                self._expect_accesses(recipe, known, at, known.so_far[at])
+    def lay_floors(self, recipe: Recipe, known: Known) -> Sequence[ToCome] | None:
+        """Tell what is known of a recipe before its replays begin; returns the accesses to come on each trace.
 
-    def _expect_accesses(self, recipe: Recipe, known: Known, at: int, so_far: SoFar | None) -> None:
-        """Tell how many accesses a replay comes to at least that has come so far."""
-        calls, made = (so_far.calls, so_far.accesses) if so_far else (0, 0)
-        known.expect(at, "accesses", made + self._least_accesses[at].of(recipe, calls))
-
-    def _watch(self, patience: Patience, task: Task, at: int) -> Watch | None:
-        """What asks whether a replay is worth going on with; None where nothing ends it."""
-        if not patience.ends:
+        None where they are no objective.
+        """
+        if self._least and not known.floor.any():
+            known.lay_floor(slice(None), self._least.of(recipe))
+        if self._least_accesses is None:
             return None
-        known = task.known
-
-        def goes_on(so_far: SoFar) -> bool:
-            if self._least_accesses:
-                self._expect_accesses(task.one.recipe, known, at, so_far)
-            return patience.goes_on(known, at, so_far)
-
-        return goes_on
+        to_come = self._least_accesses.of(recipe)
+        known.expect(
+            slice(None), "accesses", [in_all(of, made) for of, made in zip(to_come, known.so_far, strict=True)]
+        )
+        return to_come
 
     def _replayed(self, at: int, recipe: Recipe, watch: Watch | None) -> Mapping[str, Value]:
         """The metrics of a recipe on a trace, those of one that does the same there if it has been replayed."""
         return self._alikes[at].metrics(recipe, watch, lambda: self.replay(self.traces[at], recipe, watch))
+
+
+class _OnTrace(LevelWatch):
+    """Watches the replay of a recipe on one of the traces."""
+
+    def __init__(
+        self, patience: Patience, known: Known, at: int, objectives: Sequence[str], to_come: Sequence[ToCome] | None
+    ) -> None:
+        self._patience, self._known, self._at = patience, known, at
+        self._to_come = to_come[at] if to_come else None
+        self._columns = [GROWING.index(key) for key in objectives]
+        self._bar: Bar | None = None
+        self._levels: Levels | None = None
+
+    def __call__(self, so_far: SoFar) -> bool:
+        if self._to_come is not None:
+            self._known.expect(self._at, "accesses", in_all(self._to_come, so_far))
+        return self._patience.goes_on(self._known, self._at, so_far)
+
+    def levels(self) -> Levels | None:
+        """Those of the bar, which is often the same as before."""
+        bar = self._patience.bar
+        if bar is not self._bar:
+            self._bar, self._levels = bar, None
+            if bar is not None:
+                corners = bar.corners(self._known, self._at)
+                levels = np.zeros((len(corners), len(GROWING)), np.int64)
+                levels[:, self._columns] = corners
+                self._levels = Levels(levels, self._to_come)
+        return self._levels

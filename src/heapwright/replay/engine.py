@@ -8,10 +8,14 @@ also tells the smallest arena. The native calls release the GIL: threads replay 
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright.files.errors import HeapwrightError
@@ -78,6 +82,42 @@ def margins_of(found: Any) -> Margins:
 Watch = Callable[[SoFar], bool]
 """Whether a replay is worth going on with."""
 
+STRETCH = 512
+"""Calls between two times that levels are looked at, and between two for which accesses to come are told."""
+
+
+class Levels(NamedTuple):
+    """What a replay must come to before it can be given up: all of some corner.
+
+    ``corners`` are int64[n, len(GROWING)]; ``to_come`` are accesses that count as made, uint64, after each `STRETCH`
+    calls.
+    """
+
+    corners: NDArray[np.int64]
+    to_come: NDArray[np.uint64] | None
+
+    def are_reached(self, so_far: SoFar) -> bool:
+        """Whether a replay has come to all of some corner."""
+        told = np.array([getattr(so_far, key) for key in GROWING])
+        if self.to_come is not None:
+            told[_ACCESSES] += int(self.to_come[so_far.calls // STRETCH])
+        return bool((told >= self.corners).all(axis=1).any())
+
+
+_ACCESSES = GROWING.index("accesses")
+
+
+class LevelWatch(ABC):
+    """A watch that says before it is asked when there is nothing to ask; the engine looks at that, at no cost."""
+
+    @abstractmethod
+    def __call__(self, so_far: SoFar) -> bool:
+        """Whether a replay is worth going on with."""
+
+    @abstractmethod
+    def levels(self) -> Levels | None:
+        """Those as known now; None where it wants to be asked anyway."""
+
 
 class GivenUpError(Exception):
     """A replay was given up, because whoever watched it said so.
@@ -112,21 +152,53 @@ def so_far(counts: Any, calls: int, footprint: int) -> SoFar:
     )
 
 
-class _Watcher:
-    """Asks what watches a replay, and keeps the last that it was told."""
+_SELDOM = 4
+"""Where levels say when to ask, it is asked so many times less often anyway: what they were may have changed."""
 
-    def __init__(self, struct: Any, watch: Watch) -> None:
+
+class _Watcher:
+    """Asks what watches a replay, and keeps the last that it was told.
+
+    Where a corner that it has come to does not end the replay, it is asked anyway.
+    """
+
+    def __init__(self, struct: Any, watch: Watch, calls: int) -> None:
         self._struct, self._watch = struct, watch
         self.so_far: SoFar | None = None
         self.error: BaseException | None = None
+        self._levels: Levels | None = None
+        self._often = max(WATCHED_CALLS, calls // _WATCHED_TIMES)
+        self.asked = ffi.new("struct hw_watch *", {"every": self._often, "go_on": lib.hw_go_on})
+        if isinstance(watch, LevelWatch):
+            self._take(watch.levels())
 
     def go_on(self, told: Any) -> bool:
         self.so_far = so_far(told, int(told.calls), arena_holding(self._struct, int(told.used)))
         try:
-            return self._watch(self.so_far)
+            goes_on = self._watch(self.so_far)
+            if goes_on and isinstance(self._watch, LevelWatch):
+                self._take(self._watch.levels())
         except BaseException as error:  # raised again once the engine has returned
             self.error = error
             return False
+        return goes_on
+
+    def _take(self, levels: Levels | None) -> None:
+        """Have the engine look at levels, or ask anyway."""
+        if levels and self.so_far and levels.are_reached(self.so_far):
+            levels = None
+        self.asked.corners = 0 if levels is None else len(levels.corners)
+        self.asked.latest = self._often * (1 if levels is None else _SELDOM)
+        if levels is None or levels is self._levels:
+            return
+        corners = levels.corners.astype(np.uint64)
+        corners[:, 0] = _used_reaching(self._struct, levels.corners[:, 0])
+        self._levels, self._corners = levels, corners  # the engine only knows where these are
+        self.asked.every = min(STRETCH, self._often)
+        self.asked.levels = ffi.cast("uint64_t *", corners.ctypes.data)
+        if levels.to_come is not None:
+            self.asked.to_come = ffi.cast("uint64_t *", levels.to_come.ctypes.data)
+            self.asked.stretch = STRETCH
 
 
 @ffi.def_extern(name="hw_go_on", error=0)
@@ -203,6 +275,13 @@ def arena_holding(struct: Any, used: int) -> int:
     return int(round_up(used + struct.end_header, unit) - struct.end_header + struct.end_mark)
 
 
+def _used_reaching(struct: Any, arenas: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The least bytes used for which `arena_holding` tells so many, int64[n]."""
+    unit, header = struct.align if struct.grows_down else 1, struct.end_header
+    least: NDArray[np.int64] = -(-(arenas + header - struct.end_mark) // unit) * unit - unit + 1 - header
+    return np.maximum(least, 0)
+
+
 def least_arena(struct: Any) -> int:
     """Bytes from which on the heap can begin: control data and regions."""
     return arena_holding(struct, int(struct.fixed_end))
@@ -233,11 +312,12 @@ def run(
     size = arena_bytes_of(struct, arena)
     found = ffi.new("struct hw_metrics *")
     memory = memory_of(struct, calls, size)
-    watcher = _Watcher(struct, watch) if watch else None
+    watcher = _Watcher(struct, watch, len(trace)) if watch else None
     handle = ffi.new_handle(watcher)
-    every = max(WATCHED_CALLS, len(trace) // _WATCHED_TIMES)
-    asked = ffi.new("struct hw_watch *", (every, lib.hw_go_on, handle)) if watcher else ffi.NULL
-    options = ffi.new("struct hw_options *", (check, asked, ffi.NULL))
+    options = ffi.new("struct hw_options *", (check, ffi.NULL, ffi.NULL))
+    if watcher:
+        watcher.asked.watcher = handle
+        options.watch = watcher.asked
     code = lib.hw_replay(struct, calls.struct, memory, size, options, found)
     note_wiped(struct, found.wiped)
     if watcher and watcher.error:

@@ -7,15 +7,17 @@ kind says.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import kind_of
-from heapwright.replay.engine import arena_holding, control_bytes
+from heapwright.replay.engine import STRETCH, SoFar, arena_holding, control_bytes
 from heapwright.traces.validation import FREE, REALLOC
 
 if TYPE_CHECKING:
@@ -24,68 +26,116 @@ if TYPE_CHECKING:
 
 Sizes = NDArray[np.int64]
 
+ToCome = NDArray[np.uint64]
+"""Accesses that a replay makes at least after each `STRETCH` calls, and 0 for its end."""
+
 _NEVER = np.iinfo(np.int64).max
 
 _PIECE = 1 << 16
 
 
 class LeastFootprints:
-    """The least footprint of recipes on one trace; recipes whose blocks have the same sizes share a pass over it."""
+    """The least footprints of recipes on some traces."""
 
-    def __init__(self, trace: Trace) -> None:
-        """Take a trace whose recipes will be asked for."""
-        self._trace = trace
-        asked = np.maximum(trace.size, 1)
-        self._sizes: Sizes = np.unique(asked).astype(np.int64)
-        self._which = np.empty(len(trace), np.min_scalar_type(len(self._sizes)))
-        for start in range(0, len(trace), _PIECE):  # what finds them takes 8 bytes a call
-            piece = slice(start, start + _PIECE)
-            self._which[piece] = np.searchsorted(self._sizes, asked[piece])
-        self._live: dict[bytes, int] = {}
+    def __init__(self, traces: Sequence[Trace]) -> None:
+        """Take traces whose recipes will be asked for."""
+        self._calls = _SizedCalls(traces)
 
-    def of(self, recipe: Recipe) -> int:
-        """Bytes below which no footprint of the recipe on this trace can end, if it serves all requests."""
+    def of(self, recipe: Recipe) -> list[int]:
+        """Bytes below which no footprint of the recipe on each of the traces can end, if it serves all requests."""
         struct = policy_struct(recipe)
-        blocks = _least_blocks(struct, self._sizes)
-        key = blocks.tobytes()
-        if key not in self._live:
-            self._live[key] = self._trace.largest_live_sum(blocks[self._which])
-        return arena_holding(struct, max(int(struct.fixed_end), control_bytes(struct) + self._live[key]))
-
-
-_STEP = 1024
-"""Calls between two of those whose number of requests and frees still to come is kept."""
+        live = self._calls.once(_least_blocks(struct, self._calls.sizes), _largest_live)
+        fixed, control = int(struct.fixed_end), control_bytes(struct)
+        return [arena_holding(struct, max(fixed, control + most)) for most in live]
 
 
 class LeastAccesses:
-    """The least accesses of recipes on one trace, or on what is left of it."""
+    """The least accesses of recipes on some traces, or on what is left of them."""
 
-    def __init__(self, trace: Trace) -> None:
-        """Take a trace whose recipes will be asked for."""
-        frees = trace.op == FREE
-        self._to_come = np.stack([_to_come(~frees & (trace.op != REALLOC)), _to_come(frees)], axis=1)
+    def __init__(self, traces: Sequence[Trace]) -> None:
+        """Take traces whose recipes will be asked for."""
+        self._calls = _SizedCalls(traces)
 
-    def of(self, recipe: Recipe, calls: int = 0) -> int:
-        """Accesses that a heap of the recipe makes at least after so many calls, if it serves all requests; O(1).
+    def of(self, recipe: Recipe) -> list[ToCome]:
+        """Those of the recipe on each of the traces, if it serves all requests.
 
         Of objects that are resized nothing is known: some stay as they are.
         """
-        return int(self._to_come[min(-(-calls // _STEP), len(self._to_come) - 1)] @ _least_accesses(recipe))
+        requests, free = _least_accesses(policy_struct(recipe), self._calls.sizes)
+        if recipe.threads == "cached":  # nothing is known of caches of threads
+            requests, free = requests * 0, 0
+        return self._calls.once(
+            requests.astype(np.uint8), partial(_to_come, free=free, least=int(requests.min())), free
+        )
 
 
-@lru_cache(maxsize=64)  # asked again and again while the recipe is replayed
-def _least_accesses(recipe: Recipe) -> tuple[int, int]:
-    """Those of a request and of a free, whichever pool serves; nothing is known of caches of threads."""
-    if recipe.threads == "cached":
-        return 0, 0
-    requests, frees = zip(*(kind_of(pool).least_accesses(pool) for pool in _pools(policy_struct(recipe))), strict=True)
-    return min(requests), min(frees)
+def in_all(to_come: ToCome, so_far: SoFar | None) -> int:
+    """Accesses that a replay which has come so far makes at least by its end; None has not begun."""
+    return so_far.accesses + int(to_come[-(-so_far.calls // STRETCH)]) if so_far else int(to_come[0])
 
 
-def _to_come(calls: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """How many there are from each `_STEP`th call on, int64[n], and 0."""
-    each = np.add.reduceat(calls, np.arange(0, len(calls), _STEP), dtype=np.int64) if len(calls) else calls[:0]
-    return np.append(np.cumsum(each[::-1])[::-1], 0)
+_Found = TypeVar("_Found")
+
+
+class _SizedCalls:
+    """The calls of some traces, where what counts of a request is its size; the same is not found out twice."""
+
+    def __init__(self, traces: Sequence[Trace]) -> None:
+        self.sizes: Sizes = np.unique(np.concatenate([np.unique(_asked(trace)) for trace in traces])).astype(np.int64)
+        self._calls = [(trace, places, np.unique(places)) for trace in traces for places in [self._places(trace)]]
+        self._found: dict[tuple[bytes, int, int], Any] = {}
+
+    def _places(self, trace: Trace) -> NDArray[Any]:
+        """Where the size of each call stands among all."""
+        places = np.empty(len(trace), np.min_scalar_type(len(self.sizes)))
+        for start in range(0, len(trace), _PIECE):  # what finds them takes 8 bytes a call
+            piece = slice(start, start + _PIECE)
+            places[piece] = np.searchsorted(self.sizes, _asked(trace)[piece])
+        return places
+
+    def once(self, each: NDArray[Any], work: Callable[[Trace, NDArray[Any]], _Found], also: int = 0) -> list[_Found]:
+        """What work finds on each trace, given what the size of each call has of ``each``; ``also`` tells it apart."""
+        return self._kept(-1, each, also, lambda: [self._on(at, each, work, also) for at in range(len(self._calls))])
+
+    def _on(self, at: int, each: NDArray[Any], work: Callable[[Trace, NDArray[Any]], _Found], also: int) -> _Found:
+        trace, places, used = self._calls[at]
+        return self._kept(at, each[used], also, lambda: work(trace, each[places]))
+
+    def _kept(self, at: int, each: NDArray[Any], also: int, work: Callable[[], _Found]) -> _Found:
+        """What work finds, by what stands for values of thousands of bytes."""
+        key = blake2b(each.tobytes(), digest_size=16).digest(), also, at
+        if key not in self._found:
+            self._found[key] = work()
+        found: _Found = self._found[key]
+        return found
+
+
+def _asked(trace: Trace) -> NDArray[Any]:
+    """What each call asks for; 1 for frees."""
+    return np.maximum(trace.size, 1)
+
+
+def _largest_live(trace: Trace, blocks: Sizes) -> int:
+    return trace.largest_live_sum(blocks)
+
+
+def _to_come(trace: Trace, each: NDArray[np.uint8], free: int, least: int) -> ToCome:
+    """The sum from each `STRETCH`th call on, and 0: of ``each`` call that is a request, of ``free`` for a free.
+
+    Where some request is aligned, and so asks for more than its size, of the ``least`` for all.
+    """
+    made = np.full(len(trace), least, np.uint8) if trace.align.any() else each
+    made[trace.op == FREE] = free
+    made[trace.op == REALLOC] = 0
+    sums = np.add.reduceat(made, np.arange(0, len(made), STRETCH), dtype=np.uint64) if len(made) else made
+    return np.append(np.cumsum(sums[::-1], dtype=np.uint64)[::-1], np.uint64(0))
+
+
+def _least_accesses(struct: Any, sizes: Sizes) -> tuple[Sizes, int]:
+    """Those of requests of these sizes and of a free, whichever pool serves; 0 for sizes that none does."""
+    requests, frees = zip(*(kind_of(pool).least_accesses(pool, sizes) for pool in _pools(struct)), strict=True)
+    least = np.minimum.reduce(requests)
+    return np.where(least == _NEVER, 0, least), min(frees)
 
 
 def _pools(struct: Any) -> list[Any]:

@@ -397,13 +397,14 @@ class BasePool(Table):
         raise NotImplementedError
 
     @classmethod
-    def least_accesses(cls, laid_out: Any) -> tuple[int, int]:
-        """Accesses that serving a request takes at least where the pool does, and freeing an object of it.
+    def least_accesses(cls, laid_out: Any, sizes: Sizes) -> tuple[Sizes, int]:
+        """Accesses that serving requests of these sizes takes at least where the pool does, and a free of an object.
 
-        A block is taken from a list, or cut where blocks begin: a head and what lies behind it are read and the head is
-        written. One that is freed gets the head for its link, and the head leads to it.
+        The largest int64 where it serves none. A block is taken from a list, or cut where blocks begin: a head and what
+        lies behind it are read and the head is written. One that is freed gets the head for its link, and the head
+        leads to it.
         """
-        return 3, 3
+        return sizes * 0 + 3, 3
 
     def set_thresholds(self, laid_out: Any, geometry: Geometry) -> None:
         """Set those of this canonical pool in the struct of one that differs in nothing else."""

@@ -261,8 +261,14 @@ class Fixed(BasePool):
         return None if fixed.grow else (int(fixed.blocks_at[0]), int(fixed.end))
 
     @classmethod
-    def least_accesses(cls, laid_out: Any) -> tuple[int, int]:
-        return (2, 1) if laid_out.fixed.first_fit else super().least_accesses(laid_out)  # a flag is enough
+    def least_accesses(cls, laid_out: Any, sizes: Sizes) -> tuple[Sizes, int]:
+        import numpy as np
+
+        fixed = laid_out.fixed
+        requests, frees = (2, 1) if fixed.first_fit else (3, 3)  # a flag is enough
+        return np.where(
+            cls.least_blocks(laid_out, sizes) < np.iinfo(np.int64).max, requests, np.iinfo(np.int64).max
+        ), frees
 
     @classmethod
     def least_blocks(cls, laid_out: Any, sizes: Sizes) -> Sizes:

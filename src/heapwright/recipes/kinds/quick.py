@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -14,6 +14,9 @@ from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, Size, bare, can_serve, capacities_below, sizes_summary, sizes_title
 from heapwright.recipes.kinds.bounds import UnboundedError, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
+
+if TYPE_CHECKING:
+    from heapwright.recipes.kinds.bounds import Sizes
 
 MAX_QUICK_POOLS = 2
 
@@ -246,6 +249,27 @@ class Quick(BasePool):
             return None
         return "freed blocks wait in its lists while the heap grows"
 
+    # ---- the least
+
+    @classmethod
+    def least_accesses(cls, laid_out: Any, sizes: Sizes) -> tuple[Sizes, int]:
+        """Only what may have a list is served by one, of which some keep account; what idles in any is served, too."""
+        import numpy as np
+
+        quick = laid_out.quick
+        if quick.by_size or quick.flush == lib.HW_FLUSH_IDLE:
+            held = sizes <= (quick.up_to - quick.block_header if quick.by_size else quick.largest)
+        else:
+            lists = range(quick.count)
+            least, most = (np.array([of[at] for at in lists]) for of in (quick.least, quick.sizes))
+            held = ((sizes[:, np.newaxis] >= least) & (sizes[:, np.newaxis] <= most)).any(axis=1)
+        account = (
+            0
+            if quick.flush == lib.HW_FLUSH_IDLE
+            else _account(quick.limit_blocks or quick.limit_bytes, quick.flush_share)
+        )
+        return np.where(held, 3 + account, np.iinfo(np.int64).max), 3
+
     # ---- the arena
 
     @property
@@ -347,7 +371,8 @@ class Quick(BasePool):
 
     def hit(self, values: Mapping[str, Any]) -> int:
         """Accesses to take a block from a list."""
-        return 3 * width(values["links"]["field"]) + _account(values)
+        account = _account(values["limit_blocks"] or values["limit_bytes"], values["flush_share"])
+        return 3 * width(values["links"]["field"]) + account
 
     def push(self, values: Mapping[str, Any]) -> int:
         """Accesses to put a block into a list."""
@@ -409,9 +434,9 @@ def _ranks(per_octave: int, unit: int, least: int, up_to: int, header: int) -> l
     return found
 
 
-def _account(values: Mapping[str, Any]) -> int:
-    limited = values["limit_blocks"] or values["limit_bytes"]
-    return (2 if limited else 0) + (2 if values["flush_share"] else 0)
+def _account(limited: int, flush_share: int) -> int:
+    """Accesses for the account that is kept of what is cached."""
+    return (2 if limited else 0) + (2 if flush_share else 0)
 
 
 @lru_cache(maxsize=65536)

@@ -436,9 +436,16 @@ class General(GeneralKeys):
         return powers(blocks) if general.powers else blocks
 
     @classmethod
-    def least_accesses(cls, laid_out: Any) -> tuple[int, int]:
-        linked = laid_out.general.free_list in (lib.HW_DOUBLE, lib.HW_SINGLE)
-        return 3, 3 if linked else 2  # a header says that a block is free, or the root of a tree leads to it alone
+    def least_accesses(cls, laid_out: Any, sizes: Sizes) -> tuple[Sizes, int]:
+        """In lists a block has a word besides, which is read or its link back is written.
+
+        One that is cut off the end of another leaves the list as it is, and from a victim none is looked for. Without
+        lists a header says that a block is free, or the root of a tree leads to it alone.
+        """
+        general = laid_out.general
+        if general.free_list not in (lib.HW_DOUBLE, lib.HW_SINGLE):
+            return sizes * 0 + 3, 2
+        return sizes * 0 + (4 if general.split_tail or general.victim_up_to else 5), 3
 
     def set_thresholds(self, laid_out: Any, geometry: Geometry) -> None:
         bounds.put_thresholds(self, laid_out)
