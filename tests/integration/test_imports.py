@@ -53,8 +53,8 @@ NEEDED = (
     Needed(("--help",), set(), {"cli", "files"}, 15),
     Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 20),
     Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 60),
-    Needed(("zoo",), RECIPES | {"rich"}, ALL_READ, 60),
-    Needed(("platforms",), {"pydantic", "rich"}, {*ALL_READ, "platforms"}, 50),
+    Needed(("zoo",), RECIPES, ALL_READ, 60),
+    Needed(("platforms",), {"pydantic"}, {*ALL_READ, "platforms"}, 50),
     Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 65),
     Needed(
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
@@ -66,15 +66,15 @@ NEEDED = (
     Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 40),
     Needed(
         ("profile", TRACE),
-        TABLES | {"rich"},
+        TABLES,
         {"_native", "api", "cli", "decide", "files", "replay", "traces", "traffic"},
         45,
     ),
     Needed(
         ("replay", TRACE, "--heap", "tlsf"),
-        RECIPES | TABLES | {"rich"},
+        RECIPES | TABLES,
         {*ALL_READ, "generate", "heaps", "measure", "traces"},
-        96,
+        97,
     ),
 )
 
