@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,11 +32,23 @@ for words in json.loads(sys.argv[1]):
 """In a process of its own, each command in a fork that has imported nothing yet."""
 
 LIBRARIES = {
-    *("PIL", "altair", "cffi", "click", "duckdb", "dpkt", "elftools", "jinja2", "markdown_it", "multiprocessing"),
+    *(
+        "PIL",
+        "_duckdb",
+        "altair",
+        "cffi",
+        "click",
+        "duckdb",
+        "dpkt",
+        "elftools",
+        "jinja2",
+        "markdown_it",
+        "multiprocessing",
+    ),
     *("numpy", "pydantic", "rich", "tomli_w", "tree_sitter", "unicorn", "vl_convert"),
 }
 RECIPES = {"pydantic", "tomli_w"}
-TABLES = {"duckdb", "numpy"}
+TABLES = {"_duckdb" if find_spec("_duckdb") else "duckdb", "numpy"}
 ALL_READ = {"_native", "api", "cli", "decide", "files", "recipes", "replay"}
 
 
@@ -100,6 +113,17 @@ def test_a_command_imports_what_it_needs(needed: Needed, loaded: dict[tuple[str,
     assert len(ours) <= needed.most
 
 
+def test_numpy_starts_no_threads_and_what_is_recorded_has_its_own_environment(tmp_path: Path) -> None:
+    def told(last: str, *words: str) -> str:
+        code = f"import atexit, os\natexit.register(lambda: {last})\nfrom heapwright.cli import program; program()"
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+
+    assert told("__import__('numpy') and print(len(os.listdir('/proc/self/task')))", "--version").endswith("\n1\n")
+    asked = "import os; print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    assert told("None", "record", "-o", "a.parquet", "--", sys.executable, "-c", asked).startswith("None\n")
+
+
 def test_the_end_of_a_command_looks_through_nothing() -> None:
     def told(first: str, *words: str) -> subprocess.CompletedProcess[str]:
         code = f"import atexit, gc, sys\n{first}\nfrom heapwright.cli import program; program()"
@@ -112,5 +136,7 @@ def test_the_end_of_a_command_looks_through_nothing() -> None:
     ended = told(asked, "--version")
     assert (ended.returncode, ended.stdout.count("\n")) == (0, 1)
     assert told(asked.replace("duckdb", "numpy"), "--version").stdout.endswith("looked through\n")
+    read = told("", "trace", "info", TRACE)
+    assert (read.returncode, read.stderr) == (0, "")
     wrong = told("import duckdb", "zoo", "no-such-heap")
     assert wrong.returncode == 1 and wrong.stderr.startswith("heapwright: ")

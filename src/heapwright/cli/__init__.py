@@ -98,6 +98,8 @@ def heapwright() -> None:
 
 def program() -> None:
     """`main` as a process of its own, which ends with it."""
+    if sys.argv[1:2] != ["record"]:  # what is recorded has the environment that it would have
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, of which nothing here makes use
     codes: list[object] = []
     atexit.register(_end, codes)  # the first of those registered is the last to be called
     try:
@@ -136,7 +138,7 @@ def _end(codes: Sequence[object]) -> None:
     of it, the process ends here, with its exit code; but not after an error in the program, or in what is still to be
     written.
     """
-    if "duckdb" not in sys.modules:
+    if not sys.modules.keys() & {"duckdb", "_duckdb"}:
         gc.freeze()
     elif codes and isinstance(codes[0], int):
         with suppress(OSError, ValueError):
