@@ -17,7 +17,6 @@ import click
 from heapwright.cli.group import Group
 from heapwright.cli.output import WORDS, note
 from heapwright.files.errors import HeapwrightError, did_you_mean
-from heapwright.files.tools import kill_tools
 from heapwright.files.version import __version__
 
 # Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
@@ -157,7 +156,8 @@ def _run_in_order() -> int:
         received.append(number)
         for one in handled:
             signal.signal(one, signal.SIG_IGN)
-        kill_tools()
+        if tools := sys.modules.get("heapwright.files.tools"):  # else none was started
+            tools.kill_tools()
         sys.exit(128 + number)
 
     in_main = threading.current_thread() is threading.main_thread()
