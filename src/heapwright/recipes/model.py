@@ -244,8 +244,8 @@ def _reader(annotation: Any, bounds: Mapping[str, Any]) -> Callable[[Any], Any]:
         return _any_of([_reader(part, bounds) for part in parts])
     if origin is Literal:
         return _one_of(frozenset((type(value), value) for value in parts))
-    if origin is tuple and parts[1:] == (...,):
-        return _many(_reader(parts[0], {}), bounds)
+    if origin is list or (origin is tuple and parts[1:] == (...,)):
+        return _many(origin, _reader(parts[0], {}), bounds)
     if annotation in (int, float):
         return _number(annotation, bounds)
     if annotation in (bool, str, NoneType):
@@ -317,14 +317,14 @@ def _plain(kind: type, bounds: Mapping[str, Any]) -> Callable[[Any], Any]:
     return _unsure if "pattern" in bounds else read
 
 
-def _many(one: Callable[[Any], Any], bounds: Mapping[str, Any]) -> Callable[[Any], Any]:
-    kinds = (tuple,) if bounds.get("strict", True) else (list, tuple)
+def _many(kind: type, one: Callable[[Any], Any], bounds: Mapping[str, Any]) -> Callable[[Any], Any]:
+    kinds = (kind,) if bounds.get("strict", True) else (list, tuple)
     least, most = bounds.get("min_length", 0), bounds.get("max_length", inf)
 
     def read(value: Any) -> Any:
         if type(value) not in kinds or not least <= len(value) <= most:
             raise _UnsureError
-        return tuple(map(one, value))
+        return kind(map(one, value))
 
     return read
 
@@ -392,8 +392,8 @@ def _for_pydantic(annotation: Any) -> Any:
         return Annotated[tuple(said)]
     if origin in (Union, UnionType):
         return reduce(or_, map(_for_pydantic, parts))
-    if origin is tuple:
-        return tuple[tuple(map(_for_pydantic, parts))]  # type: ignore[misc]
+    if origin in (tuple, list):
+        return origin[tuple(map(_for_pydantic, parts))]
     return by_pydantic(annotation) if isinstance(annotation, type) and issubclass(annotation, Table) else annotation
 
 

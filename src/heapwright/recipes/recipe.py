@@ -59,7 +59,9 @@ def _level(value: Any) -> Any:
 def _pairs(value: Any) -> Any:
     """Read a table, or what JSON makes of its pairs, as pairs: they are hashable, and keep the order."""
     pairs = value.items() if isinstance(value, Mapping) else value
-    return tuple(tuple(pair) for pair in pairs) if isinstance(value, Mapping | list) else value
+    if not isinstance(value, Mapping | list):
+        return value
+    return tuple(tuple(pair) if isinstance(pair, list | tuple) else pair for pair in pairs)
 
 
 class ContradictionError(HeapwrightError):
