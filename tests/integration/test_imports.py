@@ -32,22 +32,10 @@ for words in json.loads(sys.argv[1]):
 """In a process of its own, each command in a fork that has imported nothing yet."""
 
 LIBRARIES = {
-    *(
-        "PIL",
-        "_duckdb",
-        "altair",
-        "cffi",
-        "click",
-        "duckdb",
-        "dpkt",
-        "elftools",
-        "jinja2",
-        "markdown_it",
-        "multiprocessing",
-    ),
-    *("numpy", "pydantic", "rich", "tomli_w", "tree_sitter", "unicorn", "vl_convert"),
+    *("PIL", "_duckdb", "altair", "cffi", "click", "dpkt", "duckdb", "elftools", "html", "jinja2", "markdown_it"),
+    *("multiprocessing", "numpy", "numpy.ma", "pydantic", "rich", "subprocess", "tomli_w", "tree_sitter", "unicorn"),
+    "vl_convert",
 }
-RECIPES = {"pydantic", "tomli_w"}
 TABLES = {"_duckdb" if find_spec("_duckdb") else "duckdb", "numpy"}
 ALL_READ = {"_native", "api", "cli", "decide", "files", "recipes", "replay"}
 
@@ -63,32 +51,27 @@ class Needed(NamedTuple):
 
 
 NEEDED = (
-    Needed(("--help",), set(), {"cli", "files"}, 15),
-    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 20),
-    Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 60),
-    Needed(("zoo",), RECIPES, ALL_READ, 60),
-    Needed(("platforms",), {"pydantic"}, {*ALL_READ, "platforms"}, 50),
-    Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 65),
+    Needed(("--help",), set(), {"cli", "files"}, 10),
+    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 18),
+    Needed(("zoo", "tlsf"), set(), ALL_READ, 55),
+    Needed(("zoo",), set(), ALL_READ, 58),
+    Needed(("platforms",), set(), {*ALL_READ, "platforms"}, 49),
+    Needed(("hooks", "freertos", "-o", "."), set(), {*ALL_READ, "generate", "platforms"}, 64),
     Needed(
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
-        RECIPES,
+        set(),
         {*ALL_READ, "generate", "heaps", "measure", "platforms"},
-        95,
+        87,
         2,
     ),
-    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 40),
+    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 39),
     Needed(
         ("profile", TRACE),
-        TABLES,
+        TABLES | {"numpy.ma"},
         {"_native", "api", "cli", "decide", "files", "replay", "traces", "traffic"},
-        45,
+        44,
     ),
-    Needed(
-        ("replay", TRACE, "--heap", "tlsf"),
-        RECIPES | TABLES,
-        {*ALL_READ, "generate", "heaps", "measure", "traces"},
-        97,
-    ),
+    Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 81),
 )
 
 

@@ -15,8 +15,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
-import tomli_w
-
 from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.toml import parse_toml
@@ -468,6 +466,8 @@ _told_of = attrgetter(*_TOLD_KEYS)
 @lru_cache(maxsize=64)
 def _heap_toml(*values: Any) -> str:
     """The keys of a heap beside its pools as TOML: those of all recipes of a space are the same."""
+    import tomli_w
+
     heap = _plain().model_copy(update=dict(zip(_TOLD_KEYS, values, strict=True)))
     return tomli_w.dumps(heap._heap_dict(), multiline_strings=True)
 
