@@ -60,10 +60,10 @@ def print_table(
 
 def styled(line: str, bold: bool = False, green: bool = False, dim: bool = False) -> str:
     """The line in that style, where the terminal knows any; `click.echo` leaves it out where there is no terminal."""
-    if not (bold or green or dim) or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
+    codes = ["1"] * (bold or green) + ["2"] * dim + ["32"] * (green and not os.environ.get("NO_COLOR"))
+    if not codes or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
         return line
-    colour = "green" if green and not os.environ.get("NO_COLOR") else None
-    return click.style(line, fg=colour, bold=bold or None, dim=dim or None)
+    return f"\x1b[{';'.join(codes)}m{line}\x1b[0m"
 
 
 def _rules() -> Rules:
