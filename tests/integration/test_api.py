@@ -189,7 +189,7 @@ def test_the_name_of_a_heap_of_a_study_is_resolved_once(
         opened.append(name)
         return connect(name, **options)
 
-    monkeypatch.setattr(duckdb, "connect", counted)
+    monkeypatch.setattr("heapwright.files.database.duckdb.connect", counted)
     name = f"{study.path}:{study.pick().id}"
     for use in (
         lambda: hw.generate(name, tmp_path / "alone"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,11 +32,11 @@ for words in json.loads(sys.argv[1]):
 """In a process of its own, each command in a fork that has imported nothing yet."""
 
 LIBRARIES = {
-    *("PIL", "altair", "cffi", "click", "duckdb", "dpkt", "elftools", "jinja2", "markdown_it", "multiprocessing"),
-    *("numpy", "pydantic", "rich", "tomli_w", "tree_sitter", "unicorn", "vl_convert"),
+    *("PIL", "_duckdb", "altair", "cffi", "click", "dpkt", "duckdb", "elftools", "html", "jinja2", "markdown_it"),
+    *("multiprocessing", "numpy", "numpy.ma", "pydantic", "rich", "subprocess", "tomli_w", "tree_sitter", "unicorn"),
+    "vl_convert",
 }
-RECIPES = {"pydantic", "tomli_w"}
-TABLES = {"duckdb", "numpy"}
+TABLES = {"_duckdb" if find_spec("_duckdb") else "duckdb", "numpy"}
 ALL_READ = {"_native", "api", "cli", "decide", "files", "recipes", "replay"}
 
 
@@ -50,32 +51,27 @@ class Needed(NamedTuple):
 
 
 NEEDED = (
-    Needed(("--help",), set(), {"cli", "files"}, 15),
-    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 20),
-    Needed(("zoo", "tlsf"), RECIPES, ALL_READ, 60),
-    Needed(("zoo",), RECIPES | {"rich"}, ALL_READ, 60),
-    Needed(("platforms",), {"pydantic", "rich"}, {*ALL_READ, "platforms"}, 50),
-    Needed(("hooks", "freertos", "-o", "."), RECIPES, {*ALL_READ, "generate", "platforms"}, 65),
+    Needed(("--help",), set(), {"cli", "files"}, 10),
+    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 18),
+    Needed(("zoo", "tlsf"), set(), ALL_READ, 55),
+    Needed(("zoo",), set(), ALL_READ, 58),
+    Needed(("platforms",), set(), {*ALL_READ, "platforms"}, 49),
+    Needed(("hooks", "freertos", "-o", "."), set(), {*ALL_READ, "generate", "platforms"}, 64),
     Needed(
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
-        RECIPES,
+        set(),
         {*ALL_READ, "generate", "heaps", "measure", "platforms"},
-        95,
+        87,
         2,
     ),
-    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 40),
+    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 39),
     Needed(
         ("profile", TRACE),
-        TABLES | {"rich"},
+        TABLES | {"numpy.ma"},
         {"_native", "api", "cli", "decide", "files", "replay", "traces", "traffic"},
-        45,
+        44,
     ),
-    Needed(
-        ("replay", TRACE, "--heap", "tlsf"),
-        RECIPES | TABLES | {"rich"},
-        {*ALL_READ, "generate", "heaps", "measure", "traces"},
-        96,
-    ),
+    Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 81),
 )
 
 
@@ -100,6 +96,17 @@ def test_a_command_imports_what_it_needs(needed: Needed, loaded: dict[tuple[str,
     assert len(ours) <= needed.most
 
 
+def test_numpy_starts_no_threads_and_what_is_recorded_has_its_own_environment(tmp_path: Path) -> None:
+    def told(last: str, *words: str) -> str:
+        code = f"import atexit, os\natexit.register(lambda: {last})\nfrom heapwright.cli import program; program()"
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+
+    assert told("__import__('numpy') and print(len(os.listdir('/proc/self/task')))", "--version").endswith("\n1\n")
+    asked = "echo [$OPENBLAS_NUM_THREADS]"
+    assert told("None", "record", "-o", "a.parquet", "--", "sh", "-c", asked).startswith("[]\n")
+
+
 def test_the_end_of_a_command_looks_through_nothing() -> None:
     def told(first: str, *words: str) -> subprocess.CompletedProcess[str]:
         code = f"import atexit, gc, sys\n{first}\nfrom heapwright.cli import program; program()"
@@ -112,5 +119,7 @@ def test_the_end_of_a_command_looks_through_nothing() -> None:
     ended = told(asked, "--version")
     assert (ended.returncode, ended.stdout.count("\n")) == (0, 1)
     assert told(asked.replace("duckdb", "numpy"), "--version").stdout.endswith("looked through\n")
+    read = told("", "trace", "info", TRACE)
+    assert (read.returncode, read.stderr) == (0, "")
     wrong = told("import duckdb", "zoo", "no-such-heap")
     assert wrong.returncode == 1 and wrong.stderr.startswith("heapwright: ")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from heapwright.cli.front import _difference
+from heapwright.cli.tables import styled
 from heapwright.cli.target_tables import print_measured
 
 CALL = {
@@ -75,3 +76,15 @@ def test_nothing_measured_is_said(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_how_far_a_value_is_from_a_better_one(key: str, ratio: float, told: str) -> None:
     assert _difference(key, ratio) == told
+
+
+def test_styles_are_those_that_the_terminal_and_its_person_want(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert styled("a") == "a"
+    assert styled("a", bold=True, green=True) == "\x1b[1;32ma\x1b[0m"
+    assert styled("a", dim=True) == "\x1b[2ma\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert styled("a", green=True) == "\x1b[1ma\x1b[0m"
+    monkeypatch.setenv("TERM", "dumb")
+    assert styled("a", bold=True, green=True) == "a"

@@ -125,7 +125,8 @@ def test_no_more_than_that_is_fetched(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_files_that_ship_are_told_by_name() -> None:
     found = shipped.toml_files("heapwright.recipes.zoo")
     assert list(found) == sorted(found, key="{}.toml".format) and "tlsf" in found
-    assert shipped.toml_text("heapwright.recipes.zoo", "tlsf", "no heap", "valid", "a file") == found["tlsf"]
+    text = shipped.toml_text("heapwright.recipes.zoo", "tlsf", "no heap", "valid", "a file")
+    assert text == found["tlsf"].read_text("utf-8")
     with pytest.raises(HeapwrightError, match=r"^tslf: no heap; did you mean .*tlsf.*\? \(or give a file\)$"):
         shipped.toml_text("heapwright.recipes.zoo", "tslf", "no heap", "valid", "a file")
 

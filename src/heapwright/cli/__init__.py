@@ -17,7 +17,6 @@ import click
 from heapwright.cli.group import Group
 from heapwright.cli.output import WORDS, note
 from heapwright.files.errors import HeapwrightError, did_you_mean
-from heapwright.files.tools import kill_tools
 from heapwright.files.version import __version__
 
 # Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
@@ -98,6 +97,8 @@ def heapwright() -> None:
 
 def program() -> None:
     """`main` as a process of its own, which ends with it."""
+    if sys.argv[1:2] != ["record"]:  # what is recorded has the environment that it would have
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, of which nothing here makes use
     codes: list[object] = []
     atexit.register(_end, codes)  # the first of those registered is the last to be called
     try:
@@ -109,7 +110,7 @@ def program() -> None:
 
 def main() -> None:
     """Entry point: every foreseeable failure is one line on stderr and exit code 1; wrong flags exit 2."""
-    gc.set_threshold(100_000)  # what imports and spaces make stays: looking through it takes a tenth of the start
+    gc.set_threshold(200_000)  # what imports and spaces make stays: looking through it takes a tenth of the start
     try:
         code = _run_in_order()
     except click.ClickException as error:
@@ -136,7 +137,7 @@ def _end(codes: Sequence[object]) -> None:
     of it, the process ends here, with its exit code; but not after an error in the program, or in what is still to be
     written.
     """
-    if "duckdb" not in sys.modules:
+    if not sys.modules.keys() & {"duckdb", "_duckdb"}:
         gc.freeze()
     elif codes and isinstance(codes[0], int):
         with suppress(OSError, ValueError):
@@ -155,7 +156,8 @@ def _run_in_order() -> int:
         received.append(number)
         for one in handled:
             signal.signal(one, signal.SIG_IGN)
-        kill_tools()
+        if tools := sys.modules.get("heapwright.files.tools"):  # else none was started
+            tools.kill_tools()
         sys.exit(128 + number)
 
     in_main = threading.current_thread() is threading.main_thread()

@@ -90,13 +90,21 @@ def info(path: Path, as_json: bool) -> None:
     from heapwright import api
 
     study = api.open_study(path)
-    runs = study.runs()
-    if as_json:
-        roles = {role: [dataclasses.asdict(one) for one in study.traces(role)] for role in _ROLES}
-        told = {"study": called(path), **study.meta, "tried": study.ranked, "complete": study.complete}
-        print_json({**told, "traces": roles, "runs": [dataclasses.asdict(one) for one in runs]})
-        return
-    meta = study.meta
+    with study.at_once():
+        if as_json:
+            _print_info_json(study, path)
+        else:
+            _print_info(study, path)
+
+
+def _print_info_json(study: Study, path: Path) -> None:
+    roles = {role: [dataclasses.asdict(one) for one in study.traces(role)] for role in _ROLES}
+    told = {"study": called(path), **study.meta, "tried": study.ranked, "complete": study.complete}
+    print_json({**told, "traces": roles, "runs": [dataclasses.asdict(one) for one in study.runs()]})
+
+
+def _print_info(study: Study, path: Path) -> None:
+    meta, runs = study.meta, study.runs()
     print_sentences([f"{path}: {study.tried} recipes of alignment {study.align}, by heapwright {meta['heapwright']}"])
     for role in _ROLES:
         for trace in study.traces(role):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
+from heapwright.cli.cells import ASCII, GAP, Column, Rules, cell_len, table, wrapped
 from heapwright.cli.output import stdout_columns
 from heapwright.files.names import printable
 
@@ -17,9 +19,6 @@ if TYPE_CHECKING:
     from heapwright.decide.side_by_side import SideBySide
     from heapwright.replay.metrics import Value
 
-_UNBOUNDED = 10_000
-_GAP = 2
-"""Blanks between columns."""
 LEAST_WRAPPED = 24
 """A last column of text is wrapped to no less."""
 _PERCENT = ("fragmentation", "fragmentation_with_headers")
@@ -40,45 +39,36 @@ def print_table(
     in ``left`` wraps, to no less than ``least_wrapped``. Rows that begin with a cell in ``strong`` stand out. No line
     ends with blanks.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    console = Console(file=sys.stdout, highlight=False, width=stdout_columns())
-    if title:
-        with console.capture() as captured:
-            console.print(Text(_lines(title), style="bold"))
-        _echo(captured.get())
+    width = stdout_columns()
+    for line in wrapped(_lines(title), width, fold=True) if title else ():
+        click.echo(styled(line.rstrip(), bold=True))
     keys = range(_telling(headings, left))
     widths = _widths(headings, [row for rows in sections for row in rows])
     least = [
-        min(width, least_wrapped) if heading in left else width for heading, width in zip(headings, widths, strict=True)
+        min(one, least_wrapped) if at not in keys and headings[at] in left else one for at, one in enumerate(widths)
     ]
-    for columns in _parts(len(keys), [*widths[: len(keys)], *least[len(keys) :]], console.width):
-        table = Table(box=SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
-        for at in columns:
-            justify: Literal["left", "right"] = "left" if headings[at] in left else "right"
-            wraps = at not in keys and headings[at] in left
-            table.add_column(
-                Text(_lines(headings[at])), justify=justify, no_wrap=not wraps, min_width=None if wraps else widths[at]
-            )
-        for section in sections:
-            for row in section:
-                style = "bold green" if row[0] in strong else ""
-                table.add_row(*(Text(printable(row[at])) for at in columns), style=style)
-            table.add_section()
-        needed = console.measure(table, options=console.options.update(width=_UNBOUNDED)).minimum
-        with console.capture() as captured:
-            console.print(table, width=max(console.width, needed))
-        _echo(captured.get().rstrip() + "\n")
+    marked = [row[0] in strong for rows in sections for row in rows]
+    for columns in _parts(len(keys), least, width):
+        aligned = [Column(headings[at] in left, at not in keys and headings[at] in left, least[at]) for at in columns]
+        heads = [_lines(headings[at]) for at in columns]
+        parts = [[[printable(row[at]) for at in columns] for row in rows] for rows in sections]
+        for line, row in table(heads, parts, aligned, width, _rules()):
+            strong_row = row > 0 and marked[row - 1]
+            click.echo(styled(line, bold=row == 0 or strong_row, green=strong_row))
         click.echo()
 
 
-def _echo(text: str) -> None:
-    """Print lines without the blanks at their ends."""
-    for line in text.removesuffix("\n").split("\n"):
-        click.echo(line.rstrip())
+def styled(line: str, bold: bool = False, green: bool = False, dim: bool = False) -> str:
+    """The line in that style, where the terminal knows any; `click.echo` leaves it out where there is no terminal."""
+    codes = ["1"] * (bold or green) + ["2"] * dim + ["32"] * (green and not os.environ.get("NO_COLOR"))
+    if not codes or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
+        return line
+    return f"\x1b[{';'.join(codes)}m{line}\x1b[0m"
+
+
+def _rules() -> Rules:
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return Rules() if encoding.lower().startswith("utf") else ASCII
 
 
 def _telling(headings: Sequence[str], left: Sequence[str]) -> int:
@@ -88,15 +78,13 @@ def _telling(headings: Sequence[str], left: Sequence[str]) -> int:
 
 
 def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    from rich.cells import cell_len
-
     columns = zip(headings, *rows, strict=True)
     return [max(cell_len(printable(line)) for cell in column for line in cell.split("\n")) for column in columns]
 
 
 def _parts(keys: int, widths: Sequence[int], width: int) -> list[list[int]]:
     """The columns of each part of a table, the first `keys` in each, that is to be no wider than `width`."""
-    room = width - sum(one + _GAP for one in widths[:keys])
+    room = width - sum(one + GAP for one in widths[:keys])
     parts: list[list[int]] = []
     used = room + 1
     for at in range(keys, len(widths)):
@@ -104,7 +92,7 @@ def _parts(keys: int, widths: Sequence[int], width: int) -> list[list[int]]:
             parts.append([*range(keys)])
             used = 0
         parts[-1].append(at)
-        used += widths[at] + _GAP
+        used += widths[at] + GAP
     return parts
 
 

@@ -20,7 +20,7 @@ from heapwright.decide import pareto
 from heapwright.decide.results import Bools, Floats, Results
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.units import number_of
-from heapwright.recipes.pools import Pool
+from heapwright.recipes.pools import KINDS, Pool
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import TIME, metric
 
@@ -168,17 +168,17 @@ def shortlist(
 def design(recipe: Recipe) -> Hashable:
     """What a recipe is but for its sizes and thresholds: equal for recipes that differ in these alone."""
     return tuple(
-        (pool.kind, *(getattr(pool, key) for key in _keys_of(type(pool))), *_present(pool)) for pool in recipe.pools
+        (pool.kind, *(getattr(pool, key) for key in _keys_of(pool.kind)), *_present(pool)) for pool in recipe.pools
     )
 
 
 @cache
-def _keys_of(kind: type[Pool]) -> tuple[str, ...]:
-    return tuple(key for key in _DESIGN if key in kind.model_fields)
+def _keys_of(kind: str) -> tuple[str, ...]:
+    return tuple(key for key in _DESIGN if key in KINDS[kind].model_fields)
 
 
 def _present(pool: Pool) -> Iterator[bool]:
-    present = pool.__dict__  # what pydantic raises for a key that is missing takes long
+    present = pool.__dict__  # no kind has all of them
     for key in ("victim_up_to", "close_bins", "coalesce_from", "limit_blocks"):
         yield bool(present.get(key))
 

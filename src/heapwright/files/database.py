@@ -8,13 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-
-import duckdb
-from duckdb import DuckDBPyConnection as Connection
-from duckdb import Error
+from typing import TYPE_CHECKING
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.remote import local
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    try:
+        import _duckdb as duckdb  # without what Python has around it, which takes twice as long to import
+    except ImportError:  # older ones keep it inside
+        import duckdb
+
+Connection = duckdb.DuckDBPyConnection
+Error = duckdb.Error
 
 __all__ = [
     "Connection",

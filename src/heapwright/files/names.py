@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 from unicodedata import category
 
 LONGEST = 255
@@ -12,6 +11,8 @@ LONGEST = 255
 
 def shortened(name: str, most: int = LONGEST, ending: str = "") -> str:
     """The name and its ending in at most so many bytes: a name that is cut ends in a hash of all of it."""
+    from hashlib import sha256
+
     content, room = name.encode(), most - len(ending.encode())
     if len(content) > room:
         name = f"{content[: room - 9].decode(errors='ignore')}-{sha256(content).hexdigest()[:8]}"

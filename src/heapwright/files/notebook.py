@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
+
+
+def escape(text: str) -> str:
+    """Text as HTML."""
+    from html import escape
+
+    return escape(text)
 
 
 def table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], after: str = "") -> str:

@@ -15,7 +15,6 @@ import contextlib
 import os
 import re
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,6 +67,8 @@ def send(path: Path) -> None:
 
 def kept(path: Path) -> Path:
     """A copy of the file that `working` gave, which stays when the process ends."""
+    import tempfile
+
     copy = Path(tempfile.mkdtemp(prefix="heapwright-kept-"), shortened(path.name))
     shutil.copyfile(working(path), copy)
     return copy
@@ -76,6 +77,8 @@ def kept(path: Path) -> Path:
 @contextlib.contextmanager
 def sending(path: Path) -> Iterator[Path]:
     """Give a temporary file that is sent to an address if all goes well, whatever is there. Raises as `send`."""
+    import tempfile
+
     check_sendable(path)
     with tempfile.TemporaryDirectory(prefix="heapwright-remote-") as folder:
         file = Path(folder, shortened(path.name))

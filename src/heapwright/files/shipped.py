@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from heapwright.files.errors import HeapwrightError, did_you_mean
 
+_ROOT = Path(__file__).parents[1]
+
 
 @cache
-def toml_files(package: str) -> dict[str, str]:
-    """Name of each TOML file in a package -> its text, in alphabetical order of the names."""
-    files = [file for file in resources.files(package).iterdir() if file.name.endswith(".toml")]
-    return {
-        file.name.removesuffix(".toml"): file.read_text(encoding="utf-8")
-        for file in sorted(files, key=lambda file: file.name)
-    }
+def toml_files(package: str) -> dict[str, Path]:
+    """Name of each TOML file in a package -> where it lies, in alphabetical order of the names."""
+    return {path.stem: path for path in sorted(_ROOT.joinpath(*package.split(".")[1:]).glob("*.toml"))}
 
 
 def toml_text(package: str, name: str, what: str, valid: str, instead: str) -> str:
@@ -27,4 +25,4 @@ def toml_text(package: str, name: str, what: str, valid: str, instead: str) -> s
     files = toml_files(package)
     if name not in files:
         raise HeapwrightError(f"{name}: {what}; {did_you_mean(name, files, valid)} (or give {instead})")
-    return files[name]
+    return files[name].read_text(encoding="utf-8")

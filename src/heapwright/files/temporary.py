@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +30,8 @@ def folder_for(owner: object, purpose: str) -> Path:
 
 
 def _make(purpose: str) -> Path:
+    import tempfile
+
     folder = Path(tempfile.mkdtemp(prefix=f"heapwright-{purpose}-"))
     _living.add(folder)
     return folder

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.remote import check_sendable, is_address, refuse_folder, sending
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 
 @contextlib.contextmanager
@@ -124,9 +127,11 @@ def _flush_names(folder: Path) -> None:
         _flush(folder)
 
 
-def _aside(folder: Path) -> tempfile.TemporaryDirectory[str]:
+def _aside(folder: Path) -> TemporaryDirectory[str]:
+    from tempfile import TemporaryDirectory
+
     with _naming(folder):
-        return tempfile.TemporaryDirectory(prefix=".heapwright-", dir=folder)
+        return TemporaryDirectory(prefix=".heapwright-", dir=folder)
 
 
 def _new_file_beside(path: Path) -> Path:

@@ -9,30 +9,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
-from heapwright.heaps.foreign import names as foreign_names
-from heapwright.heaps.foreign.adapter import Adapter, WordSize, ready_made
-from heapwright.heaps.foreign.heap import ForeignHeap
-from heapwright.heaps.names import parse, resolve_recipe
-from heapwright.measure.host.timing import Bench, Program, Timed, time_heaps
+from heapwright.heaps.names import Name, parse, resolve_recipe
 from heapwright.recipes.kinds.bounds import WorstCase
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, with_energy
-from heapwright.replay.memories import replay_memories
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach, reach
 from heapwright.replay.replay import refused_low, replay
-from heapwright.replay.reserve import reserved
-from heapwright.replay.safe import SafeArena, enough_arena, safe_arena
-from heapwright.replay.smallest import fit
-from heapwright.replay.worst_case import worst_case
 from heapwright.traces.load import load_of
 
 if TYPE_CHECKING:
+    from heapwright.heaps.foreign.adapter import WordSize
+    from heapwright.heaps.foreign.heap import ForeignHeap
     from heapwright.measure.boards.image import Heap as TargetHeap
+    from heapwright.measure.host.timing import Bench, Program
+    from heapwright.replay.safe import SafeArena
     from heapwright.traces.trace import Trace
 
 
-class Heap(Timed, Protocol):
+class Heap(Protocol):
     """Anything that can be replayed: a recipe, or somebody else's allocator with its adapter."""
 
     @property
@@ -57,6 +52,9 @@ class Heap(Timed, Protocol):
     def worst_case(self, trace: Trace) -> WorstCase | None:
         """The arena that is enough for any program like the trace, where a theorem gives one; else None."""
 
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+        """See `heapwright.measure.host.timing.Timed`."""
+
     @property
     def reach(self) -> Reach:
         """The largest arena, request and number of objects that it serves; None where no bound is known."""
@@ -79,18 +77,26 @@ class RecipeHeap:
 
     def fit(self, trace: Trace, *, step: int | None = None) -> int | None:
         """See `Heap.fit`."""
+        from heapwright.replay.smallest import fit
+
         return fit(trace, self.recipe, step=step)
 
     def safe_arena(self, trace: Trace, *, step: int | None = None) -> SafeArena | None:
         """See `heapwright.replay.safe.safe_arena`."""
+        from heapwright.replay.safe import safe_arena
+
         return safe_arena(trace, self.recipe, step=step)
 
     def enough_arena(self, trace: Trace, *, step: int | None = None) -> int | None:
         """See `heapwright.replay.safe.enough_arena`."""
+        from heapwright.replay.safe import enough_arena
+
         return enough_arena(trace, self.recipe, step=step)
 
     def worst_case(self, trace: Trace) -> WorstCase | None:
         """See `heapwright.replay.worst_case.worst_case`."""
+        from heapwright.replay.worst_case import worst_case
+
         return worst_case(trace, self.recipe)
 
     @property
@@ -152,21 +158,26 @@ def resolve(text: str, word_size: WordSize | None = None) -> RecipeHeap | Foreig
     be used, as where its adapter is wrong. Nothing is built before it is needed.
     """
     name = parse(text)
+    return RecipeHeap(resolve_recipe(text)) if name.is_recipe else _foreign(name, text, word_size)
+
+
+def _foreign(name: Name, text: str, word_size: WordSize | None) -> ForeignHeap:
+    from heapwright.heaps.foreign import names
+    from heapwright.heaps.foreign.adapter import Adapter, ready_made
+
     path = Path(name.first)
     if name.kind == "library":
-        return foreign_names.library(name.first, text, word_size)
+        return names.library(name.first, text, word_size)
     if name.kind == "file":
-        return foreign_names.at_place(foreign_names.beside(path), path, text, word_size)
+        return names.at_place(names.beside(path), path, text, word_size)
     if name.kind == "adapter":
-        return foreign_names.at_place(Adapter.load(path), path.parent, text, word_size)
+        return names.at_place(Adapter.load(path), path.parent, text, word_size)
     if name.kind == "sources":
         adapter = Adapter.load(name.second) if name.second.endswith(".toml") else ready_made(name.second)
-        return foreign_names.at_place(adapter, path, text, word_size)
-    if name.kind == "front":
-        behind = resolve(name.second, word_size)
-        assert not isinstance(behind, RecipeHeap), "what stands behind a recipe is a foreign heap"
-        return foreign_names.behind(resolve_recipe(name.first), behind, text)
-    return RecipeHeap(resolve_recipe(text))
+        return names.at_place(adapter, path, text, word_size)
+    behind = resolve(name.second, word_size)
+    assert not isinstance(behind, RecipeHeap), "what stands behind a recipe is a foreign heap"
+    return names.behind(resolve_recipe(name.first), behind, text)
 
 
 def find(text: str, word_size: WordSize | None = None) -> Heap:
@@ -238,6 +249,8 @@ def replay_each(
             outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
     if time:
         sound = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
+        from heapwright.measure.host.timing import time_heaps
+
         for name, found in time_heaps(trace, sound, arena).items():
             if isinstance(found, float):
                 outcomes[name] = replace(outcomes[name], metrics={**outcomes[name].metrics, "ns_per_event": found})
@@ -254,6 +267,8 @@ def _in_memories(
         raise HeapwrightError(f"{name}: its memories have sizes of their own; leave the arena out", parameter="arena")
     if searched:
         raise HeapwrightError(f"{name}: is neither timed nor fitted, as it lies in several memories; replay it alone")
+    from heapwright.replay.memories import replay_memories
+
     whole, parts = replay_memories(trace, recipe)
     memories = {part: with_energy(metrics, energy) for part, metrics in parts.items()}
     spent = sum(metrics["energy_nJ"] or 0 for metrics in memories.values())
@@ -316,6 +331,8 @@ def _fit(trace: Trace, heap: Heap, step: int | None, asked: _Reserving) -> Arena
         needs = [heap.enough_arena(other, step=step) for other in others]
     except ForeignHeapError as error:
         return Arenas(None, None, UNKNOWN, error=str(error))
+    from heapwright.replay.reserve import reserved
+
     refused = tuple(other.name for other, needed in zip(others, needs, strict=True) if needed is None)
     grown = [_grown(of, needed, asked.growth) for of, needed in zip((trace, *others), (own, *needs), strict=True)]
     apart = 1 + len(asked.held_out)

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.remote import is_address
-from heapwright.heaps.foreign.adapter import is_adapter
 from heapwright.recipes.recipe import ALIGNMENTS, Recipe
 from heapwright.recipes.zoo import catalogue
 
@@ -52,6 +51,8 @@ def parse(text: str) -> Name:
     if _FILE.search(text):
         return Name("file", text)
     if text.endswith(".toml"):
+        from heapwright.heaps.foreign.adapter import is_adapter
+
         return Name("adapter" if is_adapter(Path(text)) else "recipe", text)
     study, colon, identifier = text.rpartition(":")
     if colon and not (is_address(text) and "/" in identifier):  # that of the scheme, or before a port

@@ -5,33 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin
-
-from pydantic import ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from heapwright.files.errors import unknown_key
 from heapwright.recipes.kinds.base import BasePool
-from heapwright.recipes.pools import KINDS, MAX_CLASSES, MAX_MEMORIES, MAX_POOLS, MAX_REACH, MAX_REQUEST, Table
+from heapwright.recipes.model import Table, by_pydantic
+from heapwright.recipes.pools import KINDS, MAX_CLASSES, MAX_MEMORIES, MAX_POOLS, MAX_REACH, MAX_REQUEST
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+    from pydantic_core import ErrorDetails
 
 
-def one_line(error: ValidationError, data: Mapping[str, Any], table: type[Table]) -> str:
-    """Say what is wrong with the first faulty key of a recipe (`table` is its model), and how many more there are."""
+def one_line(error: Any, data: Mapping[str, Any], table: type[Table]) -> str:
+    """Say what is wrong with the first faulty key of a recipe, and how many more there are.
+
+    `error` is pydantic's ValidationError, `table` what was to be read.
+    """
     details = error.errors(include_url=False)
     # A list whose items are wrong is reported as too short, too.
     details = [detail for detail in details if len(detail["loc"]) > 1 or detail["type"] != "too_short"] or details
     first = details[0]
-    if first["type"] == "contradiction":
-        index = first["ctx"]["pool"]
-        pool = "" if index is None else f"{_pool_name(index, data)}: "
-        return f"{pool}{first['ctx']['problem']}"
     message = _explain(first, data, table)
     keys = {detail["loc"][:4] for detail in details}
     return message + (f" (and {len(keys) - 1} more)" if len(keys) > 1 else "")
 
 
-def _pool_name(index: int, data: Mapping[str, Any]) -> str:
+def pool_name(index: int, data: Mapping[str, Any]) -> str:
+    """What messages call a pool, by its index in the data of a recipe."""
     pools = data.get("pool", data.get("pools"))
     pool = pools[index] if isinstance(pools, list | tuple) else None
     kind = pool.get("kind") if isinstance(pool, Mapping) else getattr(pool, "kind", None)
@@ -41,7 +42,7 @@ def _pool_name(index: int, data: Mapping[str, Any]) -> str:
 def _explain(detail: ErrorDetails, data: Mapping[str, Any], table: type[Table]) -> str:
     prefix, path = "", list(detail["loc"])
     if path[:1] == ["pool"] and len(path) > 1:
-        prefix = _pool_name(int(path[1]), data) + ": "
+        prefix = pool_name(int(path[1]), data) + ": "
         if len(path) == 2:
             return prefix + _explain_pool(detail)
         return prefix + _explain_key(detail, KINDS[str(path[2])], str(path[3]))
@@ -58,7 +59,7 @@ def _explain_pool(detail: ErrorDetails) -> str:
 
 
 def _explain_key(detail: ErrorDetails, table: type[Table], key: str) -> str:
-    names = {"pool" if name == "pools" else name: field for name, field in table.model_fields.items()}
+    names = {"pool" if name == "pools" else name: field for name, field in by_pydantic(table).model_fields.items()}
     if detail["type"] == "extra_forbidden":
         return unknown_key(key, names)
     if hint := _hint(table, key, detail["input"]):

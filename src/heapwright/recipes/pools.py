@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from heapwright.recipes.kinds.base import BasePool, Table
+from heapwright.recipes.kinds.base import BasePool
 from heapwright.recipes.kinds.buddy import Buddy
 from heapwright.recipes.kinds.compact import Compact
 from heapwright.recipes.kinds.fixed import Fixed
@@ -14,6 +14,7 @@ from heapwright.recipes.kinds.pages import Pages
 from heapwright.recipes.kinds.partition import Partition
 from heapwright.recipes.kinds.quick import Quick
 from heapwright.recipes.limits import MAX_CLASSES, MAX_MEMORIES, MAX_POOLS, MAX_REACH, MAX_REQUEST, MAX_UP_TO
+from heapwright.recipes.model import Table
 
 __all__ = [
     "ALIGNING",

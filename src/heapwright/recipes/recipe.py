@@ -13,11 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
-
-import tomli_w
-from pydantic import AliasChoices, BeforeValidator, Field, TypeAdapter, ValidationError, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
@@ -26,8 +22,9 @@ from heapwright.recipes.alignment import moved_pools
 from heapwright.recipes.geometry import GUARD_BYTES, Geometry
 from heapwright.recipes.kinds.base import reach_of, whole
 from heapwright.recipes.limits import MEMORY_NAME
-from heapwright.recipes.messages import one_line
+from heapwright.recipes.model import AsSchema, Before, by_pydantic, field
 from heapwright.recipes.pools import (
+    KINDS,
     MAX_MEMORIES,
     MAX_POOLS,
     MAX_REACH,
@@ -41,6 +38,7 @@ from heapwright.recipes.rules import contradictions, guard_contradictions, memor
 from heapwright.recipes.sites import Classes, site_classes, site_contradictions
 
 if TYPE_CHECKING:
+    from pydantic import ValidationError
     from typing_extensions import Self
 
 Alignment = Literal[1, 2, 4, 8, 16]
@@ -59,7 +57,9 @@ def _level(value: Any) -> Any:
 def _pairs(value: Any) -> Any:
     """Read a table, or what JSON makes of its pairs, as pairs: they are hashable, and keep the order."""
     pairs = value.items() if isinstance(value, Mapping) else value
-    return tuple(tuple(pair) for pair in pairs) if isinstance(value, Mapping | list) else value
+    if not isinstance(value, Mapping | list):
+        return value
+    return tuple(tuple(pair) if isinstance(pair, list | tuple) else pair for pair in pairs)
 
 
 class ContradictionError(HeapwrightError):
@@ -73,51 +73,49 @@ class Recipe(Table):
     the class itself raises pydantic's `ValidationError` for the same reasons. Recipes are immutable and hashable.
     """
 
-    name: str = Field(default="", description="what to call it")
-    year: int | None = Field(default=None, ge=1950, le=2100, description="when it was published or first used")
-    source: str = Field(default="", description="paper, section or program it follows")
-    about: str = Field(default="", description="what is documented and what was chosen")
-    align: Annotated[Alignment, BeforeValidator(whole)] = Field(default=8, description="alignment of payloads, bytes")
-    link_bytes: Annotated[LinkBytes, BeforeValidator(whole)] = Field(
+    name: str = field(default="", description="what to call it")
+    year: int | None = field(default=None, ge=1950, le=2100, description="when it was published or first used")
+    source: str = field(default="", description="paper, section or program it follows")
+    about: str = field(default="", description="what is documented and what was chosen")
+    align: Annotated[Alignment, Before(whole)] = field(default=8, description="alignment of payloads, bytes")
+    link_bytes: Annotated[LinkBytes, Before(whole)] = field(
         default=4, description="width of a link in metadata, bytes; 2 counts in units of align"
     )
-    checks: Annotated[Checks, BeforeValidator(_level)] = Field(
+    checks: Annotated[Checks, Before(_level)] = field(
         default="none", description="what free and realloc look at before they believe a pointer"
     )
-    counters: Annotated[bool, Field(strict=True)] = Field(
+    counters: Annotated[bool, field(strict=True)] = field(
         default=False, description="free bytes, least ever free and calls are counted, to be had in O(1)"
     )
-    reserve: int = Field(
+    reserve: int = field(
         default=0, ge=0, le=MAX_REACH, description="bytes of the arena that requests of low priority leave free"
     )
-    control_bytes: int = Field(default=0, ge=0, le=65536, description="least bytes of control data")
-    threads: Literal["none", "lock", "cached"] = Field(
+    control_bytes: int = field(default=0, ge=0, le=65536, description="least bytes of control data")
+    threads: Literal["none", "lock", "cached"] = field(
         default="none", description="a lock around each call, or one behind quick lists of each thread"
     )
-    cache_up_to: int = Field(
+    cache_up_to: int = field(
         default=2048, ge=1, le=MAX_UP_TO, description="largest request that has a list in each thread's cache, bytes"
     )
-    cache_bytes: int = Field(
+    cache_bytes: int = field(
         default=65536, ge=1, le=1 << 24, description="most payload bytes that a thread's cache holds"
     )
     memory: Annotated[
-        tuple[tuple[Annotated[str, Field(pattern=MEMORY_NAME)], Annotated[int, Field(ge=1, le=MAX_REACH)]], ...],
-        BeforeValidator(_pairs),
-        WithJsonSchema({"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}}),
-    ] = Field(
+        tuple[tuple[Annotated[str, field(pattern=MEMORY_NAME)], Annotated[int, field(ge=1, le=MAX_REACH)]], ...],
+        Before(_pairs),
+        AsSchema({"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}}),
+    ] = field(
         default=(),
         max_length=MAX_MEMORIES,
         description="several memories by their names, with their bytes, in the order in which they are asked",
     )
-    pools: tuple[Annotated[Pool, Field(discriminator="kind")], ...] = Field(
-        validation_alias=AliasChoices("pool"), strict=False, min_length=1, max_length=MAX_POOLS
+    pools: tuple[Annotated[Pool, field(discriminator="kind")], ...] = field(
+        spelled="pool", strict=False, min_length=1, max_length=MAX_POOLS
     )
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Recipe:
+    def _check(self) -> None:
         for where, problem in self._contradictions():
-            raise PydanticCustomError("contradiction", "{problem}", {"problem": problem, "pool": where})
-        return self
+            raise _contradiction(self, where, problem)
 
     def _contradictions(self) -> Iterator[tuple[int | None, str]]:
         """Yield what no reading of the keys can make sense of: a pool's index, None for the heap; the problem."""
@@ -182,13 +180,16 @@ class Recipe(Table):
 
         Raises HeapwrightError, and its subclass ContradictionError where every key is valid for itself.
         """
+        from heapwright.recipes.messages import one_line, pool_name
+
         try:
-            return cls.model_validate(dict(data))
-        except ValidationError as error:
-            problem = f"{where}: {one_line(error, data, cls)}"
-            if error.errors(include_url=False)[0]["type"] == "contradiction":
-                raise ContradictionError(problem) from None
-            raise HeapwrightError(problem) from None
+            made = cls._made(cls._read(dict(data)))
+        except ValueError as error:
+            raise HeapwrightError(f"{where}: {one_line(error, data, cls)}") from None
+        for index, problem in made._contradictions():
+            pool = "" if index is None else f"{pool_name(index, data)}: "
+            raise ContradictionError(f"{where}: {pool}{problem}")
+        return made
 
     @classmethod
     def parse_stored(cls, text: str, where: str = "recipe") -> Recipe:
@@ -201,7 +202,7 @@ class Recipe(Table):
             return cls.parse(text, where)
         try:
             parts = {**_stored_heap(heap), "pools": tuple(map(_stored_pool, pools))}
-        except (ValueError, HeapwrightError):  # among them pydantic's; `parse` says what it is, in one line
+        except (KeyError, ValueError, HeapwrightError):  # among them pydantic's; `parse` says what it is, in one line
             return cls.parse(text, where)
         return _plain().model_copy(update=parts)
 
@@ -378,6 +379,14 @@ class Recipe(Table):
         return " + ".join(_pool_summary(pool, self.geometry) for pool in self.pools)
 
 
+def _contradiction(recipe: Recipe, index: int | None, problem: str) -> ValidationError:
+    from pydantic_core import PydanticCustomError, ValidationError
+
+    kind = PydanticCustomError("contradiction", "{problem}", {"problem": problem, "pool": index})
+    wrong: Any = {"type": kind, "loc": (), "input": recipe}
+    return ValidationError.from_exception_data("Recipe", [wrong])
+
+
 _CANONICAL = "is_canonical"
 """Stands beside the fields of a recipe that is known to be so."""
 
@@ -421,7 +430,7 @@ _CACHE_KEYS = {key: Recipe.model_fields[key].default for key in ("cache_up_to", 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a recipe file, for editors."""
-    schema = Recipe.model_json_schema(by_alias=True, mode="validation")
+    schema = by_pydantic(Recipe).model_json_schema(by_alias=True, mode="validation")
     for pool in schema["$defs"].values():
         pool["required"] = ["kind", *pool.get("required", ())]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
@@ -433,18 +442,15 @@ _PLAIN_HEAP = re.compile(r"(?:(?:align|link_bytes) = [0-9]+\n|checks = \"[a-z]+\
 
 @lru_cache(maxsize=64)
 def _stored_heap(text: str) -> Mapping[str, Any]:
-    heap = Recipe.from_dict({**parse_toml(text), "pool": [{"kind": "general"}]})
-    return {key: getattr(heap, key) for key in heap.model_fields_set - {"pools"}}
+    told = parse_toml(text)
+    heap = Recipe.from_dict({**told, "pool": [{"kind": "general"}]})
+    return {key: getattr(heap, key) for key in told}
 
 
 @lru_cache(maxsize=65536)
 def _stored_pool(text: str) -> Pool:
-    return _any_pool().validate_python(parse_toml(text))
-
-
-@lru_cache(maxsize=1)
-def _any_pool() -> TypeAdapter[Pool]:
-    return TypeAdapter(Annotated[Pool, Field(discriminator="kind")])
+    data = parse_toml(text)
+    return cast("Pool", KINDS[data["kind"]].model_validate(data))
 
 
 @lru_cache(maxsize=65536)
@@ -460,6 +466,8 @@ _told_of = attrgetter(*_TOLD_KEYS)
 @lru_cache(maxsize=64)
 def _heap_toml(*values: Any) -> str:
     """The keys of a heap beside its pools as TOML: those of all recipes of a space are the same."""
+    import tomli_w
+
     heap = _plain().model_copy(update=dict(zip(_TOLD_KEYS, values, strict=True)))
     return tomli_w.dumps(heap._heap_dict(), multiline_strings=True)
 
@@ -483,14 +491,8 @@ def _pool_toml(pool: Pool, geometry: Geometry) -> str:
 def _non_default(table: Table, skip: set[str], always: frozenset[str] | set[str] = frozenset()) -> dict[str, Any]:
     """Keys whose value is not the default, or that are told always, in the order of declaration, lists for tuples."""
     found = {}
-    for key, default in _defaults(type(table)):
+    for key, default in table.defaults.items():
         value = getattr(table, key)
         if key not in skip and (key in always or value != default):
             found[key] = list(value) if isinstance(value, tuple) else value
     return found
-
-
-@lru_cache(maxsize=64)
-def _defaults(model: type[Table]) -> tuple[tuple[str, Any], ...]:
-    """The keys of a table with their defaults; of one that has to be said with what nothing is equal to."""
-    return tuple((key, one.get_default()) for key, one in model.model_fields.items())

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
+from heapwright.recipes.model import Table, field
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, parse_objectives
 
@@ -92,24 +92,22 @@ could end with, the calls that were replayed, and what they came to.
 """
 
 
-class Meta(BaseModel):
+class Meta(Table):
     """The table `meta`: the space's digest, alignment and number of recipes, the energy table, the target CPU's setting
     where there is one, and how near the front is to that of all recipes, if some were given up.
     """
 
-    model_config = ConfigDict(strict=True)
-
     format: int
     heapwright: str
     created: str
-    objectives: Annotated[list[str], AfterValidator(lambda keys: list(parse_objectives(keys)))]
+    objectives: list[str]
     space: str
-    align: Annotated[int, Field(ge=1)]
-    energy_table: list[Annotated[list[float], Field(min_length=3, max_length=3)]] | None
+    align: Annotated[int, field(ge=1)]
+    energy_table: list[Annotated[list[float], field(min_length=3, max_length=3)]] | None
     """Bytes, pJ of a read and of a write; None where an older format kept no more than a digest of another table."""
-    recipes: Annotated[int, Field(ge=1)]
+    recipes: Annotated[int, field(ge=1)]
     target: str | None = None
-    tolerance: Annotated[float, Field(ge=0)] | None = None
+    tolerance: Annotated[float, field(ge=0)] | None = None
     same_device: bool | None = None
     """Whether the traces are loads of one device; None where there is one trace, and before anybody asked."""
     origin: str | None = None
@@ -163,8 +161,11 @@ def check(connection: database.Connection, where: str, types: Types) -> None:
 def read_meta(connection: database.Connection, where: str) -> dict[str, Any]:
     """The table `meta`; raises HeapwrightError where a value is missing or of another kind."""
     try:
-        return Meta.model_validate(_decoded(connection)).model_dump(exclude_none=True)
-    except (ValidationError, HeapwrightError):
+        found = _decoded(connection)
+        meta = Meta.model_validate({key: found[key] for key in Meta.model_fields if key in found})
+        told = {**meta.model_dump(), "objectives": list(parse_objectives(meta.objectives))}
+        return {key: value for key, value in told.items() if value is not None}
+    except (ValueError, HeapwrightError):
         raise HeapwrightError(f"{where}: damaged: its table 'meta'; restore it, or explore again") from None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -159,6 +158,8 @@ class TableWriter:
         }
 
     def _write_part(self, folder: Path) -> None:
+        import tempfile
+
         own = self._parts[0].parent if self._parts else Path(tempfile.mkdtemp(dir=folder))
         part = own / f"{len(self._parts)}.parquet"
         parquet.write(part, self._taken(), {})
@@ -183,6 +184,8 @@ def room_beside(path: Path) -> Iterator[Path]:
 
     Raises HeapwrightError where no file can be written there.
     """
+    import tempfile
+
     parquet.check_writable(path)
     with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=folder_of(path)) as folder:
         yield Path(folder)

@@ -82,6 +82,17 @@ class Before:
 _NOTHING = Before(0, np.empty(0, np.uint32), np.empty(0, np.int64), -1)
 
 
+def filled(values: NDArray[Any], instead: float) -> NDArray[Any]:
+    """An array without a mask: `instead` stands for what was masked."""
+    # what is plain does without numpy.ma, which takes long to import
+    return values if type(values) is np.ndarray else np.ma.filled(values, instead)
+
+
+def _mask(values: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Which values are masked; None where none is."""
+    return None if type(values) is np.ndarray or not np.ma.is_masked(values) else np.ma.getmaskarray(values)
+
+
 def validated(columns: Columns, where: str, repair: bool, before: Before = _NOTHING) -> tuple[Columns, dict[str, int]]:
     """Check every rule of ``docs/traces.md``; return columns of the declared types, and how often what was repaired."""
     repairs: dict[str, int] = {}
@@ -128,7 +139,7 @@ def _typed(columns: Columns) -> Columns:
         if values is None:
             result[key] = np.zeros(rows, dtype)
             continue
-        plain = np.ma.filled(values, 0)
+        plain = filled(values, 0)
         if key == "size" and plain.size and not 0 <= plain.min() <= plain.max() <= MAX_SIZE:
             # A free's size is free to be anything, so it must not wrap around on the way to 32 bits.
             plain = np.clip(plain, 0, MAX_SIZE)
@@ -139,10 +150,10 @@ def _typed(columns: Columns) -> Columns:
 def _row_faults(columns: Columns, _: Before) -> Iterator[_Fault]:
     """Faults a row has by itself."""
     for key in REQUIRED:
-        mask = np.ma.getmaskarray(columns[key]) if np.ma.is_masked(columns[key]) else None
+        mask = _mask(columns[key])
         if mask is not None:
             yield _Fault(np.flatnonzero(mask), lambda row, key=key: f"no {key}", f"no {key}")  # type: ignore[misc]
-    op, size = np.ma.filled(columns["op"], 0), np.ma.filled(columns["size"], 0)
+    op, size = filled(columns["op"], 0), filled(columns["size"], 0)
     not_free = op != FREE
     yield _outside(columns, "op", FREE, f"must be 0 to {FREE} ({', '.join(OP_NAMES)})", "unknown op")
     yield _outside(columns, "tid", 0xFFFF, "must be 0 to 65535", "tid outside 0 to 65535")
@@ -151,19 +162,19 @@ def _row_faults(columns: Columns, _: Before) -> Iterator[_Fault]:
     bad_size = ((size < 0) | (size > MAX_SIZE)) & not_free
     yield _Fault(np.flatnonzero(bad_size), lambda row: f"size {size[row]}; {limit}", "size above 2^31")
     if "align" in columns:
-        align = np.ma.filled(columns["align"], 0)
+        align = filled(columns["align"], 0)
         bad_align = (align < 0) | (align > MAX_SIZE) | ((align & (align - align.dtype.type(1))) != 0)
         says = "must be 0 (the default) or a power of two"
         yield _Fault(np.flatnonzero(bad_align), lambda row: f"align {align[row]}; {says}", "align not a power of two")
     if "low" in columns:
         yield _outside(columns, "low", 1, "must be 0, or 1 for low priority", "low priority that is none")
-    ts = np.ma.filled(columns["ts_us"], 0)
+    ts = filled(columns["ts_us"], 0)
     bad_time = (ts < -1) | (ts > np.iinfo(np.int64).max)
     yield _Fault(np.flatnonzero(bad_time), lambda row: f"ts_us {ts[row]}; must be 0 or more, or -1", "time below -1")
 
 
 def _outside(columns: Columns, key: str, high: int, valid: str, words: str) -> _Fault:
-    values = np.ma.filled(columns[key], 0)
+    values = filled(columns[key], 0)
     rows = np.flatnonzero((values < 0) | (values > high))
     return _Fault(rows, lambda row: f"{key} {values[row]}; {valid}", words)
 

@@ -11,12 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import PydanticCustomError
-
 from heapwright.recipes.geometry import Geometry, round_up
 from heapwright.recipes.kinds.bounds import Calls, Load, Thresholds, WorstCase
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST, MAX_SITES
+from heapwright.recipes.model import Table, field
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -28,17 +26,11 @@ if TYPE_CHECKING:
 def whole(value: Any) -> Any:
     """Refuse what merely equals a whole number (true, 4.0), before a Literal accepts it."""
     if value is not None and type(value) is not int:
-        raise PydanticCustomError("whole", "not a whole number")
+        raise ValueError("not a whole number")
     return value
 
 
-Size = Annotated[int, Field(strict=True, ge=1, le=MAX_REQUEST)]
-
-
-class Table(BaseModel):
-    """A TOML table: keys that are not declared are errors, numbers are not taken for text."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_by_name=True, validate_by_alias=True)
+Size = Annotated[int, field(strict=True, ge=1, le=MAX_REQUEST)]
 
 
 class BlockShape(NamedTuple):
@@ -82,16 +74,16 @@ class BasePool(Table):
     starts_because: ClassVar[str] = "its blocks are found by how far from its start they lie"
     """Why a pool of the kind cannot lie at the arena's far end; empty where one can."""
 
-    min_size: int = Field(default=0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
-    max_size: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
-    memory: str = Field(default="", description="name of the memory that it lies in, where the recipe has several")
-    sites: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+    min_size: int = field(default=0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
+    max_size: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
+    memory: str = field(default="", description="name of the memory that it lies in, where the recipe has several")
+    sites: tuple[Annotated[str, field(min_length=1)], ...] = field(
         default=(),
         strict=False,
         max_length=MAX_SITES,
         description="call sites that it serves alone, as traces name them; * stands for any letters",
     )
-    place: Literal["start", "ends"] = Field(
+    place: Literal["start", "ends"] = field(
         default="start", description='"ends": it grows downwards from the arena\'s far end, toward the last pool'
     )
 

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
-
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, power_above, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, region_contradictions
 from heapwright.recipes.kinds.bounds import Calls, Load, UnboundedError, WorstCase, powers, width
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
+from heapwright.recipes.model import field
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
@@ -31,12 +30,12 @@ class Buddy(BasePool):
     word: ClassVar[str] = "word"
 
     kind: Literal["buddy"] = "buddy"
-    min_block: int = Field(default=16, ge=1, le=2**30, description="smallest block with header, bytes; a power of two")
-    max_block: int = Field(
+    min_block: int = field(default=16, ge=1, le=2**30, description="smallest block with header, bytes; a power of two")
+    max_block: int = field(
         default=0, ge=0, le=2**30, description="largest block, bytes; a power of two, 0: what the arena holds"
     )
-    header: int = Field(default=4, ge=1, le=16, description="bytes before the payload")
-    region: int = Field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
+    header: int = field(default=4, ge=1, le=16, description="bytes before the payload")
+    region: int = field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
 
     # ---- sizes
 

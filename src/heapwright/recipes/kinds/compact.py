@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
-
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool
 from heapwright.recipes.kinds.bounds import Calls, UnboundedError
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
+from heapwright.recipes.model import field
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
@@ -27,10 +26,10 @@ class Compact(BasePool):
     starts_because: ClassVar[str] = "its objects slide down"
 
     kind: Literal["compact"] = "compact"
-    when: Literal["lazy", "eager"] = Field(default="lazy", description="when holes are closed")
-    handles: Literal["caller", "arena"] = Field(default="caller", description="where handles lie")
-    handle_bytes: int = Field(default=0, ge=0, le=64, description="bytes of a handle; 0: the least")
-    header: int = Field(default=4, ge=0, le=16, description="bytes before the payload; 0: handles hold sizes and chain")
+    when: Literal["lazy", "eager"] = field(default="lazy", description="when holes are closed")
+    handles: Literal["caller", "arena"] = field(default="caller", description="where handles lie")
+    handle_bytes: int = field(default=0, ge=0, le=64, description="bytes of a handle; 0: the least")
+    header: int = field(default=4, ge=0, le=16, description="bytes before the payload; 0: handles hold sizes and chain")
 
     @property
     def reference_words(self) -> int:

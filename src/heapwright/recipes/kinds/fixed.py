@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
-
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, Size, sizes_summary, sizes_title
 from heapwright.recipes.kinds.bounds import OWNED, Calls, UnboundedError, rounded, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST
+from heapwright.recipes.model import field
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
@@ -27,16 +26,16 @@ class Fixed(BasePool):
     starts_because: ClassVar[str] = "classes that grow lie at the far end as it is, others have regions of their own"
 
     kind: Literal["fixed"] = "fixed"
-    sizes: tuple[Size, ...] = Field(
+    sizes: tuple[Size, ...] = field(
         strict=False, min_length=1, max_length=MAX_CLASSES, description="payload bytes of each class"
     )
-    counts: Literal["grow"] | Annotated[tuple[Size, ...], Field(strict=False)] = Field(
+    counts: Literal["grow"] | Annotated[tuple[Size, ...], field(strict=False)] = field(
         default="grow", description='blocks of each class, or "grow"'
     )
-    header: int = Field(default=0, ge=0, le=16, description="bytes before the payload")
-    find: Literal["freelist", "first-fit"] = Field(default="freelist", description="how a free block is found")
-    fall_through: bool = Field(default=False, description="an exhausted class borrows from the next larger ones")
-    page: int = Field(default=0, ge=0, le=MAX_REQUEST, description="bytes carved at a time when growing; 0: one block")
+    header: int = field(default=0, ge=0, le=16, description="bytes before the payload")
+    find: Literal["freelist", "first-fit"] = field(default="freelist", description="how a free block is found")
+    fall_through: bool = field(default=False, description="an exhausted class borrows from the next larger ones")
+    page: int = field(default=0, ge=0, le=MAX_REQUEST, description="bytes carved at a time when growing; 0: one block")
 
     # ---- sizes
 

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BeforeValidator, Field
-
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, Size, sizes_summary, sizes_title, whole
 from heapwright.recipes.kinds.bounds import OWNED, Calls, rounded, width
 from heapwright.recipes.limits import MAX_CLASSES
+from heapwright.recipes.model import Before, field
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
@@ -24,7 +23,7 @@ DESCRIPTION_BYTES = 8
 MOST_PAGES = 0xFFFF
 """Numbers of pages have 2 bytes; 0 is none."""
 
-PageBytes = Annotated[Literal[512, 1024, 2048, 4096], BeforeValidator(whole)]
+PageBytes = Annotated[Literal[512, 1024, 2048, 4096], Before(whole)]
 
 
 class Room(NamedTuple):
@@ -43,18 +42,18 @@ class Pages(BasePool):
     starts_because: ClassVar[str] = "they lie at the far end as it is"
 
     kind: Literal["pages"] = "pages"
-    page_bytes: PageBytes = Field(default=1024, description="bytes of a page")
-    sizes: tuple[Size, ...] | None = Field(
+    page_bytes: PageBytes = field(default=1024, description="bytes of a page")
+    sizes: tuple[Size, ...] | None = field(
         default=None,
         strict=False,
         min_length=1,
         max_length=MAX_CLASSES,
         description="payload bytes of each class",
     )
-    up_to: int | None = Field(
+    up_to: int | None = field(
         default=None, ge=1, le=4096, description="payload bytes of the largest class, where classes are evenly spaced"
     )
-    spacing: int = Field(
+    spacing: int = field(
         default=0, ge=0, le=4096, description="bytes from one such class to the next; 0: the alignment"
     )
 

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import Field
-
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, Size
 from heapwright.recipes.kinds.bounds import Calls, UnboundedError, width
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
+from heapwright.recipes.model import field
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
@@ -32,18 +31,18 @@ class Partition(BasePool):
     word: ClassVar[str] = "field"
 
     kind: Literal["partition"] = "partition"
-    size: int = Field(default=512, ge=1, le=2**20, description="bytes of a partition")
-    count: Literal["grow"] | Size = Field(default="grow", description='number of partitions, or "grow"')
-    descriptor_bytes: int = Field(default=32, ge=4, le=256, description="bytes of a partition's descriptor")
-    lists: int = Field(
+    size: int = field(default=512, ge=1, le=2**20, description="bytes of a partition")
+    count: Literal["grow"] | Size = field(default="grow", description='number of partitions, or "grow"')
+    descriptor_bytes: int = field(default=32, ge=4, le=256, description="bytes of a partition's descriptor")
+    lists: int = field(
         default=1,
         ge=1,
         le=MAX_GROUP_LISTS,
         description="lists of free groups, one a number of partitions; the last holds all larger ones",
     )
-    order: Literal["address", "lifo", "size"] = Field(default="address", description="order of the free groups")
-    fit: Literal["first", "best"] = Field(default="first", description="which free group is taken")
-    coalesce: Literal["immediate", "never"] = Field(default="immediate", description="when free groups merge")
+    order: Literal["address", "lifo", "size"] = field(default="address", description="order of the free groups")
+    fit: Literal["first", "best"] = field(default="first", description="which free group is taken")
+    coalesce: Literal["immediate", "never"] = field(default="immediate", description="when free groups merge")
 
     # ---- sizes
 

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
-
 from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, power_above, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, Size, bare, can_serve, capacities_below, sizes_summary, sizes_title
 from heapwright.recipes.kinds.bounds import UnboundedError, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
+from heapwright.recipes.model import Before, field
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
@@ -59,52 +58,52 @@ class Quick(BasePool):
     space_keys: ClassVar[tuple[str, ...]] = ("most_frequent",)
 
     kind: Literal["quick"] = "quick"
-    sizes: tuple[Size, ...] | None = Field(
+    sizes: tuple[Size, ...] | None = field(
         default=None,
         strict=False,
         min_length=1,
         max_length=MAX_CLASSES,
         description="request sizes that have a list, bytes",
     )
-    up_to: int | None = Field(
+    up_to: int | None = field(
         default=None, ge=1, le=MAX_UP_TO, description="largest request that has a list, one for every block size, bytes"
     )
-    lists_per_octave: int = Field(
+    lists_per_octave: int = field(
         default=0,
         ge=0,
         le=MOST_AN_OCTAVE,
         description="lists from a power of two to the next; 0: one for every block size",
     )
-    limit_blocks: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
-    limit_bytes: int | None = Field(default=None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
-    flush: Annotated[Flush, BeforeValidator(_flush_name)] = Field(
+    limit_blocks: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
+    limit_bytes: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
+    flush: Annotated[Flush, Before(_flush_name)] = field(
         default="before-refusing", description="when blocks go back, at the latest before a request is refused"
     )
-    flush_from: int = Field(
+    flush_from: int = field(
         default=0,
         ge=0,
         le=MAX_REQUEST,
         description="a request from this size on empties the lists, bytes; 0: none does",
     )
-    flush_share: float = Field(
+    flush_share: float = field(
         default=0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried"
     )
-    flush_growth: float = Field(
+    flush_growth: float = field(
         default=0.0, ge=0, le=1, description="share by which a heap that only grows may grow before the next flush"
     )
-    flush_large: int = Field(
+    flush_large: int = field(
         default=0,
         ge=0,
         le=MAX_REQUEST,
         description="a request from this size on flushes whenever the heap would grow, bytes; 0: none does",
     )
-    idle_share: float = Field(
+    idle_share: float = field(
         default=IDLE_SHARE,
         ge=0,
         le=1,
         description='"idle": share of the heap asked for past the lists until what waited all that time goes back',
     )
-    keep: Literal["all", "apart"] = Field(
+    keep: Literal["all", "apart"] = field(
         default="all", description='"apart": a block that free memory borders is merged, as far as its header tells'
     )
 

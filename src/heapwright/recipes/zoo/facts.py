@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
 from heapwright.recipes.policy import policy
@@ -83,5 +83,5 @@ def _verified() -> dict[str, tuple[str, str | None]]:
 
 def _rows(file: str) -> list[list[str]]:
     """The rows of a file of this folder, behind a line that says how it was made and one of headings."""
-    text = (resources.files(__package__) / file).read_text(encoding="utf-8")
+    text = Path(__file__).with_name(file).read_text(encoding="utf-8")
     return [line.split(",") for line in text.splitlines()[2:]]

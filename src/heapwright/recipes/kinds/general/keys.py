@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
-
 from heapwright.recipes.geometry import Geometry, power_above, round_up
 from heapwright.recipes.kinds.base import BasePool, whole
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
+from heapwright.recipes.model import Before, field
 
 MAX_BINS = 1024
 """A bitmap of bins and a one-word summary of it: 32 words of 32 bits."""
@@ -32,90 +31,90 @@ class GeneralKeys(BasePool):
     """Blocks of any size, each with a header: the keys, and the sizes that follow from them; all in bytes."""
 
     kind: Literal["general"] = "general"
-    header: int = Field(default=4, ge=1, le=16, description="bytes before the payload")
-    trailer: int = Field(default=0, ge=0, le=16, description="bytes behind the payload, such as guard bytes")
-    boundary_tags: bool = Field(default=True, description="a free block repeats its size for the block behind it")
-    tag_in: Literal["block", "header"] = Field(
+    header: int = field(default=4, ge=1, le=16, description="bytes before the payload")
+    trailer: int = field(default=0, ge=0, le=16, description="bytes behind the payload, such as guard bytes")
+    boundary_tags: bool = field(default=True, description="a free block repeats its size for the block behind it")
+    tag_in: Literal["block", "header"] = field(
         default="block", description="the tag is the free block's last word, or lies in the header behind it"
     )
-    free_list: Literal["double", "single", "implicit", "tree"] = Field(
+    free_list: Literal["double", "single", "implicit", "tree"] = field(
         default="double", description="how free blocks are found"
     )
-    links_in: Literal["payload", "header"] = Field(default="payload", description="where a free block's links lie")
-    order: Literal["lifo", "fifo", "address", "size"] = Field(default="lifo", description="order of a free list")
-    large_order: Literal["lifo", "fifo", "address", "size"] | None = Field(
+    links_in: Literal["payload", "header"] = field(default="payload", description="where a free block's links lie")
+    order: Literal["lifo", "fifo", "address", "size"] = field(default="lifo", description="order of a free list")
+    large_order: Literal["lifo", "fifo", "address", "size"] | None = field(
         default=None, description="order of bins of more than one size, where that differs"
     )
-    unsorted: bool = Field(default=False, description="free blocks wait in a queue before they are filed in bins")
-    bins: Bins = Field(default="none", description="one free list, or one a range of sizes")
-    linear_up_to: int | None = Field(
+    unsorted: bool = field(default=False, description="free blocks wait in a queue before they are filed in bins")
+    bins: Bins = field(default="none", description="one free list, or one a range of sizes")
+    linear_up_to: int | None = field(
         default=None, ge=0, le=2**20, description="block sizes below this have a bin each, bytes; 0 or a power of two"
     )
-    bins_per_octave: Annotated[BinsPerOctave | None, BeforeValidator(whole)] = Field(
+    bins_per_octave: Annotated[BinsPerOctave | None, Before(whole)] = field(
         default=None, description="bins between a power of two and the next"
     )
-    most_bins: int = Field(
+    most_bins: int = field(
         default=0, ge=0, le=MAX_BINS, description="the last of so many bins holds all larger blocks; 0: no bound"
     )
-    bin_by: Literal["block", "payload"] = Field(
+    bin_by: Literal["block", "payload"] = field(
         default="block", description="bins are ranges of sizes with or without header and trailer"
     )
-    max_block: int = Field(
+    max_block: int = field(
         default=0, ge=0, le=2**31, description="largest block, and so the largest arena, bytes; 0: no bound"
     )
-    victim_up_to: int = Field(
+    victim_up_to: int = field(
         default=0, ge=0, le=MAX_REQUEST, description="largest request that carves from the victim, bytes"
     )
-    close_bins: int = Field(default=0, ge=0, le=64, description="bins beyond an empty exact one that are tried first")
-    fit: Literal["first", "next", "best", "worst", "exact"] = Field(
+    close_bins: int = field(default=0, ge=0, le=64, description="bins beyond an empty exact one that are tried first")
+    fit: Literal["first", "next", "best", "worst", "exact"] = field(
         default="first", description="which free block is taken"
     )
-    search_percent: int = Field(
+    search_percent: int = field(
         default=100, ge=0, le=100, description="share of the free blocks a best fit looks at, per cent"
     )
-    search_most: int = Field(
+    search_most: int = field(
         default=0, ge=0, le=MAX_REQUEST, description="most free blocks that one search of a list looks at; 0: all"
     )
-    search_from: Literal["start", "freed", "lowest-free", "tried"] = Field(
+    search_from: Literal["start", "freed", "lowest-free", "tried"] = field(
         default="start", description="where a search starts"
     )
-    split: Literal["always", "never"] | Annotated[int, Field(ge=0, le=MAX_REQUEST)] = Field(
+    split: Literal["always", "never"] | Annotated[int, field(ge=0, le=MAX_REQUEST)] = field(
         default="always", description="least remainder, bytes"
     )
-    split_share: float = Field(
+    split_share: float = field(
         default=0, ge=0, le=1, description="least remainder as a share of the block, beside that in bytes; in 256ths"
     )
-    split_from: Literal["head", "tail"] = Field(default="head", description="end of the block the request is cut from")
-    remainder: Literal["in-place", "filed"] = Field(
+    split_from: Literal["head", "tail"] = field(default="head", description="end of the block the request is cut from")
+    remainder: Literal["in-place", "filed"] = field(
         default="in-place", description="a remainder takes the place of the block that was split, or is filed anew"
     )
-    coalesce: Literal["immediate", "never", "forward", "lazy", "deferred", "sweep"] = Field(
+    coalesce: Literal["immediate", "never", "forward", "lazy", "deferred", "sweep"] = field(
         default="immediate", description="when free neighbours merge"
     )
-    coalesce_from: int = Field(default=0, ge=0, le=MAX_REQUEST, description="smallest block that merges, bytes")
-    merge_until: Literal["end", "enough"] = Field(
+    coalesce_from: int = field(default=0, ge=0, le=MAX_REQUEST, description="smallest block that merges, bytes")
+    merge_until: Literal["end", "enough"] = field(
         default="end", description="a lazy merge takes all free blocks behind, or ends once the block is large enough"
     )
-    merged: Literal["filed", "in-place"] = Field(
+    merged: Literal["filed", "in-place"] = field(
         default="filed", description="a free block that one behind it joins is filed anew, or keeps its place"
     )
-    top: Literal["last", "bump", "list", "extend"] = Field(
+    top: Literal["last", "bump", "list", "extend"] = field(
         default="last",
         description="memory never used: taken last, taken last and never given back (until short), or a free block",
     )
-    grow_least: int = Field(default=0, ge=0, le=MAX_REQUEST, description="least bytes taken from the top at a time")
-    resize: Literal["in-place", "both-sides", "keep", "keep-half", "move"] = Field(
+    grow_least: int = field(default=0, ge=0, le=MAX_REQUEST, description="least bytes taken from the top at a time")
+    resize: Literal["in-place", "both-sides", "keep", "keep-half", "move"] = field(
         default="in-place",
         description="realloc resizes where it can; slides down, too; keeps what fits (and fills half); always moves",
     )
-    min_block: int = Field(
+    min_block: int = field(
         default=0, ge=0, le=MAX_REQUEST, description="smallest block with header, bytes; 0: the least"
     )
-    unit: int = Field(default=0, ge=0, le=4096, description="block sizes are multiples of this, bytes; 0: align")
-    round_to: Literal["unit", "power-of-two"] = Field(
+    unit: int = field(default=0, ge=0, le=4096, description="block sizes are multiples of this, bytes; 0: align")
+    round_to: Literal["unit", "power-of-two"] = field(
         default="unit", description="sizes of the blocks that are handed out"
     )
-    region: int = Field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
+    region: int = field(default=0, ge=0, le=MAX_REQUEST, description="bytes of a region of its own; 0: shares the rest")
 
     # ---- what a block holds
 

@@ -1,0 +1,183 @@
+"""Text in lines of so many cells: measured, wrapped and cut as a terminal shows it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+GAP = 2
+"""Cells between columns."""
+
+
+class Rules(NamedTuple):
+    """What stands between columns, under the headings and there between columns, and the same between sections."""
+
+    gap: str = "  "
+    head: str = "─"
+    head_gap: str = "──"
+    section: str = " "
+    section_gap: str = "  "
+
+
+ASCII = Rules(" |", "-", "-+", "-", "-+")
+"""Where lines cannot be drawn."""
+
+_ONE_CELL = re.compile("[ -~\u2500-\u25fc\xa1-\xac\xae-\u02ff≥…]*")
+"""Letters, lines and bars that take a cell each; rich, which takes long to import, measures all others."""
+
+_WORD = re.compile(r"\s*\S+\s*")
+
+
+@lru_cache(maxsize=4096)
+def cell_len(text: str) -> int:
+    """How many cells a text without line breaks takes."""
+    if _ONE_CELL.fullmatch(text):
+        return len(text)
+    from rich import cells
+
+    return cells.cell_len(text)
+
+
+def cut(text: str, width: int) -> str:
+    """The text, ended by an ellipsis where it takes more than `width` cells."""
+    if cell_len(text) <= width:
+        return text
+    return _first_cells(text, width - 1) + "…"
+
+
+def wrapped(text: str, width: int, fold: bool) -> list[str]:
+    """The lines of a text, broken between words, none wider than `width` cells.
+
+    A longer word goes on in the next line, if asked to `fold`, and else is cut (`cut`).
+    """
+    lines = []
+    for line in text.split("\n"):
+        for start, end in pairwise((0, *_breaks(line, width, fold), len(line))):
+            blanks = end - len(line[start:end].rstrip()) - start
+            part = line[start : end - min(blanks, max(0, end - start - width))]
+            lines.append(_first_cells(part, width) if fold else cut(part, width))
+    return lines
+
+
+def _breaks(line: str, width: int, fold: bool) -> list[int]:
+    """Where lines begin but the first, each filled with words as far as it goes."""
+    found: list[int] = []
+    used = 0
+    for word in _WORD.finditer(line):
+        start, text = word.start(), word[0]
+        needed = cell_len(text.rstrip())
+        if needed <= width - used:
+            used += cell_len(text)
+            continue
+        for part in _chopped(text, width) if needed > width and fold else (text,):
+            if start:
+                found.append(start)
+            start, used = start + len(part), cell_len(part)
+    return found
+
+
+def _chopped(word: str, width: int) -> list[str]:
+    """A word in parts of at most `width` cells."""
+    if _ONE_CELL.fullmatch(word):
+        return [word[at : at + width] for at in range(0, len(word), width)]
+    from rich import cells
+
+    return cells.chop_cells(word, width)
+
+
+def _first_cells(text: str, width: int) -> str:
+    """The first of a text that take at most `width` cells."""
+    if _ONE_CELL.fullmatch(text):
+        return text[: max(0, width)]
+    from rich import cells
+
+    return cells.set_cell_size(text, width) if cell_len(text) > width else text
+
+
+class Column(NamedTuple):
+    """How a column is set: to the left or the right, in lines that may wrap, in at least so many cells."""
+
+    left: bool
+    wraps: bool
+    least: int
+
+
+class Line(NamedTuple):
+    """A line of a table, and the number of the row that it belongs to: 0 for the headings, -1 between rows."""
+
+    text: str
+    row: int
+
+
+def table(
+    headings: Sequence[str],
+    sections: Sequence[Sequence[Sequence[str]]],
+    columns: Sequence[Column],
+    width: int,
+    rules: Rules,
+) -> Iterator[Line]:
+    """The lines of a table: headings and a rule under them, rows, and a rule between sections.
+
+    Columns that wrap give way until it is `width` wide, then all do; lines are wider where the columns' `least` are.
+    Blanks at their ends are left out.
+    """
+    rows = [row for rows in sections for row in rows]
+    widths = _column_widths([headings, *rows], columns, width)
+    yield from (Line(text, 0) for text in _row(headings, columns, widths, rules.gap, below=True))
+    yield Line(rules.head_gap.join(rules.head * one for one in widths), -1)
+    done = 0
+    for section in sections:
+        if section and done:
+            yield Line(rules.section_gap.join(rules.section * one for one in widths).rstrip(), -1)
+        for number, row in enumerate(section, done + 1):
+            yield from (Line(text, number) for text in _row(row, columns, widths, rules.gap, below=False))
+        done += len(section)
+
+
+def _row(
+    cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], gap: str, below: bool
+) -> Iterator[str]:
+    """The lines of a row, whose cells begin at the same line, or end there where they stand `below` others."""
+    shown: list[list[str]] = []
+    for cell, column, width in zip(cells, columns, widths, strict=True):
+        lines = wrapped(cell, width, fold=False) if column.wraps else [cut(line, width) for line in cell.split("\n")]
+        if column.left:
+            shown.append([line + " " * (width - cell_len(line)) for line in lines])
+        else:
+            shown.append([" " * (width - cell_len(line.rstrip())) + line.rstrip() for line in lines])
+    height = max(map(len, shown))
+    for lines, width in zip(shown, widths, strict=True):
+        empty = [" " * width] * (height - len(lines))
+        lines[:] = [*empty, *lines] if below else [*lines, *empty]
+    for parts in zip(*shown, strict=True):
+        yield gap.join(parts).rstrip()
+
+
+def _column_widths(rows: Sequence[Sequence[str]], columns: Sequence[Column], width: int) -> list[int]:
+    """How many cells each column takes: the widest of those that wrap give way until the table is `width` wide."""
+    texts = [[line for row in rows for line in row[at].split("\n")] for at in range(len(columns))]
+    widths = [max(one.least, *map(cell_len, lines)) for one, lines in zip(columns, texts, strict=True)]
+    last = len(columns) - 1
+    room = max(width, sum(one.least for one in columns) + GAP * last) - last
+    pads = [int(at < last) for at in range(len(columns))]  # one blank of each gap belongs to the column before it
+    padded = [min(one + pad, room) for one, pad in zip(widths, pads, strict=True)]
+    while (excess := sum(padded) - room) > 0:
+        giving = {at: one for at, one in enumerate(padded) if columns[at].wraps}
+        widest = max(giving.values(), default=0)
+        step = widest - max((one for one in giving.values() if one < widest), default=0)
+        if not step:
+            break
+        _give(padded, [at for at, one in giving.items() if one == widest], excess, step)
+    _give(padded, range(len(padded)), max(0, excess), room)
+    return [one - pad for one, pad in zip(padded, pads, strict=True)]
+
+
+def _give(widths: list[int], places: Sequence[int], excess: int, most: int) -> None:
+    """Take `excess` cells from columns in equal parts, `most` from each."""
+    for left, at in zip(range(len(places), 0, -1), places, strict=True):
+        taken = min(most, widths[at], round(excess / left))
+        widths[at] -= taken
+        excess -= taken
