@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import random
 from collections.abc import Sequence
@@ -319,6 +320,28 @@ def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: 
                 assert not tolerance and bar.beats(known.bound * (1 + 1e-9) + 1e-9)
             settled += at_corner and beaten
     assert settled > 500
+
+
+def test_garbage_is_looked_for_seldom_while_exploring_alone(space: Space, tmp_path: Path) -> None:
+    before, within = gc.get_threshold(), set[tuple[int, int, int]]()
+
+    def note(progress: Progress) -> None:
+        within.add(gc.get_threshold())
+
+    def ends(progress: Progress) -> None:
+        raise RuntimeError
+
+    explore(TRACES[:1], space, study_path=tmp_path / "whole", copies=0, limit=5, strategy="random", progress=note)
+    assert within == {(100_000, *before[1:])} and gc.get_threshold() == before
+    with pytest.raises(RuntimeError):
+        explore(TRACES[:1], space, study_path=tmp_path / "part", copies=0, limit=5, strategy="random", progress=ends)
+    assert gc.get_threshold() == before
+    gc.set_threshold(0)  # somebody wants none at all
+    try:
+        explore(TRACES[:1], space, study_path=tmp_path / "none", copies=0, limit=5, strategy="random", progress=note)
+        assert gc.get_threshold()[0] == 0 and len(within) == 2
+    finally:
+        gc.set_threshold(*before)
 
 
 class Never:

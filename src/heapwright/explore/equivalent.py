@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from heapwright._native import ffi
-from heapwright.recipes.policy import Structure, structure_of, used_bytes
+from heapwright.recipes.policy import Structure, structure_of, used_bytes, used_bytes_of
 from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch
 from heapwright.replay.smallest import depends_on_arena
@@ -57,7 +57,7 @@ def form_of(recipe: Recipe) -> Form | None:
     laid_out = ffi.new("struct hw_pool *", least)
     recipe.pools[at].set_thresholds(laid_out, recipe.geometry)
     split, merge, small = kind_of(laid_out).take_thresholds(laid_out, recipe.checks != "none")
-    return Form(outside + _digest(ffi.buffer(laid_out)), split, merge, small)
+    return Form(outside + _digest(ffi.buffer(laid_out, used_bytes_of(laid_out))), split, merge, small)
 
 
 @lru_cache(maxsize=4096)

@@ -20,7 +20,7 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.geometry import log2
 from heapwright.recipes.kinds.base import bare, reach_of
 from heapwright.recipes.kinds.layout import CHECKS, Field, Layout
-from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST, Lists, Pool, owners_in
+from heapwright.recipes.pools import KINDS, MAX_REACH, MAX_REQUEST, Lists, Pool, owners_in
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.sites import site_classes
 
@@ -88,11 +88,23 @@ def policy_struct(recipe: Recipe) -> Any:
 
 
 def used_bytes(struct: Any) -> Any:
-    """A view of a policy (`struct hw_policy *`) up to its last pool: it has room for more pools than most have."""
-    return ffi.buffer(struct, _POOLS_AT + struct.pool_count * _POOL_BYTES)
+    """A view of a policy (`struct hw_policy *`) up to what its last pool uses: it has room for more and larger ones."""
+    last = struct.pool_count - 1
+    return ffi.buffer(struct, _POOLS_AT + last * _POOL_BYTES + used_bytes_of(struct.pools[last]))
+
+
+def used_bytes_of(pool: Any) -> int:
+    """Bytes of a pool (`struct hw_pool`) up to where its kind's end: there is room for those of any."""
+    return _KIND_ENDS[pool.kind]
 
 
 _POOLS_AT, _POOL_BYTES = ffi.offsetof("struct hw_policy", "pools"), ffi.sizeof("struct hw_pool")
+
+_NO_KIND = 0
+
+_KIND_ENDS = {_NO_KIND: ffi.offsetof("struct hw_pool", "general")} | {
+    kind.number: ffi.offsetof("struct hw_pool", name) + ffi.sizeof(f"struct hw_{name}") for name, kind in KINDS.items()
+}
 
 
 class Structure:
