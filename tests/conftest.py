@@ -52,11 +52,13 @@ def nothing_is_left_running() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def brief_endurance() -> Iterator[None]:
-    """What explorations of this process may pick is tried for fewer calls."""
+def briefly() -> Iterator[None]:
+    """What explorations of this process may pick is tried for fewer calls, and what it times compiles faster."""
     with pytest.MonkeyPatch.context() as patched:
         for form, effort in brief.forms().items():
             patched.setattr(endurance, form, effort)
+        for module, flags in brief.flags().items():
+            patched.setattr(module, "FLAGS", flags)
         yield
 
 
