@@ -3,6 +3,7 @@
 Both forms keep their bounds; what the real ones find is tested by `test_endurance.py`, which asks for them by name.
 Other people's heaps, and programs that time heaps, are compiled as they stand: how fast they are says no test.
 """
+
 from __future__ import annotations
 
 import sys
