@@ -165,7 +165,7 @@ def test_the_front_of_designs_that_are_not_doubted_is_found_too(
     [
         (traces, tolerance)
         for turn, traces in enumerate((TRACES[2:], TRACES))
-        for tolerance in by_turns([0.01, 0.1], turn)
+        for tolerance in by_turns([0.1, 0.01], turn)
     ],
 )
 def test_a_front_within_a_tolerance_is(
