@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -14,22 +13,16 @@ import pytest
 from c_programs import kept_once
 from effort import LONG
 
-from heapwright import generate
 from heapwright.assure.proof import edges, enumeration
 from heapwright.files.tools import run_tool
-from heapwright.generate import emit
 from heapwright.measure.boards.compilers import Compiler
-from heapwright.recipes.recipe import Recipe
 
 HEAP, CORE = "target_heap.c", "core.c"
 
 
 @contextlib.contextmanager
 def keeping(folder: Path) -> Iterator[None]:
-    """While objects are kept beside this folder by what they are made of: compiler, flags, the text and its headers.
-
-    A process generates a heap for a target once.
-    """
+    """While objects are kept beside this folder by what they are made of: compiler, flags, the text and its headers."""
     compile_anew = Compiler.compile
 
     def compile_heap(compiler: Compiler, source: Path, output: Path, flags: Sequence[str]) -> None:
@@ -51,12 +44,7 @@ def keeping(folder: Path) -> Iterator[None]:
         with once(folder, key, (cwd / CORE).with_suffix(".o")) as is_new:
             return run_tool(command, *where, **how) if is_new else CompletedProcess(command, 0, "", "")
 
-    @lru_cache(maxsize=64)
-    def generated(recipe: Recipe, prefix: str) -> dict[str, str]:
-        return emit.generated_files(recipe, prefix)
-
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(generate, "generated_files", generated)  # where heaps for a target look for it
         patched.setattr(Compiler, "compile", compile_heap)
         patched.setattr(enumeration, "run_tool", run)
         yield
