@@ -39,7 +39,7 @@ class Effort:
 
 
 FULL = Effort(rounds=3, milliseconds=30, passes=40, explored=2_000, folded_up_to=20_000)
-QUICK = Effort(rounds=1, milliseconds=1, passes=1, explored=100, folded_up_to=20_000)
+QUICK = Effort(rounds=1, milliseconds=1, passes=1, explored=30, folded_up_to=20_000)
 
 
 def times(

@@ -1,6 +1,7 @@
 """Whether heaps last is tried for fewer calls than users have it tried, so that explorations of tests take seconds.
 
 Both forms keep their bounds; what the real ones find is tested by `test_endurance.py`, which asks for them by name.
+Other people's heaps, and programs that time heaps, are compiled as they stand: how fast they are says no test.
 """
 
 from __future__ import annotations
@@ -8,7 +9,12 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
+import effort
+
+from heapwright.heaps.foreign import build
+from heapwright.measure.host import timing
 from heapwright.replay.endurance import LONG, SHORT, SIEVE, Effort
 
 ASKED = "HEAPWRIGHT_TESTS_BRIEF"
@@ -20,11 +26,17 @@ CALLS: dict[str, dict[str, int]] = {
     "LONG": {"calls": 20_000, "base": 4_000, "enough": 20_000, "cramped": 6_000, "objects": 250},
 }
 
+OPTIMISED, LEVEL = "-O2", effort.brief("-O0", "-O2")
+
 CODE = f"""
 import dataclasses
 from heapwright.explore import endurance
+from heapwright.heaps.foreign import build
+from heapwright.measure.host import timing
 for form, calls in {CALLS}.items():
     setattr(endurance, form, dataclasses.replace(getattr(endurance, form), **calls))
+for module in (build, timing):
+    module.FLAGS = [flag.replace({OPTIMISED!r}, {LEVEL!r}) for flag in module.FLAGS]
 """
 """The same for another process."""
 
@@ -41,3 +53,8 @@ def forms() -> dict[str, Effort]:
         form: replace(effort, **CALLS[form])  # type: ignore[arg-type]
         for form, effort in {"SHORT": SHORT, "SIEVE": SIEVE, "LONG": LONG}.items()
     }
+
+
+def flags() -> dict[ModuleType, tuple[str, ...]]:
+    """What stands as `FLAGS` in these modules while tests run."""
+    return {module: tuple(flag.replace(OPTIMISED, LEVEL) for flag in module.FLAGS) for module in (build, timing)}

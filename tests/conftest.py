@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 from collections.abc import Iterator
@@ -26,6 +27,12 @@ settings.load_profile("heapwright")
 gc.set_threshold(100_000)  # as the command line has it
 
 
+def pytest_collection_finish() -> None:
+    """What stands for all tests is no garbage before the end: each look through it takes half a second."""
+    gc.freeze()
+    atexit.register(gc.unfreeze)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """The mark `needs`, before any fixture is made."""
@@ -45,11 +52,13 @@ def nothing_is_left_running() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def brief_endurance() -> Iterator[None]:
-    """What explorations of this process may pick is tried for fewer calls."""
+def briefly() -> Iterator[None]:
+    """What explorations of this process may pick is tried for fewer calls, and what it times compiles faster."""
     with pytest.MonkeyPatch.context() as patched:
         for form, effort in brief.forms().items():
             patched.setattr(endurance, form, effort)
+        for module, flags in brief.flags().items():
+            patched.setattr(module, "FLAGS", flags)
         yield
 
 

@@ -50,9 +50,11 @@ def forking() -> Iterator[None]:
     server = Path(__file__).with_name("forking.py")
     try:
         with subprocess.Popen([sys.executable, server, _SOCKET], start_new_session=True) as process:
-            while not _SOCKET.exists() and process.poll() is None:
-                time.sleep(0.02)
-            yield
-            process.kill()
+            try:
+                while not _SOCKET.exists() and process.poll() is None:
+                    time.sleep(0.02)
+                yield
+            finally:
+                process.kill()
     finally:
         shutil.rmtree(_HERE)

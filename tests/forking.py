@@ -16,6 +16,7 @@ import traceback
 from importlib import import_module
 from typing import Any, NoReturn
 
+import endured
 from brief import ASKED, forms
 
 from heapwright.explore import endurance
@@ -109,6 +110,8 @@ def _become(words: list[str], folder: str, environment: dict[str, str], files: l
     sys.argv = ["heapwright", *words]
     if ASKED in environment:
         vars(endurance).update(forms())
+    if endured.ASKED in environment:
+        endured.swap(environment[endured.ASKED])
     status: Any = 1
     try:
         status = import_module("heapwright.cli").main()

@@ -32,21 +32,21 @@ WHOLE = ("wifi",)
 def briefly() -> Iterator[None]:
     """While it takes seconds to make pages without packets."""
     with pytest.MonkeyPatch.context() as patched:
-        for module, packets in ((drr, 3_000), (easyport, 1_000), (url, 3_000)):
-            few = {"packets": packets, "traces": 2, "grid_packets": 200}
+        for module, packets in ((drr, 1_000), (easyport, 500), (url, 1_000)):
+            few = {"packets": packets, "traces": 2, "grid_packets": 100}
             patched.setattr(module, "CASE", replace(module.CASE, **few))
         patched.setattr(drr, "CROSSED_PACKETS", 200)
-        patched.setattr(easyport, "CLOUD", {**easyport.CLOUD, "limit": 40})
-        patched.setattr(held_out, "GRID_RECIPES", 40)
+        patched.setattr(easyport, "CLOUD", {**easyport.CLOUD, "limit": 20})
+        patched.setattr(held_out, "GRID_RECIPES", 20)
         patched.setattr(mixes, "SEEDS", (1, 2))
-        patched.setattr(measuring, "MOST_ACCESSES", 50_000)
-        patched.setattr(modem, "page", partial(modem.page, calls=50, most=4))
-        patched.setattr(pools, "page", partial(pools.page, requests=8_000))
-        patched.setattr(techniques, "PACKETS", 300)
+        patched.setattr(measuring, "MOST_ACCESSES", 20_000)
+        patched.setattr(modem, "page", partial(modem.page, calls=30, most=2))
+        patched.setattr(pools, "page", partial(pools.page, requests=3_000))
+        patched.setattr(techniques, "PACKETS", 150)
         patched.setattr(sensor, "traces", partial(_cut, sensor.traces))
         patched.setattr(sensor, "SEEDS", 1)
         patched.setattr(sensor, "TRIES", 10)
-        patched.setattr(sensor, "page", partial(sensor.page, calls=200))
+        patched.setattr(sensor, "page", partial(sensor.page, calls=100))
         yield
 
 

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import numpy as np
-from effort import EFFORT
+from effort import EFFORT, brief
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from known import known
@@ -34,7 +34,7 @@ PLAIN_CALLS = st.lists(st.tuples(st.sampled_from([MALLOC, MALLOC, FREE]), st.int
 RECIPES = st.integers(0, 2**32).map(lambda seed: random_recipe(random.Random(seed)))
 GENERAL_RECIPES = st.integers(0, 2**32).map(lambda seed: random_general_recipe(random.Random(seed)))
 
-many = settings(max_examples=150 * EFFORT, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=brief(75, 150) * EFFORT, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def trace_of(calls: list[tuple[int, int, int]]) -> Trace:
@@ -186,7 +186,7 @@ def model_run(trace: Trace, recipe: Recipe) -> tuple[list[int], list[int]]:
     return used, high
 
 
-@settings(many, max_examples=600 * EFFORT)
+@settings(many, max_examples=brief(300, 600) * EFFORT)
 @given(CALLS, GENERAL_RECIPES)
 def test_general_pools_grant_what_the_documentation_says(calls: list[tuple[int, int, int]], recipe: Recipe) -> None:
     trace = trace_of(calls)

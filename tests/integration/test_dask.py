@@ -86,32 +86,25 @@ def free_port() -> int:
 
 
 class Cluster:
-    """A scheduler and two workers as docs/many-machines.md starts them, each with the processes that it starts."""
+    """A scheduler and workers: one as docs/many-machines.md starts it, others with none that watches over them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int = 2) -> None:
         self.folder = folder
-        self.start_all()
-
-    def start_all(self) -> None:
         self.address = f"tcp://127.0.0.1:{(port := free_port())}"
         self.scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
-        self.workers = [self.start_worker() for _ in range(2)]
-        self.wait_for_both()
+        self.workers = [self.start_worker(at) for at in range(workers)]
+        self.wait_for_all()
 
-    def wait_for_both(self) -> None:
+    def wait_for_all(self) -> None:
         with Client(  # type: ignore[no-untyped-call]
             self.address, timeout=60, set_as_default=False
         ) as client:
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(len(self.workers), timeout=60)
 
     def revive(self) -> None:
-        """Start what an earlier test has killed."""
-        if self.scheduler.poll() is not None:
-            self.close()
-            self.start_all()
-            return
-        self.workers = [one if one.poll() is None else self.start_worker() for one in self.workers]
-        self.wait_for_both()
+        """Start the workers that an earlier test has killed."""
+        self.workers = [one if one.poll() is None else self.start_worker(at) for at, one in enumerate(self.workers)]
+        self.wait_for_all()
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -122,8 +115,9 @@ class Cluster:
             start_new_session=True,
         )
 
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        return self.start("worker", self.address, "--nthreads", "1", "--no-dashboard")
+    def start_worker(self, at: int) -> subprocess.Popen[bytes]:
+        watched = [] if at == 0 else ["--no-nanny"]
+        return self.start("worker", self.address, "--nthreads", "1", "--no-dashboard", *watched)
 
     def close(self) -> None:
         for one in (*self.workers, self.scheduler):
@@ -131,14 +125,14 @@ class Cluster:
                 kill(one)
 
     def kill_a_worker(self, which: int) -> None:
-        """By turns the process that replays, which is started again by the one that watches over it, or both."""
+        """By turns the process that replays, which the one that watches over it starts again, or all."""
         at = which % 2
         if which % 4 < 2 and (children := psutil.Process(self.workers[at].pid).children(recursive=True)):
             for child in children:
                 child.kill()
         else:
             kill(self.workers[at])
-            self.workers[at] = self.start_worker()
+            self.workers[at] = self.start_worker(at)
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
@@ -343,22 +337,6 @@ def test_a_driver_that_dies_goes_on_from_what_is_stored(undisturbed: Path, clust
     assert rows(study) == rows(undisturbed)
 
 
-def test_a_scheduler_that_dies_ends_the_exploration_in_one_line(
-    undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(on_dask, "_CONNECT_SECONDS", 5.0)
-    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
-
-    def kill_it(progress: Progress) -> None:
-        if progress.finished > RECIPES // 4 and cluster.scheduler.poll() is None:
-            kill(cluster.scheduler)
-
-    study = tmp_path / "study.duckdb"
-    with pytest.raises(hw.HeapwrightError, match=r"the Dask scheduler is gone; what was finished is stored"):
-        explored(study, dask=cluster.address, progress=kill_it)
-    assert rows(explored(study).path) == rows(undisturbed)
-
-
 def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
     undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -381,6 +359,22 @@ def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
     with pytest.raises(hw.HeapwrightError, match=r"has no workers; start some with: dask worker tcp://[^\n]*$"):
         explored(tmp_path / "never.duckdb", dask=cluster.address)
     assert not (tmp_path / "never.duckdb").exists()
+    assert rows(explored(study).path) == rows(undisturbed)
+
+
+def test_a_scheduler_that_dies_ends_the_exploration_in_one_line(
+    undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "_CONNECT_SECONDS", 5.0)
+    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
+
+    def kill_it(progress: Progress) -> None:
+        if progress.finished > RECIPES // 4 and cluster.scheduler.poll() is None:
+            kill(cluster.scheduler)
+
+    study = tmp_path / "study.duckdb"
+    with pytest.raises(hw.HeapwrightError, match=r"the Dask scheduler is gone; what was finished is stored"):
+        explored(study, dask=cluster.address, progress=kill_it)
     assert rows(explored(study).path) == rows(undisturbed)
 
 
@@ -408,7 +402,7 @@ def test_a_recipe_that_workers_die_of_is_named_and_the_others_of_its_batch_are_t
     tasks = [Task(Candidate(one.name, one, None), Known((), 1)) for one in recipes]
     trier = Trier([hw.read_trace(TRACE)], deadly.deadly)
     tried: set[str] = set()
-    cluster = Cluster(tmp_path)
+    cluster = Cluster(tmp_path, workers=1)
     try:
         with (
             on_dask.cluster(cluster.address, 1) as crew,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from effort import by_turns
 from made_traces import packets_of
 from needed import machine
 
@@ -135,6 +136,7 @@ def test_a_device_is_never_replaced(device: str) -> None:
     assert Path(device).is_char_device()
 
 
+NAMES_OF_FILES = ("s.duckdb", "system.duckdb", "temp.duckdb")
 THAT_RUN = {
     "a macro 'starts_with'": "CREATE MACRO starts_with(a, b) AS true",
     "a macro 'duckdb_views'": "CREATE MACRO duckdb_views() AS TABLE SELECT '' AS view_name, true AS internal",
@@ -150,8 +152,9 @@ THAT_RUN = {
 }
 
 
-@pytest.mark.parametrize("what", THAT_RUN)
-@pytest.mark.parametrize("name", ["s.duckdb", "system.duckdb", "temp.duckdb"])
+@pytest.mark.parametrize(
+    ("what", "name"), [(what, name) for turn, what in enumerate(THAT_RUN) for name in by_turns(NAMES_OF_FILES, turn)]
+)
 def test_all_but_plain_tables_is_refused(what: str, name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     with duckdb.connect(str(path)) as connection:

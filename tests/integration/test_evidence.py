@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from effort import brief
 
 import heapwright as hw
 from heapwright.api import shipping
+from heapwright.assure.attack import faults
 from heapwright.assure.proof import prove
 from heapwright.files.errors import HeapwrightError
 from heapwright.report import evidence
@@ -23,6 +26,13 @@ HEAP = "first-fit-slow-free"
 def section(page: str, title: str) -> str:
     """What stands below a heading, up to the next."""
     return page.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def fewer_faults() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(faults, "RUNS", brief(20, faults.RUNS))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import heapwright as hw
 from heapwright.traces.trace import Trace
 
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
+CALLS = 1_000
 
 
 def limited(folder: Path, *line: str, most: int) -> subprocess.CompletedProcess[str]:
@@ -45,8 +47,8 @@ RAISED = "ulimit -S -f unlimited; exec ls -lR /usr/include"
 
 COMMANDS = {
     "generate": (8000, "out/heap/app_heap.c", (HEAPWRIGHT, "generate", "tlsf", "-o", "out/heap")),
-    "report": (8000, "out/plots/", (HEAPWRIGHT, "report", str(EXAMPLE), "-o", "page.html", "--plots", "out/plots")),
-    "page": (250_000, "page.html", (HEAPWRIGHT, "report", str(EXAMPLE), "-o", "page.html", "--plots", "out/plots")),
+    "report": (8000, "out/plots/", (HEAPWRIGHT, "report", "TRACE", "-o", "page.html", "--plots", "out/plots")),
+    "page": (250_000, "page.html", (HEAPWRIGHT, "report", "TRACE", "-o", "page.html", "--plots", "out/plots")),
     "import": (2000, "new.parquet", (HEAPWRIGHT, "import", "packets.csv", "-o", "new.parquet")),
     "workload": (2000, "new.parquet", (HEAPWRIGHT, "workload", "poisson", "--requests", "9999", "-o", "new.parquet")),
     "record": (2000, "new.parquet", (HEAPWRIGHT, "record", "-o", "new.parquet", "--", "sh", "-c", RAISED)),
@@ -54,9 +56,17 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("few") / "few.parquet"
+    hw.cut(hw.read_trace(EXAMPLE), first=CALLS).write(path)
+    return str(path)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_file_is_named_and_nothing_half_made_is_left(name: str, tmp_path: Path) -> None:
+def test_the_file_is_named_and_nothing_half_made_is_left(name: str, trace: str, tmp_path: Path) -> None:
     most, file, line = COMMANDS[name]
+    line = tuple(trace if word == "TRACE" else word for word in line)
     (tmp_path / "packets.csv").write_text(PACKETS)
     done = limited(tmp_path, *line, most=most)
     messages = done.stderr.splitlines()

@@ -283,7 +283,7 @@ def test_compiles_without_a_warning_and_needs_no_library(
     assert all(name.startswith("app_") for kind, name in found if kind == "T")
 
 
-@every_recipe
+@pytest.mark.parametrize("recipe", some(RECIPES, 2), ids=lambda recipe: recipe.name or recipe.hash)
 def test_the_generated_test_passes(recipe: Recipe, generated: Callable[[Recipe], Path], tmp_path: Path) -> None:
     """With a heap whose own accesses are looked at; test_watched.py looks at the program's."""
     sources = [generated(recipe) / name for name in ("app_heap.c", "app_heap_test.c")]

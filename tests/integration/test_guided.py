@@ -21,7 +21,7 @@ from heapwright.generate import generated_files
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.logs import import_log
 
-SECONDS = brief(1, 6 * EFFORT)
+SECONDS = brief(0.6, 6 * EFFORT)
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-DAPP_HEAP_ALIGN_UNCHECKED")
 
 
@@ -72,7 +72,7 @@ def test_the_generator(tmp_path: Path) -> None:
 
     draw = random.Random(0)
     lines = Lines("generate")
-    tried, new = campaign("recipes", lines, [draw.randbytes(200) for _ in range(4)], mutate, act, 2 * SECONDS)
+    tried, new = campaign("recipes", lines, [draw.randbytes(200) for _ in range(brief(2, 4))], mutate, act, 2 * SECONDS)
     tell("recipes, guided by coverage", tried)
     assert made == tried and len(lines.seen) > 1000
     for number, data in enumerate(new[: brief(2, len(new))]):

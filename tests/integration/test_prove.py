@@ -57,8 +57,15 @@ def proof_of(heap: str, *flags: str) -> dict[str, Any]:
     return dict(told)
 
 
+def without_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs try no sizes at edges, but in long runs."""
+    if not LONG:
+        monkeypatch.setattr(proving, "check_edges", lambda *_: Harness("edges", "", 0, {}, {}, 1, 0.0))
+
+
 @pytest.mark.usefixtures("cbmc")
-def test_first_fit_is_proved() -> None:
+def test_first_fit_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_edges(monkeypatch)  # test_prove_edges.py tries those of other heaps
     told = proof_of(FIRST_FIT, "--calls", "2", "--arena", brief("56", "64"), "--largest", brief("4", "12"))
     assert list(told)[:6] == ["heap", "calls", "arena_bytes", "largest_request_bytes", "method", "tool"]
     assert (told["method"], told["tool"].split()[0]) == ("cbmc", "CBMC")
@@ -95,8 +102,8 @@ def programs(sizes: int, steps: int, live: int = 0) -> int:
 
 
 def test_misuse_within_the_bounds_leaves_a_checked_heap_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not LONG:  # its edges and bins are those of tlsf
-        monkeypatch.setattr(proving, "check_edges", lambda *_: Harness("edges", "", 0, {}, {}, 1, 0.0))
+    without_edges(monkeypatch)  # its edges and bins are those of tlsf
+    if not LONG:
         monkeypatch.setattr(proving, "has_bins", lambda _: False)
     checked = hw.zoo("tlsf").model_copy(update={"checks": "frees", "name": "checked"})
     path = tmp_path / "checked.toml"

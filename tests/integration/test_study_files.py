@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
 import pytest
+from effort import by_turns
 from made_studies import IDS, RECIPES, identity, write_five
 
 from heapwright.decide.study import Study
@@ -77,7 +78,8 @@ def test_a_file_that_is_not_as_we_write_it_is_refused(says: str, study: Study, p
     secret.write_text("hunter2")
     with duckdb.connect(str(path)) as database:
         database.execute(POISON[says].format(secret=secret) if "{secret}" in POISON[says] else POISON[says])
-    for opener in (Study.open, lambda path: Study.create_or_resume(path, identity())):
+    openers: Sequence[Callable[[Path], Study]] = (Study.open, lambda path: Study.create_or_resume(path, identity()))
+    for opener in by_turns(openers, [*POISON].index(says)):
         message = one_line(path, opener)
         assert says in message
         assert "hunter2" not in message

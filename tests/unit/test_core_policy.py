@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,7 +13,11 @@ from heapwright.recipes.pools import MAX_REACH
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 
-RECIPES = zoo.recipes() + random_recipes(400, seed=3)
+
+@cache
+def recipes() -> list[Recipe]:
+    return zoo.recipes() + random_recipes(400, seed=3)
+
 
 Field = tuple[str, int, int]
 
@@ -77,7 +82,7 @@ def regions(recipe: Recipe) -> list[Field]:
 
 
 def test_control_data_does_not_overlap() -> None:
-    for recipe in RECIPES:
+    for recipe in recipes():
         end = 0
         for name, at, size in control_fields(recipe):
             assert at >= end, (name, recipe.to_toml())
@@ -97,7 +102,7 @@ def test_words_of_the_control_data_are_aligned() -> None:
         "rover_at",
     }
     words |= {"count_at", "pending_at", "victim", "bitmap", "summary", "counts", "cached", "carved", "end"}
-    for recipe in RECIPES:
+    for recipe in recipes():
         for name, at, _ in control_fields(recipe):
             wanted = 4 if name in words else recipe.link_bytes if name in ("heads", "tails", "lists") else 1
             assert at % wanted == 0, (name, recipe.to_toml())
@@ -106,7 +111,7 @@ def test_words_of_the_control_data_are_aligned() -> None:
 def test_list_heads_can_be_linked_to() -> None:
     """Double lists and the tails of FIFO lists hold addresses of heads, which a short link counts in units, unless the
     first block of a list says nothing of its head."""
-    for recipe in RECIPES:
+    for recipe in recipes():
         for pool in policy(recipe)["pools"]:
             general = pool.get("general")
             if (
@@ -120,7 +125,7 @@ def test_list_heads_can_be_linked_to() -> None:
 
 
 def test_regions_follow_the_control_data_without_overlap() -> None:
-    for recipe in RECIPES:
+    for recipe in recipes():
         found = policy(recipe)
         end = found["control"]
         for kind, at, size in regions(recipe):
@@ -131,7 +136,7 @@ def test_regions_follow_the_control_data_without_overlap() -> None:
 
 
 def test_payloads_are_aligned() -> None:
-    for recipe in RECIPES:
+    for recipe in recipes():
         found = policy(recipe)
         for pool in found["pools"]:
             general, fixed = pool.get("general"), pool.get("fixed")
@@ -144,7 +149,7 @@ def test_payloads_are_aligned() -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_fields_that_are_accessed_at_once_lie_aligned(width: int) -> None:
-    for recipe in RECIPES:
+    for recipe in recipes():
         for pool in policy(recipe)["pools"]:
             for part in (pool.get("general"), pool.get("fixed")):
                 if part and part["word"] == {"bytes": width, "natural": 1}:
@@ -160,7 +165,7 @@ def test_fields_that_are_accessed_at_once_lie_aligned(width: int) -> None:
 
 
 def test_blocks_that_are_cached_hold_a_link() -> None:
-    for recipe in RECIPES:
+    for recipe in recipes():
         pools = policy(recipe)["pools"]
         for index, pool in enumerate(pools):
             quick = pool.get("quick")

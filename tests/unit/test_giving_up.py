@@ -12,6 +12,7 @@ from pathlib import Path
 import exploring
 import numpy as np
 import pytest
+from effort import by_turns
 from traces_random import churning, plain_trace
 
 from heapwright.api import cut
@@ -95,11 +96,17 @@ def test_an_exact_front_is_that_of_all_recipes(
 
 
 @pytest.mark.parametrize(
-    "objectives", [DEFAULT_OBJECTIVES, ("reads", "accesses_malloc_max", "footprint_bytes"), ("moved_bytes", "writes")]
+    ("objectives", "tolerance"),
+    [
+        (objectives, tolerance)
+        for turn, objectives in enumerate(
+            [DEFAULT_OBJECTIVES, ("reads", "accesses_malloc_max", "footprint_bytes"), ("moved_bytes", "writes")]
+        )
+        for tolerance in by_turns([0, 0.05], turn)
+    ],
 )
-@pytest.mark.parametrize("tolerance", [0, 0.05])
 def test_of_loads_of_one_device_a_front_is_that_of_all_recipes(
-    tolerance: float, objectives: tuple[str, ...], space: Space, whole: Path, tmp_path: Path
+    objectives: tuple[str, ...], tolerance: float, space: Space, whole: Path, tmp_path: Path
 ) -> None:
     """The largest memory, all accesses: each number of what was finished is that of the complete exploration."""
     done = explore(
@@ -132,8 +139,10 @@ def test_what_a_recipe_comes_to_on_one_device_only_grows_with_each_load() -> Non
         assert on_device(least, keys)[:, 0].tolist() == [least[0].max(), least[1].sum(), least[2].max()]
 
 
-@pytest.mark.parametrize("traces", [TRACES[2:], TRACES], ids=["one", "several"])
-@pytest.mark.parametrize("lists", [True, False])
+@pytest.mark.parametrize(
+    ("traces", "lists"),
+    [(traces, lists) for turn, traces in enumerate((TRACES[2:], TRACES)) for lists in by_turns([True, False], turn)],
+)
 def test_the_front_of_designs_that_are_not_doubted_is_found_too(
     traces: list[Trace], lists: bool, space: Space, whole: Path, tmp_path: Path
 ) -> None:
@@ -152,8 +161,14 @@ def test_the_front_of_designs_that_are_not_doubted_is_found_too(
         assert front(found) == front(every)
 
 
-@pytest.mark.parametrize("tolerance", [0.01, 0.1])
-@pytest.mark.parametrize("traces", [TRACES[2:], TRACES], ids=["one", "several"])
+@pytest.mark.parametrize(
+    ("traces", "tolerance"),
+    [
+        (traces, tolerance)
+        for turn, traces in enumerate((TRACES[2:], TRACES))
+        for tolerance in by_turns([0.1, 0.01], turn)
+    ],
+)
 def test_a_front_within_a_tolerance_is(
     traces: list[Trace], tolerance: float, space: Space, whole: Path, tmp_path: Path
 ) -> None:

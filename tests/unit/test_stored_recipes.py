@@ -9,11 +9,9 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 
-RECIPES = [*zoo.recipes(), *random_recipes(400, 31)]
-
 
 def test_what_was_written_is_read_as_it_was_meant() -> None:
-    for one in RECIPES:
+    for one in [*zoo.recipes(), *random_recipes(400, 31)]:
         text = one.to_toml()
         slow, fast = Recipe.parse(text), Recipe.parse_stored(text)
         assert fast == slow, text

@@ -69,9 +69,9 @@ class ProgramError(HeapwrightError):
 class Bench:
     """A folder of compiled drivers; use it in a `with` statement."""
 
-    def __init__(self, compiler: str | None = None, flags: Sequence[str] = FLAGS) -> None:
+    def __init__(self, compiler: str | None = None, flags: Sequence[str] | None = None) -> None:
         self.compiler = compiler or find_compiler("host time")
-        self.flags = tuple(flags)
+        self.flags = tuple(FLAGS if flags is None else flags)
 
     def __enter__(self) -> Bench:
         self._folder = temporary_folder("timing")
