@@ -19,12 +19,13 @@ from needed import missing, needs
 from platform_builds import fetched
 
 from heapwright.explore import endurance
+from heapwright.files import garbage
 
 # Machines are shared and noisy: how long an example takes says nothing.
 settings.register_profile("heapwright", deadline=None)
 settings.load_profile("heapwright")
 
-gc.set_threshold(100_000)  # as the command line has it
+gc.set_threshold(garbage.OBJECTS)  # as the command line has it
 
 
 def pytest_collection_finish() -> None:

@@ -1,7 +1,7 @@
 """Whether heaps last that pages explore, as it was found once: the usual run looks it up, long ones try it again.
 
 Trying takes two thirds of such an exploration. `tests/endured.csv` holds what comes of it, by trace, recipe and calls;
-what it does not hold is tried.
+what it does not hold is tried, and all is where the sources are others than those that it was found with.
 
     python tests/endured.py    # tries what the pages explore, and writes it anew
 """
@@ -9,6 +9,7 @@ what it does not hold is tried.
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -20,6 +21,7 @@ import doc_commands
 import forked_commands
 
 from heapwright.explore import endurance
+from heapwright.files.engine import engine
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import Effort, endure
 from heapwright.studies.records import TraceInfo
@@ -38,6 +40,14 @@ class Found(NamedTuple):
     growth_ratio: float
     lasts: bool
     calls: int
+
+
+@cache
+def sources() -> str:
+    """What stands for all that decides whether a heap lasts: the engine, recipes and replays."""
+    package = Path(endurance.__file__).parents[1]
+    paths = sorted(path for room in ("recipes", "replay") for path in (package / room).rglob("*.py"))
+    return hashlib.sha256(engine().digest.encode() + b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def swap(asked: str) -> None:
@@ -64,7 +74,9 @@ def digest(trace: Trace) -> str:
 
 def _read() -> dict[tuple[str, str, int], Found]:
     with FILE.open(encoding="utf-8") as file:
-        rows = [*csv.reader(file)]
+        (found_with,), *rows = csv.reader(file)
+    if found_with != sources():
+        return {}
     return {(row[0], row[1], int(row[2])): Found(float(row[3]), row[4] == "1", int(row[5])) for row in rows}
 
 
@@ -77,7 +89,7 @@ def main() -> None:
             (folder := Path(name) / Path(page).stem).mkdir()
             doc_commands.differences(doc_commands.ROOT / page, folder)
         lines = sorted(set(tried.read_text(encoding="utf-8").splitlines(keepends=True)))
-    FILE.write_text("".join(lines), encoding="utf-8")
+    FILE.write_text("".join([f"{sources()}\n", *lines]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
 from heapwright.explore.workers import Interrupt, Threads
+from heapwright.files import garbage
 from heapwright.measure.metrics import replay_for
 from heapwright.replay import engine
 from heapwright.replay.energy import default_energy_table
@@ -338,7 +339,7 @@ def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: 
 
 
 def test_garbage_is_looked_for_seldom_while_exploring_alone(space: Space, tmp_path: Path) -> None:
-    before, within = gc.get_threshold(), set[tuple[int, int, int]]()
+    usual, within = gc.get_threshold(), set[tuple[int, int, int]]()
 
     def note(progress: Progress) -> None:
         within.add(gc.get_threshold())
@@ -346,17 +347,18 @@ def test_garbage_is_looked_for_seldom_while_exploring_alone(space: Space, tmp_pa
     def ends(progress: Progress) -> None:
         raise RuntimeError
 
-    explore(TRACES[:1], space, study_path=tmp_path / "whole", copies=0, limit=5, strategy="random", progress=note)
-    assert within == {(100_000, *before[1:])} and gc.get_threshold() == before
-    with pytest.raises(RuntimeError):
-        explore(TRACES[:1], space, study_path=tmp_path / "part", copies=0, limit=5, strategy="random", progress=ends)
-    assert gc.get_threshold() == before
-    gc.set_threshold(0)  # somebody wants none at all
     try:
+        gc.set_threshold(700, 9, 8)
+        explore(TRACES[:1], space, study_path=tmp_path / "whole", copies=0, limit=5, strategy="random", progress=note)
+        assert within == {(garbage.OBJECTS, 9, 8)} and gc.get_threshold() == (700, 9, 8)
+        with pytest.raises(RuntimeError):
+            explore(TRACES[:1], space, study_path=tmp_path / "part", copies=0, progress=ends)
+        assert gc.get_threshold() == (700, 9, 8)
+        gc.set_threshold(0)  # somebody wants none at all
         explore(TRACES[:1], space, study_path=tmp_path / "none", copies=0, limit=5, strategy="random", progress=note)
         assert gc.get_threshold()[0] == 0 and len(within) == 2
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*usual)
 
 
 class Never:

@@ -5,11 +5,10 @@ A crew replays, of threads or of the workers of a Dask cluster; the calling thre
 
 from __future__ import annotations
 
-import gc
 import random
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
@@ -34,6 +33,7 @@ from heapwright.explore.wide_search import LIMIT, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
 from heapwright.files.engine import engine
 from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.garbage import seldom_collected
 from heapwright.files.remote import working
 from heapwright.files.tools import processors
 from heapwright.files.version import __version__
@@ -70,25 +70,7 @@ class Exploration:
     short: list[str] = field(default_factory=list)
 
 
-_COLLECTED = 100_000
-"""Objects between two collections of garbage; by default Python looks for it after some hundred."""
-
-
-@contextmanager
-def _seldom_collecting() -> Iterator[None]:
-    """Have Python look for cycles seldom: exploring makes few, and many objects that stay, which it would look at again
-    and again. That is a fifth of what Python does for a recipe.
-    """
-    before = gc.get_threshold()
-    if 0 < before[0] < _COLLECTED:
-        gc.set_threshold(_COLLECTED, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-@_seldom_collecting()
+@seldom_collected()
 def explore(
     traces: Sequence[Trace],
     space: AnySpace,
