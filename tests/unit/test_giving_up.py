@@ -312,6 +312,23 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
     assert np.median(places) < len(ordered) / 4, places
 
 
+def test_what_needs_as_much_as_a_member_is_beaten_within_a_tolerance_alone() -> None:
+    """Of equal recipes the one on an exact front is told by its id, so all are finished."""
+    values = np.array([[[10.0], [40.0]], [[20.0], [20.0]]])
+    exact, near = (Bar.of(values, np.ones((2, 1), np.bool_), tolerance) for tolerance in (0.0, 0.1))
+    assert exact is not None and near is not None
+    for point, beaten in (
+        ((20, 20), (False, True)),
+        ((20, 21), (True, True)),
+        ((19, 21), (False, True)),
+        ((10, 40), (False, True)),
+        ((9.5, 100), (False, True)),
+        ((9, 100), (False, False)),
+    ):
+        needs = np.array(point)[:, np.newaxis]
+        assert (exact.beats(needs), near.beats(needs)) == beaten
+
+
 @pytest.mark.parametrize("same_device", [False, True])
 @pytest.mark.parametrize("tolerance", [0.0, 0.1])
 def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: float, same_device: bool) -> None:
