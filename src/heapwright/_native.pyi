@@ -95,6 +95,7 @@ class _Lib:
     HW_OP_REALLOC: Final[int]
     HW_OP_FREE: Final[int]
     HW_SHORT_WALK: Final[int]
+    HW_GROWING: Final[int]
     HW_CHECKS_NONE: Final[int]
     HW_CHECKS_FREES: Final[int]
     HW_CHECKS_FULL: Final[int]

@@ -51,27 +51,27 @@ class Needed(NamedTuple):
 
 
 NEEDED = (
-    Needed(("--help",), set(), {"cli", "files"}, 10),
-    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 18),
-    Needed(("zoo", "tlsf"), set(), ALL_READ, 55),
-    Needed(("zoo",), set(), ALL_READ, 58),
-    Needed(("platforms",), set(), {*ALL_READ, "platforms"}, 49),
-    Needed(("hooks", "freertos", "-o", "."), set(), {*ALL_READ, "generate", "platforms"}, 64),
+    Needed(("--help",), set(), {"cli", "files"}, 11),
+    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 19),
+    Needed(("zoo", "tlsf"), set(), ALL_READ, 56),
+    Needed(("zoo",), set(), ALL_READ, 59),
+    Needed(("platforms",), set(), {*ALL_READ, "platforms"}, 50),
+    Needed(("hooks", "freertos", "-o", "."), set(), {*ALL_READ, "generate", "platforms"}, 65),
     Needed(
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
         set(),
         {*ALL_READ, "generate", "heaps", "measure", "platforms"},
-        87,
+        88,
         2,
     ),
-    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 39),
+    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 40),
     Needed(
         ("profile", TRACE),
         TABLES | {"numpy.ma"},
         {"_native", "api", "cli", "decide", "files", "replay", "traces", "traffic"},
-        44,
+        45,
     ),
-    Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 81),
+    Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 82),
 )
 
 

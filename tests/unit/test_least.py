@@ -10,6 +10,7 @@ import pytest
 from recipes_random import random_recipes
 from traces_random import churning, plain_trace
 
+from heapwright._native import lib
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import Fixed, General, Quick
 from heapwright.recipes.recipe import Recipe
@@ -197,6 +198,10 @@ class AtLevels(LevelWatch):
 
     def levels(self) -> Levels:
         return self._levels
+
+
+def test_the_engine_compares_as_many_levels_as_there_are() -> None:
+    assert len(GROWING) == lib.HW_GROWING
 
 
 @pytest.mark.parametrize("name", ["lea-2.7.2", "binary-buddy", "kingsley"])

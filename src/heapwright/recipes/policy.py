@@ -100,11 +100,10 @@ def used_bytes_of(pool: Any) -> int:
 
 _POOLS_AT, _POOL_BYTES = ffi.offsetof("struct hw_policy", "pools"), ffi.sizeof("struct hw_pool")
 
-_NO_KIND = 0
+_KIND_AT = ffi.offsetof("struct hw_pool", next(iter(KINDS)))
 
-_KIND_ENDS = {_NO_KIND: ffi.offsetof("struct hw_pool", "general")} | {
-    kind.number: ffi.offsetof("struct hw_pool", name) + ffi.sizeof(f"struct hw_{name}") for name, kind in KINDS.items()
-}
+_KIND_ENDS = {0: _KIND_AT} | {kind.number: _KIND_AT + ffi.sizeof(f"struct hw_{name}") for name, kind in KINDS.items()}
+"""By the number of a kind; 0 is none."""
 
 
 class Structure:
