@@ -28,8 +28,8 @@ from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import Effort, Exploring
 from heapwright.explore.space import WideSpace
 from heapwright.explore.taught import first_of
-from heapwright.explore.trial import Candidate, Trier
-from heapwright.explore.wide_search import LIMIT, seek
+from heapwright.explore.trial import Candidate, Found, Trier
+from heapwright.explore.wide_search import LIMIT, Told, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
 from heapwright.files.engine import engine
 from heapwright.files.errors import HeapwrightError, ParameterError
@@ -39,8 +39,9 @@ from heapwright.files.tools import processors
 from heapwright.files.version import __version__
 from heapwright.measure.metrics import replay_for
 from heapwright.replay.engine import GROWING
-from heapwright.replay.metrics import TIME
+from heapwright.replay.metrics import TIME, Value
 from heapwright.studies.records import Identity, Run, TraceInfo
+from heapwright.studies.tables import Role
 
 if TYPE_CHECKING:
     from heapwright.explore.space import AnySpace
@@ -122,7 +123,7 @@ def explore(
         if isinstance(space, WideSpace) and strategy != "exhaustive":
             most = options.limit or LIMIT
             meter = Meter(progress, "explored", most, len(traces), crew)
-            trying = partial(_try, runner, Trials(study, Trier(traces, measure), "explored"), meter)
+            trying = partial(_try, runner, _Told(study, Trier(traces, measure), "explored"), meter)
             sought = seek(study, space, trying, limit=most, seed=options.seed, earlier=earlier, first=first)
             candidates |= {one.hash: Candidate(one.hash, one, None) for one in sought}
             others = study.recipes(without=candidates)
@@ -235,13 +236,27 @@ def _crew(jobs: int | None, dask: str | None) -> AbstractContextManager[Crew]:
     return cluster(dask, jobs or processors())
 
 
-def _try(runner: Runner, trials: Trials, meter: Meter, recipes: Sequence[Recipe]) -> None:
-    """Replay recipes that a search proposed, metered as a part of it."""
+class _Told(Trials):
+    """Trials that keep what they found last."""
+
+    def __init__(self, study: Study, trier: Trier, role: Role) -> None:
+        super().__init__(study, trier, role)
+        self.told: dict[str, dict[str, Mapping[str, Value]]] = {}
+
+    def take(self, one: Candidate, found: Found) -> None:
+        super().take(one, found)
+        self.told[one.id] = {self.traces[at].name: metrics for at, metrics in found.metrics.items()}
+
+
+def _try(runner: Runner, trials: _Told, meter: Meter, recipes: Sequence[Recipe]) -> Told:
+    """Replay recipes that a search proposed, metered as a part of it; what was found of them now."""
     candidates = [Candidate(one.hash, one, None) for one in recipes]
     meter.expect(candidates)
     for one in candidates:
         meter.pass_over(one, int(trials.known(one.id).ended.sum()))
+    trials.told = {}
     runner.run(candidates, trials, meter)
+    return trials.told
 
 
 def _trusted(candidates: Collection[Candidate]) -> list[set[str]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from heapwright.decide.study import Study
 from heapwright.explore.neighbours import Neighbourhood
 from heapwright.explore.space import WideSpace
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS, Columns, as_float, combine_columns, named_in
+from heapwright.replay.metrics import METRICS, Columns, Value, as_float, combine_columns, named_in
 from heapwright.studies.records import Grown
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,12 @@ USUAL = 20
 
 PATIENCE = 1000
 """After so many draws without anything new the space is taken to be used up."""
+
+
+Told = Mapping[str, Mapping[str, Mapping[str, Value]]]
+"""Metrics by recipe and trace."""
+
+_NOTHING: Told = MappingProxyType({})
 
 
 @dataclass
@@ -55,9 +62,12 @@ class Costs:
     def __post_init__(self) -> None:
         self.refusing = "admitted_fraction" in self.objectives
 
-    def of(self, study: Study, ids: Sequence[str]) -> Floats:
-        """float64[n, objectives] of recipes that the study has results of; the first call sets the scale."""
-        raw = self._raw(study, ids)
+    def of(self, study: Study, ids: Sequence[str], told: Told = _NOTHING) -> Floats:
+        """float64[n, objectives] of recipes that the study has results of; the first call sets the scale.
+
+        Those that are ``told`` of each trace are not asked for.
+        """
+        raw = self._raw(study, ids, told)
         if self.best is None:
             served = np.where(np.isfinite(raw), raw, np.inf)
             self.best = np.where(np.isfinite(served.min(axis=0)), served.min(axis=0), 0.0)
@@ -67,17 +77,19 @@ class Costs:
             self.reference = costs[finite].max(axis=0)
         return costs
 
-    def _raw(self, study: Study, ids: Sequence[str]) -> Floats:
+    def _raw(self, study: Study, ids: Sequence[str], told: Told) -> Floats:
         """Logarithms of the objectives, float64[n, devices, objectives]: less is better, inf for what is refused."""
         keys = {"failed", "footprint_bytes"}.union(*map(named_in, self.objectives)) & METRICS.keys()
-        found = study.per_trace(list(dict.fromkeys(ids)), sorted(keys))
+        known = {id: told[id] for id in ids if len(told.get(id, ())) == sum(map(len, self.devices))}
+        unknown = [id for id in dict.fromkeys(ids) if id not in known]
+        found: Told = known | study.per_trace(unknown, sorted(keys)) if unknown else known
         raw = np.full((len(ids), len(self.devices), len(self.objectives)), np.inf)
         for at, loads in enumerate(self.devices):
             rows = [row for row, id in enumerate(ids) if loads.keys() <= found[id].keys()]
             each = [[found[ids[row]][trace] for trace in loads] for row in rows]
-            told = {key: [[as_float(one[key]) for one in some] for some in each] for key in keys}
+            values = {key: [[as_float(one[key]) for one in some] for some in each] for key in keys}
             shape = len(rows), len(loads)
-            columns = {key: np.array(values, np.float64).reshape(shape) for key, values in told.items()}
+            columns = {key: np.array(of_key, np.float64).reshape(shape) for key, of_key in values.items()}
             combined = Columns(combine_columns(columns, [*loads.values()]))
             combined.calls = float(sum(loads.values()))
             served = np.full(len(rows), self.refusing) | (combined["failed"] == 0)
@@ -95,7 +107,7 @@ def _costs(key: str, values: Floats) -> Floats:
 def seek(
     study: Study,
     space: WideSpace,
-    evaluate: Callable[[Sequence[Recipe]], None],
+    evaluate: Callable[[Sequence[Recipe]], Told],
     *,
     limit: int = LIMIT,
     seed: int = 0,
@@ -111,7 +123,7 @@ def seek(
     Args:
         study: where results are kept, and how the hypervolume grows (`Study.growth`).
         space: what to search.
-        evaluate: replays recipes on every trace and stores the results.
+        evaluate: replays recipes on every trace, stores the results, and tells those that were not stored before.
         limit: recipes to try.
         seed: another seed, another search.
         earlier, first: recipes to begin with: those before the zoo, such as fronts of earlier studies, and those behind
@@ -129,10 +141,11 @@ def seek(
     walk.tell({id: one.canonical() for id, one in space.zoo.items()}, known, costs.reference)
     tried: list[Recipe] = []
     while new := walk.ask(min(BATCH, limit - len(tried))):
-        evaluate(new)
+        found = evaluate(new)
         tried += new
         ids = [one.hash for one in new]
-        walk.tell(dict(zip(ids, new, strict=True)), dict(zip(ids, costs.of(study, ids), strict=True)), costs.reference)
+        cost = dict(zip(ids, costs.of(study, ids, found), strict=True))
+        walk.tell(dict(zip(ids, new, strict=True)), cost, costs.reference)
         if len(tried) > done:  # an earlier run stored the rest
             study.add_growth(Grown("search", seed, len(tried), time.perf_counter() - begun, walk.volume))
     return tried
