@@ -174,7 +174,9 @@ def test_costs_are_ratios_to_the_best_of_the_first_and_of_devices_the_worst_coun
         assert np.allclose(np.exp(two.of(study, IDS[2:4])), [[10, 0.75], [np.inf, np.inf]])
         new, part = {"busy": metrics(199, 999), "idle": metrics(199, 999)}, {"idle": metrics(9, 9)}
         told = two.of(study, [IDS[1], "new", IDS[0]], {"new": new, IDS[0]: part})
-        assert np.allclose(np.exp(told), [[2, 1], [2, 2.5], [2, 2.5]]), "what is told of each trace is not asked for"
+        assert np.allclose(np.exp(told), [[2.0, 1.0], [2.0, 2.5], [2.0, 2.5]]), (
+            "what is told of each trace is not asked for"
+        )
 
 
 def test_a_search_comes_nearer_than_random_draws(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
