@@ -139,6 +139,10 @@ def test_what_no_list_holds_takes_the_accesses_of_the_pools_behind() -> None:
         assert least_of(trace, recipe) == sum(3 if size in held else 5 for size in sizes), quick
     aligned = Trace.from_columns(op=[0, 0], id=[1, 2], size=[24, 200], align=[0, 64], name="aligned")
     assert least_of(aligned, Recipe(pools=(Quick(sizes=(24,)), General()))) == 6, "what is aligned asks for more"
+    least = LeastAccesses([aligned, trace])
+    for quick, expected in ((Quick(sizes=(500,)), 10), (Quick(sizes=(60,)), 6)):
+        told = least.of(Recipe(pools=(quick, General(header=4, min_block=16))))
+        assert int(told[0][0]) == expected, "what the other trace asks for counts, as nobody knows how much more"
 
 
 def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[SoFar], dict[str, Value]]:

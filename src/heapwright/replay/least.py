@@ -64,15 +64,16 @@ class LeastAccesses:
         requests, free = _least_accesses(policy_struct(recipe), self._calls.sizes)
         if recipe.threads == "cached":  # nothing is known of caches of threads
             requests, free = requests * 0, 0
-        return self._calls.once(
-            requests.astype(np.uint8), partial(_to_come, free=free, least=int(requests.min())), free
-        )
+        least = int(requests.min())
+        return self._calls.once(requests.astype(np.uint8), partial(_to_come, free=free, least=least), (free, least))
 
 
 def in_all(to_come: ToCome, so_far: SoFar | None) -> int:
     """Accesses that a replay which has come so far makes at least by its end; None has not begun."""
     return so_far.accesses + int(to_come[-(-so_far.calls // STRETCH)]) if so_far else int(to_come[0])
 
+
+Also = tuple[int, ...]
 
 _Found = TypeVar("_Found")
 
@@ -83,7 +84,7 @@ class _SizedCalls:
     def __init__(self, traces: Sequence[Trace]) -> None:
         self.sizes: Sizes = np.unique(np.concatenate([np.unique(_asked(trace)) for trace in traces])).astype(np.int64)
         self._calls = [(trace, places, np.unique(places)) for trace in traces for places in [self._places(trace)]]
-        self._found: dict[tuple[bytes, int, int], Any] = {}
+        self._found: dict[tuple[bytes, int, Also], Any] = {}
 
     def _places(self, trace: Trace) -> NDArray[Any]:
         """Where the size of each call stands among all."""
@@ -93,17 +94,17 @@ class _SizedCalls:
             places[piece] = np.searchsorted(self.sizes, _asked(trace)[piece])
         return places
 
-    def once(self, each: NDArray[Any], work: Callable[[Trace, NDArray[Any]], _Found], also: int = 0) -> list[_Found]:
+    def once(self, each: NDArray[Any], work: Callable[[Trace, NDArray[Any]], _Found], also: Also = ()) -> list[_Found]:
         """What work finds on each trace, given what the size of each call has of ``each``; ``also`` tells it apart."""
         return self._kept(-1, each, also, lambda: [self._on(at, each, work, also) for at in range(len(self._calls))])
 
-    def _on(self, at: int, each: NDArray[Any], work: Callable[[Trace, NDArray[Any]], _Found], also: int) -> _Found:
+    def _on(self, at: int, each: NDArray[Any], work: Callable[[Trace, NDArray[Any]], _Found], also: Also) -> _Found:
         trace, places, used = self._calls[at]
         return self._kept(at, each[used], also, lambda: work(trace, each[places]))
 
-    def _kept(self, at: int, each: NDArray[Any], also: int, work: Callable[[], _Found]) -> _Found:
+    def _kept(self, at: int, each: NDArray[Any], also: Also, work: Callable[[], _Found]) -> _Found:
         """What work finds, by what stands for values of thousands of bytes."""
-        key = blake2b(each.tobytes(), digest_size=16).digest(), also, at
+        key = blake2b(each.tobytes(), digest_size=16).digest(), at, also
         if key not in self._found:
             self._found[key] = work()
         found: _Found = self._found[key]
