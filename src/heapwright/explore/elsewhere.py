@@ -92,5 +92,5 @@ class Elsewhere:
     def _on(self, candidates: Sequence[Candidate], traces: Sequence[Trace], replay: Replay, meter: Meter) -> None:
         trials = Trials(self.runner.study, Trier(traces, replay), meter.role)
         for one in candidates:
-            meter.pass_over(one, int(trials.known(one.id).ended.sum()))
+            meter.pass_over(one, len(trials.traces) - trials.known(one.id).left)
         self.runner.run(candidates, trials, meter, Patience(self.runner.interrupt, until=meter.until))

@@ -110,6 +110,11 @@ class Known:
         left: Floats = np.where(_adds_up(self._objectives), levels - others.sum(axis=1), largest)
         return left
 
+    @property
+    def left(self) -> int:
+        """On how many traces it has not ended."""
+        return self.ended.size - int(np.count_nonzero(self.ended))
+
     def calls(self, at: int) -> int:
         """Calls of a trace that were replayed before it was given up."""
         so_far = self.so_far[at]

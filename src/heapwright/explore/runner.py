@@ -171,14 +171,14 @@ class Trials:
         before = self.rivals.bar if self.rivals else None
         self.rivals = Rivals(tolerance, best=before.best if before else None)
         for id in ranked:
-            if self.known(id).ended.all():
+            if not self.known(id).left:
                 self.rivals.add(self.known(id))
         return self.rivals
 
     def take(self, one: Candidate, found: Found) -> None:
         """Take note of what was tried."""
         self._known[one.id] = found.known
-        if self.rivals and one.ranked and found.known.ended.all():
+        if self.rivals and one.ranked and not found.known.left:
             self.rivals.add(found.known)
 
 

@@ -152,14 +152,14 @@ class Exploring:
 
     def _meter(self, chosen: Sequence[Candidate]) -> Meter:
         meter = Meter(self.runner.progress, "explored", len(chosen), len(self.trials.traces), self.runner.crew)
-        meter.finished = sum(int(self.trials.known(one.id).ended.sum()) for one in chosen)
+        meter.finished = len(chosen) * len(self.trials.traces) - sum(map(self._replays_left, chosen))
         return meter
 
     def _is_left(self, one: Candidate) -> bool:
         return self._replays_left(one) > 0
 
     def _replays_left(self, one: Candidate) -> int:
-        return int((~self.trials.known(one.id).ended).sum())
+        return self.trials.known(one.id).left
 
     def _compete(
         self,

@@ -253,7 +253,7 @@ def _try(runner: Runner, trials: _Told, meter: Meter, recipes: Sequence[Recipe])
     candidates = [Candidate(one.hash, one, None) for one in recipes]
     meter.expect(candidates)
     for one in candidates:
-        meter.pass_over(one, int(trials.known(one.id).ended.sum()))
+        meter.pass_over(one, len(trials.traces) - trials.known(one.id).left)
     trials.told = {}
     runner.run(candidates, trials, meter)
     return trials.told

@@ -114,7 +114,7 @@ class Task:
     @property
     def replays(self) -> int:
         """On how many traces it has not ended."""
-        return self.known.ended.size - int(np.count_nonzero(self.known.ended))
+        return self.known.left
 
 
 @dataclass(frozen=True)
