@@ -87,21 +87,22 @@ class Patience:
             return False
         return not (self.is_beaten(known) and self.leaves_best(known, at))
 
+    @property
+    def bar(self) -> Bar | None:
+        """What a recipe has to come below; None where nobody competes, or no rival has served all."""
+        return self.rivals.bar if self.rivals else None
+
     def is_beaten(self, known: Known) -> bool:
         """Whether rivals beat a recipe, so that it is only replayed where it may be the best."""
-        bar = self.rivals.bar if self.rivals else None
+        bar = self.bar
         if bar is None or (self.spared is not None and not bar.is_far(known.bound, self.spared)):
             return False
         return bool(known.refused.any()) or bar.beats(known.bound)
 
     def leaves_best(self, known: Known, at: int) -> bool:
         """Whether a recipe that is beaten is not so good on a trace that it changes how rivals stand."""
-        return self.rivals is not None and self.rivals.bar is not None and self.rivals.bar.leaves_best(known, at)
-
-    @property
-    def bar(self) -> Bar | None:
-        """What a replay has to come below, where nothing but that, an interrupt and the end of the time ends it."""
-        return self.rivals.bar if self.rivals and self.pieces is None else None
+        bar = self.bar
+        return bar is not None and bar.leaves_best(known, at)
 
 
 @dataclass(frozen=True)
@@ -218,8 +219,8 @@ class _OnTrace(LevelWatch):
         return self._patience.goes_on(self._known, self._at, so_far)
 
     def levels(self) -> Levels | None:
-        """Those of the bar, which is often the same as before."""
-        bar = self._patience.bar
+        """Those of the bar, which is often the same as before; None where pieces end replays."""
+        bar = None if self._patience.pieces is not None else self._patience.bar
         if bar is not self._bar:
             self._bar, self._levels = bar, None
             if bar is not None:

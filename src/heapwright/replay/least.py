@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from heapwright.recipes.kinds.bounds import NEVER
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import STRETCH, SoFar, arena_holding, control_bytes
@@ -28,8 +29,6 @@ Sizes = NDArray[np.int64]
 
 ToCome = NDArray[np.uint64]
 """Accesses that a replay makes at least after each `STRETCH` calls, and 0 for its end."""
-
-_NEVER = np.iinfo(np.int64).max
 
 _PIECE = 1 << 16
 
@@ -136,7 +135,7 @@ def _least_accesses(struct: Any, sizes: Sizes) -> tuple[Sizes, int]:
     """Those of requests of these sizes and of a free, whichever pool serves; 0 for sizes that none does."""
     requests, frees = zip(*(kind_of(pool).least_accesses(pool, sizes) for pool in _pools(struct)), strict=True)
     least = np.minimum.reduce(requests)
-    return np.where(least == _NEVER, 0, least), min(frees)
+    return np.where(least == NEVER, 0, least), min(frees)
 
 
 def _pools(struct: Any) -> list[Any]:
@@ -147,4 +146,4 @@ def _least_blocks(struct: Any, sizes: Sizes) -> Sizes:
     """The smallest block that any pool has for requests of these sizes; 0 for one that none can serve."""
     blocks = [kind_of(pool).least_blocks(pool, sizes) for pool in _pools(struct) if kind_of(pool).owns_blocks]
     least = np.minimum.reduce(blocks)
-    return np.where(least == _NEVER, 0, least)
+    return np.where(least == NEVER, 0, least)

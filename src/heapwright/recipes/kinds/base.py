@@ -385,14 +385,14 @@ class BasePool(Table):
 
     @classmethod
     def least_blocks(cls, laid_out: Any, sizes: Sizes) -> Sizes:
-        """The smallest blocks that it has for requests of these sizes; the largest int64 where it has none."""
+        """The smallest blocks that it has for requests of these sizes; `NEVER` where it has none."""
         raise NotImplementedError
 
     @classmethod
     def least_accesses(cls, laid_out: Any, sizes: Sizes) -> tuple[Sizes, int]:
         """Accesses that serving requests of these sizes takes at least where the pool does, and a free of an object.
 
-        The largest int64 where it serves none. A block is taken from a list, or cut where blocks begin: a head and what
+        `NEVER` where it serves none. A block is taken from a list, or cut where blocks begin: a head and what
         lies behind it are read and the head is written. One that is freed gets the head for its link, and the head
         leads to it.
         """

@@ -57,6 +57,10 @@ class Thresholds(NamedTuple):
     small: int | None
 
 
+NEVER = (1 << 63) - 1
+"""Stands for what a pool serves none with, among blocks and accesses by the sizes of requests: the largest int64."""
+
+
 def rounded(sizes: Sizes, unit: int) -> Sizes:
     """The smallest multiples of `unit` that are at least these sizes."""
     return -(-sizes // unit) * unit

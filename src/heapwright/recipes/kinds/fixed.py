@@ -10,7 +10,7 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, Size, sizes_summary, sizes_title
-from heapwright.recipes.kinds.bounds import OWNED, Calls, UnboundedError, rounded, width
+from heapwright.recipes.kinds.bounds import NEVER, OWNED, Calls, UnboundedError, rounded, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST
 from heapwright.recipes.model import field
 
@@ -265,9 +265,7 @@ class Fixed(BasePool):
 
         fixed = laid_out.fixed
         requests, frees = (2, 1) if fixed.first_fit else (3, 3)  # a flag is enough
-        return np.where(
-            cls.least_blocks(laid_out, sizes) < np.iinfo(np.int64).max, requests, np.iinfo(np.int64).max
-        ), frees
+        return np.where(cls.least_blocks(laid_out, sizes) < NEVER, requests, NEVER), frees
 
     @classmethod
     def least_blocks(cls, laid_out: Any, sizes: Sizes) -> Sizes:
@@ -276,7 +274,7 @@ class Fixed(BasePool):
         fixed = laid_out.fixed
         classes = np.sort(np.array([fixed.sizes[at] for at in range(fixed.count)], np.int64))
         strides = rounded(classes + fixed.header + fixed.trailer, fixed.align)
-        return np.append(strides, np.iinfo(np.int64).max)[np.searchsorted(classes, sizes)]
+        return np.append(strides, NEVER)[np.searchsorted(classes, sizes)]
 
     # ---- what is attacked and proved
 

@@ -10,7 +10,7 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, Size, sizes_summary, sizes_title, whole
-from heapwright.recipes.kinds.bounds import OWNED, Calls, rounded, width
+from heapwright.recipes.kinds.bounds import NEVER, OWNED, Calls, rounded, width
 from heapwright.recipes.limits import MAX_CLASSES
 from heapwright.recipes.model import Before, field
 
@@ -229,7 +229,7 @@ class Pages(BasePool):
         pages = laid_out.pages
         classes = np.array([pages.sizes[at] for at in range(pages.count)], np.int64)
         strides = rounded(classes + pages.trailer, pages.align)
-        return np.append(strides, np.iinfo(np.int64).max)[np.searchsorted(classes, sizes)]
+        return np.append(strides, NEVER)[np.searchsorted(classes, sizes)]
 
     # ---- what is attacked and proved
 

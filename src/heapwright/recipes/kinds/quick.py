@@ -10,7 +10,7 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, power_above, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, Size, bare, can_serve, capacities_below, sizes_summary, sizes_title
-from heapwright.recipes.kinds.bounds import UnboundedError, width
+from heapwright.recipes.kinds.bounds import NEVER, UnboundedError, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
 from heapwright.recipes.model import Before, field
 
@@ -256,18 +256,15 @@ class Quick(BasePool):
         import numpy as np
 
         quick = laid_out.quick
-        if quick.by_size or quick.flush == lib.HW_FLUSH_IDLE:
+        idles = quick.flush == lib.HW_FLUSH_IDLE
+        if quick.by_size or idles:
             held = sizes <= (quick.up_to - quick.block_header if quick.by_size else quick.largest)
         else:
             lists = range(quick.count)
             least, most = (np.array([of[at] for at in lists]) for of in (quick.least, quick.sizes))
             held = ((sizes[:, np.newaxis] >= least) & (sizes[:, np.newaxis] <= most)).any(axis=1)
-        account = (
-            0
-            if quick.flush == lib.HW_FLUSH_IDLE
-            else _account(quick.limit_blocks or quick.limit_bytes, quick.flush_share)
-        )
-        return np.where(held, 3 + account, np.iinfo(np.int64).max), 3
+        account = 0 if idles else _account(quick.limit_blocks or quick.limit_bytes, quick.flush_share)
+        return np.where(held, 3 + account, NEVER), 3
 
     # ---- the arena
 
