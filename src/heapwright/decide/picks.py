@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -20,7 +20,7 @@ from heapwright.decide import pareto
 from heapwright.decide.results import Bools, Floats, Results
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.units import number_of
-from heapwright.recipes.pools import KINDS, Pool
+from heapwright.recipes.pools import KINDS
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import TIME, metric
 
@@ -167,23 +167,22 @@ def shortlist(
 
 def design(recipe: Recipe) -> Hashable:
     """What a recipe is but for its sizes and thresholds: equal for recipes that differ in these alone."""
-    return tuple(
-        (pool.kind, *(getattr(pool, key) for key in _keys_of(pool.kind)), *_present(pool)) for pool in recipe.pools
-    )
+    return tuple([_told_of(pool.kind)(pool.__dict__) for pool in recipe.pools])
 
 
 @cache
-def _keys_of(kind: str) -> tuple[str, ...]:
-    return tuple(key for key in _DESIGN if key in KINDS[kind].model_fields)
-
-
-def _present(pool: Pool) -> Iterator[bool]:
-    present = pool.__dict__  # no kind has all of them
-    for key in ("victim_up_to", "close_bins", "coalesce_from", "limit_blocks"):
-        yield bool(present.get(key))
+def _told_of(kind: str) -> Callable[[Mapping[str, Any]], Hashable]:
+    """What tells designs of a kind apart, of a pool's keys."""
+    keys = KINDS[kind].model_fields
+    values = operator.itemgetter("kind", *(key for key in _DESIGN if key in keys))
+    present = [key for key in _PRESENT if key in keys]
+    return lambda pool: (values(pool), *[bool(pool[key]) for key in present])
 
 
 _DESIGN = ("free_list", "order", "bins", "fit", "coalesce", "split_from", "flush", "find", "header")
+
+_PRESENT = ("victim_up_to", "close_bins", "coalesce_from", "limit_blocks")
+"""Only whether there is any matters."""
 
 
 # ---- the choice ----------------------------------------------------------------------------------------------------

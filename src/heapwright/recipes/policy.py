@@ -145,7 +145,7 @@ _heap_of = attrgetter(*_HEAP_KEYS)
 @lru_cache(maxsize=4096)
 def _structure(heap: tuple[Any, ...], pools: tuple[Pool, ...]) -> Structure:
     kept = dict(zip(_HEAP_KEYS, heap, strict=True))
-    return Structure(Recipe.unchecked(pools).model_copy(update=kept).canonical())
+    return Structure(Recipe.unchecked(pools).model_copy(update=kept).with_canonical_thresholds())
 
 
 def cache_class(units: int) -> int:

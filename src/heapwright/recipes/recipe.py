@@ -297,12 +297,20 @@ class Recipe(Table):
         if self.threads != "cached":
             changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
         found = self.model_copy(update=changes) if changes else self
-        if "hash" not in found.__dict__:
-            found.__dict__["hash"] = self._hash_of(pools)
+        found.__dict__[_CANONICAL] = True
+        return found
+
+    def with_canonical_thresholds(self) -> Recipe:
+        """Return the canonical form of a recipe that has it already but for the thresholds of its pools."""
+        geometry = self.geometry
+        pools = [pool.canonical((), geometry) if pool.has_thresholds else pool for pool in self.pools]
+        found = self.model_copy(update={"pools": tuple(pools)})
         found.__dict__[_CANONICAL] = True
         return found
 
     def _canonical_pools(self) -> tuple[Pool, ...]:
+        if _CANONICAL in self.__dict__:
+            return self.pools
         if self.memory:
             return self._joined({name: part.canonical() for name, part in self.parts().items()})
         geometry = self.geometry
