@@ -17,6 +17,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from changed import PACKAGE, ROOT, SCRATCH, forked, mine, noticed, warm
@@ -147,6 +148,10 @@ def main() -> None:
         survivors = set(given.again.read_text(encoding="utf-8").splitlines())
         every = {room: [one for one in found if f"survived {one}" in survivors] for room, found in every.items()}
     in_python = [room for room in chosen if room not in rooms_in_c()]
+    if in_python and find_spec("coverage") is None:
+        sys.exit(
+            f"coverage is missing, so nothing tells which test runs what: {sys.executable} -m pip install coverage"
+        )
     warm()
     files, index = importing(given.tests, in_python) if in_python else [], Index()
 

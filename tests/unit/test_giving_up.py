@@ -326,7 +326,7 @@ def test_what_needs_as_much_as_a_member_is_beaten_within_a_tolerance_alone() -> 
         ((9, 100), (False, False)),
     ):
         needs = np.array(point)[:, np.newaxis]
-        assert (exact.beats(needs), near.beats(needs)) == beaten
+        assert (bool(exact.beats(needs)), bool(near.beats(needs))) == beaten
 
 
 @pytest.mark.parametrize("same_device", [False, True])
@@ -345,7 +345,7 @@ def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: 
         corners = bar.corners(known, at)
         for _ in range(20):
             known.least[:, at] = np.maximum(known.least[:, at], random.integers(0, 90 if same_device else 40, 3))
-            beaten = bool(known.refused.any()) or bar.beats(known.bound)
+            beaten = bool(known.refused.any() or bar.beats(known.bound))
             at_corner = bool((known.least[:, at] >= corners).all(axis=1).any())
             assert at_corner or not (beaten and bar.leaves_best(known, at))
             assert bar.leaves_best(known, at) or not at_corner
@@ -353,6 +353,27 @@ def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: 
                 assert not tolerance and bar.beats(known.bound * (1 + 1e-9) + 1e-9)
             settled += at_corner and beaten
     assert settled > 500
+
+
+@pytest.mark.parametrize("same_device", [False, True])
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_what_is_settled_is_beaten_and_leaves_the_best_on_each_trace(tolerance: float, same_device: bool) -> None:
+    random, keys, told = np.random.default_rng(9), ("footprint_bytes", "accesses"), [0, 0]
+    for _ in range(100):
+        values = random.integers(5, 30, (8, 2, 3)).astype(float)
+        values = on_device(values, keys) if same_device else values
+        bar = Bar.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
+        assert bar is not None
+        known = [Known(keys, 3, same_device) for _ in range(20)]
+        for one in known:
+            one.least[:] = random.integers(0, 16 if same_device else 30, one.least.shape)
+            one.refused[:], one.ended[:] = random.random((2, 3)) < 0.2
+        for one, settled in zip(known, bar.settled(known), strict=True):
+            beaten = bool(one.refused.any() or bar.beats(one.bound))
+            leaves = [bar.leaves_best(one, at) for at in range(3)]
+            assert settled == (beaten and all(leaves))
+            told[int(settled)] += 1
+    assert min(told) > 100
 
 
 def test_garbage_is_looked_for_seldom_while_exploring_alone(space: Space, tmp_path: Path) -> None:

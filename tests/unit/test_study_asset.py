@@ -6,7 +6,6 @@ import csv
 import json
 import shlex
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -238,7 +237,7 @@ def test_a_time_says_on_which_machine(tmp_path: Path) -> None:
     one = result(0, metrics(1, 1))
     trier = Trier(TRACES[:1], lambda *_: Replayed(metrics(1, 1, ns_per_event=3.5)))
     found = trier.found(Task(Candidate(one.id, one.recipe, None), Known((), 1)), Patience(Interrupt()))
-    path = written(tmp_path / "a.duckdb", [replace(one, metrics=found.metrics[0], machine=found.machine)])
+    path = written(tmp_path / "a.duckdb", [one._replace(metrics=found.metrics[0], machine=found.machine)])
     (row,) = everything(path)
     assert row["ns_per_event"] == 3.5
     assert "processors, " in str(row["machine"])

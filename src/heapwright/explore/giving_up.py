@@ -159,13 +159,17 @@ class Bar:
         harmless = (whole[members] / front[:, :, np.newaxis]).max(axis=0) * (1 + _ROUNDING)
         return cls(best, front, np.minimum(harmless, best), tolerance)
 
-    def beats(self, least: Floats) -> bool:
-        """Whether some recipe of the front beats whatever needs at least this much, float64[k, devices]."""
-        point = pareto.ratios(least, self.best).max(axis=1)
-        at_least = (self.front <= (1 + self.tolerance) * point).all(axis=1)
+    def beats(self, least: Floats) -> Bools:
+        """Whether some recipe of the front beats whatever needs at least this much.
+
+        bool[...] of float64[..., k, devices].
+        """
+        point = pareto.ratios(least, self.best).max(axis=-1)[..., np.newaxis, :]
+        at_least = (self.front <= (1 + self.tolerance) * point).all(axis=-1)
         if not self.tolerance:  # of equal recipes the one on the front is told by its id
-            at_least &= (self.front < point).any(axis=1)
-        return bool(at_least.any())
+            at_least &= (self.front < point).any(axis=-1)
+        found: Bools = at_least.any(axis=-1)
+        return found
 
     def corners(self, known: Known, at: int) -> Floats:
         """What a recipe must still come to on a trace before it is beaten and leaves the best, float64[n, k].
@@ -191,23 +195,28 @@ class Bar:
         point = pareto.ratios(least, self.best).max(axis=1)
         return bool((point > times * self.front).any(axis=1).all())
 
-    def leaves_best(self, known: Known, at: int | None = None) -> bool:
-        """Whether a recipe cannot be so good on a trace, or on any, that it changes how others stand on the front.
+    def leaves_best(self, known: Known, at: int) -> bool:
+        """Whether a recipe cannot be so good on a trace that it changes how others stand on the front.
 
         An exact front of several devices has to know that of each. One within a tolerance compares with the best found:
         it only looks at the replays that ended.
         """
-        if self.best.shape[1] == 1 or (self.tolerance and at is not None and not known.ended[at]):
+        if self.best.shape[1] == 1 or known.refused[at] or (self.tolerance and not known.ended[at]):
             return True
-        asked = ~known.refused if not self.tolerance else known.ended & ~known.refused
-        if at is not None:
-            asked = asked & (np.arange(len(asked)) == at)
-        at_least: Bools = np.all(known.least >= self.harmless, axis=0)
-        return bool(at_least[asked].all())
+        return bool((known.least[:, at] >= self.harmless[:, at]).all())
 
-    def settles(self, known: Known) -> bool:
-        """Whether nothing that a recipe may still come to would bring it on the front, or change the front."""
-        return bool(known.refused.any() or self.beats(known.bound)) and self.leaves_best(known)
+    def settled(self, known: Sequence[Known]) -> Bools:
+        """Of each whether nothing that it may still come to would bring it on the front, or change it, bool[n].
+
+        As `beats`, or that it refused requests, and `leaves_best` on all traces.
+        """
+        refused, bounds = np.stack([one.refused for one in known]), np.stack([one.bound for one in known])
+        beaten: Bools = refused.any(axis=1) | self.beats(bounds)
+        if self.best.shape[1] == 1:
+            return beaten
+        asked = ~refused & np.stack([one.ended for one in known]) if self.tolerance else ~refused
+        leaves = (bounds >= self.harmless).all(axis=1)
+        return beaten & (leaves | ~asked).all(axis=1)
 
 
 @dataclass

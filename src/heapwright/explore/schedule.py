@@ -180,14 +180,13 @@ class Exploring:
         for one in rest:  # what was given up by an earlier run; the study keeps what it had come to
             if self.trials.known(one.id).floor.any():
                 self.trials.trier.lay_floors(one.recipe, self.trials.known(one.id))
-        spread = [] if hurried else _spread([one for one in rest if not self._is_settled(one)])
+        spread = [] if hurried else _spread(self._open(rest))
         meter.expect(spread)
         self.runner.run(spread, self.trials, meter, replace(patience, spared=NEAR))
-        tried = {one.id for one in spread}
-        for one in rest:
-            if self._is_settled(one) and one.id not in tried:
-                meter.finished += self._replays_left(one)
-        rest = [one for one in rest if self._is_left(one) and not self._is_settled(one)]
+        known, rest = rest, self._open(rest)
+        counted = {one.id for one in (*spread, *rest)}
+        meter.finished += sum(self._replays_left(one) for one in known if one.id not in counted)
+        rest = [one for one in rest if self._is_left(one)]
         if hurried or meter.seconds_of(rest) > meter.until - time.perf_counter():
             rest = by_promise(self.runner, self.trials, rest, meter, patience, taught)
         else:
@@ -197,16 +196,19 @@ class Exploring:
             meter.expect(rest)
             final = Patience(self.runner.interrupt, until=meter.until)
             self.runner.run(rest, self.trials, meter, patience if turn < _ROUNDS else final)
-            rest = [one for one in chosen if self._is_left(one) and not self._is_settled(one)]
+            rest = self._open([one for one in chosen if self._is_left(one)])
             if not rest or patience.over:
                 break
             meter.finished -= sum(map(self._replays_left, rest))
         return not rest
 
-    def _is_settled(self, one: Candidate) -> bool:
-        """Whether a recipe that was given up is known not to come on the front."""
+    def _open(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Those not known to stay off the front, and to leave it as it is, whatever they may still come to."""
         bar = self.trials.rivals.bar if self.trials.rivals else None
-        return bar is not None and bar.settles(self.trials.known(one.id))
+        if bar is None or not candidates:
+            return list(candidates)
+        settled = bar.settled([self.trials.known(one.id) for one in candidates])
+        return [one for one, known in zip(candidates, settled, strict=True) if not known]
 
 
 _KNOWN = {*BLIND, *RIVALS}

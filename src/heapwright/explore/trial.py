@@ -97,7 +97,7 @@ class Patience:
         bar = self.bar
         if bar is None or (self.spared is not None and not bar.is_far(known.bound, self.spared)):
             return False
-        return bool(known.refused.any()) or bar.beats(known.bound)
+        return bool(known.refused.any() or bar.beats(known.bound))
 
     def leaves_best(self, known: Known, at: int) -> bool:
         """Whether a recipe that is beaten is not so good on a trace that it changes how rivals stand."""

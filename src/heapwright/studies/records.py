@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,8 +151,7 @@ class Run:
     space: str | None
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """The metrics of one recipe on one trace; ``id`` is the recipe's hash, ``trace`` the trace's name.
 
     One that is not ``ranked`` is shown beside the others and never on a front. ``machine`` is where a time was
@@ -168,8 +167,7 @@ class Result:
     machine: str | None = None
 
 
-@dataclass(frozen=True)
-class Partial:
+class Partial(NamedTuple):
     """What is known of a recipe on a trace that was given up: the least footprint, and what a replay had come to."""
 
     id: str

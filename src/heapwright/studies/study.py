@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import astuple
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
 
 _SO_FAR = ("calls", *GROWING)
+
+_told_of = attrgetter(*_SO_FAR)
 
 _AT_ONCE: ContextVar[tuple[StudyFile, database.Connection] | None] = ContextVar("_AT_ONCE", default=None)
 """The closed study of which several questions are being asked, and what answers them."""
@@ -244,7 +247,7 @@ class StudyFile:
         """Store what replays came to that were given up, in place of what was known of them before."""
         fresh = {one.id: one for one in partials if one.id not in self._stored}
         recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
-        rows = [[one.id, one.trace, one.least, *(getattr(one.so_far, key) for key in _SO_FAR)] for one in partials]
+        rows = [(one.id, one.trace, one.least, *_told_of(one.so_far)) for one in partials]
         with one_line(self.path):
             self._connection.begin()
             self._connection.execute(f"CREATE TABLE IF NOT EXISTS partial ({declared(PARTIAL)})")

@@ -250,9 +250,10 @@ _NUMBERS: dict[str, type[np.int64] | type[np.float64]] = {"BIGINT": np.int64, "D
 
 def _numbers(values: Sequence[Any], dtype: type[np.int64] | type[np.float64]) -> NDArray[Any]:
     """Values of a column as DuckDB takes them fastest; None where the mask is set."""
-    missing = [value is None for value in values]
-    known = [0 if value is None else value for value in values] if any(missing) else values
-    return np.ma.masked_array(np.array(known, dtype), missing)
+    if None not in values:
+        return np.array(values, dtype)
+    known = [0 if value is None else value for value in values]
+    return np.ma.masked_array(np.array(known, dtype), [value is None for value in values])
 
 
 def create(connection: database.Connection, identity: Identity) -> None:
