@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from heapwright.decide import pareto
 from heapwright.decide.picks import BLIND, NEAR, RIVALS
+from heapwright.decide.prior import doubt
 from heapwright.explore.budget import Shares, in_bisecting_order
 from heapwright.explore.giving_up import on_device
 from heapwright.explore.runner import Meter, Runner, Trials
@@ -117,12 +118,16 @@ class Exploring:
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
         settled = self._compete(chosen, rest, meter)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
-        for group in groups() if time.perf_counter() < meter.until else ():
-            own = [one for one in chosen if one.id in group]
+        found = groups() if time.perf_counter() < meter.until else ()
+        competing = [[one for one in chosen if one.id in group] for group in found]
+        for own in [*competing, chosen]:  # all once more: what groups finished may be better than any before
             left = [one for one in own if self._is_left(one)]
-            if left and time.perf_counter() < meter.until:
-                meter.finished -= sum(map(self._replays_left, left))
-                self._compete(own, left, meter)
+            if not left or time.perf_counter() >= meter.until:
+                continue
+            meter.finished -= sum(map(self._replays_left, left))
+            settled = self._compete(own, left, meter)
+            if own is chosen:
+                study.set_tolerance(meter.tolerance if settled and ranked else None)
 
     def _is_hurried(self, zoo: Sequence[Candidate], meter: Meter) -> bool:
         """Whether the zoo alone would take much of the time, as pieces of the traces tell; takes note of its costs."""
@@ -182,7 +187,9 @@ class Exploring:
                 self.trials.trier.lay_floors(one.recipe, self.trials.known(one.id))
         spread = [] if hurried else _spread(self._open(rest))
         meter.expect(spread)
-        self.runner.run(spread, self.trials, meter, replace(patience, spared=NEAR))
+        spared = [one for one in spread if _is_trusted(one)] if any(map(_is_trusted, chosen)) else spread
+        self.runner.run(spared, self.trials, meter, replace(patience, spared=NEAR))
+        self.runner.run([one for one in spread if one not in spared], self.trials, meter, patience)
         known, rest = rest, self._open(rest)
         counted = {one.id for one in (*spread, *rest)}
         meter.finished += sum(self._replays_left(one) for one in known if one.id not in counted)
@@ -224,6 +231,11 @@ def _keep(shares: Shares, meter: Meter) -> None:
 def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
     """One recipe of each design."""
     return list({one.design: one for one in reversed(candidates)}.values())
+
+
+def _is_trusted(one: Candidate) -> bool:
+    """Whether some pick does not doubt its design: picks come from such recipes, where there are any."""
+    return doubt(one.recipe, lists=False) is None
 
 
 EARLY = 50
