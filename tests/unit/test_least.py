@@ -11,11 +11,12 @@ from recipes_random import random_recipes
 from traces_random import churning, plain_trace
 
 from heapwright._native import lib
-from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.policy import BeyondReachError, policy_struct, structure_of, used_bytes
 from heapwright.recipes.pools import Fixed, General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
 from heapwright.replay import engine
+from heapwright.replay import least as bounds
 from heapwright.replay.engine import (
     GROWING,
     STRETCH,
@@ -154,6 +155,21 @@ def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[SoFar], dict[str, Valu
         return True
 
     return told, replay(trace, recipe, watch=look)
+
+
+def test_no_threshold_changes_a_bound() -> None:
+    """They are told of what recipes have in common whose thresholds differ."""
+    sizes, differ = np.arange(1, 3000, 7), 0
+    for recipe in (one for one in RECIPES if not one.memory):
+        try:
+            own, common = policy_struct(recipe), structure_of(recipe).struct()
+        except BeyondReachError:
+            continue
+        differ += bytes(used_bytes(own)) != bytes(used_bytes(common))
+        np.testing.assert_array_equal(bounds._least_blocks(own, sizes), bounds._least_blocks(common, sizes))
+        for mine, shared in zip(*(bounds._least_accesses(one, sizes) for one in (own, common)), strict=True):
+            np.testing.assert_array_equal(mine, shared)
+    assert differ > 50
 
 
 def test_what_a_replay_has_come_to_never_falls() -> None:

@@ -238,7 +238,7 @@ def _is_trusted(one: Candidate) -> bool:
     return doubt(one.recipe, lists=False) is None
 
 
-EARLY = 50
+EARLY = 20
 """So many of what other traces taught are finished before anything is given up."""
 
 SHARES = (1 / 64, 1 / 16)

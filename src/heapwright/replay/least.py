@@ -8,7 +8,7 @@ kind says.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.recipes.kinds.bounds import NEVER
-from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.policy import Structure, structure_of
 from heapwright.recipes.pools import kind_of
 from heapwright.replay.engine import STRETCH, SoFar, arena_holding, control_bytes
 from heapwright.traces.validation import FREE, REALLOC
@@ -32,6 +32,9 @@ ToCome = NDArray[np.uint64]
 
 _PIECE = 1 << 16
 
+_STRUCTURES = 4096
+"""So many are remembered: no threshold makes a block smaller or a call cheaper than the least of these bounds."""
+
 
 class LeastFootprints:
     """The least footprints of recipes on some traces."""
@@ -39,10 +42,14 @@ class LeastFootprints:
     def __init__(self, traces: Sequence[Trace]) -> None:
         """Take traces whose recipes will be asked for."""
         self._calls = _SizedCalls(traces)
+        self._of_structure = lru_cache(_STRUCTURES)(self._of)
 
     def of(self, recipe: Recipe) -> list[int]:
         """Bytes below which no footprint of the recipe on each of the traces can end, if it serves all requests."""
-        struct = policy_struct(recipe)
+        return self._of_structure(structure_of(recipe))
+
+    def _of(self, structure: Structure) -> list[int]:
+        struct = structure.struct()
         live = self._calls.once(_least_blocks(struct, self._calls.sizes), _largest_live)
         fixed, control = int(struct.fixed_end), control_bytes(struct)
         return [arena_holding(struct, max(fixed, control + most)) for most in live]
@@ -54,14 +61,18 @@ class LeastAccesses:
     def __init__(self, traces: Sequence[Trace]) -> None:
         """Take traces whose recipes will be asked for."""
         self._calls = _SizedCalls(traces)
+        self._of_structure = lru_cache(_STRUCTURES)(self._of)
 
     def of(self, recipe: Recipe) -> list[ToCome]:
         """Those of the recipe on each of the traces, if it serves all requests.
 
         Of objects that are resized nothing is known: some stay as they are.
         """
-        requests, free = _least_accesses(policy_struct(recipe), self._calls.sizes)
-        if recipe.threads == "cached":  # nothing is known of caches of threads
+        return self._of_structure(structure_of(recipe))
+
+    def _of(self, structure: Structure) -> list[ToCome]:
+        requests, free = _least_accesses(structure.struct(), self._calls.sizes)
+        if structure.recipe.threads == "cached":  # nothing is known of caches of threads
             requests, free = requests * 0, 0
         least = int(requests.min())
         return self._calls.once(requests.astype(np.uint8), partial(_to_come, free=free, least=least), (free, least))
