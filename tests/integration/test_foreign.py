@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from in_process import run_here
 from needed import absent, unsuited
 
@@ -690,7 +691,7 @@ def test_other_commands_say_that_they_take_recipes_only(run: Callable[..., "subp
 # ---- adapters ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("toml", "says"),
     [
         ('style = "arena"', 'needs "init"'),

@@ -8,6 +8,7 @@ from functools import cache
 
 import generated_digests
 import pytest
+from each import each
 
 from heapwright.generate import left, specialise
 from heapwright.generate.emit import generated_files
@@ -96,13 +97,13 @@ def words_without_meaning(recipe: Recipe) -> dict[str, bool]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_comments_speak_of_nothing_that_the_recipe_does_not_have(name: str) -> None:
     absent = [pattern for pattern, there in words_without_meaning(recipe_of(name)).items() if not there]
     assert [comment for comment in comments(name) if re.search("|".join(absent), comment)] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_comments_name_functions_and_parameters_that_are_there(name: str) -> None:
     text = source_of(name)
     code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
@@ -113,12 +114,12 @@ def test_comments_name_functions_and_parameters_that_are_there(name: str) -> Non
         assert not missing, (comment, head)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_lines_have_at_most_120_columns(name: str) -> None:
     assert [line for text in files(name).values() for line in text.splitlines() if len(line) > 120] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_nothing_silly_is_left_of_what_was_folded_away(name: str) -> None:
     code = re.sub(r"/\*.*?\*/\s*", "", source_of(name), flags=re.DOTALL)
     assert re.findall(r"\b(\w+) = \d+u?;\s+if \(!?\1(?: [!=]= 0)?\)", code) == []
@@ -151,7 +152,7 @@ VARIANTS = cache(generated_digests.variants)
 KEPT = generated_digests.kept()
 
 
-@pytest.mark.parametrize("name", KEPT)
+@each("name", KEPT)
 def test_what_is_generated_changes_on_purpose_only(name: str) -> None:
     assert generated_digests.lines_of(name, VARIANTS()[name]) == KEPT[name]
 
