@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import pytest
 from _pytest.mark import ParameterSet
 
 
@@ -27,11 +28,11 @@ def each(
     def decorate(test: Callable[..., None]) -> Callable[[], None]:
         @functools.wraps(test)
         def every() -> None:
-            failed: dict[int, Exception] = {}
+            failed: dict[int, BaseException] = {}
             for number, values in enumerate(all_cases):
                 try:
                     test(**dict(zip(keys, values, strict=True)))
-                except Exception as error:
+                except (Exception, pytest.fail.Exception) as error:
                     failed[number] = error
             if failed:
                 told = "\n".join(f"[{name(number)}]: {error}" for number, error in failed.items())

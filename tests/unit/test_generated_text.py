@@ -38,6 +38,7 @@ def source_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", ["tlsf", "windows-xp", "victim-bins, cached"])
 def test_what_was_written_before_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(left, "MOST_TEXTS", -1)
     for other in ("lea-2.7.2", "all-round", "victim-bins, cached"):
         files(other)
     kept = generated_files(recipe_of(name))
@@ -47,6 +48,7 @@ def test_what_was_written_before_changes_nothing(name: str, monkeypatch: pytest.
 
 def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = left.Memo()
+    monkeypatch.setattr(left, "MOST_TEXTS", -1)
     monkeypatch.setattr(specialise, "Memo", lambda: kept)
     specialise._program.cache_clear()
     counts = []
@@ -57,6 +59,22 @@ def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.Mon
     monkeypatch.setattr(left, "MOST_KEPT", counts[1] - 1)
     assert generated_files(recipe_of("tlsf")) == files("tlsf")
     assert kept.count == counts[0]
+    specialise._program.cache_clear()
+
+
+def test_whole_texts_are_kept_by_all_that_they_are_made_of_until_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memo = left.Memo()
+    monkeypatch.setattr(left, "MOST_TEXTS", 2)
+    monkeypatch.setattr(specialise, "Memo", lambda: memo)
+    specialise._program.cache_clear()
+    tlsf, counts = recipe_of("tlsf"), []
+    for recipe, prefix in ((tlsf, "app"), (tlsf, "net"), (tlsf, "app"), (recipe_of("half-fit"), "app"), (tlsf, "app")):
+        assert f"{prefix}_malloc(" in generated_files(recipe, prefix)[f"{prefix}_heap.c"]
+        counts.append(len(memo.texts))
+    assert counts == [1, 2, 2, 3, 1]
+    assert generated_files(tlsf) == files("tlsf") != files("half-fit")
     specialise._program.cache_clear()
 
 
