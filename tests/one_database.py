@@ -27,7 +27,9 @@ _NUMBERS = itertools.count()
 @contextlib.contextmanager
 def shared() -> Iterator[None]:
     """While `database.reaching` opens a part of one database; in a fork, whose threads are gone, it does not."""
-    whole = duckdb.connect(config={"enable_external_file_cache": "false"})
+    whole = duckdb.connect()
+    with contextlib.suppress(duckdb.Error):  # older ones keep nothing of a file
+        whole.execute("SET enable_external_file_cache = false")
 
     def reaching(
         *paths: Path, databases: Mapping[str, Path] | None = None, threads: int | None = None
