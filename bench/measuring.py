@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from contenders import Contender
+from traces import MOST_CALLS
 
 import heapwright as hw
 from heapwright import Trace
@@ -25,6 +26,7 @@ class Effort:
         passes: most passes of a heap in a round.
         explored: recipes that are explored for the broker pick; None is all.
         folded_up_to: calls of the traces on which folded and run-time policies are compared.
+        calls: most calls of a trace.
     """
 
     rounds: int
@@ -32,6 +34,7 @@ class Effort:
     passes: int
     explored: int | None
     folded_up_to: int
+    calls: int = MOST_CALLS
 
     def passes_of(self, milliseconds: float) -> int:
         """Passes in a round of a heap that takes so long for one."""
@@ -39,7 +42,7 @@ class Effort:
 
 
 FULL = Effort(rounds=3, milliseconds=30, passes=40, explored=2_000, folded_up_to=20_000)
-QUICK = Effort(rounds=1, milliseconds=1, passes=1, explored=30, folded_up_to=20_000)
+QUICK = Effort(rounds=1, milliseconds=1, passes=1, explored=30, folded_up_to=20_000, calls=3_000)
 
 
 def times(

@@ -133,9 +133,10 @@ def main(quick: bool, folder: Path | None, others: tuple[str, ...], as_json: boo
     effort = QUICK if quick else FULL
     if folder is None and not quick and DEFAULT_TRACES.is_dir():
         folder = DEFAULT_TRACES
-    traces = [("real", cut(Trace.read(PICKED_ON)))] if quick and folder is None else read_traces(folder)
+    picked_on = cut(Trace.read(PICKED_ON), effort.calls)
+    traces = [("real", picked_on)] if quick and folder is None else read_traces(folder)
     heaps, missing = peers(others, quick=quick)
-    pick = explored_pick(Trace.read(PICKED_ON), effort.explored)
+    pick = explored_pick(picked_on, effort.explored)
     with hw.timing.Bench() as bench:
         measurement = Measurement(bench, heaps, pick, effort)
         told = about(bench, effort, pick, missing)

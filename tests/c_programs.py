@@ -26,7 +26,9 @@ COMPILER = os.environ.get("CC", "cc")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 UNCHECKED = "-DAPP_HEAP_ALIGN_UNCHECKED"
 """Lets a heap that is generated for a smaller target, with the prefix app, be compiled for this host."""
-SANITIZED = (brief("-O0", "-O1"), "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+LEVEL = brief("-O0", "-O1")
+"""How programs are compiled of which no test asks how fast, or how large, they are."""
+SANITIZED = (LEVEL, "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 ASSERTED = "-DHW_ASSERT(condition)=((condition) ? (void)0 : __builtin_trap())"
 """Looks at what the core asserts, which goes unlooked at elsewhere."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import brief
 import forked_commands
 import kept_objects
+import one_database
 import originals
 import processes
 import pytest
@@ -60,6 +61,13 @@ def briefly() -> Iterator[None]:
             patched.setattr(endurance, form, effort)
         for module, flags in brief.flags().items():
             patched.setattr(module, "FLAGS", flags)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tables_are_read_by_one() -> Iterator[None]:
+    """One database of this process reads and writes what is Parquet."""
+    with one_database.shared():
         yield
 
 

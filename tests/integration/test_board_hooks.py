@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import originals
 import pytest
+from c_programs import LEVEL
 from known import known
 from needed import tool
 from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, fetched, picolibc_memory, run
@@ -203,7 +204,7 @@ def test_lwips_heap_and_pools_are_told(suite: str, tmp_path: Path) -> None:
     lwip = fetched(lambda: originals.lwip(suite))
     sources, wrap = hooks("lwip", tmp_path)
     core = [*sorted((lwip / "core").glob("*.c")), *sorted((lwip / "core/ipv4").glob("*.c"))]
-    build: list[str | Path] = ["gcc", "-m32", "-O1", "-w", f"-I{TRACED / 'lwip'}", f"-I{BOARDS / 'lwip'}"]
+    build: list[str | Path] = ["gcc", "-m32", LEVEL, "-w", f"-I{TRACED / 'lwip'}", f"-I{BOARDS / 'lwip'}"]
     build += ["-isystem", lwip / "include", *sources, TRACED / "lwip_packets.c", BOARDS / "lwip/system.c", *core]
     run([*build, wrap, "-o", "packets"], tmp_path)
     said = run(["./packets"], tmp_path)

@@ -56,8 +56,12 @@ def test_same_addresses_and_bytes(tmp_path: Path, compiler: str, level: str) -> 
     whole = fitting(sample(zoo.recipes()) + random_recipes(brief(4, 12), seed=5))
     recipes = some(whole, len(WAYS), WAYS.index((compiler, level)))
     (tmp_path / "policies.h").write_text(policies_header(recipes))
-    flags = [f"-I{tmp_path}", "-std=c11", level, "-Wall", "-Wextra", "-Werror"]
-    program = compile_c(tmp_path / "same", "same_folded.c", "same_explored.c", flags=flags, compiler=compiler)
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror"]
+    # replays test the explorer's build as it is optimised
+    alone = [*flags, brief("-O0", level), "-c"]
+    explored = compile_c(tmp_path / "explored.o", "same_explored.c", flags=alone, compiler=compiler)
+    flags += [level, f"-I{tmp_path}"]
+    program = compile_c(tmp_path / "same", "same_folded.c", explored, flags=flags, compiler=compiler)
     done = subprocess.run([program], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
     assert len(done.stdout.splitlines()) == len(recipes)

@@ -63,10 +63,10 @@ def explored(path: Path, **how: Any) -> hw.Study:
 
 @pytest.fixture(scope="module", autouse=True)
 def short_trace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What dies, dies in the same places of a third of the trace, and in the same recipes of a small space."""
+    """What dies, dies in the same places of a sixth of the trace, and in the same recipes of a small space."""
     folder = tmp_path_factory.mktemp("given")
     path, space = folder / TRACE.name, folder / "space.toml"
-    hw.cut(hw.read_trace(TRACE), first=4000).write(path)
+    hw.cut(hw.read_trace(TRACE), first=2000).write(path)
     space.write_text(SPACE)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys.modules[__name__], "TRACE", path)
@@ -199,7 +199,7 @@ def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(cluster: Clus
 
 
 def test_loads_of_one_device_come_to_the_same_front_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
-    half = hw.cut(hw.read_trace(TRACE), first=2000)
+    half = hw.cut(hw.read_trace(TRACE), first=1000)
     how: dict[str, Any] = {"space": SPACES, "limit": RECIPES, "copies": 0, "endurance": False, "same_device": True}
     whole = hw.explore([TRACE, half], tmp_path / "whole.duckdb", complete=True, jobs=2, **how)
     exact = hw.explore([TRACE, half], tmp_path / "exact.duckdb", tolerance=0, dask=cluster.address, **how)

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import duckdb
+import one_database
 import pytest
 from effort import by_turns
 from made_traces import packets_of
@@ -34,6 +35,11 @@ ODD_NAMES = (
     "ä 100%.parquet",
     "x" * 243 + ".parquet",
 )
+
+
+@pytest.fixture(autouse=True)
+def one_for_each_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "reaching", one_database.REACHING)
 
 
 def few_calls() -> Trace:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import brief as briefly
 from forked_commands import HEAPWRIGHT
 from known import known
 from recipes_random import random_recipes
@@ -218,7 +219,8 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(
     monkeypatch.setattr(exploring, "LONG", long)
     sieve = replace(long, calls=55_000, enough=55_000)
     monkeypatch.setattr(exploring, "SIEVE", sieve)
-    study = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
+    few = briefly(20, 40)
+    study = hw.explore(trace, tmp_path / "s.duckdb", limit=few, copies=1, jobs=1)
     told = study.describe([*study.front(), study.candidate("tlsf"), study.pick()])
     assert {one["lasts"] for one in told} == {True, False}
     for one in told:
@@ -236,7 +238,7 @@ def test_a_study_knows_what_lasts_and_ships_nothing_else(
     assert all(calls >= sieve.calls for _, calls, growth, lasts in trusted if lasts and growth > LASTS)
     assert sieve.calls in {calls for _, calls, _, lasts in trusted if not lasts}
     endured = study.endured()
-    again = hw.explore(trace, tmp_path / "s.duckdb", limit=40, copies=1, jobs=1)
+    again = hw.explore(trace, tmp_path / "s.duckdb", limit=few, copies=1, jobs=1)
     assert again.endured() == endured
 
 

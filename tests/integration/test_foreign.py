@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 from in_process import run_here
 from needed import absent, unsuited
 
@@ -319,7 +320,9 @@ BROKEN = {
     + BUMP.replace("size = (size", "_exit(3);\n    size = (size"),
     "ended the process (exit code 0) while it was initialised": "void _exit(int);\n"
     + BUMP.replace("{ next = memory;", "{ _exit(0);"),
-    "gave no answer within 0.5 s, in call 2 (free)": BUMP.replace("{ (void)pointer; }", "{ for (;;) ; }"),
+    "gave no answer within 0.5 s, in call 2 (free)": BUMP.replace(
+        "{ (void)pointer; }", "{ int pause(void); for (;;) pause(); }"
+    ),
     "corrupted an object (found in call 2 (free))": BUMP.replace(
         "next += size;\n    return next - size", "return next"
     ),
@@ -690,7 +693,7 @@ def test_other_commands_say_that_they_take_recipes_only(run: Callable[..., "subp
 # ---- adapters ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("toml", "says"),
     [
         ('style = "arena"', 'needs "init"'),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from c_programs import COMPILER, STRICT, UNCHECKED
-from effort import by_turns
+from effort import brief, by_turns
 from known import known
 from needed import absent
 
@@ -19,7 +19,7 @@ from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 
 RACES = ("-g", "-O1", "-fsanitize=thread")
-PLAIN = ("-O2",)
+PLAIN = (brief("-O0", "-O2"),)
 HEAPS = ("victim-bins", "tlsf", "drr-proposed", "wifi-special-pools", "binary-buddy")
 
 
@@ -79,7 +79,7 @@ def test_the_generated_test_passes(name: str, threads: str, tmp_path: Path) -> N
     generate(recipe(name, threads), tmp_path)
     sources = [str(tmp_path / file) for file in ("app_heap.c", "app_heap_test.c")]
     program = tmp_path / "test"
-    command = [COMPILER, *STRICT, "-O2", "-pthread", UNCHECKED, *sources, "-o", str(program)]
+    command = [COMPILER, *STRICT, *PLAIN, "-pthread", UNCHECKED, *sources, "-o", str(program)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([str(program)], capture_output=True, text=True)

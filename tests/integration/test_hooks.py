@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from c_programs import ROOT, STRICT, UNCHECKED
+from c_programs import LEVEL, ROOT, STRICT, UNCHECKED
 from effort import by_turns, some
 from needed import compilers, needs
 
@@ -86,7 +86,7 @@ def test_hooks_tell_of_every_call(name: str, tmp_path: Path) -> None:
     for file, text in generated_files(recipe).items():
         (tmp_path / file).write_text(text)
     aligns = int(any(pool.kind == "general" for pool in recipe.pools))
-    flags = [*STRICT, "-O1", UNCHECKED, f"-I{tmp_path}", f"-I{ROOT / 'tests' / 'c'}", "-pthread"]
+    flags = [*STRICT, LEVEL, UNCHECKED, f"-I{tmp_path}", f"-I{ROOT / 'tests' / 'c'}", "-pthread"]
     flags += ['-DAPP_HOOKS="events_hooks.h"', f"-DALIGNS={aligns}"] + ["-DCHECKED"] * (recipe.checks != "none")
     sources = [tmp_path / "app_heap.c", ROOT / "tests" / "c" / "events.c"]
     run("cc", *flags, "-Wno-cast-qual", *sources, "-o", tmp_path / "test")

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from each import each
 from effort import brief
 
 from pictures.catalogue import EXPLORED, IMAGES, PICTURES, with_words
@@ -36,7 +37,7 @@ def test_every_image_is_shown_and_every_page_shows_one_that_is_there() -> None:
     assert shown == {f"{name}.svg" for name in DRAWN}
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@each("name", DRAWN)
 def test_a_page_says_of_a_picture_what_the_picture_says(name: str) -> None:
     (title,) = (one for one in root_of(name) if one.tag.endswith("title"))
     assert title.text
@@ -62,7 +63,7 @@ def boxes(root: ElementTree.Element) -> list[tuple[str, float, float, float, flo
     return found
 
 
-@pytest.mark.parametrize("name", DRAWN)
+@each("name", DRAWN)
 def test_a_picture_can_be_read(name: str) -> None:
     root = root_of(name)
     assert (IMAGES / f"{name}.svg").stat().st_size <= MOST_BYTES
@@ -96,7 +97,7 @@ def lightness(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize(
+@each(
     ("letters", "ground"),
     [
         *((letters, "paper") for letters in ("ink", "soft", "blue", "red", "green")),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from built_once import built
+from c_programs import LEVEL
 from needed import tool
 from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run
 
@@ -14,7 +15,7 @@ import heapwright as hw
 
 CONFIG = BOARDS / "freertos"
 SAID = "0 failures, 2 calls of the hook\n"
-FLAGS = ("-O1", "-Wall", "-Wextra", "-DAPP_TEST_QUIET", "-I.", f"-I{CONFIG}")
+FLAGS = (LEVEL, "-Wall", "-Wextra", "-DAPP_TEST_QUIET", "-I.", f"-I{CONFIG}")
 POSIX = "portable/ThirdParty/GCC/Posix"
 
 CMAKE = """

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from built_once import built, built_line
-from effort import by_turns
+from effort import brief, by_turns
 from needed import needs
 from platform_builds import BOARDS, page_commands, run
 from processes import finished
@@ -20,6 +20,8 @@ ALIGN = {"cpp": 16}
 """What this machine needs where that is more than 8."""
 NEEDED = {"cpp": "g++", "sqlite": "sqlite3.h", "lua": "lua5.4/lua.h"}
 """Debian: libsqlite3-dev, liblua5.4-dev, g++."""
+FASTER = brief("-O0", "")
+"""Behind the page's command: what it compiles is asked how often it allocates, not how fast."""
 LEAST_CALLS = 100_000
 LIBRARY = 9
 """Calls of its own malloc that the C library makes for itself: a buffer of stdio, C++'s store for exceptions."""
@@ -36,7 +38,7 @@ def written(folder: Path, platform: str, recipe: Recipe | None = None) -> Path:
 def make(folder: Path, platform: str, more: str = "-Wall -Wextra") -> str:
     """The test, as the page says, and what the compiler said."""
     (command,) = page_commands(folder, "cc ", f"app_{platform}_test")
-    return built_line(f"{command} {more}", folder)
+    return built_line(f"{command} {more} {FASTER}", folder)
 
 
 def second_calls(folder: Path, platform: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 from built_once import built
+from c_programs import LEVEL
 from needed import absent, tool
 from platform_builds import BOARDS, CORTEX_M3, run
 
@@ -91,7 +92,7 @@ def tried(folder: Path, platform: str) -> tuple[int, str]:
     """Exit code and output of the platform's test; a test that hangs has failed."""
     board = BOARDS / platform
     sources = [path.name for path in sorted(folder.glob("*.c")) if path.name != "app_heap_test.c"]
-    flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-I.", f"-I{board}"]
+    flags = ["-std=gnu11", LEVEL, "-Wall", "-Wextra", "-Werror", "-pthread", "-I.", f"-I{board}"]
     command: list[str | Path] = ["cc", *flags, *STAND_INS[platform].flags, *sources, *board.glob("*.c"), "-o", "test"]
     done = built(command, folder)
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-import pytest
+from each import each
 from effort import EFFORT, brief
 from known import known
 from recipes_random import random_general_recipe, random_recipe
@@ -87,7 +87,7 @@ def zoo_is_larger(recipe: Recipe) -> bool:
     return recipe.name in ("fixed-pool", "variable-pool")
 
 
-@pytest.mark.parametrize("recipe", [*LISTS, zoo.load("all-round"), zoo.load("drr-proposed")], ids=Recipe.summary)
+@each("recipe", [*LISTS, zoo.load("all-round"), zoo.load("drr-proposed")], ids=Recipe.summary)
 def test_loops_in_which_lists_gather_blocks_refuse_nothing(recipe: Recipe) -> None:
     shrinking = [call for id in range(1, 3000) for call in ((MALLOC, id, 128), (REALLOC, id, 64), (FREE, id, 0))]
     random_ = random.Random(1)

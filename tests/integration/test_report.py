@@ -888,11 +888,11 @@ def test_a_trace_that_is_gone_or_changed_is_said_so(made: Made, tmp_path: Path) 
     assert "has changed since the exploration" in (tmp_path / "changed.html").read_text(encoding="utf-8")
 
 
-def test_three_objectives_have_a_plot_for_each_pair(made: Made, tmp_path: Path) -> None:
+def test_three_objectives_have_a_plot_for_each_pair(tmp_path: Path) -> None:
     study, page = tmp_path / "s.duckdb", tmp_path / "three.html"
-    trace = Trace.read(made.folder / "traffic.parquet")
+    trace = small_trace(calls=300)
     objectives = "footprint_bytes,accesses,accesses_malloc_max"
-    explore([trace], small_space(), objectives, study, jobs=2, limit=40, copies=0, endurance=False)
+    explore([trace], small_space(), objectives, study, jobs=2, limit=20, copies=0, endurance=False)
     written = write_report(study, page, plots=tmp_path / "plots")
     assert {file.stem for file in written if file.stem.startswith("trade-off")} == {
         "trade-off",
@@ -901,12 +901,22 @@ def test_three_objectives_have_a_plot_for_each_pair(made: Made, tmp_path: Path) 
     }
 
 
-def test_one_objective_is_plotted_against_what_it_costs(made: Made, tmp_path: Path) -> None:
+def test_one_objective_is_plotted_against_what_it_costs(tmp_path: Path) -> None:
     study, page = tmp_path / "s.duckdb", tmp_path / "one.html"
-    trace = Trace.read(made.folder / "traffic.parquet")
-    explore([trace], small_space(), "footprint_bytes", study, jobs=2, limit=40, copies=0, endurance=False)
+    trace = small_trace(calls=300)
+    explore([trace], small_space(), "footprint_bytes", study, jobs=2, limit=20, copies=0, endurance=False)
     write_report(study, page)
     assert "footprint against accesses" in page.read_text(encoding="utf-8")
+
+
+def test_a_page_tells_its_terms_whatever_was_written_before(tmp_path: Path) -> None:
+    path, told = tmp_path / "a.parquet", []
+    small_trace(calls=100).write(path)
+    for page in (tmp_path / "one.html", tmp_path / "two.html"):
+        write_report(path, page)
+        parts = re.findall(r"<(h2|h3|dt)>(.*?)</\1>", page.read_text(encoding="utf-8"))
+        told.append(re.findall(r"<abbr[^>]*>([^<]+)</abbr>", " ".join(part for _, part in parts)))
+    assert told[0] == told[1] != []
 
 
 def test_names_from_files_are_escaped(tmp_path: Path) -> None:

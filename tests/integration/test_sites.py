@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_programs import ROOT, STRICT, UNCHECKED
+from c_programs import LEVEL, ROOT, SANITIZED, STRICT, UNCHECKED
 from effort import brief
 from numpy.typing import NDArray
 from traces_random import random_trace
@@ -71,7 +71,7 @@ def built(folder: Path, recipe: Recipe, *flags: str) -> Path:
         (folder / file).write_text(text)
     secret = "-D" + replayed_secret("app")
     sources = [str(folder / "app_heap.c"), str(ROOT / "tests" / "c" / "generated_driver.c")]
-    words = ["cc", *STRICT, UNCHECKED, secret, "-O1", "-pthread", *flags, f"-I{folder}", *sources]
+    words = ["cc", *STRICT, UNCHECKED, secret, LEVEL, "-pthread", *flags, f"-I{folder}", *sources]
     subprocess.run([*words, "-o", str(folder / "driver")], check=True)
     return folder / "driver"
 
@@ -242,7 +242,7 @@ def test_the_generated_test_passes(tmp_path: Path) -> None:
     recipe = recipe_of(threads="lock", counters=True)
     for file, text in generated_files(recipe, watched=True).items():
         (tmp_path / file).write_text(text)
-    for source, flags in (("app_heap.c", ["-O1"]), ("app_heap_watched.c", ["-O1", "-fsanitize=address,undefined"])):
+    for source, flags in (("app_heap.c", [LEVEL]), ("app_heap_watched.c", SANITIZED)):
         sources = [str(tmp_path / source), str(tmp_path / "app_heap_test.c")]
         command = ["cc", "-std=c11", "-Wall", "-Wextra", "-pthread", UNCHECKED, *flags, *sources]
         subprocess.run([*command, "-o", str(tmp_path / "test")], check=True)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from effort import some
 from forked_commands import HEAPWRIGHT
 
 import heapwright as hw
@@ -25,19 +26,21 @@ COLUMNS = 80
 PIPED_COLUMNS = 100
 ESCAPES = r"\x1b\[[0-9;?]*[a-zA-Z]"
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TRACE = EXAMPLES / "lighttpd_server.parquet"
-BROKER = EXAMPLES / "mosquitto_broker.parquet"
+RECORDED = Path("a_folder_with_a_long_name", "of_recorded_programs")
+TRACE, BROKER = (RECORDED / name for name in ("lighttpd_server.parquet", "mosquitto_broker.parquet"))
 PACKETS = EXAMPLES / "tcp_transfers.parquet"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("terminal")
+    (made / RECORDED).mkdir(parents=True)
+    for trace in (TRACE, BROKER):
+        hw.cut(EXAMPLES / trace.name, first=1_500).write(made / trace)
     words = [HEAPWRIGHT, "explore", str(TRACE), "--limit", "30", "--copies", "2", "-o"]
     subprocess.run([*words, "s.duckdb", "--no-endurance"], cwd=made, check=True, capture_output=True)
     shutil.copy(made / "s.duckdb", made / "endured.duckdb")
     subprocess.run([*words, "endured.duckdb"], cwd=made, check=True, capture_output=True)  # which goes on with it
-    hw.cut(TRACE, first=1_500).write(made / "short.parquet")
     (made / "board.log").write_text("hw+ 0x100 24 0\nhw- 0x100 10\n")
     return made
 
@@ -52,11 +55,11 @@ COMMANDS = (
     ["pareto", "endured.duckdb", "--all"],
     ["fit", str(TRACE), "--heap", "tlsf", "--copies", "2"],
     ["endure", str(TRACE), "--heap", "tlsf", "--calls", "10000"],
-    ["suggest", "short.parquet"],
+    ["suggest", str(TRACE)],
     ["check", str(TRACE), "--heap", "tlsf", "--budget", "9M", "--fail-if", "accesses_malloc_max > 200"],
     ["replay", str(TRACE), "--heap", "tlsf", "--heap", "freertos-heap4", "--heap", "newlib-nano"],
     ["profile", str(TRACE)],
-    ["attack", "tlsf", "--runs", "5"],
+    ["attack", "tlsf", "--runs", "5", "--checks", "full"],
     ["measure", "tlsf", str(TRACE)],
     ["import", "board.log", "-o", "board.parquet"],
     ["hooks", "freertos", "-o", "hooks"],
@@ -75,7 +78,13 @@ COMMANDS = (
     ["study", "export", "s.duckdb", "-o", "s.csv"],
     ["generate", "tlsf", "-o", "heap"],
 )
-every_command = pytest.mark.parametrize("words", COMMANDS, ids=[" ".join(words[:2]) for words in COMMANDS])
+
+
+def every_second_command(turn: int) -> pytest.MarkDecorator:
+    """The other ones in the other test, and all in both in long runs."""
+    chosen = some(COMMANDS, 2, turn)
+    return pytest.mark.parametrize("words", chosen, ids=[" ".join(words[:2]) for words in chosen])
+
 
 NOT_HERE = {
     "demo": "takes a minute; test_demo.py looks at what it prints",
@@ -92,14 +101,14 @@ def test_every_command_is_tried() -> None:
     assert {words[0] for words in COMMANDS} | NOT_HERE.keys() == set(heapwright.cli.COMMANDS)
 
 
-@every_command
+@every_second_command(0)
 def test_no_line_is_wider_than_the_terminal(words: list[str], folder: Path) -> None:
     printed = re.sub(ESCAPES, "", on_a_terminal(words, folder)).splitlines()
     assert printed
     assert [line for line in printed if len(line) > COLUMNS] == []
 
 
-@every_command
+@every_second_command(1)
 def test_lines_of_a_file_are_short_and_end_with_what_they_say(words: list[str], folder: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "COLUMNS"}
     done = subprocess.run([HEAPWRIGHT, *words], cwd=folder, env=environment, capture_output=True, text=True, check=True)

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from each import each
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.heaps.foreign import adapter as adapters
@@ -18,7 +19,7 @@ MOVING = 'handle = "h"\npointer = "p"\nrealloc = "r"\n'
 CAPACITY = 'style = "arena"\narray = "a"\ndefines = { SIZE = "{capacity}" }\n'
 
 
-@pytest.mark.parametrize(
+@each(
     ("toml", "says"),
     [
         *((LIBC + own, 'are for style "arena"') for own in ('init = "i"', 'array = "a"')),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from each import each
 
 from heapwright.generate.program import MIRRORED, binary_value, negated, number, unary_value
 from heapwright.generate.syntax import Binary, Name
 
 
-@pytest.mark.parametrize(
+@each(
     ("op", "left", "right", "value"),
     [
         *(("/", left, right, value) for left, right, value in ((7, 2, 3), (-7, 2, -3), (7, -2, -3), (-7, -2, 3))),

@@ -6,6 +6,7 @@ import random
 from io import BytesIO, TextIOWrapper
 
 import pytest
+from each import each
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len as cells_by_rich
 from rich.console import Console
@@ -54,7 +55,7 @@ def by_rich(heads: list[str], sections: list[list[list[str]]], columns: list[Col
     return "\n".join(line.rstrip() for line in captured.get().split("\n")).rstrip()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_tables_are_set_as_rich_sets_them(seed: int) -> None:
     heads, sections, columns, width = drawn(random.Random(seed))
     least = sum(one.least for one in columns) + 2 * (len(columns) - 1)

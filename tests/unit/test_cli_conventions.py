@@ -9,6 +9,7 @@ from typing import Any, get_args
 import click
 import pytest
 from click.testing import CliRunner
+from each import each
 
 from heapwright.cli import COMMANDS, attack, explore, import_, live, measure, pareto, reproduce, trace
 from heapwright.cli import heapwright as command_line
@@ -57,7 +58,7 @@ def choices(command: click.Command, name: str) -> tuple[str, ...]:
 # ---- help ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("names", [(), *WALKED], ids=" ".join)
+@each("names", [(), *WALKED], ids=" ".join)
 def test_help_tells_every_option(names: tuple[str, ...]) -> None:
     short, long = (CliRunner().invoke(command_line, [*names, flag]) for flag in ("-h", "--help"))
     assert (short.exit_code, short.stderr) == (0, "")
@@ -127,9 +128,7 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("names", "parameter"), CHOICES, ids=[f"{' '.join(names)} {one.name}" for names, one in CHOICES]
-)
+@each(("names", "parameter"), CHOICES, ids=[f"{' '.join(names)} {one.name}" for names, one in CHOICES])
 def test_a_value_that_is_no_choice_is_a_usage_error_that_lists_them(
     names: tuple[str, ...], parameter: click.Parameter
 ) -> None:
@@ -161,7 +160,7 @@ def test_every_command_is_documented() -> None:
     assert list(sections()) == list(COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@each("name", COMMANDS)
 def test_the_documented_options_are_the_real_ones(name: str) -> None:
     text = sections()[name]
     if name == "workload":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from traces_random import labelled_traces, random_trace
@@ -185,7 +186,7 @@ def test_blocks_of_a_phase_are_drawn_from_that_phase() -> None:
     assert (np.diff(copy.phase.astype(int)) >= 0).all()
 
 
-@pytest.mark.parametrize(
+@each(
     ("wrong", "says"),
     [
         (lambda: Sizes(1.0), r"sizes.spread: 1.0; must be above 0 and below 1"),

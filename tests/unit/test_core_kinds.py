@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_trace, recipe
 from known import known
 from numpy.typing import NDArray
@@ -197,7 +198,7 @@ def test_quick_lists_hold_blocks_of_these_pools(below: dict[str, Any], lists: li
 # ---- compact -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("keys", KINDS_OF_HANDLES, ids=str)
+@each("keys", KINDS_OF_HANDLES, ids=str)
 def test_compaction_leaves_no_external_fragmentation(keys: dict[str, Any]) -> None:
     """At the peak all memory is objects in use with their headers and handles; the arena needs no more than that.
 
@@ -308,7 +309,7 @@ COMPACT: dict[str, Any] = {"kind": "compact"}
 GENERAL = {"kind": "general"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("pools", "message"),
     [
         ([{**BUDDY, "header": 0}], 'pool 1 (buddy): "header" 0: free reads the order of a block from its header'),
@@ -379,7 +380,7 @@ def test_contradictions_of_these_pools_say_what_is_valid(pools: list[dict[str, A
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each(
     "pools",
     [
         [{**BUDDY, "header": 8}],
@@ -410,7 +411,7 @@ def test_narrow_links_number_fewer_partitions() -> None:
         recipe({**PARTITION, "count": 32768}, link_bytes=2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ({**BUDDY, "max_block": 2**30}, BUDDY),

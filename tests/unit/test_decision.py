@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from each import each
 from made_studies import IDS, TRACES, identity, metrics, result, trace, write_five
 
 from heapwright.decide.decision import Deciding, change, decide
@@ -75,7 +76,7 @@ def test_the_table_tells_what_decides_in_this_order(tmp_path: Path) -> None:
     assert told.rows[3].cells[1] == Cell("5.0", "-50.0 %", better=True) and told.rows[4].cells[1] == Cell("9")
 
 
-@pytest.mark.parametrize(
+@each(
     ("base", "value", "told"),
     [
         (1000, 1042, "+4.2 %"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from drawn import TABLE, table
+from each import each
 
 from heapwright.report.figure import quantity
 
@@ -16,7 +16,7 @@ def test_pages_and_pictures_look_as_before() -> None:
     assert [name for name in found if found[name] != before[name]] == [], "tests/drawn.py says what to do"
 
 
-@pytest.mark.parametrize(
+@each(
     ("size", "words"),
     [(0, "0 B"), (9_999, "9,999 B"), (10_000, "10 KB"), (999_499, "999 KB"), (999_500, "1,000 KB"),
      (1_000_000, "1 MB"), (1_234_567, "1.23 MB"), (10**9, "1 GB")],

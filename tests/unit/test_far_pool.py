@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from each import each
 from kinds import random_trace, recipe
 
 from heapwright.files.errors import HeapwrightError
@@ -52,7 +53,7 @@ TOGETHER = [
 """What one side refuses, the other may still have, or lists and waiting blocks."""
 
 
-@pytest.mark.parametrize("heap", APART + TOGETHER, ids=Recipe.summary)
+@each("heap", APART + TOGETHER, ids=Recipe.summary)
 def test_the_smallest_arena_is_proved_by_one_replay(heap: Recipe) -> None:
     for seed in (1, 2):
         trace = random_trace(seed)
@@ -124,7 +125,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("pools", "words"), REFUSED)
+@each(("pools", "words"), REFUSED)
 def test_what_cannot_lie_there_is_refused_in_one_line(pools: list[dict[str, Any]], words: str) -> None:
     with pytest.raises(HeapwrightError) as told:
         recipe(*pools)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 from recipes_random import random_recipe
 
 from heapwright._native import lib
@@ -59,7 +60,7 @@ def objects_after(trace: Trace, call: int) -> dict[int, int]:
     return dict(live.values())
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_frames_cover_the_arena_and_hold_every_live_object(seed: int) -> None:
     trace, draw = random_trace(seed), random.Random(seed)
     # What was refused does not live: a recipe that serves all.

@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from each import each
 
 from heapwright.assure.proof.harness import Harness
 from heapwright.assure.proof.prove import Proof
@@ -70,7 +71,7 @@ def test_what_is_no_rule_is_told(text: str, told: str) -> None:
         Rule.parse(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("rule", "broken"),
     [
         ("reserve_bytes > 90000", False),

@@ -8,6 +8,7 @@ from functools import cache
 
 import generated_digests
 import pytest
+from each import each
 
 from heapwright.generate import left, specialise
 from heapwright.generate.emit import generated_files
@@ -37,6 +38,7 @@ def source_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", ["tlsf", "windows-xp", "victim-bins, cached"])
 def test_what_was_written_before_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(left, "MOST_TEXTS", -1)
     for other in ("lea-2.7.2", "all-round", "victim-bins, cached"):
         files(other)
     kept = generated_files(recipe_of(name))
@@ -46,6 +48,7 @@ def test_what_was_written_before_changes_nothing(name: str, monkeypatch: pytest.
 
 def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = left.Memo()
+    monkeypatch.setattr(left, "MOST_TEXTS", -1)
     monkeypatch.setattr(specialise, "Memo", lambda: kept)
     specialise._program.cache_clear()
     counts = []
@@ -56,6 +59,22 @@ def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.Mon
     monkeypatch.setattr(left, "MOST_KEPT", counts[1] - 1)
     assert generated_files(recipe_of("tlsf")) == files("tlsf")
     assert kept.count == counts[0]
+    specialise._program.cache_clear()
+
+
+def test_whole_texts_are_kept_by_all_that_they_are_made_of_until_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memo = left.Memo()
+    monkeypatch.setattr(left, "MOST_TEXTS", 2)
+    monkeypatch.setattr(specialise, "Memo", lambda: memo)
+    specialise._program.cache_clear()
+    tlsf, counts = recipe_of("tlsf"), []
+    for recipe, prefix in ((tlsf, "app"), (tlsf, "net"), (tlsf, "app"), (recipe_of("half-fit"), "app"), (tlsf, "app")):
+        assert f"{prefix}_malloc(" in generated_files(recipe, prefix)[f"{prefix}_heap.c"]
+        counts.append(len(memo.texts))
+    assert counts == [1, 2, 2, 3, 1]
+    assert generated_files(tlsf) == files("tlsf") != files("half-fit")
     specialise._program.cache_clear()
 
 
@@ -96,13 +115,13 @@ def words_without_meaning(recipe: Recipe) -> dict[str, bool]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_comments_speak_of_nothing_that_the_recipe_does_not_have(name: str) -> None:
     absent = [pattern for pattern, there in words_without_meaning(recipe_of(name)).items() if not there]
     assert [comment for comment in comments(name) if re.search("|".join(absent), comment)] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_comments_name_functions_and_parameters_that_are_there(name: str) -> None:
     text = source_of(name)
     code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
@@ -113,12 +132,12 @@ def test_comments_name_functions_and_parameters_that_are_there(name: str) -> Non
         assert not missing, (comment, head)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_lines_have_at_most_120_columns(name: str) -> None:
     assert [line for text in files(name).values() for line in text.splitlines() if len(line) > 120] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_nothing_silly_is_left_of_what_was_folded_away(name: str) -> None:
     code = re.sub(r"/\*.*?\*/\s*", "", source_of(name), flags=re.DOTALL)
     assert re.findall(r"\b(\w+) = \d+u?;\s+if \(!?\1(?: [!=]= 0)?\)", code) == []
@@ -151,7 +170,7 @@ VARIANTS = cache(generated_digests.variants)
 KEPT = generated_digests.kept()
 
 
-@pytest.mark.parametrize("name", KEPT)
+@each("name", KEPT)
 def test_what_is_generated_changes_on_purpose_only(name: str) -> None:
     assert generated_digests.lines_of(name, VARIANTS()[name]) == KEPT[name]
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 
 from heapwright.files import database, kinds, parquet, remote, shipped, temporary, tools, units
 from heapwright.files.engine import Engine, build, engine
@@ -25,7 +26,7 @@ from heapwright.files.version import __version__
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mosquitto_broker.parquet"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "value"),
     [("131072", 131072), ("128K", 131072), ("128 KiB", 131072), ("1.5m", 1572864), ("1G", 1 << 30), (".5K", 512),
      ("1e3", 1000), (" 7 ", 7), ("-2kb", -2048)],

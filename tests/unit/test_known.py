@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from each import each
 
 from heapwright.generate.known import Sources
 from heapwright.generate.syntax import GrammarError
@@ -53,7 +54,7 @@ def left(expression: str, before: str = "") -> str:
     return text.rsplit("return ", 1)[1].split(";")[0]
 
 
-@pytest.mark.parametrize(
+@each(
     ("expression", "expected"),
     [
         ("x->align", "8u"),

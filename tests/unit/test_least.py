@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,13 +34,16 @@ from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, REALLOC
 
-RECIPES = [*catalogue.recipes(), *random_recipes(300, seed=13)]
+
+@cache
+def recipes() -> list[Recipe]:
+    return [*catalogue.recipes(), *random_recipes(300, seed=13)]
 
 
 def ends_no_lower(trace: Trace) -> int:
     """Check both bounds with every recipe that serves the whole trace; returns how many do."""
     least, accesses, served = LeastFootprints([trace]), LeastAccesses([trace]), 0
-    for recipe in RECIPES:
+    for recipe in recipes():
         metrics = replay(trace, recipe)
         if metrics["failed"] == 0:
             served += 1
@@ -91,7 +95,7 @@ def test_neither_requests_nor_frees_take_fewer_accesses() -> None:
     op = [0] * count + [FREE] * count + [0] * count
     drawn = generator.choices((1, 8, 24, 100, 300), k=count)
     size = drawn + [0] * count + generator.sample(drawn, count)
-    for recipe in RECIPES:
+    for recipe in recipes():
         made = least = 0
         for part in range(3):
             end = (part + 1) * count
@@ -174,7 +178,7 @@ def test_no_threshold_changes_a_bound() -> None:
 
 def test_what_a_replay_has_come_to_never_falls() -> None:
     trace = plain_trace(4, calls=2 * WATCHED_CALLS)
-    for recipe in RECIPES[::8]:
+    for recipe in recipes()[::8]:
         told, metrics = looked_at(trace, recipe)
         calls = [so_far.calls for so_far in told]
         begun = range(WATCHED_CALLS, len(trace), WATCHED_CALLS)

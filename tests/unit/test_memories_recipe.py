@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from each import each
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import MAX_REQUEST
@@ -58,7 +59,7 @@ def test_another_alignment_keeps_the_memories() -> None:
     assert moved.hash == recipe(align=16).hash
 
 
-@pytest.mark.parametrize(
+@each(
     ("changes", "told"),
     [
         ({"memory": {}}, r'pool 1 \(fixed\): "memory" "fast" is none of the recipe\'s; no table "memory" names any'),

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from each import each
 from pydantic import ValidationError
 
 from heapwright.recipes.limits import MAX_REQUEST
@@ -73,7 +74,7 @@ def alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and (one == other)
 
 
-@pytest.mark.parametrize(("table", "name"), KEYS, ids=lambda one: getattr(one, "__name__", one))
+@each(("table", "name"), KEYS, ids=lambda one: getattr(one, "__name__", one))
 def test_what_is_read_plainly_is_what_pydantic_reads(table: type[Table], name: str) -> None:
     other = [key for key, one in table.model_fields.items() if one.default is REQUIRED and key != name]
     given = {

@@ -12,6 +12,7 @@ import mutants_python
 import mutants_recorded
 import pytest
 from changed import PACKAGE, ROOT
+from each import each
 from mutate import batches
 
 EXEMPT = [
@@ -20,7 +21,7 @@ EXEMPT = [
 ]
 
 
-@pytest.mark.parametrize("change", [change for change, _, _ in EXEMPT])
+@each("change", [change for change, _, _ in EXEMPT])
 def test_what_is_not_counted_is_a_mutant_of_one_line(change: str) -> None:
     name = change.partition(": ")[0]
     if name.endswith(".py"):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from each import each
 
 import heapwright
 from heapwright._native import ffi, lib
@@ -33,7 +33,7 @@ def test_constants_are_numbers() -> None:
     assert all(type(getattr(lib, name)) is int for name in constants("_Lib"))
 
 
-@pytest.mark.parametrize("name", functions("_Lib"))
+@each("name", functions("_Lib"))
 def test_functions_take_and_return_what_the_stub_says(name: str) -> None:
     declared = functions("_Lib")[name]
     built = ffi.typeof(getattr(lib, name))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 
 from heapwright.files.errors import ParameterError
 from heapwright.replay.metrics import METRICS, Columns, named_in, parse_objectives
@@ -46,7 +47,7 @@ def test_expressions_are_told_apart_at_commas_and_alike_whatever_their_blanks() 
     assert named_in("code_bytes + 2 * greatest(reads, calls)") == {"code_bytes", "reads"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wrong"),
     [
         ("acceses / calls", r"'acceses' is no metric; did you mean accesses"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 from kinds import random_trace, recipe
 from known import known
 
@@ -34,7 +35,7 @@ def paged(*below: dict[str, Any], **keys: Any) -> Recipe:
 # ---- keys ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("pools", "problem"),
     [
         ([{"kind": "pages"}], 'needs either "sizes" (bytes of each class) or "up_to" (evenly spaced classes)'),

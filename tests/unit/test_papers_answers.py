@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from each import each
 
 import heapwright_papers
 from heapwright_papers.answers import (
@@ -71,7 +72,7 @@ def check_part(part: object) -> int:
     return found
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in PAGES.glob("*.toml")))
+@each("name", sorted(path.stem for path in PAGES.glob("*.toml")))
 def test_every_expression_of_the_pages_is_one(name: str) -> None:
     assert check_part(tables(f"pages/{name}")) >= 4
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from made_studies import IDS, OBJECTIVES, RECIPES, metrics
@@ -315,7 +316,7 @@ def test_a_design_that_held_elsewhere_is_not_doubted(pools: tuple[Pool, ...]) ->
     assert doubt(Recipe.unchecked(pools)) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("pools", "why"),
     [
         ((Fixed(sizes=(64,)), HELD), "its pools take memory that no other pool gets back"),

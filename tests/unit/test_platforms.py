@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from each import each
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
@@ -23,7 +24,7 @@ MEMORIES = {"memory": {"a": 4096, "b": 8192}, "pool": [{"kind": "general", "memo
 FIXED = '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [10]\n'
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_platform_says_what_it_needs_and_where_that_comes_from(name: str) -> None:
     platform = hw.platforms(name)
     assert platform.align in (4, 8, 16)
@@ -33,7 +34,7 @@ def test_a_platform_says_what_it_needs_and_where_that_comes_from(name: str) -> N
     assert any("test" in file for file in platform.files)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_page_tells_the_whole_way_and_is_one_page(name: str) -> None:
     page = hw.platforms(name).readme
     headings = re.findall(r"^## (.*)", page, re.MULTILINE)
@@ -43,7 +44,7 @@ def test_a_page_tells_the_whole_way_and_is_one_page(name: str) -> None:
         assert file in page
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_prefix_stands_in_every_name(name: str) -> None:
     for file, text in platform_files(hw.platforms(name), "net").items():
         assert file.startswith("net_") or file in OTHER_NAMES
@@ -187,7 +188,7 @@ def test_the_commands_list_and_write_what_the_library_has(tmp_path: Path) -> Non
     assert sorted(files) == sorted(path.name for path in tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_recipe_gets_what_the_platform_tells_of_it_and_what_its_threads_need(name: str) -> None:
     platform, recipe = hw.platforms(name), hw.zoo("tlsf")
     told = recipe_for(platform, recipe)

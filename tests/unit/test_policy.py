@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from each import each
 from recipes_random import random_recipes
 
 from heapwright._native import ffi
@@ -166,7 +167,7 @@ def test_a_region_of_its_own_lies_before_the_shared_part() -> None:
     assert found["pools"][1]["max_size"] == MAX_REQUEST
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "pool", "reach"),
     [
         ({}, {}, MAX_REACH),
@@ -284,7 +285,7 @@ def test_the_least_remainder_makes_a_block() -> None:
         assert heap(general(split=split))["pools"][0]["general"]["split_least"] == least, split
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "field", "value", "otherwise"),
     [
         ({"split_from": "tail"}, "split_tail", 1, 0),
@@ -343,7 +344,7 @@ def test_links_of_2_bytes_halve_the_heads_of_double_lists() -> None:
     assert (stride(2, "neighbours"), stride(2, order="fifo")) == ((8, 0), (8, 0))
 
 
-@pytest.mark.parametrize(
+@each(
     ("pool", "keys", "places"),
     [
         (

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from each import each
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -93,7 +94,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("toml", "message"), REFUSED)
+@each(("toml", "message"), REFUSED)
 def test_a_wrong_key_or_value_is_one_line_with_the_valid_ones(toml: str, message: str) -> None:
     with pytest.raises(HeapwrightError) as refused:
         Recipe.parse(toml, "my.toml")
@@ -225,7 +226,7 @@ CONTRADICTIONS: list[tuple[list[dict[str, Any]], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("pools", "message"), CONTRADICTIONS)
+@each(("pools", "message"), CONTRADICTIONS)
 def test_a_contradiction_names_the_pool_and_what_would_be_valid(pools: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(ContradictionError) as refused:
         Recipe.from_dict({"align": 4, "pool": pools}, "my.toml")
@@ -352,7 +353,7 @@ TOGETHER: list[tuple[dict[str, Any], str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "message"), TOGETHER)
+@each(("keys", "message"), TOGETHER)
 def test_keys_of_a_general_pool_that_need_others(keys: dict[str, Any], message: str | None) -> None:
     """Each of the combinations that are refused stands beside the nearest one that is not."""
     if message is None:
@@ -382,7 +383,7 @@ VALID: list[list[dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("pools", VALID)
+@each("pools", VALID)
 def test_pools_that_get_along(pools: list[dict[str, Any]]) -> None:
     assert recipe(*pools)
 
@@ -479,7 +480,7 @@ EQUAL: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), EQUAL)
+@each(("one", "other"), EQUAL)
 def test_recipes_that_behave_alike_are_equal(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert same(general(**one), general(**other))
 
@@ -506,7 +507,7 @@ DISTINCT: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), DISTINCT)
+@each(("one", "other"), DISTINCT)
 def test_recipes_that_differ_are_distinct(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert not same(general(**one), general(**other))
 
@@ -599,7 +600,7 @@ def test_fixed_classes_are_in_ascending_order_with_their_counts() -> None:
     assert not same(fixed(sizes=[8, 16], counts=[1, 1], max_size=15), fixed(sizes=[8, 16], counts=[1, 1]))
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "least"),
     [
         ({}, 16),  # 4 header, 8 links, 4 tag
@@ -881,7 +882,7 @@ def documented_bounds() -> Iterator[tuple[str, str, int, int]]:
             yield kind, row[1], int(unit[1] or 0), MAX_REQUEST
 
 
-@pytest.mark.parametrize(("kind", "key", "least", "most"), list(documented_bounds()))
+@each(("kind", "key", "least", "most"), list(documented_bounds()))
 def test_a_key_takes_what_its_reference_says(kind: str, key: str, least: int, most: int) -> None:
     needed = {"sizes": [8]} if kind == "fixed" else {}
 

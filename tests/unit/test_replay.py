@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 from known import known
 
 from heapwright.files.errors import HeapwrightError
@@ -200,7 +201,7 @@ def test_later_calls_of_a_refused_object_are_skipped() -> None:
     assert found["footprint_bytes"] == CONTROL + 16 + 24
 
 
-@pytest.mark.parametrize("recipe", zoo.recipes(), ids=lambda recipe: recipe.name)
+@each("recipe", zoo.recipes(), ids=lambda recipe: recipe.name)
 def test_empty_objects_are_served_as_one_byte(recipe: Recipe) -> None:
     """Most heaps' arithmetic does that by itself, and their code does not look for it."""
     op, id = [MALLOC] * 3 + [FREE, MALLOC, REALLOC], [1, 2, 3, 2, 4, 1]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from each import each
 from exploring import explore
 from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result
 from traces_random import plain_trace
@@ -39,6 +40,11 @@ def loads(names: Sequence[str] = ("busy", "idle"), **metadata: str) -> list[Trac
     ]
 
 
+def few() -> Space:
+    """Three heaps in place of the zoo."""
+    return Space([[hw.zoo(name).at_alignment(8) for name in ("tlsf", "half-fit", "kingsley")]], include_zoo=False)
+
+
 def with_origin(path: Path, traces: Sequence[Trace], same_device: bool | None = None) -> Path:
     """Three recipes: one that much is asked of in light load, one that little is, and the least memory there."""
     about = replace(identity(traces), same_device=same_device, device=device_of(traces, same_device))
@@ -55,7 +61,7 @@ def with_origin(path: Path, traces: Sequence[Trace], same_device: bool | None = 
 # ---- where traces come from ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "metadata", "origin"),
     [
         ("any", {"program": "/usr/sbin/lighttpd"}, "lighttpd"),
@@ -137,7 +143,7 @@ def test_a_search_asks_the_same_question(tmp_path: Path) -> None:
 
 def test_what_was_asked_for_is_kept(tmp_path: Path) -> None:
     path, traces = tmp_path / "study.duckdb", loads(program="ngircd")
-    how: dict[str, Any] = {"space": Space([[]]), "endurance": False, "copies": 0}
+    how: dict[str, Any] = {"space": few(), "endurance": False, "copies": 0}
     assert hw.explore(traces, path, same_device=False, **how).question == NETWORKS
     assert hw.explore(traces, path, **how).question == NETWORKS, "the study says it"
     with pytest.raises(HeapwrightError, match="explored on many networks; ask for the same, or give another file"):
@@ -150,7 +156,7 @@ def test_a_study_of_one_trace_gets_another(program: str, question: str, tmp_path
     first, second = loads(program="ngircd")
     first.write(tmp_path / "busy.parquet")
     path = tmp_path / "study.duckdb"
-    hw.explore(tmp_path / "busy.parquet", path, space=Space([[]]), endurance=False, copies=0)
+    hw.explore(tmp_path / "busy.parquet", path, space=few(), endurance=False, copies=0)
     other = tmp_path / "idle.parquet"
     replace(second, metadata={**second.metadata, "program": program}).write(other)
     assert hw.extend_study(path, other).question == question
@@ -163,7 +169,7 @@ def test_a_study_of_many_networks_stays_one(tmp_path: Path) -> None:
         one.write(tmp_path / f"{one.name}.parquet")
     path = tmp_path / "study.duckdb"
     given = [tmp_path / "busy.parquet", tmp_path / "idle.parquet"]
-    hw.explore(given, path, space=Space([[]]), endurance=False, copies=0, same_device=False)
+    hw.explore(given, path, space=few(), endurance=False, copies=0, same_device=False)
     assert hw.extend_study(path, third).same_device is False
 
 
@@ -194,11 +200,12 @@ def test_every_page_says_which_question_was_answered(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{trace.name}.parquet")
         trace.write(paths[-1])
     study = tmp_path / "study.duckdb"
-    explore([Trace.read(path) for path in paths], Space([[]]), study_path=study, copies=0, endurance=False)
+    explore([Trace.read(path) for path in paths], few(), study_path=study, copies=0, endurance=False)
     run = CliRunner()
     asked = [["pareto", str(study)], ["pareto", str(study), "--pick", "smallest"], ["pareto", str(study), "--json"]]
     asked.append(["explore", *map(str, paths), "--no-endurance", "--copies", "0", "--limit", "1", "--json"])
-    asked[-1] += ["--no-same-device", "-o", str(tmp_path / "other.duckdb")]
+    (tmp_path / "few.toml").write_text('include_zoo = false\n[[pool]]\nkind = "general"\n')
+    asked[-1] += ["--space", str(tmp_path / "few.toml"), "--no-same-device", "-o", str(tmp_path / "other.duckdb")]
     said = [run.invoke(command_line, words) for words in asked]
     assert [one.exit_code for one in said] == [0] * 4, [one.output for one in said]
     assert all(QUESTION in " ".join(one.stdout.split()) for one in said[:3])

@@ -8,6 +8,7 @@ import sys
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from click.testing import CliRunner
+from each import each
 
 import heapwright
 from heapwright.cli import heapwright as command_line
@@ -34,7 +35,7 @@ def test_both_are_schemas() -> None:
         jsonschema.Draft202012Validator.check_schema(one.schema)
 
 
-@pytest.mark.parametrize("name", zoo.names())
+@each("name", zoo.names())
 def test_every_recipe_of_the_zoo_conforms(name: str) -> None:
     assert takes(RECIPE, zoo.text(name))
 

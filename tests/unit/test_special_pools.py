@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from each import each
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import Fixed
@@ -20,7 +21,7 @@ def derived(sizes: list[int]) -> Recipe:
     return special_pools({"name": "made", "sizes": rows})
 
 
-@pytest.mark.parametrize(
+@each(
     ("sizes", "classes"),
     [
         ([40] * 43 + [1500] * 26 + list(range(41, 1500, 47)), (40, 64, 128, 256, 512, 1024, 1500)),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from core_grammar import check_grammar
+from each import each
 from small_policy import POLICY, function, general, policy, quick, shipped
 
 from heapwright.files.errors import HeapwrightError
@@ -36,7 +37,7 @@ def lines(text: str) -> str:
 # ---- conditions -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "left"),
     [
         ("if (g->tags) { return n; } return 1u;", "return 1u;\n"),
@@ -68,7 +69,7 @@ def test_static_conditions_are_folded(source: str, left: str) -> None:
 SINK = "static inline uint32_t sink(uint32_t *x)\n{\n    *x += 1u;\n    return *x;\n}\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "left"),
     [
         ("if (g->tags && sink(&n)) { n = 0; } return n;", "return n;\n"),
@@ -121,7 +122,7 @@ def test_a_variable_named_like_a_dropped_counter_is_const_once() -> None:
 # ---- values ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "left"),
     [
         ("n + g->header", "n + HEADER"),
@@ -223,7 +224,7 @@ def test_local_values_are_bound_and_unused_ones_go() -> None:
     assert body(source) == left
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "left"),
     [
         ("const uint32_t m = n; return m * m;", "return n * n;\n"),
@@ -746,7 +747,7 @@ def test_the_interface_is_apart() -> None:
 HEAD = "static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{\n"
 
 
-@pytest.mark.parametrize(
+@each(
     ("statement", "line", "what"),
     [
         ("return p->pools[n].general.header;", 3, "index into an array of struct hw_pool is not static"),

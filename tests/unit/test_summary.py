@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from each import each
 
 from heapwright.recipes.pools import Buddy, Compact, Fixed, General, Partition, Pool, Quick
 
 GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
 
 
-@pytest.mark.parametrize(
+@each(
     ("pool", "words"),
     [
         (Quick(sizes=(16, 1476)), "quick 16,1476"),
@@ -50,7 +50,7 @@ def test_other_pools(pool: Pool, words: str) -> None:
     assert pool.summary() == words
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "more"),
     [
         ({}, ""),
@@ -86,7 +86,7 @@ def test_a_general_pool_tells_what_it_adds(keys: dict[str, Any], more: str) -> N
     assert General(**keys).summary() == GENERAL + more
 
 
-@pytest.mark.parametrize(
+@each(
     ("keys", "words"),
     [
         ({"split_share": 0.9}, "general double/lifo first-fit, split always, share 0.9, coalesce immediate"),

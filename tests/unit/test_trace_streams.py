@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from traces_random import labelled_traces, random_trace
@@ -240,7 +241,7 @@ def test_a_star_in_a_site_stands_for_any_letters() -> None:
     assert hw.cut(trace, sites=["*[a]", "*.c:3"], close=False).size.tolist() == [16, 32]
 
 
-@pytest.mark.parametrize(
+@each(
     ("asked", "says"),
     [
         ({}, "give either first or last, start or stop, or threads"),
@@ -303,7 +304,7 @@ def test_merged_calls_are_in_the_order_of_time_and_each_trace_is_in_there(length
         assert [merged.sites[at] for at in merged.site[its]] == [one.sites[at] for at in one.site]
 
 
-@pytest.mark.parametrize("ends", [(1,), (2,), (3,), (4,), (2, 3), (2, 4), (2, 3, 4), (1, 2, 3, 4)], ids=str)
+@each("ends", [(1,), (2,), (3,), (4,), (2, 3), (2, 4), (2, 3, 4), (1, 2, 3, 4)], ids=str)
 def test_a_call_without_a_time_is_merged_behind_the_one_before_it_in_another_window(ends: tuple[int, ...]) -> None:
     """Calls without times on both sides of where a window ends, or alone in theirs; the other trace's lie around."""
     times = [5, 9, -1, -1, 20]

@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
+from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ INVALID_ROWS: dict[str, tuple[list[tuple[int, int, int]], dict[str, Any], str]] 
 }
 
 
-@pytest.mark.parametrize("name", INVALID_ROWS)
+@each("name", INVALID_ROWS)
 def test_invalid_columns_are_named_in_one_line(name: str) -> None:
     rows, columns, line = INVALID_ROWS[name]
     with pytest.raises(HeapwrightError) as caught:

@@ -25,6 +25,7 @@ from captures import (
     wifi_data,
 )
 from click.testing import CliRunner
+from each import each
 
 from heapwright.cli import heapwright
 from heapwright.files.errors import HeapwrightError
@@ -36,7 +37,7 @@ from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.tsh import RECORD
 
 
-@pytest.mark.parametrize(
+@each(
     ("link_type", "frame", "frame_len", "ip_len", "proto"),
     [
         (1, CLIENT + SERVER + b"\x08\x00" + PACKET, 154, 140, 6),

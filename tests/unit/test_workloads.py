@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from known import known
@@ -359,7 +360,7 @@ def test_what_two_modems_agree_on_is_allowed() -> None:
     assert {unit for units in found for unit in units} == set(UNITS) - {"control", "negotiation"}
 
 
-@pytest.mark.parametrize(
+@each(
     "units",
     [
         (),

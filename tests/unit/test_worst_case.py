@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from each import each
 from recipes_random import random_recipes
 from traces_random import churning
 
@@ -77,7 +78,7 @@ def test_buddies_have_that_of_knuth() -> None:
     assert found.bytes == int(policy_struct(recipe).fixed_end) + (1 + 3) * 256 + 2 * 128
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "theorem"),
     [
         ("first-fit-slow-free", "first fit: Robson 1977; Knuth 2.5, ex. 43"),

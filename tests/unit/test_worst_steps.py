@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from each import each
 from recipes_random import random_recipes
 from traces_random import churning
 
@@ -74,7 +75,7 @@ def test_a_walk_with_a_bound_is_bounded_and_the_adversary_shows_the_other() -> N
     assert find_worst(trace, bounded, "accesses", tries=30).value <= most
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "reason"),
     [
         (GENERAL + 'fit = "best"\n', "best fit walks a list"),

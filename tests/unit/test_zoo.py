@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from each import each
 
 import heapwright as hw
 from heapwright.cli import main
@@ -102,7 +103,7 @@ def test_the_zoo_is_complete() -> None:
     assert len({recipe.hash for recipe in zoo.recipes()}) == len(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_recipe_says_where_it_comes_from_and_what_was_chosen(name: str) -> None:
     recipe = zoo.load(name)
     assert recipe == Recipe.parse(
@@ -187,7 +188,7 @@ def test_tlsf_has_the_layout_of_its_implementation() -> None:
     assert policy(zoo.load("tlsf"))["control"] == pytest.approx(3188, abs=8)
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "blocks"),
     [
         ("lea-2.7.2", {40: 48, 1476: 1480, 1500: 1504, 1514: 1520}),
@@ -249,7 +250,7 @@ def test_small_lists_is_small_with_a_victim_behind_lists_of_few_blocks() -> None
     assert (lists["up_to"], lists["limit_blocks"]) == (64, 4)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_every_allocator_has_a_page(name: str) -> None:
     page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     assert page.startswith(f"# {name}\n")
@@ -292,7 +293,7 @@ def test_no_page_is_left_over() -> None:
     assert {path.stem for path in DOCS.glob("*.md")} - {"README"} <= set(zoo.names())
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "cost"),
     [
         ("tlsf", ((4,), 16, True)),

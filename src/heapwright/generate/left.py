@@ -3,7 +3,8 @@
 Folded functions are kept for the next policy that would fold them the same way. Folding a function asks questions in an
 order that only the answers determine: what number the policy has at a path, what is left of a callee. So what was
 folded stands at the end of a row of answers: who gives the same ones finds it, and with it, in `Left.known`, what
-became of it when it was cleaned among others, and how that was written.
+became of it when it was cleaned among others, and how that was written. The last whole texts are kept, too: a heap is
+often generated again, for a processor or beside another level of checks.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from heapwright.generate.syntax import Key
 
 MOST_KEPT = 4_000
 """Functions kept, 16 KiB each with what becomes of them; with more, all are forgotten. A policy brings ten new ones."""
+
+MOST_TEXTS = 60
+"""Whole texts kept, up to 200 KB each; with more, all are forgotten."""
 
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
@@ -147,7 +151,7 @@ class _Fork(NamedTuple):
 
 
 class Memo:
-    """All functions kept, for one policy at a time."""
+    """All functions kept, for one policy at a time, and in `texts` what was written of whole policies."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -159,12 +163,15 @@ class Memo:
         with self._lock:
             if self.count > MOST_KEPT:
                 self._forget()
+            if len(self.texts) > MOST_TEXTS:
+                self.texts.clear()
             yield
 
     def _forget(self) -> None:
         self.targets: dict[Key, Specialisation] = {}
         self.ways: dict[object, _Fork | Kept] = {}
         self.shown: dict[object, int] = {}
+        self.texts: dict[object, Any] = {}
         self.count = 0
 
     def target(self, function: c.Function, statics: dict[str, c.Expr]) -> Specialisation:

@@ -105,7 +105,11 @@ def specialise(
     source outside the grammar in CONTRIBUTING.md, HeapwrightError for an unknown entry or a policy without a value.
     """
     program, memo = _program(tuple(sources), frozenset(defines))
+    asked = prefix, *map(repr, (values, list(entries), parting))
     with memo.alone():
+        if asked in memo.texts:
+            kept: Specialised = memo.texts[asked]
+            return kept
         folder, wanted = fold_all(program, memo, values, entries)
         names = Names(program, folder, prefix)
         names.merge_equal(wanted)
@@ -113,7 +117,9 @@ def specialise(
         if parting.finish:
             write_out(live, program)
         names.assign(live, parting.public)
-        return _Writer(program, names, live, wanted, parting.finish).parts(parting.header, parting.apart)
+        written = _Writer(program, names, live, wanted, parting.finish).parts(parting.header, parting.apart)
+        memo.texts[asked] = written
+        return written
 
 
 @lru_cache(maxsize=8)

@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
@@ -23,6 +23,10 @@ from heapwright.report import glossary
 from heapwright.report.figure import Figure, dark_style
 from heapwright.report.film import Film
 from heapwright.traces.copies import Load
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+    from jinja2.runtime import Context
 
 TEMPLATE = Path(__file__).with_name("template")
 SCRIPTS = ("terms.js", "choice.js", "trade_off.js", "tables.js", "view.js", "timeline.js", "film.js", "page.js")
@@ -181,17 +185,7 @@ class Script:
 
 def render(content: Content) -> str:
     """The page as HTML. A content security policy in its head lets it load nothing, and run its own script alone."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATE),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= {"term": _term, "terms": partial(_terms, known=set())}
-    return environment.get_template("page.html.jinja").render(
+    return _page().render(
         content=content,
         style=_template("page.css") + _template("film.css"),
         dark=dark_style(),
@@ -200,7 +194,28 @@ def render(content: Content) -> str:
         data=_packed(content),
         hint=HINT,
         known={recipe["id"] for recipe in content.choice.recipes} if content.choice else set(),
+        told=set(),
     )
+
+
+@cache
+def _page() -> Template:
+    """The page's template, compiled once; a page keeps in `told` the terms whose meaning it has told."""
+    import jinja2
+
+    @jinja2.pass_context
+    def terms(context: Context, text: str) -> Markup:
+        return _terms(text, context["told"])
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATE),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"term": _term, "terms": terms}
+    return environment.get_template("page.html.jinja")
 
 
 def _meaning(words: str, meaning: str) -> str:
