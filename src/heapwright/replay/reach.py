@@ -41,6 +41,21 @@ def reach(recipe: Recipe) -> Reach:
     return Reach(reach_bytes(struct), _largest_request(recipe, struct), _most_objects(struct))
 
 
+def plainly_reaches(recipe: Recipe, size: float) -> bool:
+    """Whether its pools tell without a replay that it reaches so many bytes, in arenas as in requests.
+
+    They do where the first one that blocks belong to takes all requests and all memory, as in most heaps.
+    """
+    owner = next(pool for pool in recipe.pools if pool.owns_blocks)
+    bounded = recipe.reach is not None or owner.min_size or owner.max_size or owner.sites
+    largest = min(owner.largest_request(recipe.geometry), owner.largest_served(recipe.geometry))
+    return not bounded and owner.shares_the_rest and not owner.lists_fresh_memory and AMPLE * size <= largest
+
+
+AMPLE = 16
+"""Headers, roundings and control data take less than so many times a request."""
+
+
 def reach_bytes(struct: Any) -> int | None:
     """The `arena_bytes` of `reach` from the policy alone."""
     arena = _largest_arena(struct)

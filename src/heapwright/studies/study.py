@@ -65,7 +65,7 @@ class StudyFile:
         self.path = path
         self._open: database.Connection | None = connection
         self._sending: Sending | None = None
-        self._stored = {row[0] for row in self._fetch("SELECT id FROM recipes")}
+        self._stored = self._fetch_known()
 
     @classmethod
     def open(cls, path: Path | str, *, write: bool = False) -> Self:
@@ -237,7 +237,7 @@ class StudyFile:
             self._connection.commit()
             if self._sending:
                 self._sending.now_and_then(self._connection)
-        self._stored.update(fresh)
+        self._stored.update({id: (one.zoo_name, one.ranked) for id, one in fresh.items()})
         self._forget()
 
     def add_partial(self, partials: Sequence[Partial]) -> None:
@@ -255,7 +255,7 @@ class StudyFile:
             self._connection.execute(outdated, [[one.id for one in partials], [one.trace for one in partials]])
             insert(self._connection, "partial", rows)
             self._connection.commit()
-        self._stored.update(fresh)
+        self._stored.update({id: (one.zoo_name, one.ranked) for id, one in fresh.items()})
         self._forget()
 
     def partial(self) -> list[tuple[str, str, int, SoFar]]:
@@ -516,6 +516,9 @@ class StudyFile:
 
     def _known(self) -> dict[str, tuple[str | None, bool]]:
         """The zoo's name of each recipe, if it has one, and whether it is ranked."""
+        return self._stored if self._open else self._fetch_known()  # once it is closed others may add some
+
+    def _fetch_known(self) -> dict[str, tuple[str | None, bool]]:
         return {id: (name, ranked) for id, name, ranked in self._fetch("SELECT id, name, ranked FROM recipes")}
 
     def per_trace(
