@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import threading
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ from effort import brief
 
 import heapwright as hw
 from heapwright.cli import demo, heapwright
+from heapwright.files.errors import HeapwrightError
 
 PIPED_COLUMNS = 100
 FEW = ("--strategy", "random", "--limit", "30", "--copies", "2", "--no-endurance")
@@ -75,7 +80,27 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
         "app_heap_checks.h",
         "app_heap_test.c",
     ]
-    step = demo._run
-    monkeypatch.setattr(demo, "_run", lambda *words: "" if words[0] == "report" else step(*words))  # it stands there
+    monkeypatch.setattr(demo, "_beside", lambda *words: nullcontext(str))  # the report stands there
     again = json.loads(demonstrate("--json").stdout)  # in the same folder, from the start
     assert again["metrics"] == told["metrics"]
+
+
+def test_a_report_that_fails_is_one_line_and_what_fails_beside_it_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("raise SystemExit('one that lies about')")
+    with (
+        demo._beside("report", "no-such.duckdb", "-o", "page.html") as printed,
+        pytest.raises(HeapwrightError, match=r"^no-such.duckdb: No such file or directory$"),
+    ):
+        printed()
+    os.mkfifo("board")
+    waiting = threading.Timer(20, Path("board").write_bytes, [b""])  # which ends it, were it not ended
+    waiting.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), demo._beside("import", "board", "-o", "t.parquet"):
+        time.sleep(0.5)
+        raise KeyboardInterrupt
+    assert time.monotonic() - begun < 15
+    waiting.cancel()
