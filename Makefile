@@ -19,7 +19,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 # compiled anew. What scikit-build-core wants beside it, cmake or ninja where the machine has none, it says itself.
 NEEDS   := $(VENV)/.needs
 NEEDED   = $(shell sed -n 's/^$(1) = \[\(.*\)\]$$/\1/p' pyproject.toml | sed 's/", "/" "/g')
-WITH     = PYTHONPATH="$(CURDIR)/$(NEEDS)" $(BIN)/python
+WITH     = PATH="$(CURDIR)/$(NEEDS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/$(NEEDS)" $(BIN)/python
 WANTED  := from scikit_build_core.build import get_requires_for_build_editable as wanted; print(*wanted())
 PREPARE  = rm -rf $(NEEDS) && $(INSTALL) --no-compile --target $(NEEDS) $(call NEEDED,requires) && \
            wanted=$$($(WITH) -c '$(WANTED)') && \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -65,7 +66,8 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CC", "no-such-compiler")
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    find, without = importlib.util.find_spec, ("unicorn", "ziglang")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in without else find(name))
     (tmp_path / "space.toml").write_text(SPACE)
     monkeypatch.setattr(demo, "EXPLORE", ("explore", "--space", "space.toml", "--copies", "1", "--no-endurance"))
     told = json.loads(demonstrate("--json").stdout)
