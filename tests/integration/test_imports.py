@@ -78,7 +78,7 @@ NEEDED = (
     Needed(("fit", TRACE, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 86),
     Needed(("check", TRACE, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 90),
     Needed(("study", "info", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 83),
-    Needed(("pareto", STUDY), TABLES | {"numpy.ma"}, {*ALL_READ, "studies", "traces"} - {"api"}, 88),
+    Needed(("pareto", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 88),
 )
 
 

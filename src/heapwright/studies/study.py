@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.files import database
@@ -506,13 +505,12 @@ class StudyFile:
 
         Columns are ``recipe``, ``trace`` and every metric; names are object arrays, metrics float64 with NaN for None.
         """
-        among = "SELECT name FROM traces WHERE role = ?"
+        columns = ", ".join(f"coalesce({key}::DOUBLE, 'nan') AS {key}" for key in METRICS)
+        among = f"{_table(role)} WHERE trace IN (SELECT name FROM traces WHERE role = ?)"
+        query = f"SELECT recipe, trace, {columns} FROM {among} ORDER BY recipe, trace"
         with self._reading() as connection:
-            columns = ", ".join(("recipe", "trace", *METRICS))
-            query = f"SELECT {columns} FROM {_table(role)} WHERE trace IN ({among}) ORDER BY recipe, trace"
-            found = connection.execute(query, [role]).fetchnumpy()
-        names = {key: found[key] for key in ("recipe", "trace")}
-        return names | {key: np.ma.filled(found[key].astype(np.float64), np.nan) for key in METRICS}
+            found: dict[str, NDArray[Any]] = connection.execute(query, [role]).fetchnumpy()
+        return found
 
     def _known(self) -> dict[str, tuple[str | None, bool]]:
         """The zoo's name of each recipe, if it has one, and whether it is ranked."""
