@@ -17,7 +17,7 @@ from heapwright.files import notebook
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import REFUSES, SHORT, grows
 from heapwright.replay.metrics import TIME
-from heapwright.replay.reach import Reach, plainly_reaches, reach
+from heapwright.replay.reach import reach, reaches
 from heapwright.studies.tables import Role
 
 AMONG: Mapping[Role, str] = {"copy": "copies", "held out": "traces held out"}
@@ -148,12 +148,10 @@ class Robustness:
 
     def _short_of_reach(self, id: str, footprint: float, apart: Iterable[Worst]) -> str | None:
         most = max([footprint, *(found.footprint_bytes for found in apart)])
-        if plainly_reaches(_recipe_of(self._texts[id], id), HEADROOM * most):
+        if _reaches(self._texts[id], id, HEADROOM * most):
             return None
-        found = _reach_of(self._texts[id], id)
+        found = reach(_recipe_of(self._texts[id], id))
         bounds = [bound for bound in (found.arena_bytes, found.request_bytes) if bound is not None]
-        if not bounds or min(bounds) >= HEADROOM * most:
-            return None
         return f"reaches {min(bounds):,} bytes, less than {HEADROOM:g} x the {most:,.0f} that it needed"
 
     def candidates(self, how: Pick, front: NDArray[np.intp], eligible: Bools) -> list[int]:
@@ -267,5 +265,5 @@ def _recipe_of(text: str, id: str) -> Recipe:
 
 
 @lru_cache(maxsize=1024)
-def _reach_of(text: str, id: str) -> Reach:
-    return reach(_recipe_of(text, id))
+def _reaches(text: str, id: str, size: float) -> bool:
+    return reaches(_recipe_of(text, id), size)
