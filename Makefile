@@ -15,6 +15,17 @@ PACKAGE := $(VENV)/.package-$(shell find src -name '*.py' | sort | cksum | cut -
 TOOLS   := $(VENV)/.tools
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
+# What the build needs lies in a place of its own: from a folder that is new each time, as pip makes one, all C would be
+# compiled anew. What scikit-build-core wants beside it, cmake or ninja where the machine has none, it says itself.
+NEEDS   := $(VENV)/.needs
+NEEDED   = $(shell sed -n 's/^$(1) = \[\(.*\)\]$$/\1/p' pyproject.toml | sed 's/", "/" "/g')
+WITH     = PATH="$(CURDIR)/$(NEEDS)/bin:$$PATH" PYTHONPATH="$(CURDIR)/$(NEEDS)" $(BIN)/python
+WANTED  := from scikit_build_core.build import get_requires_for_build_editable as wanted; print(*wanted())
+PREPARE  = rm -rf $(NEEDS) && $(INSTALL) --no-compile --target $(NEEDS) $(call NEEDED,requires) && \
+           wanted=$$($(WITH) -c '$(WANTED)') && \
+           if [ "$$wanted" ]; then $(INSTALL) --no-compile --target $(NEEDS) --upgrade $$wanted; fi && touch $(NEEDS)
+BUILD    = $(subst $(BIN)/python,$(WITH),$(INSTALL)) --no-build-isolation --no-deps --editable .
+
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
            $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*) \
            $(addprefix src/heapwright/generate/, core.py parse.py pasting.py syntax.py)
@@ -29,10 +40,13 @@ setup: $(TOOLS)
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-# Editable, so that Python sources are live; the C is rebuilt whenever it changed.
-$(PACKAGE): $(BIN)/python $(SOURCES)
-	$(INSTALL) \
-	    --editable . --editable papers
+$(NEEDS): pyproject.toml $(BIN)/python
+	$(PREPARE)
+
+# Editable, so that Python sources are live; of the C what changed is built.
+$(PACKAGE): $(NEEDS) $(SOURCES)
+	$(BUILD)
+	$(INSTALL) --editable papers
 	rm -f $(VENV)/.package-*
 	touch $@
 
@@ -49,12 +63,9 @@ $(VENV)/.docs: $(PACKAGE)
 # than all. Without an emulator for this machine the demo leaves measuring out.
 $(VENV)/.demo: INSTALL += --no-compile
 $(VENV)/.demo: $(BIN)/python $(SOURCES)
-	$(INSTALL) --no-deps \
-	    --editable . & \
-	$(BIN)/python -m pip install --quiet --no-compile \
-	    --require-hashes --requirement requirements.txt && wait $$!
-	-$(INSTALL) \
-	    'heapwright[target]'
+	{ $(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.txt && \
+	{ $(INSTALL) $(call NEEDED,target) || true; }; } & \
+	$(PREPARE) && $(BUILD) && wait $$!
 	touch $@
 
 demo: $(if $(wildcard $(TOOLS)),setup,$(VENV)/.demo)

@@ -165,8 +165,10 @@ def test_all_but_plain_tables_is_refused(what: str, name: str, tmp_path: Path) -
     path = tmp_path / name
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE TABLE t (a INT, b VARCHAR)")
+        connection.execute("""CREATE TABLE "x.'""y" (b INT, a INT)""")
     with database.attached(path, read_only=True) as connection:
-        assert database.column_types(connection, "x") == {"t": {"a": "INTEGER", "b": "VARCHAR"}}
+        types = {"t": {"a": "INTEGER", "b": "VARCHAR"}, "x.'\"y": {"b": "INTEGER", "a": "INTEGER"}}
+        assert database.column_types(connection, "x") == types
     with duckdb.connect(str(path)) as connection:
         connection.execute(THAT_RUN[what])
     with database.attached(path, read_only=True) as connection:

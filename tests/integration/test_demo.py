@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 import re
+import threading
+import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,6 +17,7 @@ from effort import brief
 
 import heapwright as hw
 from heapwright.cli import demo, heapwright
+from heapwright.files.errors import HeapwrightError
 
 PIPED_COLUMNS = 100
 FEW = ("--strategy", "random", "--limit", "30", "--copies", "2", "--no-endurance")
@@ -60,7 +66,8 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CC", "no-such-compiler")
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    find, without = importlib.util.find_spec, ("unicorn", "ziglang")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in without else find(name))
     (tmp_path / "space.toml").write_text(SPACE)
     monkeypatch.setattr(demo, "EXPLORE", ("explore", "--space", "space.toml", "--copies", "1", "--no-endurance"))
     told = json.loads(demonstrate("--json").stdout)
@@ -75,7 +82,27 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
         "app_heap_checks.h",
         "app_heap_test.c",
     ]
-    step = demo._run
-    monkeypatch.setattr(demo, "_run", lambda *words: "" if words[0] == "report" else step(*words))  # it stands there
+    monkeypatch.setattr(demo, "_beside", lambda *words: nullcontext(str))  # the report stands there
     again = json.loads(demonstrate("--json").stdout)  # in the same folder, from the start
     assert again["metrics"] == told["metrics"]
+
+
+def test_a_report_that_fails_is_one_line_and_what_fails_beside_it_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("raise SystemExit('one that lies about')")
+    with (
+        demo._beside("report", "no-such.duckdb", "-o", "page.html") as printed,
+        pytest.raises(HeapwrightError, match=r"^no-such.duckdb: No such file or directory$"),
+    ):
+        printed()
+    os.mkfifo("board")
+    waiting = threading.Timer(20, Path("board").write_bytes, [b""])  # which ends it, were it not ended
+    waiting.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), demo._beside("import", "board", "-o", "t.parquet"):
+        time.sleep(0.5)
+        raise KeyboardInterrupt
+    assert time.monotonic() - begun < 15
+    waiting.cancel()

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
+import heapwright as hw
+
 TRACE = str(Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet")
 
 RUN_EACH = """
@@ -36,6 +38,7 @@ LIBRARIES = {
     *("multiprocessing", "numpy", "numpy.ma", "pydantic", "rich", "subprocess", "tomli_w", "tree_sitter", "unicorn"),
     "vl_convert",
 }
+STUDY = "s.duckdb"
 TABLES = {"_duckdb" if find_spec("_duckdb") else "duckdb", "numpy"}
 ALL_READ = {"_native", "api", "cli", "decide", "files", "recipes", "replay"}
 
@@ -72,6 +75,10 @@ NEEDED = (
         45,
     ),
     Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 82),
+    Needed(("fit", TRACE, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 86),
+    Needed(("check", TRACE, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 90),
+    Needed(("study", "info", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 83),
+    Needed(("pareto", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 88),
 )
 
 
@@ -80,6 +87,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], tu
     """How each command ended, and the names of the modules that it had loaded."""
     words = json.dumps([one.words for one in NEEDED])
     folder = tmp_path_factory.mktemp("commands")
+    hw.explore(
+        hw.cut(hw.read_trace(TRACE), first=200), folder / STUDY, strategy="random", limit=20, copies=0, endurance=False
+    )
     code = [sys.executable, "-c", RUN_EACH, words]
     lines = subprocess.run(code, capture_output=True, text=True, check=True, cwd=folder).stdout.splitlines()
     told = [json.loads(line) for line in lines]

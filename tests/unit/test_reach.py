@@ -11,7 +11,7 @@ from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
 from heapwright.replay.engine import run
-from heapwright.replay.reach import Reach, reach
+from heapwright.replay.reach import Reach, reach, reaches
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 
@@ -82,3 +82,21 @@ def test_one_byte_more_is_refused_and_a_larger_arena_changes_nothing() -> None:
             assert refused(recipe, sizes, found.arena_bytes) == refused(recipe, sizes, 2 * found.arena_bytes)
             bounded += 1
     assert bounded > 20
+
+
+def test_whether_a_heap_reaches_so_far_is_told_in_few_replays() -> None:
+    told = 0
+    exact = Recipe.parse('[[pool]]\nkind = "general"\nfit = "exact"\nsplit = "never"\ntop = "list"\n')
+    classes = Recipe.parse('[[pool]]\nkind = "fixed"\nsizes = [512]\ncounts = "grow"\nheader = 4\n')
+    small = Recipe.parse('[[pool]]\nkind = "general"\nmax_size = 900\n')
+    large = Recipe.parse('[[pool]]\nkind = "general"\nmin_size = 100\n')
+    special = [exact, classes, small, large]
+    assert [reach(recipe).request_bytes for recipe in special] == [0, 512, 900, 0]
+    for recipe in [*special, *random_recipes(100, seed=17), *map(catalogue.load, catalogue.names())]:
+        found = reach(recipe)
+        bounds = [bound for bound in (found.arena_bytes, found.request_bytes) if bound is not None]
+        near = max(1, min(bounds, default=4096))
+        for size in (1, 1000, near, near + 1, near + 0.5, 100_000, 1 << 26, (1 << 31) - 1, 1 << 32):
+            assert reaches(recipe, size) == (not bounds or min(bounds) >= size), (recipe.summary(), size)
+            told += reaches(recipe, size)
+    assert told > 400

@@ -60,11 +60,12 @@ def check(
         for heap in asked:
             before = _of(known, trace.name, _name(heap), alone=len(read) == 1)
             checked.append(judged(trace.name, _name(heap), _values(trace, heap, given), holders, rules, before))
-    from heapwright.report import gate_files  # a page's libraries take a second to load
+    if junit is not None or sarif is not None:
+        from heapwright.report import gate_files
 
-    for path, written in ((junit, gate_files.junit), (sarif, gate_files.sarif)):
-        if path is not None:
-            write_text(Path(path), written(checked))
+        for path, written in ((junit, gate_files.junit), (sarif, gate_files.sarif)):
+            if path is not None:
+                write_text(Path(path), written(checked))
     return checked
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import shlex
 import shutil
+import sys
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,7 @@ import click
 
 from heapwright.cli.output import json_option, print_json, print_sentences, stdout_columns
 from heapwright.files.errors import HeapwrightError
-from heapwright.files.tools import find_compiler, run_tool
+from heapwright.files.tools import find_compiler, kill_tools, run_tool
 
 TRACE = "mosquitto_broker.parquet"
 EXPLORE = ("explore",)
@@ -58,24 +61,13 @@ def _demonstrate(folder: Path) -> dict[str, Any]:
     _say("2. Count instructions of the front and of the zoo on an emulated Cortex-M3")
     left_out = _tried(lambda: _run(*MEASURE, study, "--json"))
 
-    _say("3. The answer: the balanced pick and the arena to reserve, beside what most would take")
-    _run("fit", trace, "--heap", heap, "--heap", "tlsf", "--heap", "newlib-nano")
-    if worst := pick["copies"] and pick["copies"]["worst_ratio"]["footprint_bytes"]:
-        print_sentences(
-            [f"On copies with other sizes, order and load the pick needs at most {worst:.2f} x the best one's memory."]
-        )
-
-    _say("4. Why: what the broker asks of memory, and the front, with the allocators of the literature beside it")
-    _run("profile", trace)
-    _run("pareto", study)
-
-    _say("5. Ship it: C for the firmware, compiled without warnings and tested here, for a target whose objects need 8")
-    _run("generate", heap, "--prefix", "app", "-o", firmware)
-    files = sorted(firmware.glob("app_heap*.[ch]"))
-    left_out += _tried(lambda: _compile(firmware))
-
-    _say("6. The report: front, recipes, size histogram, memory over time, heap maps")
-    _run("report", study, "-o", page)
+    report = "report", study, "-o", page
+    with _beside(*report) as printed:  # it takes longest of what is left
+        files, missing = _answer(pick, heap, trace, study, firmware)
+        left_out += missing
+        _say("6. The report: front, recipes, size histogram, memory over time, heap maps")
+        _show(("heapwright", *report))
+        click.echo(printed(), nl=False)
 
     seconds = time.monotonic() - start
     _say(f"Done in {seconds:.0f} seconds.")
@@ -91,6 +83,25 @@ def _demonstrate(folder: Path) -> dict[str, Any]:
         "left_out": left_out,
         "seconds": round(seconds, 3),
     }
+
+
+def _answer(pick: dict[str, Any], heap: str, trace: Path, study: Path, firmware: Path) -> tuple[list[Path], list[str]]:
+    """The steps that tell what to ship, and make it: the C files, and what was left out."""
+    _say("3. The answer: the balanced pick and the arena to reserve, beside what most would take")
+    _run("fit", trace, "--heap", heap, "--heap", "tlsf", "--heap", "newlib-nano")
+    if worst := pick["copies"] and pick["copies"]["worst_ratio"]["footprint_bytes"]:
+        print_sentences(
+            [f"On copies with other sizes, order and load the pick needs at most {worst:.2f} x the best one's memory."]
+        )
+
+    _say("4. Why: what the broker asks of memory, and the front, with the allocators of the literature beside it")
+    _run("profile", trace)
+    _run("pareto", study)
+
+    _say("5. Ship it: C for the firmware, compiled without warnings and tested here, for a target whose objects need 8")
+    _run("generate", heap, "--prefix", "app", "-o", firmware)
+    files = sorted(firmware.glob("app_heap*.[ch]"))
+    return files, _tried(lambda: _compile(firmware))
 
 
 def _tried(step: Callable[[], object]) -> list[str]:
@@ -145,6 +156,31 @@ def _run(*words: str | Path) -> str:
     with contextlib.redirect_stdout(printed) if "--json" in told else contextlib.nullcontext():
         heapwright.main(told, "heapwright", standalone_mode=False)
     return printed.getvalue()
+
+
+_PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from heapwright.cli import program; program()"
+"""Nothing in the working directory stands in for a module."""
+
+
+@contextlib.contextmanager
+def _beside(*words: str | Path) -> Iterator[Callable[[], str]]:
+    """Meanwhile run a command of ours in a process of its own; gives what waits for it and returns what it prints."""
+    env = {**os.environ, "COLUMNS": str(stdout_columns())}
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_tool, [sys.executable, "-c", _PROGRAM, *map(str, words)], text=True, env=env)
+
+        def printed() -> str:
+            done = running.result()
+            if done.returncode:
+                raise HeapwrightError(done.stderr.strip().removeprefix("heapwright: "))
+            return str(done.stdout)
+
+        try:
+            yield printed
+        except BaseException:
+            running.cancel()
+            kill_tools()
+            raise
 
 
 def _tool(*words: str | Path) -> None:

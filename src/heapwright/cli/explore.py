@@ -142,13 +142,12 @@ def command(
         if not as_json:
             from heapwright.cli.front import print_front
             from heapwright.cli.tables import print_by_load
-            from heapwright.decide.decision import decide
 
-            print_front(study, study.objectives)
+            decision = print_front(study, study.objectives)
             print_by_load(by_load)
             click.echo(f"{done.evaluations:,} replays in {done.seconds:,.1f} s")
-            if done.front:
-                print_sentences([decide(study).evidence()])
+            if decision:
+                print_sentences([decision.evidence()])
             return
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
     said = {"study": called(done.study), "question": question, "seconds": round(done.seconds, 3)}

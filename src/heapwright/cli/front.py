@@ -14,6 +14,7 @@ from heapwright.files.names import printable
 
 if TYPE_CHECKING:
     from heapwright.decide.candidate import Candidate
+    from heapwright.decide.decision import Decision
     from heapwright.decide.picks import Pick
     from heapwright.decide.results import Standing
     from heapwright.decide.robustness import Robustness
@@ -68,8 +69,10 @@ def print_front(
     *,
     against: str | None = None,
     everything: bool = False,
-) -> None:
+) -> Decision | None:
     """Print what to ship, the front with the picks, and rivals from the zoo, each heap with what it is.
+
+    Returns the decision that it told; None where there is none.
 
     With ``everything`` all members of the front and all of the zoo are shown, with their recipes, more metrics, the
     worst ratio to the best on copies and on traces held out, and how far each is from the front. Zoo allocators at an
@@ -79,6 +82,7 @@ def print_front(
     from heapwright.decide.picks import RIVALS, NoPickError
 
     front = study.front(objectives, where)
+    decision = None
     if front:
         try:
             decision = decide(study, "balanced", objectives, where, against)
@@ -104,11 +108,12 @@ def print_front(
     title += f"alignment {study.align} on {traces}{question}\n"
     if everything:
         _print_whole(title, shown)
-        return
+        return decision
     _print_short(title, shown)
     hidden = len(front) - len(members) + len(standings) - len(zoo)
     more = f"{hidden:,} more, and all recipes" if hidden else "All recipes"
     print_sentences([f"{more}: heapwright pareto {printable(str(study.path))} --all"])
+    return decision
 
 
 def _print_short(title: str, shown: _Shown) -> None:

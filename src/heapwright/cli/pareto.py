@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -77,10 +76,7 @@ def command(
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:
             from heapwright.cli.front import print_front
-            from heapwright.decide.decision import decide
-            from heapwright.decide.picks import NoPickError
 
-            print_front(study, keys, where, against=against, everything=everything)
-            with suppress(NoPickError):
-                if chosen:
-                    print_sentences([decide(study, objectives=keys, where=where).evidence()])
+            decision = print_front(study, keys, where, against=against, everything=everything)
+            if decision:
+                print_sentences([decision.evidence()])

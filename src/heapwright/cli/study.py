@@ -17,7 +17,7 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.files.names import printable
 
 if TYPE_CHECKING:
-    from heapwright.api import Study
+    from heapwright.decide.study import Study
 
 _study_argument = click.argument("path", metavar="STUDY", type=click.Path(path_type=Path))
 
@@ -87,10 +87,9 @@ def info(path: Path, as_json: bool) -> None:
 
     With --json also the text of its space.
     """
-    from heapwright import api
+    from heapwright.decide.study import Study
 
-    study = api.open_study(path)
-    with study.at_once():
+    with Study.open(path) as study:
         if as_json:
             _print_info_json(study, path)
         else:

@@ -108,14 +108,16 @@ def dominated_by(point: Floats, members: Floats, directions: Sequence[Direction]
     ``members`` is float64[n, k]. Among several the one with the largest geometric mean of the ratios is taken, then
     the first. Ratios are those of `ratios_to_best`, of the two points alone.
     """
-    costs = _costs(members, directions)
-    cost = _costs(point[np.newaxis], directions)[0]
-    best: Domination | None = None
-    for member in np.flatnonzero((costs <= cost).all(axis=1)):
-        ratios = tuple(float(ratio) for ratio in ratios_to_best(np.stack([point, members[member]]), directions)[0])
-        if best is None or np.prod(ratios) > np.prod(best.ratios):
-            best = Domination(int(member), ratios)
-    return best
+    ways = np.array([1.0 if direction == "min" else -1.0 for direction in directions])
+    costs, cost = _costs(members, directions), _costs(point[np.newaxis], directions)[0]
+    among = np.flatnonzero((costs <= cost).all(axis=1))
+    if not len(among):
+        return None
+    better = members[among]
+    shift = (better == 0) | (point == 0)
+    found = np.where(ways > 0, (point + shift) / (better + shift), (better + shift) / (point + shift))
+    best = int(np.argmax(found.prod(axis=1)))
+    return Domination(int(among[best]), tuple(found[best].tolist()))
 
 
 def _costs(points: Floats, directions: Sequence[Direction]) -> Floats:

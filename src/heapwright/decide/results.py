@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,7 @@ class Results:
     """The trace of each device; of several loads their names joined by "+"."""
     on_devices: dict[str, Floats]
     """The metrics over all loads of each device, float64[n, devices]."""
+    _fronts: dict[tuple[object, ...], NDArray[np.intp]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -75,10 +76,11 @@ class Results:
         ``known`` the zoo's name of each recipe, if it has one, and whether it is ranked. ``devices``: of each, the
         traces that are its loads, with their calls; without, each trace is a device of its own.
         """
-        recipes, starts, counts = np.unique(results["recipe"].astype(str), return_index=True, return_counts=True)
-        complete = (counts == len(traces)) & (counts > 0)
-        rows = starts[complete][:, np.newaxis] + np.arange(len(traces))
-        ids = [str(id) for id in recipes[complete]]
+        recipes = results["recipe"]
+        starts = np.flatnonzero(np.append(True, recipes[1:] != recipes[:-1])) if len(recipes) else np.empty(0, np.intp)
+        complete = starts[np.diff(starts, append=len(recipes)) == len(traces)]
+        rows = complete[:, np.newaxis] + np.arange(len(traces))
+        ids: list[str] = recipes[complete].tolist()
         each = Columns({key: np.asarray(results[key], np.float64)[rows] for key in METRICS})
         order, names = sorted(traces), [known[id][0] for id in ids]
         calls = {name: count for loads in devices for name, count in loads.items()}
@@ -176,25 +178,32 @@ class Results:
         """
         points, ways = self.points(objectives), self.directions_of(objectives)
         mask = self.eligible(objectives)
-        rows = np.flatnonzero(mask if within is None else mask & within)
-        rows = rows[pareto.front(points[rows], ways)]
-        keys = [points[rows, at] * (1 if way == "min" else -1) for at, way in enumerate(ways)]
-        return rows[np.lexsort(keys[::-1])]
+        if within is not None:
+            mask = mask & within
+        asked = *objectives, mask.tobytes()  # pages and tables ask for the same again and again
+        if asked not in self._fronts:
+            rows = np.flatnonzero(mask)
+            rows = rows[pareto.front(points[rows], ways)]
+            keys = [points[rows, at] * (1 if way == "min" else -1) for at, way in enumerate(ways)]
+            self._fronts[asked] = rows[np.lexsort(keys[::-1])]
+        return self._fronts[asked]
 
-    def standing(self, row: int, front: NDArray[np.intp], objectives: Sequence[str]) -> Standing:
-        """Where a recipe stands against a front."""
-        candidate = self.candidate(row)
-        if not self.ranked[row]:
-            return Standing(candidate, False, None, {}, ranked=False)
-        if row in front:
-            return Standing(candidate, True, None, {})
-        if not self.eligible(objectives)[row]:
-            return Standing(candidate, False, None, {})
-        points = self.points(objectives)
-        found = pareto.dominated_by(points[row], points[front], self.directions_of(objectives))
-        assert found is not None, "an admitted recipe off the front is dominated by a member"
-        ratios = dict(zip(objectives, found.ratios, strict=True))
-        return Standing(candidate, False, self.ids[front[found.member]], ratios)
+    def standings(self, rows: Sequence[int], objectives: Sequence[str]) -> list[Standing]:
+        """Where recipes stand against the front."""
+        points, ways = self.points(objectives), self.directions_of(objectives)
+        front, eligible = self.front_rows(objectives), self.eligible(objectives)
+        members, on_front = points[front], {*front.tolist()}
+
+        def standing(row: int) -> Standing:
+            candidate = self.candidate(row)
+            if row in on_front or not eligible[row]:
+                return Standing(candidate, row in on_front, None, {}, bool(self.ranked[row]))
+            found = pareto.dominated_by(points[row], members, ways)
+            assert found is not None, "an admitted recipe off the front is dominated by a member"
+            ratios = dict(zip(objectives, found.ratios, strict=True))
+            return Standing(candidate, False, self.ids[front[found.member]], ratios)
+
+        return [standing(row) for row in rows]
 
 
 def _combined(each: Mapping[str, Floats], calls: Sequence[int] | None = None) -> Columns:

@@ -17,7 +17,7 @@ from heapwright.files import notebook
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.endurance import REFUSES, SHORT, grows
 from heapwright.replay.metrics import TIME
-from heapwright.replay.reach import Reach, reach
+from heapwright.replay.reach import reach, reaches
 from heapwright.studies.tables import Role
 
 AMONG: Mapping[Role, str] = {"copy": "copies", "held out": "traces held out"}
@@ -61,6 +61,7 @@ class Robustness:
         self._here = self._ratios(combined, keys)
         self._there = {role: self._ratios(results, keys) for role, results in elsewhere.items()}
         self._compared = tuple(dict.fromkeys([*DEPENDS, *(key for key in self._objectives if key == TIME)]))
+        self._found: dict[str, dict[Role, Worst]] = {}
         self._verdicts: dict[str, str | None] = {}
         self._doubts: dict[tuple[str, bool], str | None] = {}
 
@@ -69,8 +70,10 @@ class Robustness:
 
     def worst(self, id: str) -> dict[Role, Worst]:
         """How a recipe did on copies, and on traces held out, where it was tried on all of them."""
-        rows = {role: results.row(id) for role, results in self._elsewhere.items()}
-        return {role: self._worst(role, row) for role, row in rows.items() if row is not None}
+        if id not in self._found:
+            rows = {role: results.row(id) for role, results in self._elsewhere.items()}
+            self._found[id] = {role: self._worst(role, row) for role, row in rows.items() if row is not None}
+        return self._found[id]
 
     def _worst(self, role: Role, row: int) -> Worst:
         results = self._elsewhere[role]
@@ -145,10 +148,10 @@ class Robustness:
 
     def _short_of_reach(self, id: str, footprint: float, apart: Iterable[Worst]) -> str | None:
         most = max([footprint, *(found.footprint_bytes for found in apart)])
-        found = _reach_of(self._texts[id], id)
-        bounds = [bound for bound in (found.arena_bytes, found.request_bytes) if bound is not None]
-        if not bounds or min(bounds) >= HEADROOM * most:
+        if _reaches(self._texts[id], id, HEADROOM * most):
             return None
+        found = reach(_recipe_of(self._texts[id], id))
+        bounds = [bound for bound in (found.arena_bytes, found.request_bytes) if bound is not None]
         return f"reaches {min(bounds):,} bytes, less than {HEADROOM:g} x the {most:,.0f} that it needed"
 
     def candidates(self, how: Pick, front: NDArray[np.intp], eligible: Bools) -> list[int]:
@@ -262,5 +265,5 @@ def _recipe_of(text: str, id: str) -> Recipe:
 
 
 @lru_cache(maxsize=1024)
-def _reach_of(text: str, id: str) -> Reach:
-    return reach(_recipe_of(text, id))
+def _reaches(text: str, id: str, size: float) -> bool:
+    return reaches(_recipe_of(text, id), size)

@@ -332,10 +332,8 @@ class Study(StudyFile):
 
     def zoo_standings(self, objectives: Objectives | None = None) -> list[Standing]:
         """Every zoo allocator against the front, in the order of their names."""
-        keys = self._objectives(objectives)
-        rows = self.combined.front_rows(keys)
         named = sorted((name, row) for row, name in enumerate(self.combined.zoo_names) if name)
-        return [self.combined.standing(row, rows, keys) for _, row in named]
+        return self.combined.standings([row for _, row in named], self._objectives(objectives))
 
     def _objectives(self, objectives: Objectives | None) -> tuple[str, ...]:
         return self.objectives if objectives is None else parse_objectives(objectives)

@@ -104,6 +104,11 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _identifier(name: str) -> str:
+    """The name of a table as SQL text."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def column_types(connection: Connection, where: str) -> dict[str, dict[str, str]]:
     """Table -> column -> type of all that a database holds.
 
@@ -119,13 +124,16 @@ def column_types(connection: Connection, where: str) -> dict[str, dict[str, str]
         "a sequence": "SELECT sequence_name FROM duckdb_sequences()",
         "an index": "SELECT index_name FROM duckdb_indexes()",
         "a check on the table": "SELECT table_name FROM duckdb_tables() WHERE check_constraint_count > 0",
-        "a default or formula": "SELECT column_name FROM duckdb_columns() WHERE column_default IS NOT NULL",
     }.items():
         found = connection.execute(question).fetchone()
         if found:
             raise HeapwrightError(f"{where}: holds {what} {found[0]!r}; only plain tables are valid")
     tables: dict[str, dict[str, str]] = {}
-    columns = "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal ORDER BY column_index"
-    for table, column, kind in connection.execute(columns).fetchall():
-        tables.setdefault(table, {})[column] = kind
+    for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
+        # duckdb_columns() would have DuckDB parse all views of its own
+        asked = f"SELECT name, type, dflt_value FROM pragma_table_info({quoted(_identifier(table))})"
+        for column, kind, default in connection.execute(asked).fetchall():
+            if default is not None:
+                raise HeapwrightError(f"{where}: holds a default or formula {column!r}; only plain tables are valid")
+            tables.setdefault(table, {})[column] = kind
     return tables

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from statistics import fmean
+from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -200,8 +200,8 @@ def endure(
         fit = 1.0 if known else best_fit_growth(trace, loop, effort, seed)
         if not known and 1 < grown / _let_pass(effort.most, fit) < CLEARLY:
             others = range(seed + 1, seed + SEEDS)
-            grown = fmean([grown, *(tried.covered(one)[1] for one in others)])
-            fit = fmean([fit, *(best_fit_growth(trace, loop, effort, one) for one in others)])
+            grown = fsum([grown, *(tried.covered(one)[1] for one in others)]) / SEEDS
+            fit = fsum([fit, *(best_fit_growth(trace, loop, effort, one) for one in others)]) / SEEDS
         told = replace(
             told,
             footprint_bytes={**told.footprint_bytes, loop: footprints},

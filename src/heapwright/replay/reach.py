@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,6 +42,30 @@ def reach(recipe: Recipe) -> Reach:
     return Reach(reach_bytes(struct), _largest_request(recipe, struct), _most_objects(struct))
 
 
+def reaches(recipe: Recipe, size: float) -> bool:
+    """Whether nothing of its `reach`, in arenas and requests, is below so many bytes: a few replays at most."""
+    if _plainly_reaches(recipe, size):
+        return True
+    struct = policy_struct(recipe)
+    arena, most = reach_bytes(struct), min(math.ceil(size), MAX_REQUEST)
+    return (arena is None or arena >= size) and _largest_request(recipe, struct, most) is None
+
+
+def _plainly_reaches(recipe: Recipe, size: float) -> bool:
+    """Whether its pools tell without a replay that it reaches so many bytes, in arenas as in requests.
+
+    They do where the first one that blocks belong to takes all requests and all memory, as in most heaps.
+    """
+    owner = next(pool for pool in recipe.pools if pool.owns_blocks)
+    bounded = recipe.reach is not None or owner.min_size or owner.max_size or owner.sites
+    largest = min(owner.largest_request(recipe.geometry), owner.largest_served(recipe.geometry))
+    return not bounded and owner.shares_the_rest and not owner.lists_fresh_memory and AMPLE * size <= largest
+
+
+AMPLE = 16
+"""Headers, roundings and control data take less than so many times a request."""
+
+
 def reach_bytes(struct: Any) -> int | None:
     """The `arena_bytes` of `reach` from the policy alone."""
     arena = _largest_arena(struct)
@@ -69,16 +94,19 @@ def _request(size: int) -> Trace:
     return Trace.from_columns(op=[0], id=[0], size=[size])
 
 
-def _largest_request(recipe: Recipe, struct: Any) -> int | None:
-    """Bisected between the sizes at which a pool begins or ends: of each, an empty heap serves the smaller ones."""
+def _largest_request(recipe: Recipe, struct: Any, most: int = MAX_REQUEST) -> int | None:
+    """Bisected between the sizes at which a pool begins or ends: of each, an empty heap serves the smaller ones.
+
+    None where all up to ``most`` are served.
+    """
     arena = _largest_arena(struct)
 
     def serves(size: int) -> bool:
         return server(_request(size), recipe, struct)(arena)
 
-    ends = {MAX_REQUEST + 1}
+    ends = {most + 1}
     for pool in _pools(struct):
-        ends |= {end for end in (int(pool.min_size), int(pool.max_size) + 1) if 1 < end <= MAX_REQUEST}
+        ends |= {end for end in (int(pool.min_size), int(pool.max_size) + 1) if 1 < end <= most}
     first = 1
     for end in sorted(ends):
         if not serves(first):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.kinds import kind_of
 from heapwright.files.rooms import answers_calls
+from heapwright.files.tools import processors
 from heapwright.files.writing import check_writable, filling, write_text
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ def write_report(
     Returns the files written, the page first: all of them, or none where one fails. Raises HeapwrightError where
     `source` is neither, a heap has no such name, or a file cannot be written; OSError where `source` cannot be read.
     """
-    from heapwright.report.figure import unvalidated
+    from heapwright.report.figure import Figure, unvalidated
     from heapwright.report.page import render
 
     source, output = Path(source), Path(output)
@@ -56,9 +58,14 @@ def write_report(
     if plots is None:
         write_text(output, render(content))
         return [output]
-    with filling(Path(plots)) as put:
-        written = [put(name, file) for figure in content.figures() for name, file in figure.files().items()]
-        write_text(output, render(content))
+    figures = content.figures()
+    for figure in figures:
+        figure.whole_spec()  # Altair tells it here, in one thread, and once
+    with ThreadPoolExecutor(processors()) as pool, filling(Path(plots)) as put:
+        drawn = pool.map(Figure.files, figures)  # pixels and compression need no Python
+        page = render(content)
+        written = [put(name, file) for files in drawn for name, file in files.items()]
+        write_text(output, page)
     return [output, *written]
 
 

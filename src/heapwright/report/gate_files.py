@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from heapwright.assure.proof.prove import Proof
 from heapwright.decide.gate import MOST_CAUSES, Checked, Verdict
 from heapwright.files.version import __version__
+
+if TYPE_CHECKING:
+    from heapwright.assure.proof.prove import Proof
 
 _PLACE = re.compile(r"(?P<file>[^\s:()]+\.\w+):(?P<line>\d+)")
 """A file and a line in the name of a site."""

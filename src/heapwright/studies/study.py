@@ -16,7 +16,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.files import database
@@ -68,7 +67,7 @@ class StudyFile:
         self.path = path
         self._open: database.Connection | None = connection
         self._sending: Sending | None = None
-        self._stored = {row[0] for row in self._fetch("SELECT id FROM recipes")}
+        self._stored = self._fetch_known()
 
     @classmethod
     def open(cls, path: Path | str, *, write: bool = False) -> Self:
@@ -240,7 +239,7 @@ class StudyFile:
             self._connection.commit()
             if self._sending:
                 self._sending.now_and_then(self._connection)
-        self._stored.update(fresh)
+        self._stored.update({id: (one.zoo_name, one.ranked) for id, one in fresh.items()})
         self._forget()
 
     def add_partial(self, partials: Sequence[Partial]) -> None:
@@ -258,7 +257,7 @@ class StudyFile:
             self._connection.execute(outdated, [[one.id for one in partials], [one.trace for one in partials]])
             insert(self._connection, "partial", rows)
             self._connection.commit()
-        self._stored.update(fresh)
+        self._stored.update({id: (one.zoo_name, one.ranked) for id, one in fresh.items()})
         self._forget()
 
     def partial(self) -> list[tuple[str, str, int, SoFar]]:
@@ -509,16 +508,18 @@ class StudyFile:
 
         Columns are ``recipe``, ``trace`` and every metric; names are object arrays, metrics float64 with NaN for None.
         """
-        among = "SELECT name FROM traces WHERE role = ?"
+        columns = ", ".join(f"coalesce({key}::DOUBLE, 'nan') AS {key}" for key in METRICS)
+        among = f"{_table(role)} WHERE trace IN (SELECT name FROM traces WHERE role = ?)"
+        query = f"SELECT recipe, trace, {columns} FROM {among} ORDER BY recipe, trace"
         with self._reading() as connection:
-            columns = ", ".join(("recipe", "trace", *METRICS))
-            query = f"SELECT {columns} FROM {_table(role)} WHERE trace IN ({among}) ORDER BY recipe, trace"
-            found = connection.execute(query, [role]).fetchnumpy()
-        names = {key: found[key] for key in ("recipe", "trace")}
-        return names | {key: np.ma.filled(found[key].astype(np.float64), np.nan) for key in METRICS}
+            found: dict[str, NDArray[Any]] = connection.execute(query, [role]).fetchnumpy()
+        return found
 
     def _known(self) -> dict[str, tuple[str | None, bool]]:
         """The zoo's name of each recipe, if it has one, and whether it is ranked."""
+        return self._stored if self._open else self._fetch_known()  # once it is closed others may add some
+
+    def _fetch_known(self) -> dict[str, tuple[str | None, bool]]:
         return {id: (name, ranked) for id, name, ranked in self._fetch("SELECT id, name, ranked FROM recipes")}
 
     def per_trace(
