@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,12 @@ def played(
                 (folder / "firmware" / name).touch()
         return json.dumps([{"id": "abc", "metrics": {"accesses": 7}, "copies": copies}])
 
+    @contextlib.contextmanager
+    def beside(*words: str | Path) -> Iterator[Callable[[], str]]:
+        yield lambda: run(*words) and ""
+
     monkeypatch.setattr(demo, "_run", run)
+    monkeypatch.setattr(demo, "_beside", beside)
     monkeypatch.setattr(demo, "_tool", run)
     monkeypatch.setattr(demo, "find_compiler", lambda what: "cc")
     return CliRunner(env={"COLUMNS": "200"}).invoke(heapwright, ["demo", str(folder), *words]), asked
