@@ -44,8 +44,8 @@ QUICK = (
         "foreign_adapters", "foreign_command", "generate", "generate_written", "hooks", "host_timing",
         "interrupted_writing", "live", "log_tools", "memories", "platform_libc", "platform_owners", "platform_regions",
         "prove", "prove_edges", "record", "record_command", "record_linked", "refusing", "remote", "report",
-        "report_film", "specialised_code", "study_files", "suggest", "target", "target_kernel", "terminal", "tools",
-        "watched", "wrong_inputs",
+        "report_everyone", "report_files", "report_film", "specialised_code", "study_files", "suggest", "target",
+        "target_kernel", "terminal", "tools", "watched", "wrong_inputs",
     )),
 )  # fmt: skip
 """Of tests that meet Python: the others are of C alone, or take longer than what they notice is worth."""
