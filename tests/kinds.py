@@ -1,4 +1,4 @@
-"""Recipes of one buddy, partition or compact pool, and a trace for them."""
+"""Recipes of pools in few words, and a trace for them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 def recipe(*pools: dict[str, Any], **heap: Any) -> Recipe:
     return Recipe.from_dict({"align": 4, **heap, "pool": list(pools)})
+
+
+GENERAL = {"kind": "general"}
+
+
+def general(**keys: Any) -> Recipe:
+    return recipe({**GENERAL, **keys})
 
 
 def partitions(**keys: Any) -> Recipe:

@@ -27,6 +27,7 @@ CORE_TESTS = (
     "tests/integration/test_core_layout.py",
     "tests/integration/test_core_kinds_blocks.py",
     "tests/integration/test_zoo_behaviour.py",
+    "tests/integration/test_zoo_behaviour_papers.py",
     "tests/integration/test_core_fuzz.py::test_random_programs_on_the_zoo",
     "tests/integration/test_core_fuzz.py::test_random_programs_on_random_recipes",
     "tests/integration/test_core_fuzz.py::test_the_checker_finds_damage_and_survives_it",

@@ -41,10 +41,11 @@ QUICK = (
     "tests/unit", *(f"tests/integration/test_{name}.py" for name in (
         "api", "attack", "behind", "board_hooks", "cli_check", "cli_json", "cli_profile", "cli_replay", "cli_trace",
         "counters", "database", "edges", "endurance", "evidence", "examples", "exploits", "explore", "foreign",
-        "generate", "hooks", "host_timing", "interrupted_writing", "live", "log_tools", "memories", "platform_libc",
-        "platform_owners", "platform_regions", "prove", "prove_edges", "record", "refusing", "remote", "report",
-        "report_film", "specialised_code", "study_files", "suggest", "target", "target_kernel", "terminal", "tools",
-        "watched", "wrong_inputs",
+        "foreign_adapters", "foreign_command", "generate", "generate_written", "hooks", "host_timing",
+        "interrupted_writing", "live", "log_tools", "memories", "platform_libc", "platform_owners", "platform_regions",
+        "prove", "prove_edges", "record", "record_command", "record_linked", "refusing", "remote", "report",
+        "report_everyone", "report_files", "report_film", "specialised_code", "study_files", "suggest", "target",
+        "target_kernel", "terminal", "tools", "watched", "wrong_inputs",
     )),
 )  # fmt: skip
 """Of tests that meet Python: the others are of C alone, or take longer than what they notice is worth."""

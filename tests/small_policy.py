@@ -48,6 +48,13 @@ struct hw_policy {
 """
 
 
+SINK = "static inline uint32_t sink(uint32_t *x)\n{\n    *x += 1u;\n    return *x;\n}\n"
+"""A function with an effect, which is kept."""
+
+HEAD = "static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)\n{\n"
+"""How a function begins whose statements begin in its third line."""
+
+
 def general(**values: int) -> dict[str, Any]:
     shift = values.pop("shift", 0)
     limits = {"min_size": values.pop("min_size", 0), "max_size": values.pop("max_size", 0xFFFFFFFF)}
@@ -80,3 +87,21 @@ def function(code: str, *pools: dict[str, Any]) -> str:
 def unprefixed(text: str) -> str:
     """Text specialised for the prefix app, without it."""
     return re.sub(r"\b(app|APP)_", "", text)
+
+
+def body(statements: str, *pools: dict[str, Any], result: str = "uint32_t", more: str = "") -> str:
+    """What is left of the body of hw_f(p, n), where g is the first pool, without its indentation."""
+    code = f"""{more}
+static inline {result} hw_f(const struct hw_policy *p, uint32_t n)
+{{
+    const struct hw_general *g = &p->pools[0].general;
+{dedent(statements)}
+}}
+"""
+    text = function(code, *pools)
+    assert "hw_" not in text
+    return dedent(text[text.index(" f(") :].split("{\n", 1)[1].rsplit("}\n", 1)[0]).removeprefix("(void)n;\n")
+
+
+def lines(text: str) -> str:
+    return dedent(text).lstrip("\n")

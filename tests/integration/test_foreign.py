@@ -1,105 +1,37 @@
 """Foreign heaps: small allocators written here, good and bad ones, built as their adapters say and run on traces."""
 
-import json
-import platform
 import re
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from each import each
-from in_process import run_here
-from needed import absent, unsuited
+from foreign_heaps import BROKEN, BUMP, BUMP_TOML, THREE, Make, built_for, maker, replayed, trace
+from needed import absent
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.generate import generate
 from heapwright.heaps import heaps
-from heapwright.heaps.foreign import adapter as adapters
 from heapwright.heaps.foreign import heap as foreign
 from heapwright.heaps.foreign.adapter import Adapter, WordSize
 from heapwright.heaps.foreign.heap import ForeignHeap
-from heapwright.heaps.heaps import fit_each, replay_each
-from heapwright.measure.host.timing import time_heaps
+from heapwright.heaps.heaps import fit_each
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.replay import replay
 from heapwright.replay.smallest import fit
 from heapwright.traces.trace import Trace
 
-BUMP = """
-#include <stdint.h>
-static unsigned char *next, *end;
-static void bump_init(void *memory, size_t bytes) { next = memory; end = next + bytes; }
-static void *bump_malloc(size_t size)
-{
-    size = (size + 7u) / 8u * 8u;
-    if (size > (size_t)(end - next)) return 0;
-    next += size;
-    return next - size;
-}
-static void bump_free(void *pointer) { (void)pointer; }
-"""
-BUMP_TOML = """
-style = "arena"
-sources = ["bump.c"]
-align = 8
-init = "bump_init"
-malloc = "bump_malloc"
-free = "bump_free"
-"""
-
-Make = Callable[..., ForeignHeap]
-
-
-def can_build_32_bit(tmp_path: Path) -> bool:
-    source = tmp_path / "probe.c"
-    source.write_text("int main(void) { return 0; }\n")
-    done = subprocess.run(["cc", "-m32", str(source), "-o", str(tmp_path / "probe")], capture_output=True, check=False)
-    return done.returncode == 0
-
 
 @pytest.fixture(params=[32, 64])
 def word_size(request: pytest.FixtureRequest, tmp_path: Path) -> WordSize:
-    if request.param == 32 and not can_build_32_bit(tmp_path):
-        if platform.machine() == "x86_64":
-            absent("gcc-multilib", "the C compiler builds no 32-bit programs")
-        unsuited("only x86 runs both")
-    return 32 if request.param == 32 else 64
+    return built_for(request.param, tmp_path)
 
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Write an allocator and its adapter, and find it as the command line would."""
-
-    def heap(source: str = BUMP, toml: str = BUMP_TOML, word_size: WordSize = 64) -> ForeignHeap:
-        (tmp_path / "bump.c").write_text(source)
-        (tmp_path / "bump.toml").write_text(toml)
-        found = heaps.resolve(str(tmp_path / "bump.c"), word_size)
-        assert isinstance(found, ForeignHeap)
-        return found
-
-    return heap
-
-
-def replayed(calls: Trace, heap: ForeignHeap, *, time: bool = False, **options: Any) -> dict[str, Any]:
-    """The heap's metrics; with `time` the host's, too."""
-    metrics: dict[str, Any] = heap.replay(calls, **options)
-    if time:
-        metrics["ns_per_event"] = time_heaps(calls, {"heap": heap}, options.get("arena"))["heap"]
-    return metrics
-
-
-def trace(*calls: tuple[int, int, int], align: list[int] | None = None) -> Trace:
-    """A trace of (operation, id, size)."""
-    op, id, size = zip(*calls, strict=True)
-    return Trace.from_columns(op=op, id=id, size=size, align=align, name="calls")
-
-
-THREE = trace((0, 1, 20), (0, 2, 8), (3, 1, 0), (1, 3, 30))
-"""malloc 20, malloc 8, free the first, calloc 30."""
+    return maker(tmp_path)
 
 
 # ---- what is measured ----------------------------------------------------------------------------------------------
@@ -312,29 +244,6 @@ def test_calloc_is_only_called_where_the_adapter_names_it(make: Make) -> None:
 
 # ---- heaps that misbehave ------------------------------------------------------------------------------------------
 
-BROKEN = {
-    "crashed (SIGSEGV) in call 2 (free)": BUMP.replace("{ (void)pointer; }", "{ *(volatile int *)8 = 1; }"),
-    "crashed (SIGABRT) in call 1 (malloc of 8 bytes)": "void abort(void);\n"
-    + BUMP.replace("size = (size", "if (size == 8) abort();\n    size = (size"),
-    "ended the process (exit code 3) in call 0 (malloc of 20 bytes)": "void _exit(int);\n"
-    + BUMP.replace("size = (size", "_exit(3);\n    size = (size"),
-    "ended the process (exit code 0) while it was initialised": "void _exit(int);\n"
-    + BUMP.replace("{ next = memory;", "{ _exit(0);"),
-    "gave no answer within 0.5 s, in call 2 (free)": BUMP.replace(
-        "{ (void)pointer; }", "{ int pause(void); for (;;) pause(); }"
-    ),
-    "corrupted an object (found in call 2 (free))": BUMP.replace(
-        "next += size;\n    return next - size", "return next"
-    ),
-    "returned a pointer that is not aligned to 8 bytes in call 0 (malloc of 20 bytes)": BUMP.replace(
-        "return next - size", "return next - size + 4"
-    ),
-    "returned memory outside its arena in call 0 (malloc of 20 bytes)": BUMP.replace(
-        "return next - size", "return next - size - 8"
-    ),
-    "wrote behind the end of its arena": BUMP.replace("{ next = memory;", "{ next = memory; next[bytes] = 1;"),
-}
-
 
 @pytest.mark.parametrize("reason", BROKEN)
 def test_a_heap_that_breaks_says_where(reason: str, make: Make) -> None:
@@ -527,318 +436,3 @@ def test_a_recipe_in_front_has_bounds(tmp_path: Path) -> None:
     (tmp_path / "bump.c").write_text(BUMP)
     with pytest.raises(HeapwrightError, match="objects of the heap behind the recipe move"):
         heaps.resolve(f"{tmp_path}/front.toml+{tmp_path}/moving.toml")
-
-
-# ---- the command line ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def run(tmp_path: Path, make: Make) -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    """Run the installed command in a folder with a trace, a good heap and a crashing one."""
-    THREE.write(tmp_path / "three.parquet")
-    make()
-    (tmp_path / "bad.c").write_text(BROKEN["crashed (SIGSEGV) in call 2 (free)"])
-    (tmp_path / "bad.toml").write_text(BUMP_TOML.replace("bump.c", "bad.c"))
-
-    def command(*words: str) -> "subprocess.CompletedProcess[str]":
-        return run_here(*words, folder=tmp_path)
-
-    return command
-
-
-def test_a_crash_costs_only_its_own_row(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
-    words = ("three.parquet", "--heap", "kingsley", "--heap", "bad.c", "--heap", "bump.toml", "--word-size", "64")
-    done = run("replay", *words, "--fit", "--time", "--json")
-    assert done.returncode == 0, done.stderr
-    kingsley, bad, bump = json.loads(done.stdout)
-    assert [one["heap"] for one in (kingsley, bad, bump)] == ["kingsley", "bad.c", "bump.toml"]
-    assert bump["metrics"]["smallest_arena_bytes"] == 64
-    assert kingsley["metrics"]["ns_per_event"] > 0
-    assert bump["metrics"]["ns_per_event"] > 0
-    assert bad["metrics"] == dict.fromkeys(METRICS)
-    assert bad["error"] == "bad.c: crashed (SIGSEGV) in call 2 (free)"
-    assert "error" not in bump
-    table = run("replay", *words)
-    assert table.returncode == 0, table.stderr
-    assert "No metrics: bad.c: crashed (SIGSEGV) in call 2 (free)" in table.stdout
-
-
-def test_fit_takes_foreign_heaps(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
-    words = ("--heap", "bump.c", "--heap", "bad.c", "--word-size", "64", "--step", "48")
-    done = run("fit", "three.parquet", *words, "--json")
-    assert done.returncode == 0, done.stderr
-    bump, bad = json.loads(done.stdout)
-    assert (bump["trace"], bump["heap"], bump["smallest_arena_bytes"]) == ("three", "bump.c", 96)
-    assert (bump["safe_arena_bytes"], bump["safe_tried"], bump["safe_proved"]) == (96, 64, False)
-    assert bad["smallest_arena_bytes"] is None
-    assert "SIGSEGV" in bad["error"]
-
-
-@pytest.mark.parametrize(
-    ("heap", "says"),
-    [
-        ("lib:nosuch", "known: glibc, jemalloc, mimalloc, tcmalloc"),
-        ("missing.c", "missing.c: needs an adapter.*missing.toml beside it"),
-        ("heap_4.c", "as in freertos-heap4=heap_4.c"),
-        ("freertos-heap4=nowhere", "nowhere is missing"),
-        ("freertos-heap=.", "did you mean freertos-heap"),
-        ("tlsf=.", "tlsf.c is missing; github.com/mattconte/tlsf"),
-        ("text.so", "not a shared object"),
-        ("wrong.toml", 'unknown key "mallok"; did you mean "malloc"'),
-        ("wrong.c", "wrong.c: cannot be built: .*error"),
-    ],
-)
-def test_what_cannot_be_used_is_one_line(
-    heap: str, says: str, run: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path
-) -> None:
-    (tmp_path / "text.so").write_text("no ELF")
-    (tmp_path / "wrong.c").write_text("this is no C")
-    (tmp_path / "wrong.toml").write_text('style = "libc"\nmallok = "x"\n')
-    if heap == "wrong.c":
-        (tmp_path / "wrong.toml").write_text('style = "libc"\nsources = ["wrong.c"]\n')
-    done = run("replay", "three.parquet", "--heap", heap, "--word-size", "64")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert re.search(says, done.stderr), done.stderr
-    picked_up = "heapwright: wrong.toml: the adapter beside wrong.c is used\n" if heap == "wrong.c" else ""
-    assert done.stderr.removeprefix(picked_up).count("\n") == 1
-
-
-LIBC = 'style = "libc"\n'
-UNUSABLE = {
-    "text.so": ("no ELF", "text.so: not a shared object of this system"),
-    "wrong.toml": (LIBC + 'mallok = "x"', 'wrong.toml: unknown key "mallok"'),
-    "extended.toml": (LIBC + 'extends = "nothing"', "extended.toml: extends nothing: no such adapter"),
-    "no_sources.toml": (LIBC + 'sources = ["missing.c"]', "missing.c is missing; the adapter lists it as a source"),
-    "no_file.toml": (LIBC + 'library = "./no_such.so"', "no_such.so: the adapter's library is missing"),
-    "no_library.toml": (LIBC + 'library = "libnosuch.so.1"', "libnosuch.so.1 is not installed for 64-bit programs"),
-    "no_c.toml": (LIBC + 'sources = ["no_c.toml"]', "no_c.toml: cannot be built: "),
-    "tlsf=.": ("", "tlsf.c is missing; github.com/mattconte/tlsf"),
-}
-
-
-@pytest.mark.parametrize("command", ["replay", "fit"])
-def test_a_foreign_heap_that_cannot_be_used_costs_only_its_own_row(
-    command: str, run: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path
-) -> None:
-    for name, (text, _) in UNUSABLE.items():
-        if text:
-            (tmp_path / name).write_text(text)
-    names = ["kingsley", *UNUSABLE, "bump.toml"]
-    words = [word for name in names for word in ("--heap", name)]
-    done = run(command, "three.parquet", *words, "--word-size", "64", "--json")
-    assert done.returncode == 0, done.stderr
-    rows = {row["heap"]: row for row in json.loads(done.stdout)}
-    assert list(rows) == names
-    for name in ("kingsley", "bump.toml"):
-        assert "error" not in rows[name]
-    for name, (_, says) in UNUSABLE.items():
-        assert says in rows[name]["error"]
-        assert "Traceback" not in rows[name]["error"]
-
-
-def test_without_any_heap_that_can_be_used_the_command_fails(
-    run: Callable[..., "subprocess.CompletedProcess[str]"], tmp_path: Path
-) -> None:
-    (tmp_path / "text.so").write_text("no ELF")
-    for command in ("replay", "fit"):
-        done = run(command, "three.parquet", "--heap", "text.so", "--heap", "bad.c", "--word-size", "64", "--json")
-        assert (done.returncode, done.stdout) == (1, "")
-        says = r"heapwright: .*text.so: not a shared object .*; bad.c: crashed \(SIGSEGV\) in call 2 \(free\)\n"
-        assert re.fullmatch(r"heapwright: bad.toml: the adapter beside bad.c is used\n" + says, done.stderr), (
-            done.stderr
-        )
-
-
-def test_a_name_that_nothing_has_ends_the_command(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
-    done = run("replay", "three.parquet", "--heap", "kingsley", "--heap", "tlsf=nowhere")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("heapwright: tlsf=nowhere: nowhere is missing")
-
-
-def test_an_adapter_that_was_picked_up_is_named(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
-    words = ("replay", "three.parquet", "--word-size", "64", "--json", "--heap")
-    beside, named = run(*words, "bump.c"), run(*words, "bump.toml")
-    assert (beside.returncode, named.returncode) == (0, 0)
-    assert beside.stderr == "heapwright: bump.toml: the adapter beside bump.c is used\n"
-    assert named.stderr == ""
-    assert json.loads(beside.stdout)[0]["metrics"] == json.loads(named.stdout)[0]["metrics"]
-
-
-def test_help_says_that_foreign_heaps_are_programs(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
-    for command in ("replay", "fit"):
-        said = " ".join(run(command, "--help").stdout.split())
-        assert "Foreign heaps are programs" in said
-        assert "is compiled and run with your rights" in said
-
-
-def test_a_heap_that_fails_while_it_is_timed_costs_only_its_own_row(make: Make) -> None:
-    """Objects are filled with bytes that are odd; where time is measured nobody fills them."""
-    source = "void abort(void);\n" + BUMP.replace("(void)pointer;", "if (*(char *)pointer % 2 == 0) abort();")
-    heap = make(source)
-    assert replayed(THREE, heap)["failed"] == 0
-    found = replay_each(THREE, {"tlsf": heaps.find("tlsf"), "odd": heap}, time=True)
-    assert found["tlsf"].error is None
-    assert found["tlsf"].metrics["ns_per_event"] is not None
-    assert found["odd"].error == "odd: failed while it was timed: exit code -6"
-    assert set(found["odd"].metrics.values()) == {None}
-
-
-def test_other_commands_say_that_they_take_recipes_only(run: Callable[..., "subprocess.CompletedProcess[str]"]) -> None:
-    for heap in ("lib:glibc", "bump.c", "bump.toml", "kingsley+lib:glibc"):
-        done = run("generate", heap, "-o", "out")
-        assert done.returncode == 1
-        assert f"{heap}: no recipe but a foreign heap" in done.stderr
-
-
-# ---- adapters ------------------------------------------------------------------------------------------------------
-
-
-@each(
-    ("toml", "says"),
-    [
-        ('style = "arena"', 'needs "init"'),
-        ('style = "libc"\ninit = "x"', 'are for style "arena"'),
-        ('style = "arena"\narray = "pool"', "a define that sets its size"),
-        ('style = "libc"\nlibrary = "x"\nsources = ["y"]', "not both"),
-        ('style = "libc"\nalign = 12', '"align": must be a power of two, not 12'),
-        ('style = "arena"\ninit = "x"\nmin_arena = 9\nmax_arena = 8', '"min_arena" 9 is above'),
-        ('style = "arena"\ninit = "x"\n[headers]\n"../x.h" = ""', "is not the name of a header"),
-        ("style = ", "not TOML"),
-        ('extends = "nothing"', "no such adapter"),
-    ],
-)
-def test_a_wrong_adapter_says_what_is_wrong(toml: str, says: str) -> None:
-    with pytest.raises(HeapwrightError, match=f"^mine.toml: .*{says}|^nothing: {says}"):
-        Adapter.parse(toml, "mine.toml")
-
-
-def test_an_adapter_extends_a_ready_made_one() -> None:
-    mine = Adapter.parse('extends = "umm-malloc"\ndefines = { UMM_FIRST_FIT = 1 }\nalign = 8', "mine.toml")
-    assert (mine.defines, mine.align, mine.max_arena) == ({"UMM_FIRST_FIT": 1}, 8, 262136)
-    assert mine.headers == adapters.ready_made("umm-malloc").headers
-
-
-@pytest.mark.parametrize("name", adapters.names())
-def test_ready_made_adapters_are_complete(name: str, tmp_path: Path) -> None:
-    adapter = adapters.ready_made(name)
-    assert adapter.name == name
-    assert adapter.source
-    assert adapter.about
-    assert not any(Path(source).is_absolute() for source in adapter.sources)
-    for header, text in adapter.headers.items():
-        path = tmp_path / header
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    for header in adapter.headers:
-        defines = [f"-D{key}={value}" for key, value in adapter.defines.items()]
-        command = ["cc", "-w", "-fsyntax-only", *defines, "-x", "c", str(tmp_path / header)]
-        sized = [word.replace("{bytes}", "4096").replace("{capacity}", "4096") for word in command]
-        subprocess.run(sized, check=True)
-
-
-RTOS_HEAP = """
-#include <stdlib.h>
-#include "FreeRTOS.h"
-#include "task.h"
-#if (configAPPLICATION_ALLOCATED_HEAP == 1)
-extern uint8_t ucHeap[configTOTAL_HEAP_SIZE];
-#else
-PRIVILEGED_DATA static uint8_t ucHeap[configTOTAL_HEAP_SIZE];
-#endif
-static size_t used;
-void *pvPortMalloc(size_t xWantedSize)
-{
-    void *pvReturn = NULL;
-    vTaskSuspendAll();
-    xWantedSize = (xWantedSize + portBYTE_ALIGNMENT_MASK) & ~(size_t)portBYTE_ALIGNMENT_MASK;
-    if (xWantedSize <= configTOTAL_HEAP_SIZE - used) {
-        pvReturn = &ucHeap[used];
-        used += xWantedSize;
-    }
-    (void)xTaskResumeAll();
-    traceMALLOC(pvReturn, xWantedSize);
-    configASSERT(((size_t)pvReturn & portBYTE_ALIGNMENT_MASK) == 0);
-    return pvReturn;
-}
-void vPortFree(void *pv) { traceFREE(pv, 0); }
-"""
-
-
-def test_an_rtos_heap_builds_with_the_stub_headers(tmp_path: Path, word_size: WordSize) -> None:
-    (tmp_path / "heap_4.c").write_text(RTOS_HEAP)
-    for name in (f"freertos-heap4={tmp_path}/heap_4.c", f"freertos-heap4={tmp_path}"):
-        heap = heaps.resolve(name, word_size)
-        assert isinstance(heap, ForeignHeap)
-        assert replayed(THREE, heap, fit=True)["smallest_arena_bytes"] == 64
-
-
-MANAGED = """
-#include <string.h>
-struct mmem { struct mmem *next; unsigned int size; char *ptr; };
-#define MMEM_PTR(m) (m)->ptr
-static struct mmem *mmemlist[1];
-static char memory[MMEM_CONF_SIZE];
-static unsigned int used;
-static void list_remove(struct mmem **list, struct mmem *m)
-{
-    while (*list && *list != m) {
-        list = &(*list)->next;
-    }
-    *list = *list ? m->next : 0;
-}
-static void list_add(struct mmem **list, struct mmem *m)
-{
-    while (*list) {
-        list = &(*list)->next;
-    }
-    *list = m;
-    m->next = 0;
-}
-int mmem_alloc(struct mmem *m, unsigned int size)
-{
-    if (size > MMEM_CONF_SIZE - used) {
-        return 0;
-    }
-    m->ptr = memory + used;
-    m->size = size;
-    used += size;
-    list_add(mmemlist, m);
-    return 1;
-}
-void mmem_free(struct mmem *m)
-{
-    memmove(m->ptr, m->ptr + m->size, memory + used - m->ptr - m->size);
-    for (struct mmem *n = m->next; n; n = n->next) {
-        n->ptr -= m->size;
-    }
-    used -= m->size;
-    list_remove(mmemlist, m);
-}
-void mmem_init(void) {}
-"""
-MANAGED_REALLOC = """
-int mmem_realloc(struct mmem *m, unsigned int size)
-{
-    if (m->next || size > m->size + MMEM_CONF_SIZE - used) {
-        return 0;
-    }
-    used += size - m->size;
-    m->size = size;
-    return 1;
-}
-"""
-
-
-@pytest.mark.parametrize(("has_realloc", "smallest"), [(False, 10 + 20 + 30), (True, 10 + 30)])
-def test_contikis_heap_builds_with_and_without_realloc(
-    has_realloc: bool, smallest: int, tmp_path: Path, word_size: WordSize
-) -> None:
-    """The releases differ; where there is none, the old object and the new one are there at once."""
-    folder = tmp_path / "core" / "lib"
-    folder.mkdir(parents=True)
-    (folder / "list.c").touch()
-    (folder / "mmem.c").write_text(MANAGED + (MANAGED_REALLOC if has_realloc else ""))
-    heap = heaps.resolve(f"contiki-mmem={tmp_path}", word_size)
-    assert isinstance(heap, ForeignHeap)
-    calls = trace((0, 1, 10), (0, 2, 20), (2, 2, 30), (3, 1, 0), (3, 2, 0))
-    assert replayed(calls, heap, fit=True)["smallest_arena_bytes"] == smallest

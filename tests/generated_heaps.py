@@ -1,0 +1,26 @@
+"""Heaps that are generated once for all tests that read or compile them, and the functions that each has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import built_once
+
+from heapwright.generate.emit import ALLOCATING, CHECKING, COUNTING, LOOKING, MOVING, RESERVING
+from heapwright.recipes.pools import Compact
+from heapwright.recipes.recipe import Recipe
+
+
+def entries(recipe: Recipe) -> tuple[str, ...]:
+    """The functions of a recipe's heap, by the core's names, in the order of the header."""
+    statistics, check = LOOKING[:-1], LOOKING[-1:]
+    counting = (COUNTING if recipe.counts else ()) + (RESERVING if recipe.reserve else ())
+    checking = () if recipe.checks == "none" else CHECKING
+    return (MOVING if isinstance(recipe.pools[0], Compact) else ALLOCATING) + statistics + counting + checking + check
+
+
+def generated_once(base: Path) -> Callable[[Recipe], Path]:
+    """The folder of a recipe's generated files, which tests only read; `base` is that of the run."""
+    return cache(lambda recipe: built_once.generated(recipe, base / "app_heap.c"))
