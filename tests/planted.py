@@ -69,8 +69,8 @@ FAULTS = {
     ),
     "the last of equal members dominates": Planted(
         "decide/pareto.py",
-        "np.prod(ratios) > np.prod(best.ratios)",
-        "np.prod(ratios) >= np.prod(best.ratios)",
+        "best = int(np.argmax(products))",
+        "best = len(products) - 1 - int(np.argmax(products[::-1]))",
         "tests/unit/test_pareto.py::test_of_members_that_beat_a_point_alike_the_first_is_named[members0]",
     ),
 }

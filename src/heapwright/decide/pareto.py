@@ -116,7 +116,8 @@ def dominated_by(point: Floats, members: Floats, directions: Sequence[Direction]
     better = members[among]
     shift = (better == 0) | (point == 0)
     found = np.where(ways > 0, (point + shift) / (better + shift), (better + shift) / (point + shift))
-    best = int(np.argmax(found.prod(axis=1)))
+    products = found.prod(axis=1)
+    best = int(np.argmax(products))
     return Domination(int(among[best]), tuple(found[best].tolist()))
 
 
