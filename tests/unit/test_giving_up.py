@@ -504,11 +504,14 @@ def test_where_there_is_no_time_for_the_zoo_what_others_taught_is_tried_first(
 def test_what_is_known_goes_to_another_process_and_is_written_to_there() -> None:
     known = Known(("footprint_bytes", "accesses"), 3, same_device=True)
     known.least[:] = [[1, 2, 3], [4, 5, 6]]
-    known.ended[1] = known.refused[2] = True
+    known.end(1, {"footprint_bytes": 2, "accesses": 5, "failed": 0})
+    known.end(1, {"footprint_bytes": 2, "accesses": 5, "failed": 0})
+    known.refused[2] = True
     known.lay_floor(2, 1 << 40)
+    assert known.left == 2
     found = pickle.loads(pickle.dumps(known))
     for key in ("least", "ended", "refused", "floor"):
         assert np.array_equal(getattr(found, key), getattr(known, key)), key
-    assert found.so_far == known.so_far and found.bound.shape == known.bound.shape
+    assert (found.so_far, found.left) == (known.so_far, 2) and found.bound.shape == known.bound.shape
     found.lay_floor(0, 8)
     assert found.floor[0] == 8 and known.floor[0] == 0

@@ -125,6 +125,9 @@ def test_a_table_is_immutable_and_equal_to_its_copies() -> None:
     pool = General(bins="exact", sites=("a*",))
     for same in (copy.copy(pool), copy.deepcopy(pool), pickle.loads(pickle.dumps(pool)), pool.model_copy(deep=True)):
         assert same == pool and hash(same) == hash(pool) and same is not pool
+    assert hash(pool) and not any(
+        hasattr(made, "_hash") for made in (pickle.loads(pickle.dumps(pool)), copy.copy(pool))
+    )
     assert pool.model_copy(update={"header": 8}) == General(bins="exact", sites=("a*",), header=8) != pool
     other: Table = Quick(up_to=8)
     assert pool != other

@@ -48,6 +48,7 @@ class Known:
         refused: bool[traces], where it refused requests, whether it ended there or not.
         so_far: what it has come to on each trace; None where it ended, or was not begun.
         floor: int64[traces], the least footprint, which is known before a replay begins; 0 where nobody asked for it.
+        left: on how many traces it has not ended.
     """
 
     def __init__(self, objectives: Sequence[str], traces: int, same_device: bool = False) -> None:
@@ -57,15 +58,16 @@ class Known:
         self.ended, self.refused = np.zeros(traces, np.bool_), np.zeros(traces, np.bool_)
         self.so_far: list[SoFar | None] = [None] * traces
         self.floor = np.zeros(traces, np.int64)
+        self.left = traces
 
     def __getstate__(self) -> tuple[Any, ...]:
         """Plain bytes: arrays of one number each take five times as long to pickle, and a cluster's driver does that
         for each recipe."""
         numbers = self.least.tobytes(), self.ended.tobytes(), self.refused.tobytes(), self.floor.tobytes()
-        return self._objectives, self._same_device, self.so_far, *numbers
+        return self._objectives, self._same_device, self.left, self.so_far, *numbers
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self._objectives, self._same_device, self.so_far, least, ended, refused, floor = state
+        self._objectives, self._same_device, self.left, self.so_far, least, ended, refused, floor = state
         self.least = np.frombuffer(least).reshape(len(self._objectives), len(self.so_far)).copy()
         self.ended, self.refused = np.frombuffer(ended, np.bool_).copy(), np.frombuffer(refused, np.bool_).copy()
         self.floor = np.frombuffer(floor, np.int64).copy()
@@ -73,6 +75,7 @@ class Known:
     def end(self, at: int, metrics: Mapping[str, Value]) -> None:
         """Take the metrics of a whole replay of one trace."""
         self.least[:, at] = [as_float(metrics[key]) for key in self._objectives]
+        self.left -= not self.ended[at]
         self.ended[at], self.refused[at], self.so_far[at] = True, metrics["failed"] != 0, None
 
     def raise_to(self, at: int, so_far: SoFar) -> None:
@@ -109,11 +112,6 @@ class Known:
         largest = np.where(others.max(axis=1, initial=0) >= levels, 0, levels)
         left: Floats = np.where(_adds_up(self._objectives), levels - others.sum(axis=1), largest)
         return left
-
-    @property
-    def left(self) -> int:
-        """On how many traces it has not ended."""
-        return list.count(self.ended.tolist(), False)  # few, and often asked for
 
     def calls(self, at: int) -> int:
         """Calls of a trace that were replayed before it was given up."""

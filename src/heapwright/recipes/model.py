@@ -96,6 +96,8 @@ class Table:
     Calling the class raises pydantic's `ValidationError` where a value is not valid.
     """
 
+    __slots__ = ("__dict__", "__weakref__", "_hash")
+
     model_fields: ClassVar[dict[str, Key]] = {}
     """The keys by their names."""
     defaults: ClassVar[dict[str, Any]] = {}
@@ -198,8 +200,15 @@ class Table:
             mine, others = self.__dict__, other.__dict__  # which may hold more than the keys
             return mine == others or bool(self._values_of(mine) == self._values_of(others))
 
-        def __hash__(self) -> int:
-            return hash(self._values_of(self.__dict__))
+        def __hash__(self) -> int:  # asked for several times a pool and recipe
+            try:
+                return self._hash
+            except AttributeError:
+                _keep_hash(self, hash(self._values_of(self.__dict__)))
+                return self._hash
+
+        def __getstate__(self) -> dict[str, Any]:
+            return self.__dict__  # texts have other hashes elsewhere
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise _frozen(self, name, value)
@@ -210,6 +219,9 @@ class Table:
     def __repr__(self) -> str:
         told = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self.model_fields)
         return f"{type(self).__name__}({told})"
+
+
+_keep_hash = vars(Table)["_hash"].__set__
 
 
 def _dumped(value: Any, mode: Literal["python", "json"]) -> Any:
