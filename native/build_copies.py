@@ -111,7 +111,6 @@ PLAIN: dict[str, Fields] = {
 MERGING: dict[str, Fields] = {
     "immediate": {"coalesce": "HW_IMMEDIATE", "boundary_tags": 1, "flag_bits": 2},
     "forward": {"coalesce": "HW_FORWARD", "boundary_tags": 0, "flag_bits": 1},
-    "deferred": {"coalesce": "HW_DEFERRED", "boundary_tags": 0, "flag_bits": 1},
     "never": {"coalesce": "HW_NEVER", "boundary_tags": 0, "flag_bits": 1},
 }
 LISTS: dict[str, dict[str, Fields]] = {
