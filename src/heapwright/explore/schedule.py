@@ -90,6 +90,9 @@ class Exploring:
             meter.expect(left)
             self.runner.run(left, self.trials, meter)
             return
+        for one in left:  # what was given up by an earlier run; the study keeps what it had come to
+            if self.trials.known(one.id).floor.any():
+                self.trials.trier.lay_floors(one.recipe, self.trials.known(one.id))
         tolerance = before if effort.tolerance is None else effort.tolerance
         zoo = [one for one in left if one.zoo_name]
         _keep(shares, meter)
@@ -182,9 +185,6 @@ class Exploring:
         tolerance = meter.tolerance or 0.0
         rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
         patience = Patience(self.runner.interrupt, rivals, until=meter.until)
-        for one in rest:  # what was given up by an earlier run; the study keeps what it had come to
-            if self.trials.known(one.id).floor.any():
-                self.trials.trier.lay_floors(one.recipe, self.trials.known(one.id))
         spread = [] if hurried else _spread(self._open(rest))
         meter.expect(spread)
         spared = [one for one in spread if _is_trusted(one)] if any(map(_is_trusted, chosen)) else spread
