@@ -199,7 +199,8 @@ def test_the_checker_finds_damage_and_survives_it(tmp_path: Path) -> None:
     program = compile_c(tmp_path / "damage", "damage.c", flags=["-std=gnu11", *SANITIZED, "-DHW_EXPLORE"])
     rng = random.Random(7)
     heaps = write_heaps(
-        tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in random_recipes(250 * EFFORT, 7)]
+        tmp_path / "heaps",
+        [(arena_bytes(recipe, rng), recipe) for recipe in random_recipes(brief(150, 250) * EFFORT, 7)],
     )
     done = subprocess.run([program, heaps, "1"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]

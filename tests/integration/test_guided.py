@@ -80,7 +80,7 @@ def test_the_generator(tmp_path: Path) -> None:
         folder.mkdir()
         for name, text in generated_files(recipe_from(data), "app").items():
             (folder / name).write_text(text)
-        words = [tool("cc"), *STRICT, "-O1", "app_heap.c", "app_heap_test.c", "-o", "test"]
+        words = [tool("cc"), *STRICT, brief("-O0", "-O1"), "app_heap.c", "app_heap_test.c", "-o", "test"]
         for command in (words, ["./test"]):
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
             assert done.returncode == 0, (data.hex(), done.stdout, done.stderr)
