@@ -15,6 +15,8 @@ import one_database
 import originals
 import processes
 import pytest
+from behaviour import build_script
+from chromium import Chromium, chromium
 from hypothesis import settings
 from needed import missing, needs
 from platform_builds import fetched
@@ -109,3 +111,15 @@ def shared_data() -> Path:
 def kernel() -> Path:
     """FreeRTOS's sources."""
     return fetched(originals.freertos).parents[1]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that plays behaviour tables."""
+    return build_script(tmp_path_factory.mktemp("script"))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED
+from foreign_heaps import BUMP, BUMP_TOML
 from forked_commands import HEAPWRIGHT
 from needed import compilers, needs
 from numpy.typing import NDArray
@@ -296,34 +297,11 @@ def test_what_cannot_be_had_is_told_in_one_line(words: Sequence[str], code: int,
 
 # ---- in front of foreign heaps -------------------------------------------------------------------------------------
 
-BUMP = """
-#include <stddef.h>
-static unsigned char *next, *end;
-static void init(void *memory, size_t bytes) { next = memory; end = next + bytes; }
-static void *take(size_t size)
-{
-    size = (size + 7u) / 8u * 8u;
-    if (size > (size_t)(end - next)) return NULL;
-    next += size;
-    return next - size;
-}
-static void give(void *pointer) { (void)pointer; }
-"""
-BUMP_TOML = """
-style = "arena"
-sources = ["bump.c"]
-align = 8
-word_size = 64
-init = "init"
-malloc = "take"
-free = "give"
-"""
-
 
 def in_front(design: str, behind: str, folder: Path) -> ForeignHeap:
     (folder / "pools.toml").write_text(recipe_of(design).to_toml())
     (folder / "bump.c").write_text(BUMP)
-    (folder / "bump.toml").write_text(BUMP_TOML)
+    (folder / "bump.toml").write_text(BUMP_TOML + "word_size = 64\n")
     found = heaps.resolve(f"{folder}/pools.toml+{behind}")
     assert isinstance(found, ForeignHeap)
     return found

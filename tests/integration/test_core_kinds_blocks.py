@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from behaviour import build_script, play
+from behaviour import play
 from c_programs import SANITIZED, UNCHECKED, compile_c
 from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_trace
 
@@ -20,12 +20,6 @@ from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.pictures import metadata
 from heapwright.replay.replay import replay
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_script(tmp_path_factory.mktemp("script"))
-
 
 GROUPS = """
     malloc a 10     |0:64:a|

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from behaviour import build_script, play
+from behaviour import play
 
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
@@ -28,11 +28,6 @@ victim_up_to = 2000
 close_bins = 12
 fit = "best"
 """
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_script(tmp_path_factory.mktemp("script"))
 
 
 FIRST_FIT = """

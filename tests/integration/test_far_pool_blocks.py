@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from as_foreign import as_foreign, replayed
-from behaviour import build_script, play
+from behaviour import play
 from effort import brief
 from kinds import random_trace, recipe
 
@@ -26,11 +26,6 @@ BINS = {"bins": "exact", "fit": "best"}
 
 def general(**keys: Any) -> dict[str, Any]:
     return {"kind": "general", **keys}
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_script(tmp_path_factory.mktemp("script"))
 
 
 FROM_BOTH_ENDS = """

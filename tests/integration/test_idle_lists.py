@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from as_foreign import as_foreign, replayed
-from behaviour import build_script, play
+from behaviour import play
 from effort import brief
 from kinds import random_trace, recipe
 
@@ -31,11 +31,6 @@ SHORT = Effort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20
 
 def idle(**keys: Any) -> Recipe:
     return recipe(IDLE | keys, BINS, align=8)
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_script(tmp_path_factory.mktemp("script"))
 
 
 # Five lists turn after 160 bytes of blocks past them. The first miss makes a turn; b, c and d leave 40 bytes, so e

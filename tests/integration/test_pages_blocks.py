@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from behaviour import build_script, play
+from behaviour import play
 from c_programs import SANITIZED, UNCHECKED, compile_c
 from kinds import random_trace, recipe
 from known import known
@@ -18,11 +18,6 @@ from heapwright.replay.film import filming
 from heapwright.replay.replay import replay
 
 PAGES = {"kind": "pages", "page_bytes": 512, "sizes": [200, 240]}
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_script(tmp_path_factory.mktemp("script"))
 
 
 def test_pages_of_two_objects(script: Path, tmp_path: Path) -> None:

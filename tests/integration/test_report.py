@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from chromium import Chromium, chromium
+from chromium import Chromium
 from effort import some
 from made_studies import identity
 from made_studies import metrics as plain_metrics
@@ -36,12 +36,6 @@ from heapwright.traces.trace import Trace
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return reported(tmp_path_factory.getbasetemp(), tmp_path_factory.mktemp("report"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with chromium() as found:
-        yield found
 
 
 def with_script(made: Made, name: str, addition: str, allowed: bool = True) -> Path:

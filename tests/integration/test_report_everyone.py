@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe import axe_source, faults
-from chromium import CUT_LABELS, Chromium, chromium
+from chromium import CUT_LABELS, Chromium
 from effort import LONG
 from reported import READY, Made, opened, reported
 
@@ -26,12 +25,6 @@ from heapwright_papers.page import Page, html_of, table_of
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return reported(tmp_path_factory.getbasetemp(), tmp_path_factory.mktemp("report"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with chromium() as found:
-        yield found
 
 
 # --- for everyone -----------------------------------------------------------------------------------------------------

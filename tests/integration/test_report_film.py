@@ -7,14 +7,13 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from chromium import Chromium, chromium
+from chromium import Chromium
 from known import known
 from PIL import Image, ImageColor
 
@@ -99,12 +98,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     (text,) = re.findall(r'<script id="data"[^>]*>([^<]*)</script>', page.read_text(encoding="utf-8"))
     films = json.loads(gzip.decompress(base64.b64decode(text)))["films"]
     return Made(trace, Recipe.load(heap), page, films)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with chromium() as found:
-        yield found
 
 
 class Shown:

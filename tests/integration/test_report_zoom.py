@@ -6,14 +6,13 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from chromium import CUT_LABELS, Chromium, chromium
+from chromium import CUT_LABELS, Chromium
 from effort import brief
 from PIL import ImageColor
 
@@ -75,12 +74,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     page = folder / "report.html"
     write_report(folder / "busy.parquet", page, heaps=HEAPS)
     return Made(trace, page, packed(page))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
-    with chromium() as found:
-        yield found
 
 
 class Shown:

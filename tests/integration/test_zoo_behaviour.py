@@ -9,16 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from behaviour import build_script, play
+from behaviour import play
 from test_zoo_behaviour_papers import TABLES as OF_PAPERS
 
 from heapwright.recipes.zoo import catalogue as zoo
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_script(tmp_path_factory.mktemp("script"))
-
 
 TABLES: dict[str, tuple[int, str]] = {
     # blocks of 8-byte units with 8 in front; a rest of up to 16 bytes stays with the block

@@ -9,15 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from behaviour import build_script, play
+from behaviour import play
 
 from heapwright.recipes.zoo import catalogue as zoo
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_script(tmp_path_factory.mktemp("script"))
-
 
 TABLES: dict[str, tuple[int, str]] = {
     # memory that nothing has reached is taken at multiples of the block's size, and the gap in front is free
