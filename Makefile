@@ -41,7 +41,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(NEEDS): pyproject.toml $(BIN)/python
-	$(PREPARE)
+	@echo "Fetching what the build needs"
+	@$(PREPARE)
 
 # Editable, so that Python sources are live; of the C what changed is built.
 $(PACKAGE): $(NEEDS) $(SOURCES)
@@ -63,7 +64,8 @@ $(VENV)/.docs: $(PACKAGE)
 # than all. Without an emulator for this machine the demo leaves measuring out.
 $(VENV)/.demo: INSTALL += --no-compile
 $(VENV)/.demo: $(BIN)/python $(SOURCES)
-	{ $(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.txt && \
+	@echo "Setting up in $(VENV): C is compiled while packages come, half a minute on two processors"
+	@{ $(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.txt && \
 	{ $(INSTALL) $(call NEEDED,target) || true; }; } & \
 	$(PREPARE) && $(BUILD) && wait $$!
 	touch $@
