@@ -106,6 +106,10 @@ _KIND_ENDS = {0: _KIND_AT} | {kind.number: _KIND_AT + ffi.sizeof(f"struct hw_{na
 """By the number of a kind; 0 is none."""
 
 
+_new_unclear = ffi.new_allocator(should_clear_after_alloc=False)
+"""Clearing what no pool uses takes as long as all else of a policy of its own."""
+
+
 class Structure:
     """What recipes have in common whose pools differ in nothing but thresholds; there is one object for all of them.
 
@@ -119,7 +123,7 @@ class Structure:
 
     def struct(self) -> Any:
         """A policy of its own as `policy_struct` returns it, of ``recipe``."""
-        struct = ffi.new("struct hw_policy *")
+        struct = _new_unclear("struct hw_policy *")
         ffi.memmove(struct, self._packed, len(self._packed))
         return struct
 

@@ -94,17 +94,18 @@ def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: 
     return Replayed(metrics, margins_of(found))
 
 
-def _watched(trace: Trace, recipe: Recipe, struct: Any, found: Any, watch: Watch | None) -> Callable[[int], bool]:
-    """Whether an arena serves the trace, where a run found this; ``watch`` is asked before each try, too."""
-    serves = server(trace, recipe, struct)
+def _watched(
+    trace: Trace, recipe: Recipe, struct: Any, found: Any, watch: Watch | None
+) -> Callable[[int], bool] | None:
+    """Whether an arena serves the trace, where a run found this; ``watch`` is asked before each try. None without."""
     if watch is None:
-        return serves
+        return None
 
     def asked(size: int) -> bool:
         told = so_far(found, len(trace), high_water_mark(struct, found))
         if not watch(told):
             raise GivenUpError(told, margins_of(found))
-        return serves(size)
+        return server(trace, recipe, struct)(size)
 
     return asked
 

@@ -138,9 +138,10 @@ def footprint(
 
     See `footprint_where`; `serves` is asked in place of the recipe's own `server`.
     """
-    asked = serves or server(trace, recipe, struct)
-    largest = int(trace.size.max(initial=0)) + int(trace.align.max(initial=0)) if depends_on_arena(recipe) else None
-    return footprint_where(asked, recipe, struct, found, arena, largest)
+    if not depends_on_arena(recipe):
+        return high_water_mark(struct, found)
+    largest = int(trace.size.max(initial=0)) + int(trace.align.max(initial=0))
+    return footprint_where(serves or server(trace, recipe, struct), recipe, struct, found, arena, largest)
 
 
 def footprint_where(
