@@ -85,7 +85,7 @@ def test_rooms_know_few_others() -> None:
         for module in imported(path)
         if room_of(module) in FLOOR
     }
-    assert len({(start, end) for start, end in arrows if start != end}) <= 77
+    assert len({(start, end) for start, end in arrows if start != end}) <= 75
 
 
 def test_no_circle_within_a_folder() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from networks import network
 
-from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS
+from heapwright.explore.special_pools import SPECIAL_POOLS
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 from heapwright.traffic.synthetic import synthesise

@@ -14,10 +14,10 @@ from demands import demand
 from heapwright.explore import families
 from heapwright.explore.families import Demand, Levels, default_families
 from heapwright.explore.space import Space, WideSpace
+from heapwright.explore.special_pools import special_pools
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import Fixed, General, Quick
 from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.recipes.zoo.special_pools import special_pools
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 

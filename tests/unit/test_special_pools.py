@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 from each import each
 
+from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import Fixed
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo.catalogue import load
-from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
 from heapwright.replay.replay import replay
 from heapwright.traces.trace import Trace
 

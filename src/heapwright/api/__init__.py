@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from heapwright.explore.options import Options
     from heapwright.explore.runner import Progress
     from heapwright.explore.space import Space, WideSpace
+    from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
     from heapwright.files import writing
     from heapwright.generate import generated_files
     from heapwright.heaps.foreign.adapter import WordSize as WordSize
@@ -99,7 +100,6 @@ if TYPE_CHECKING:
     from heapwright.recipes.worst_steps import worst_steps
     from heapwright.recipes.zoo.catalogue import RECOMMENDED
     from heapwright.recipes.zoo.facts import facts
-    from heapwright.recipes.zoo.special_pools import SPECIAL_POOLS, special_pools
     from heapwright.replay.admit import Admission
     from heapwright.replay.energy import default_energy_table
     from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
@@ -290,6 +290,7 @@ _NAMES = {
     "explore.options": ("Options",),
     "explore.runner": ("Progress",),
     "explore.space": ("Space", "WideSpace"),
+    "explore.special_pools": ("SPECIAL_POOLS", "special_pools"),
     "generate": ("generated_files",),
     "heaps.foreign.heap": ("ForeignHeap",),
     "heaps.names": ("picked_up",),
@@ -299,7 +300,6 @@ _NAMES = {
     "recipes.worst_steps": ("worst_steps",),
     "recipes.zoo.catalogue": ("RECOMMENDED",),
     "recipes.zoo.facts": ("facts",),
-    "recipes.zoo.special_pools": ("SPECIAL_POOLS", "special_pools"),
     "replay.admit": ("Admission",),
     "replay.energy": ("default_energy_table",),
     "replay.pictures": ("HEAP_MAP_STATES", "heap_map"),

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from heapwright.explore.search import Exploration
     from heapwright.explore.space import Space, WideSpace
     from heapwright.explore.taught import KeptOut, Told
+    from heapwright.explore.verify import Again
     from heapwright.replay.energy import EnergyTable
-    from heapwright.studies.verify import Again
     from heapwright.traces.trace import Trace
 
 
@@ -120,7 +120,7 @@ class Study(_Study):
         Each has ``stored`` and ``metrics``, and in ``differing`` what is not equal. `moved`: where traces lie now.
         Raises HeapwrightError where there is no such recipe, or a trace is not the one that it was tried on.
         """
-        from heapwright.studies.verify import again
+        from heapwright.explore.verify import again
 
         return list(again(self.path, id, traces, [Path(path) for path in moved]))
 
