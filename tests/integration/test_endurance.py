@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from effort import brief as briefly
 from forked_commands import HEAPWRIGHT
 from known import known
 from recipes_random import random_recipes
 
 import heapwright as hw
+from heapwright.assure.endurance import Endured
+from heapwright.cli import heapwright
 from heapwright.decide import prior
 from heapwright.decide.study import Study
 from heapwright.explore import endurance as exploring
@@ -337,6 +340,19 @@ def test_the_command_tells_and_draws(tmp_path: Path) -> None:
     drawn_text = picture.read_text(encoding="utf-8")
     assert "kingsley" in drawn_text
     assert "saw-tooth" in drawn_text
+
+
+@pytest.mark.parametrize(("grown", "lasts", "why"), [(1.06, True, True), (1.05, True, False), (1.06, False, False)])
+def test_the_command_says_why_a_heap_lasts_that_grows_by_more_than_it_may(
+    monkeypatch: pytest.MonkeyPatch, grown: float, lasts: bool, why: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    one = Endured(
+        "broker", "tlsf", grown, "shrink", {"shrink": 1.018}, lasts, (), 10_000, {"shrink": {10_000: 128_000}}
+    )
+    monkeypatch.setattr("heapwright.api.endure", lambda *_, **__: [one])
+    told = CliRunner().invoke(heapwright, ["endure", str(BROKER), "--heap", "tlsf"]).stdout
+    assert ("tlsf lasts: best fit grows 1.018 times there, and a heap may 5 % more.\n" in told) == why
 
 
 def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heapwright.files.errors import ParameterError
-from heapwright.replay.endurance import Effort
+from heapwright.replay.endurance import LASTS, Effort
 from heapwright.replay.endurance import endure as try_one
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ class Endured:
     refused: tuple[str, ...]
     calls: int
     footprint_bytes: Mapping[str, Mapping[int, int]]
+
+    @property
+    def lasts_as_best_fit(self) -> float | None:
+        """What best fit grows by in the worst loop, where that is why the heap lasts; None elsewhere."""
+        return self.best_fit[self.worst] if self.lasts and self.growth_ratio > LASTS else None
 
     def __repr__(self) -> str:
         told = "lasts" if self.lasts else "does not last"
