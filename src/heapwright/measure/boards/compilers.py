@@ -34,7 +34,7 @@ _COMMON = ("-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections
 
 
 _SYMBOLS = "-g"
-"""Without it zig strips symbols; gcc, which does not, takes a third less time without."""
+"""Without it zig links no symbols. Compiling takes a third more time with it, and needs it as little as gcc does."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Compiler:
 
     @property
     def _target(self) -> tuple[str, ...]:
-        return self.cpu.gcc if self.kind == "gcc" else (*self.cpu.zig, "-fno-sanitize=undefined", _SYMBOLS)
+        return self.cpu.gcc if self.kind == "gcc" else (*self.cpu.zig, "-fno-sanitize=undefined")
 
     def compile(self, source: Path, output: Path, flags: Sequence[str]) -> None:
         """Compile one C file to an object file. Raises HeapwrightError with the compiler's first complaint."""
@@ -59,8 +59,8 @@ class Compiler:
 
         libgcc, or zig's compiler-rt, comes on top; so does gcc's C library if `library`.
         """
-        plain = [] if library or self.kind == "zig" else ["-nolibc"]
-        flags = ["-nostartfiles", "-static", "-Wl,--gc-sections", *plain, *flags]
+        own = [_SYMBOLS] if self.kind == "zig" else [] if library else ["-nolibc"]
+        flags = ["-nostartfiles", "-static", "-Wl,--gc-sections", *own, *flags]
         self._run([*self._target, *flags, *map(str, objects)], output, objects[0])
 
     def has_file(self, name: str) -> bool:
