@@ -2,16 +2,20 @@
 
 Both forms keep their bounds; what the real ones find is tested by `test_endurance.py`, which asks for them by name.
 Other people's heaps, and programs that time heaps, are compiled as they stand: how fast they are says no test.
+PNGs of plots have a quarter of the pixels: to draw and to compress those takes longer than the plot itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import effort
+import pytest
 
 from heapwright.heaps.foreign import build
 from heapwright.measure.host import timing
@@ -58,3 +62,13 @@ def forms() -> dict[str, Effort]:
 def flags() -> dict[ModuleType, tuple[str, ...]]:
     """What stands as `FLAGS` in these modules while tests run."""
     return {module: tuple(flag.replace(OPTIMISED, LEVEL) for flag in module.FLAGS) for module in (build, timing)}
+
+
+@contextlib.contextmanager
+def small_pictures() -> Iterator[None]:
+    """While PNGs of plots are small, but in long runs."""
+    from heapwright.report import figure  # which not all tests need, and takes half a second to import
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(figure, "SCALE", effort.brief(1, figure.SCALE))
+        yield

@@ -87,6 +87,13 @@ def brief_proofs() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def small_pictures() -> Iterator[None]:
+    """PNGs of this module are small, but in long runs."""
+    with brief.small_pictures():
+        yield
+
+
 @pytest.fixture(scope="session")
 def forks() -> Iterator[None]:
     """Commands that `forked_commands.HEAPWRIGHT` starts are forks of one process, and brief as this one is."""
@@ -113,8 +120,9 @@ def kernel() -> Path:
     return fetched(originals.freertos).parents[1]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Chromium]:
+    """One for all modules, as it takes a second to start; how it shows a page is set before each."""
     with chromium() as found:
         yield found
 
