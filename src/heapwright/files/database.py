@@ -156,12 +156,15 @@ def column_types(connection: Connection, where: str, *, plain: bool = False) -> 
         found = connection.execute(question).fetchone()
         if found:
             raise HeapwrightError(f"{where}: holds {what} {found[0]!r}; only plain tables are valid")
+    names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+    asked = (  # duckdb_columns() would have DuckDB parse all views of its own
+        f"SELECT {table}, cid, name, type, dflt_value FROM pragma_table_info({quoted(_identifier(name))})"
+        for table, name in enumerate(names)
+    )
+    columns = connection.execute(" UNION ALL ".join(asked)).fetchall() if names else []
     tables: dict[str, dict[str, str]] = {}
-    for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
-        # duckdb_columns() would have DuckDB parse all views of its own
-        asked = f"SELECT name, type, dflt_value FROM pragma_table_info({quoted(_identifier(table))})"
-        for column, kind, default in connection.execute(asked).fetchall():
-            if default is not None:
-                raise HeapwrightError(f"{where}: holds a default or formula {column!r}; only plain tables are valid")
-            tables.setdefault(table, {})[column] = kind
+    for table, _, column, kind, default in sorted(columns):  # by place in its table
+        if default is not None:
+            raise HeapwrightError(f"{where}: holds a default or formula {column!r}; only plain tables are valid")
+        tables.setdefault(names[table], {})[column] = kind
     return tables
