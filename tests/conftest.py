@@ -21,7 +21,6 @@ from hypothesis import settings
 from needed import missing, needs
 from platform_builds import fetched
 
-from heapwright.explore import endurance
 from heapwright.files import garbage
 
 # Machines are shared and noisy: how long an example takes says nothing.
@@ -59,8 +58,8 @@ def nothing_is_left_running() -> Iterator[None]:
 def briefly() -> Iterator[None]:
     """What explorations of this process may pick is tried for fewer calls, and what it times compiles faster."""
     with pytest.MonkeyPatch.context() as patched:
-        for form, effort in brief.forms().items():
-            patched.setattr(endurance, form, effort)
+        for place, form, effort in brief.forms():
+            patched.setattr(place, form, effort)
         for module, flags in brief.flags().items():
             patched.setattr(module, "FLAGS", flags)
         yield
