@@ -21,7 +21,6 @@ from hypothesis import settings
 from needed import missing, needs
 from platform_builds import fetched
 
-from heapwright.explore import endurance
 from heapwright.files import garbage
 
 # Machines are shared and noisy: how long an example takes says nothing.
@@ -59,8 +58,8 @@ def nothing_is_left_running() -> Iterator[None]:
 def briefly() -> Iterator[None]:
     """What explorations of this process may pick is tried for fewer calls, and what it times compiles faster."""
     with pytest.MonkeyPatch.context() as patched:
-        for form, effort in brief.forms().items():
-            patched.setattr(endurance, form, effort)
+        for place, form, effort in brief.forms():
+            patched.setattr(place, form, effort)
         for module, flags in brief.flags().items():
             patched.setattr(module, "FLAGS", flags)
         yield
@@ -84,6 +83,13 @@ def objects_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 def brief_proofs() -> Iterator[None]:
     """Proofs of this module take less time, but in long runs."""
     with kept_objects.brief_proofs():
+        yield
+
+
+@pytest.fixture(scope="module")
+def small_pictures() -> Iterator[None]:
+    """PNGs of this module are small, but in long runs."""
+    with brief.small_pictures():
         yield
 
 
@@ -113,8 +119,9 @@ def kernel() -> Path:
     return fetched(originals.freertos).parents[1]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Chromium]:
+    """One for all modules, as it takes a second to start; how it shows a page is set before each."""
     with chromium() as found:
         yield found
 

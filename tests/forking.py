@@ -19,7 +19,6 @@ from typing import Any, NoReturn
 import endured
 from brief import ASKED, forms
 
-from heapwright.explore import endurance
 from heapwright.generate.emit import generated_files
 from heapwright.recipes.zoo import catalogue as zoo
 
@@ -109,7 +108,8 @@ def _become(words: list[str], folder: str, environment: dict[str, str], files: l
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.argv = ["heapwright", *words]
     if ASKED in environment:
-        vars(endurance).update(forms())
+        for module, form, effort in forms():
+            setattr(module, form, effort)
     if endured.ASKED in environment:
         endured.swap(environment[endured.ASKED])
     status: Any = 1

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import brief
 import kept_objects
 import pytest
 
@@ -31,7 +32,7 @@ WHOLE = ("wifi",)
 @contextmanager
 def briefly() -> Iterator[None]:
     """While it takes seconds to make pages without packets."""
-    with pytest.MonkeyPatch.context() as patched:
+    with brief.small_pictures(), pytest.MonkeyPatch.context() as patched:
         for module, packets in ((drr, 1_000), (easyport, 500), (url, 1_000)):
             few = {"packets": packets, "traces": 2, "grid_packets": 100}
             patched.setattr(module, "CASE", replace(module.CASE, **few))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import brief
 import numpy as np
 from c_programs import kept_once
 from chromium import Chromium
@@ -77,7 +78,8 @@ def reported(base: Path, folder: Path) -> Made:
             small_trace().write(path)
             study, held_out = kept / "s.duckdb", small_trace("later", seed=2)
             explore([Trace.read(path)], small_space(), study_path=study, jobs=2, held_out=[held_out])
-            written = write_report(study, kept / "report.html", plots=kept / "plots")
+            with brief.small_pictures():
+                written = write_report(study, kept / "report.html", plots=kept / "plots")
             told.write_text("\n".join(str(one.relative_to(kept)) for one in written))
         shutil.copytree(kept, folder, dirs_exist_ok=True)
     written = [folder / name for name in told.read_text().splitlines()]

@@ -70,7 +70,7 @@ def _size(rng: random.Random) -> int:
 
 def plain_trace(seed: int, calls: int = 3000, name: str = "random") -> Trace:
     """Mallocs and frees of a few sizes, 300 objects live at most."""
-    generator = np.random.default_rng(seed)
+    generator, sizes = np.random.default_rng(seed), (12, 40, 64, 200, 1500, 333)
     op, ids, size = [], [], []
     live: list[int] = []
     for id in range(calls):
@@ -80,7 +80,7 @@ def plain_trace(seed: int, calls: int = 3000, name: str = "random") -> Trace:
             size.append(0)
         op.append(0)
         ids.append(id)
-        size.append(int(generator.choice([12, 40, 64, 200, 1500, 333])))
+        size.append(sizes[generator.integers(len(sizes))])  # as `choice` draws, in a quarter of the time
         live.append(id)
     return Trace.from_columns(op=op, id=ids, size=size, name=name)
 

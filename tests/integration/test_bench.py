@@ -14,6 +14,7 @@ import pytest
 import traces
 from c_programs import kept_once
 from click.testing import CliRunner
+from effort import LONG
 from effort import brief as briefly
 
 from heapwright.measure.host import timing
@@ -148,24 +149,28 @@ def test_a_page_is_made_of_the_numbers(told: Any, monkeypatch: pytest.MonkeyPatc
     assert dlmalloc == (f"{means['time']['all-round'].get('dlmalloc', {}).get('all', 0):.3f}" in row)
 
 
-def test_threads_are_measured_on_traces_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once; the table is of what was measured."""
+def test_threads_are_measured_on_traces_of_ones_own(told: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In long runs; else bench/run.py, by the same functions, has measured what is told."""
     trace = BENCH.parent / "examples" / "lighttpd_server.parquet"
-    command = [*brief.command(BENCH / "threads.py"), "--quick", str(trace), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["ns_threads"]
-    assert list(found) == ["lighttpd_server"]
-    assert set(found["lighttpd_server"]) >= THREADED
-
     monkeypatch.syspath_prepend(BENCH)
     import threads
 
+    def measured(*words: str) -> str:
+        done = CliRunner().invoke(threads.main, ["--quick", str(trace), *words])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    if not LONG:
+        monkeypatch.setattr(threads, "threaded_programs", lambda _: {})
+        monkeypatch.setattr(threads, "times", lambda *_: told["traces"][0]["ns_threads"])
+    found = json.loads(measured("--json"))["ns_threads"]
+    assert list(found) == ["lighttpd_server"]
+    assert set(found["lighttpd_server"]) >= THREADED
+
     monkeypatch.setattr(threads, "threaded_programs", lambda _: {})
     monkeypatch.setattr(threads, "times", lambda *_: found["lighttpd_server"])
-    shown = CliRunner().invoke(threads.main, ["--quick", str(trace)])
-    assert shown.exit_code == 0, shown.output
-    assert "cached x2 / lock x2" in shown.stdout and f"{found['lighttpd_server']['lock x2']:.1f}" in shown.stdout
+    shown = measured()
+    assert "cached x2 / lock x2" in shown and f"{found['lighttpd_server']['lock x2']:.1f}" in shown
 
 
 def test_a_wrong_trace_is_one_line(tmp_path: Path) -> None:

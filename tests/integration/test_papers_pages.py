@@ -35,6 +35,8 @@ from heapwright_papers.case_study import MIX, PROPOSED, REAL, SYSTEMS, Case
 from heapwright_papers.page import Page
 from heapwright_papers.verdicts import HOLDS, Kind
 
+pytestmark = pytest.mark.usefixtures("small_pictures")
+
 CASES: dict[str, tuple[ModuleType, Case]] = {
     "drr": (drr, drr.CASE),
     "easyport": (easyport, easyport.CASE),

@@ -15,8 +15,11 @@ from reported import Made, packed, reported, small_space, small_trace
 
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.replay import replay
-from heapwright.report import write_report
+from heapwright.report import figure, write_report
+from heapwright.report.figure import SCALE, Figure, inline
 from heapwright.traces.trace import Trace
+
+pytestmark = pytest.mark.usefixtures("small_pictures")
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +49,17 @@ def test_every_plot_is_written_as_png_and_svg(made: Made) -> None:
         assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"<svg")
         assert len(content) > 2000
     assert "against accesses" in (made.folder / "plots" / "trade-off.svg").read_text(encoding="utf-8")
+
+
+def test_a_png_has_twice_the_pixels_of_the_svg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure, "SCALE", SCALE)
+    chart = inline([{"x": 1, "y": 2}]).mark_point().encode(x="x:Q", y="y:Q")
+    files = Figure("two", "Two", "By two.", chart, 400).files()
+    png, svg = files["two.png"], files["two.svg"]
+    assert isinstance(png, bytes) and isinstance(svg, str)
+    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    (wide,) = re.findall(r'^<svg[^>]* width="(\d+)', svg)
+    assert width == 2 * int(wide) == 800 and height > 200
 
 
 def test_metrics_in_the_page_are_those_of_a_replay(made: Made) -> None:

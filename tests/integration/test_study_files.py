@@ -13,6 +13,7 @@ from effort import by_turns
 from made_studies import IDS, RECIPES, identity, write_five
 
 from heapwright.decide.study import Study
+from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
 from heapwright.studies import tables
 
@@ -157,3 +158,23 @@ def test_an_unwritable_folder_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(HeapwrightError, match=says) as raised:
         Study.create_or_resume(folder / "s.duckdb", identity())
     assert "\n" not in str(raised.value)
+
+
+def test_what_this_process_left_is_asked_for_all_but_tables_again_once_it_is_another_file(
+    five: Path, path: Path, tmp_path: Path
+) -> None:
+    shutil.copyfile(five, path)
+    assert not database.vouched(path)
+    Study.open(path).close()
+    assert database.vouched(path)
+    shutil.copyfile(path, tmp_path / "copy.duckdb")
+    assert not database.vouched(tmp_path / "copy.duckdb")
+    Study.open(path).close()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE MACRO starts_with(a, b) AS true")
+    for _ in range(2):
+        assert not database.vouched(path)
+        with pytest.raises(HeapwrightError, match="holds a macro 'starts_with'"):
+            Study.open(path)
+    path.unlink()
+    assert not database.vouched(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from brief import CALLS
 from exploring import explore
 from in_process import run_here
 
@@ -12,7 +13,6 @@ import heapwright as hw
 from heapwright.explore import search, suggest
 from heapwright.explore.space import Space
 from heapwright.explore.taught import tailored, taught
-from heapwright.replay.endurance import MIDDLE
 from heapwright.traces.trace import Trace
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
@@ -46,7 +46,7 @@ def test_the_pick_is_one_that_an_exploration_of_the_list_ranks(
 def test_the_pick_lasts_holds_on_copies_and_has_a_reserve(suggestion: hw.api.Suggestion) -> None:
     decision = suggestion.decision
     assert decision.lasts is True
-    assert f"tried for no more than {MIDDLE.calls:,} calls" in decision.endurance()
+    assert f"tried for no more than {CALLS['MIDDLE']['calls']:,} calls" in decision.endurance()
     assert {need.role for need in decision.needs} == {"explored", "copy"}
     most = max(need.bytes or 0 for need in decision.needs if need.role != "copy")
     assert decision.reserve_bytes is not None and decision.reserve_bytes >= most > 0

@@ -6,6 +6,7 @@ runs can change that.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,10 +36,15 @@ __all__ = [
     "pattern",
     "quoted",
     "reaching",
+    "vouch",
+    "vouched",
 ]
 
 _NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _LOCKED = {"enable_external_access": "false", "lock_configuration": "true"}
+
+_PLAIN = set[tuple[int, ...]]()
+"""What `vouch` was told of."""
 
 
 def attached(path: Path, *, read_only: bool, threads: int | None = None) -> Connection:
@@ -109,14 +115,35 @@ def _identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def column_types(connection: Connection, where: str) -> dict[str, dict[str, str]]:
-    """Table -> column -> type of all that a database holds.
+def vouch(path: Path) -> None:
+    """Have it that the database at `path`, which this process has just closed, holds rows of plain tables alone."""
+    if stamp := _stamp(path):
+        _PLAIN.add(stamp)
+
+
+def vouched(path: Path) -> bool:
+    """Whether the database at `path` is as it was when this process vouched for it."""
+    return _stamp(path) in _PLAIN
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes with a file, none where there is no file."""
+    try:
+        found = os.stat(local_name(path))
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def column_types(connection: Connection, where: str, *, plain: bool = False) -> dict[str, dict[str, str]]:
+    """Table -> column -> type of all that a database holds; one that is `plain` is known to hold tables alone.
 
     Raises HeapwrightError, which `where` leads, unless that is rows of tables alone: the likes of a view, a macro or a
     default run what their author wrote when one reads or writes.
     """
-    # Macros first: they can stand in for the functions of the other questions.
-    for what, question in {
+    # Macros first: they can stand in for the functions of the other questions. To ask for them takes DuckDB longer than
+    # all else that is asked of a study.
+    questions = {
         "a macro": "SELECT function_name FROM system.main.duckdb_functions() WHERE NOT internal",
         "a view": "SELECT view_name FROM duckdb_views() WHERE NOT internal",
         "a schema": "SELECT schema_name FROM duckdb_schemas() WHERE NOT internal AND schema_name <> 'main'",
@@ -124,16 +151,20 @@ def column_types(connection: Connection, where: str) -> dict[str, dict[str, str]
         "a sequence": "SELECT sequence_name FROM duckdb_sequences()",
         "an index": "SELECT index_name FROM duckdb_indexes()",
         "a check on the table": "SELECT table_name FROM duckdb_tables() WHERE check_constraint_count > 0",
-    }.items():
+    }
+    for what, question in () if plain else questions.items():
         found = connection.execute(question).fetchone()
         if found:
             raise HeapwrightError(f"{where}: holds {what} {found[0]!r}; only plain tables are valid")
+    names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
+    asked = (  # duckdb_columns() would have DuckDB parse all views of its own
+        f"SELECT {table}, cid, name, type, dflt_value FROM pragma_table_info({quoted(_identifier(name))})"
+        for table, name in enumerate(names)
+    )
+    columns = connection.execute(" UNION ALL ".join(asked)).fetchall() if names else []
     tables: dict[str, dict[str, str]] = {}
-    for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
-        # duckdb_columns() would have DuckDB parse all views of its own
-        asked = f"SELECT name, type, dflt_value FROM pragma_table_info({quoted(_identifier(table))})"
-        for column, kind, default in connection.execute(asked).fetchall():
-            if default is not None:
-                raise HeapwrightError(f"{where}: holds a default or formula {column!r}; only plain tables are valid")
-            tables.setdefault(table, {})[column] = kind
+    for table, _, column, kind, default in sorted(columns):  # by place in its table
+        if default is not None:
+            raise HeapwrightError(f"{where}: holds a default or formula {column!r}; only plain tables are valid")
+        tables.setdefault(names[table], {})[column] = kind
     return tables

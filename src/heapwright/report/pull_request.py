@@ -41,7 +41,7 @@ def pull_request(
     text = "\n".join([*lines, "", f"<sub>heapwright {__version__}, {_text(study.path.name)}</sub>"]) + "\n"
     if output is None or picture is None:
         return text, []
-    write_text(picture, str(drawn.files()[f"{drawn.name}.svg"]))
+    write_text(picture, drawn.drawing())
     write_text(output, text)
     return text, [output, picture]
 

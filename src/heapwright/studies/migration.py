@@ -22,9 +22,10 @@ def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
     """
     if local(path).is_file() and kind_of(path) == "trace":
         raise HeapwrightError(f"{path}: a trace, and no study; heapwright explore makes one of it")
+    plain = database.vouched(path)
     connection = database.attached(path, read_only=not write)
     try:
-        types: Types = database.column_types(connection, str(path))
+        types: Types = database.column_types(connection, str(path), plain=plain)
         found = stored_format(connection, str(path), types)
     except BaseException:
         connection.close()
@@ -44,12 +45,14 @@ def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
     return database.attached(path, read_only=not write), types
 
 
-def migrate(connection: database.Connection, where: str) -> Types:
+def migrate(connection: database.Connection, where: str, *, plain: bool = False) -> Types:
     """Bring a study to this format, unless it has it, or one that nothing is known of; its `database.column_types`.
+
+    One that is `plain` is known to hold tables alone.
 
     Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
     """
-    types: Types = database.column_types(connection, where)
+    types: Types = database.column_types(connection, where, plain=plain)
     found = stored_format(connection, where, types)
     if found not in _STEPS:
         return types

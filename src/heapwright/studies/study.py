@@ -102,6 +102,7 @@ class StudyFile:
         if file.is_file() and not is_study(path):
             raise HeapwrightError(f"{path}: is there already, and no study; give another file", parameter="output")
         with one_line(path):
+            plain = database.vouched(path)
             connection = database.attached(path, read_only=False, threads=1)  # the processors belong to the replays
             try:
                 if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
@@ -110,7 +111,7 @@ class StudyFile:
                         study = cls(path, connection)
                         study._sending = Sending.of(path)
                         return study
-                types = migrate(connection, str(path))
+                types = migrate(connection, str(path), plain=plain)
             except BaseException:
                 connection.close()
                 if new:
@@ -141,6 +142,7 @@ class StudyFile:
         with one_line(self.path):
             if self._open:
                 self._open.close()
+                database.vouch(self.path)
         self._open = None
         if self._sending:
             self._sending.at_end()
