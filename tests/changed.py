@@ -6,6 +6,7 @@ Processes that the tests start import the change, too; commands of `forked_comma
 from __future__ import annotations
 
 import contextlib
+import dis
 import gc
 import importlib
 import inspect
@@ -16,6 +17,7 @@ import resource
 import shutil
 import signal
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, SimpleNamespace
@@ -30,6 +32,12 @@ ROOT = PACKAGE.parents[1]
 SCRATCH = ROOT / "build" / "mutate"
 WARM = ("altair", "click", "duckdb", "hypothesis.extra.numpy", "numpy.ma", "pydantic.main", "rich.progress")
 """What the forks need not import again."""
+
+LOOKED_UP = ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")
+"""Instructions by which what is imported looks up a name of its module."""
+
+PATIENCE = 600
+"""Seconds that a fork is waited for, however little of the processor it takes."""
 
 FORKS = ("forks", "HEAPWRIGHT")
 """What tests say that start commands as forks."""
@@ -77,9 +85,10 @@ def run(files: list[str], *plugins: object) -> int:
 
 
 def forked(log: str, cpu_seconds: int, work: Callable[..., int], *arguments: Any) -> int:
-    """What `work` returns in a process of its own, or minus the signal that ended it."""
+    """What `work` returns in a process of its own, or minus the signal that ended it: for one that waits, too."""
 
     def child() -> None:
+        os.setpgid(0, 0)
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
         with (SCRATCH / log).open("w") as file:
             os.dup2(file.fileno(), 1)
@@ -88,7 +97,13 @@ def forked(log: str, cpu_seconds: int, work: Callable[..., int], *arguments: Any
 
     process = multiprocessing.get_context("fork").Process(target=child)
     process.start()
-    process.join()
+    try:
+        process.join(PATIENCE)
+    finally:
+        if process.pid and process.is_alive():  # it waits for what a change let run on, or somebody ends this
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.join()
     return int(process.exitcode or 0)
 
 
@@ -123,6 +138,8 @@ def swapped(path: Path, code: CodeType) -> bool:
     if len(old) != len(new) or [*map(outside, bodies(before))] != [*map(outside, bodies(code))]:
         return False
     changed = {one: other for one, other in zip(old, new, strict=True) if one != other}
+    if while_imported(before) & {one.co_name for one in changed}:
+        return False
     found = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__ in changed]
     found = [one for one in found if one.__code__.co_filename == str(path)]
     if not found or any(one.__code__.co_freevars != changed[one.__code__].co_freevars for one in found):
@@ -144,6 +161,25 @@ def functions(code: CodeType) -> Iterator[CodeType]:
     """The code of the functions of a module and of its classes; those within them are theirs."""
     for body in bodies(code):
         yield from (one for one in body.co_consts if isinstance(one, CodeType) and one.co_flags & inspect.CO_OPTIMIZED)
+
+
+def while_imported(code: CodeType) -> set[str]:
+    """Names that are used while a module is imported, by itself, its classes, or functions of such names."""
+    named = defaultdict[str, list[CodeType]](list)
+    for one in functions(code):
+        named[one.co_name].append(one)
+    found = {
+        str(step.argval) for body in bodies(code) for step in dis.get_instructions(body) if step.opname in LOOKED_UP
+    }
+    within = [one for name in ("<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>") for one in named[name]]
+    waiting = [*within, *(one for name in found for one in named[name])]
+    while waiting:
+        one = waiting.pop()
+        waiting += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
+        for name in {*one.co_names} - found:
+            found.add(name)
+            waiting += named[name]
+    return found
 
 
 def outside(code: CodeType) -> tuple[object, ...]:

@@ -15,6 +15,7 @@ import re
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_loader
 from pathlib import Path
@@ -86,6 +87,7 @@ class Recording:
         self.lines.start()
         Recording.now, self.test, self.forked = self, "", False
         atexit.register(self.keep)
+        before_leaving(lambda: None if self.forked else self.keep())
         os.register_at_fork(before=self.lines.get_data, after_in_child=self.begin)  # what was imported is the parent's
 
     def begin(self) -> None:
@@ -130,6 +132,17 @@ class Recording:
         with contextlib.suppress(OSError):  # a process that a test lets write little is not recorded
             whole.with_suffix(".part").write_text(json.dumps(kept), encoding="utf-8")
             whole.with_suffix(".part").replace(whole)
+
+
+def before_leaving(keep: Callable[[], None]) -> None:
+    """Call this before the process ends at once, by `os._exit`: commands that loaded DuckDB do, and skip `atexit`."""
+    leave = os._exit
+
+    def left(code: int) -> None:
+        keep()
+        leave(code)
+
+    vars(os)["_exit"] = left
 
 
 def cpu_seconds() -> float:

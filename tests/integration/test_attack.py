@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from effort import brief
 from in_process import run_here
@@ -15,10 +16,11 @@ from needed import emulator
 import heapwright as hw
 from heapwright.assure.attack import on_host
 from heapwright.assure.attack.attack import attack
-from heapwright.assure.attack.faults import FAULTS, OUTCOMES
+from heapwright.assure.attack.faults import FAULTS, OUTCOMES, program
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 RUNS = brief(20, 40)
 MATRIX = Path(__file__).with_name("attack_matrix.txt")
@@ -52,6 +54,13 @@ def at_full(name: str) -> dict[str, Any]:
     (found,) = attack(zoo.load(name), checks=["full"], runs=RUNS)
     faults: dict[str, Any] = found["faults"]
     return faults
+
+
+def test_a_random_program_asks_for_sizes_alone_and_frees_without() -> None:
+    calls = program(None, 7)
+    op = calls[:, 0] >> 30
+    assert set(op.tolist()) == {MALLOC, REALLOC, FREE} and not calls[:, 2].any(), "no alignments"
+    assert np.array_equal(calls[:, 1] == 0, op == FREE)
 
 
 @pytest.mark.parametrize("name", ["tlsf", "lea-2.7.2", "victim-bins"])

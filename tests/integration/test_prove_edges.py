@@ -12,7 +12,7 @@ from needed import needs
 import heapwright as hw
 from heapwright.assure.proof import unbounded
 from heapwright.assure.proof.bins import check_bins, has_bins
-from heapwright.assure.proof.edges import edge_sizes
+from heapwright.assure.proof.edges import covers, edge_sizes
 from heapwright.assure.proof.harness import Harness
 from heapwright.assure.proof.prove import check_edges, prove_unbounded
 from heapwright.cli import heapwright
@@ -91,6 +91,11 @@ def test_edges_are_those_of_every_class() -> None:
     assert {0, 1, 2, 127, 128, 129, 4095, 4096, 4097, 2**64 - 1} <= set(sizes)
     assert {2**32 - 1, 2**32, 2**32 + 7, 2**32 + 8, 2**63 - 1, 2**64 - 65} <= set(sizes), "where sizes wrap"
     assert {16, 1475, 1476, 1477} <= set(edge_sizes(hw.zoo("drr-proposed"), policy(hw.zoo("drr-proposed")), [8192]))
+
+
+def test_of_two_pools_no_mark_lies_behind_every_object() -> None:
+    first, last = {"kind": "general", "max_size": 64, "region": 4096}, {"kind": "general"}
+    assert covers(hw.Recipe.from_dict({"pool": [last]})) and not covers(hw.Recipe.from_dict({"pool": [first, last]}))
 
 
 def test_a_failure_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:

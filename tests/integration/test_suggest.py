@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from brief import CALLS
@@ -53,6 +55,19 @@ def test_the_pick_lasts_holds_on_copies_and_has_a_reserve(suggestion: hw.api.Sug
     rivals = {other.heap.zoo_name for other in decision.others if other.why == "rival"}
     assert rivals | {suggestion.pick.zoo_name} >= {"all-round", "tlsf", "newlib-nano"}
     assert suggestion.sentences()[-1] == taught().kept_out.sentence()
+
+
+def test_all_of_the_list_that_may_be_picked_are_ordered() -> None:
+    ids = ["doubtful", "refuses", "worse", "better"]
+    robustness = SimpleNamespace(
+        why_not=lambda id: "refuses" if id == "refuses" else None,
+        doubt=lambda id, _: "few copies" if id == "doubtful" else None,
+        ordered=lambda _, rows: rows[::-1],
+        lasts=lambda _: True,
+    )
+    combined = SimpleNamespace(ids=ids, row=ids.index)
+    runner = SimpleNamespace(study=SimpleNamespace(robustness=lambda: robustness, combined=combined))
+    assert suggest._try_first(cast(Any, runner), {}, ids, []) == ["better", "worse"]
 
 
 @pytest.mark.parametrize("first", [0, 1000])

@@ -121,6 +121,13 @@ def test_code_and_data_are_what_the_target_keeps() -> None:
     assert image._size(SimpleNamespace(iter_sections=list)) == image.Size(0, 0, 0)
 
 
+def test_a_call_takes_its_code_and_its_data() -> None:
+    linked = SimpleNamespace(size_of=lambda entries, _: image.Size(100 * len(entries), 8, 64))
+    alone = dict.fromkeys(("malloc", "free", "realloc"), 108)
+    found = image.Workshop.code_bytes(linked)  # type: ignore[arg-type]
+    assert found == {**alone, "total": 308, "text": 300, "data": 8, "bss": 64}
+
+
 def test_a_recipe_is_called_by_its_name_or_its_hash() -> None:
     named = catalogue.load("tlsf")
     assert image.Heap.of_recipe(named).name == "tlsf"

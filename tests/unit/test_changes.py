@@ -18,7 +18,8 @@ from made_studies import IDS, TRACES, identity, metrics, result, trace
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
-from heapwright.decide.changes import NOISE, Changes, Picked, compare, verdict_of
+from heapwright.decide.changes import NOISE, Changes, Picked, _causes, compare, verdict_of
+from heapwright.decide.gate import Cause
 from heapwright.decide.study import Study
 from heapwright.explore.space import Space
 from heapwright.files.errors import HeapwrightError
@@ -203,6 +204,11 @@ def test_of_other_traces_the_peak_of_what_is_live_is_told(tmp_path: Path) -> Non
         "Live at the peak: 150 bytes, before 120 (+25.0 %).",
         found.missing,
     ]
+
+
+def test_of_several_traces_the_namesake_tells_who_held_less() -> None:
+    old, new = ([trace("busy", busy), trace("idle", idle)] for busy, idle in ((100, 200), (200, 24)))
+    assert _causes(old, new) == [Cause("", 200, 1, 200, 200)], "busy, as idle held as many before"
 
 
 def test_without_traces_nobody_knows_who_holds_more(made: Made, tmp_path: Path) -> None:

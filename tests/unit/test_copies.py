@@ -193,6 +193,7 @@ def test_blocks_of_a_phase_are_drawn_from_that_phase() -> None:
         (lambda: Lifetimes(0.0), r"lifetimes.share: 0.0; must be above 0 and at most 1"),
         (lambda: Lifetimes(0.5, 0.0), r"lifetimes.stretch: 0.0; must be above 0"),
         (lambda: Streams(2), r"streams.shift: 2; must be above 0 and at most 1"),
+        (lambda: Streams(0), r"streams.shift: 0; must be above 0 and at most 1"),
         (lambda: Blocks(1), r"blocks.blocks: 1; must be 2 or more"),
         (lambda: Blocks(8, 0), r"blocks.reach: 0; must be 1 or more"),
         (lambda: Load(1), r"load.times: 1; must be 2 to 1000"),

@@ -54,6 +54,15 @@ def test_a_harness_states_its_bounds_and_has_what_it_calls() -> None:
     assert "app_realloc" in realloc
 
 
+def test_where_a_word_may_look_like_a_header_objects_hold_zeros() -> None:
+    plain = hw.zoo("first-fit-fast-free")
+    checked = hw.Recipe.from_dict(plain.to_dict() | {"checks": "frees"})
+    zeros = "an arena of 112 bytes, of zeros, in which objects hold zeros; any 3 mallocs"
+    told = [zeros in harness_text(one, name, "cbmc", 3, 112, 32) for one, name in (
+        (checked, "misuse"), (checked, "calls"), (plain, "misuse"))]  # fmt: skip
+    assert told == [True, False, False]
+
+
 def test_without_the_model_checker_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     done = CliRunner().invoke(heapwright, ["prove", "first-fit-fast-free"])

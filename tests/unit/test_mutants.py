@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ import mutants_c
 import mutants_python
 import mutants_recorded
 import pytest
-from changed import PACKAGE, ROOT
+from changed import PACKAGE, ROOT, while_imported
 from each import each
 from mutate import batches
 
@@ -59,3 +60,25 @@ def test_what_takes_too_long_leaves_room_for_the_others_and_for_those_beside() -
     mutant = mutants_python.Mutant(ROOT / source, 0, range(5, 6), "", "", "")
     chosen = batches(mutant, index, 15, [Path(file)])
     assert chosen == [[f"{file}::short"], [f"{file}::beside"]]
+
+
+def test_what_runs_while_a_module_is_imported_is_not_changed_too_late() -> None:
+    """What it made would stay as it was, so the module has to run anew."""
+    source = """
+def inner(): return 1
+def made(): return [inner() for _ in range(2)]
+class Kept:
+    field = made()
+    def later(self): return unused()
+def unused(): return Kept
+"""
+    used = while_imported(compile(source, "made.py", "exec"))
+    assert {"inner", "made"} <= used and not {"later", "unused"} & used
+
+
+def test_a_command_that_ends_at_once_has_written_what_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    monkeypatch.setattr(os, "_exit", done.append)
+    changed_processes.before_leaving(lambda: done.append("kept"))
+    os._exit(3)
+    assert done == ["kept", 3]

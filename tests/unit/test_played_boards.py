@@ -197,6 +197,26 @@ def test_only_a_trace_with_callocs_is_replayed_with_them_as_such(asked: list[dic
         assert (len(asked), "calloc" in told["calls"]) == (runs, runs == 2)
 
 
+def test_callocs_of_a_file_without_any_are_not_replayed_as_such(asked: list[dict[str, Any]], tmp_path: Path) -> None:
+    (tmp_path / "heap.c").touch()
+    told = measure.Session().measure(Heap.of_file(tmp_path / "heap.c"), [trace_of_all()], ["Os"])[0]
+    assert len(asked) == 1 and "calloc" not in told["calls"]
+
+
+def test_a_kernel_tells_its_lock_and_whose_config_it_has(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "KernelWorkshop", lambda heap, compiler, kernel: Workshop(heap, compiler))
+    monkeypatch.setattr(qemu_backend, "available", lambda target: True)
+    monkeypatch.setattr(qemu_backend, "version", lambda program: "qemu 7")
+    monkeypatch.setattr(qemu_backend, "run", unicorn_backend.run)
+    for config, told in ((None, None), (Path("here/FreeRTOSConfig.h"), "here/FreeRTOSConfig.h")):
+        kernel = SimpleNamespace(port=lambda _: Path(), lock="scheduler", config=config)
+        session = measure.Session(kernel=kernel)  # type: ignore[arg-type]
+        found = session.measure(hw.zoo("tlsf"), [trace_of_all()], ["Os"])[0]
+        assert (found["platform"], found["lock"], found["config"]) == ("freertos", "scheduler", told)
+
+
 def test_a_kernel_is_asked_for_the_same_as_the_heap_alone_but_for_aligned_requests_and_reallocs() -> None:
     def asks(align: int, second: int) -> bool:
         return measure._as_on_the_host(
@@ -256,6 +276,11 @@ def test_an_emulator_that_tells_no_version_has_its_name(
     assert qemu_backend.version.__wrapped__("qemu-system-arm") == told
 
 
+def test_a_counter_of_qemu_has_24_bits() -> None:
+    ticks = np.array([0xFF000064, 0x00FFFFFF], np.uint32)
+    assert qemu_backend._instructions(ticks, cpu("rv32imac")).tolist() == [100 - 3, 0xFFFFFF - 3]
+
+
 def test_a_hook_that_unicorn_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "unicorn", SimpleNamespace())
     monkeypatch.setattr(unicorn_backend, "version", lambda: "unicorn 2")
@@ -288,12 +313,17 @@ def test_compilers_are_told_with_their_versions_and_first_complaint(
 ) -> None:
     compilers._version.cache_clear()
     told = {"--version": "arm-none-eabi-gcc (GNU) 12.2\nmore", "version": "0.13.0\n"}
-    monkeypatch.setattr(
-        subprocess, "run", lambda words, **_: subprocess.CompletedProcess(words, 0, told[words[-1]], "")
-    )
+
+    def tell(words: list[str], text: bool, **_: Any) -> subprocess.CompletedProcess[Any]:
+        said = told.get(words[-1], words[-1].partition("=")[2])
+        return subprocess.CompletedProcess(words, 0, said if text else said.encode(), "")
+
+    monkeypatch.setattr(subprocess, "run", tell)
     monkeypatch.setattr("shutil.which", lambda name, path=None: f"/bin/{name}")
     target = cpu("cortex-m3")
     gcc = compilers.find_compiler(target)
+    told["-print-file-name=nano.specs"] = "/lib/nano.specs\n"
+    assert gcc.has_file("nano.specs") and not gcc.has_file("other.specs"), "what is not found is told as it was asked"
     assert (gcc.kind, gcc.command, gcc.version) == ("gcc", ("/bin/arm-none-eabi-gcc",), "arm-none-eabi-gcc (GNU) 12.2")
     told["--version"] = "clang version 18 (https://x)"
     (tmp_path / "zig").touch()

@@ -402,6 +402,16 @@ def test_links_of_2_bytes_halve_the_heads_of_double_lists() -> None:
             {"align": 8},  # 2 linear bins, and 4 in each of 26 octaves
             {"top_at": 20, "victim_at": 24, "summary_at": 32, "bitmap_at": 36, "lists_at": 56, "bins": 106},
         ),
+        (
+            {"kind": "general", "bins": "exact", "victim_up_to": 64, "close_bins": 2, "linear_up_to": 512},
+            {"align": 8},  # the bitmap is two words at a time, so it ends with one that has no marks
+            {"bins": 150, "bitmap_at": 36, "lists_at": 64},
+        ),
+        (
+            {"kind": "general", "bins": "exact", "victim_up_to": 64, "linear_up_to": 512},
+            {"align": 8},
+            {"bins": 150, "bitmap_at": 36, "lists_at": 56},
+        ),
     ],
 )
 def test_where_control_data_and_memory_lie(pool: dict[str, Any], keys: dict[str, Any], places: dict[str, int]) -> None:
@@ -413,6 +423,12 @@ def test_headers_of_objects_that_move_are_two_halves() -> None:
     for header, half, natural in ((4, 2, 1), (5, 2, 0), (6, 3, 0), (8, 4, 1), (12, 4, 1), (16, 4, 1), (10, 4, 0)):
         word = heap({"kind": "compact", "header": header})["pools"][0]["compact"]["word"]
         assert word == {"bytes": half, "natural": natural}, header
+
+
+def test_keys_take_no_word_one_or_four() -> None:
+    for checks, words in (("none", 0), ("frees", 0), ("neighbours", 1), ("full", 4)):
+        found = heap({"kind": "general", "header": 8}, checks=checks)
+        assert (found["keys"], found["keys_at"] > 0) == (words, words > 0), checks
 
 
 def test_arenas_are_aligned_for_every_unit() -> None:

@@ -14,13 +14,14 @@ import pytest
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
-from heapwright.explore import runner, search, timing
+from heapwright.explore import on_dask, runner, search, timing
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
 from heapwright.explore.timing import Timed, Turns, time_in_turn
 from heapwright.explore.trial import Candidate
 from heapwright.files.errors import HeapwrightError
+from heapwright.files.version import __version__
 from heapwright.measure.host.timing import ProgramError
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
@@ -389,3 +390,10 @@ def test_of_designs_that_are_not_doubted_those_without_lists_have_a_front_of_the
     }
     candidates = [Candidate(id, Recipe.unchecked(own), None) for id, own in pools.items()]
     assert search._trusted(candidates) == [{"plain", "lists"}, {"plain", "lists", "waiting"}, {"plain"}]
+
+
+@pytest.mark.parametrize(("found", "has"), [("0.1", "heapwright 0.1"), (None, "no heapwright")])
+def test_a_worker_of_another_version_is_told(found: str | None, has: str) -> None:
+    on_dask._require_version(__version__, "tcp://here")
+    with pytest.raises(HeapwrightError, match=rf"^tcp://there: the Dask worker has {has}; install {__version__} there"):
+        on_dask._require_version(found, "tcp://there")

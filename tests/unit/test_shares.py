@@ -57,6 +57,15 @@ def test_what_comes_after_exploring_has_shares_and_no_more_than_it_needs(monkeyp
     assert (without.exploring_until, without.apart_until, without.lasting_until) == (inf, inf, inf)
 
 
+def test_what_is_told_of_exploring_knows_what_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "time", Clock())
+    hurried, unhurried = Shares(100.0, calls=6000, replays=6, endured=True, jobs=2), Shares()
+    for shares, after in ((hurried, 100 - hurried.exploring_until), (unhurried, 0.0)):
+        meter = SimpleNamespace()
+        schedule._keep(shares, cast(Any, meter))
+        assert (meter.until, meter.after) == (shares.exploring_until, after)
+
+
 def test_only_what_was_cut_short_is_told() -> None:
     shares = Shares()
     shares.tell("copies", 6, 6)

@@ -6,7 +6,8 @@ from typing import Any
 
 from each import each
 
-from heapwright.recipes.pools import Buddy, Compact, Fixed, General, Partition, Pool, Quick
+from heapwright.recipes.model import REQUIRED
+from heapwright.recipes.pools import KINDS, Buddy, Compact, Fixed, General, Partition, Pool, Quick
 
 GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
 
@@ -119,3 +120,11 @@ def test_a_general_pool_tells_what_it_adds(keys: dict[str, Any], more: str) -> N
 )
 def test_a_general_pool_begins_with_how_it_searches(keys: dict[str, Any], words: str) -> None:
     assert General(**keys).summary() == words
+
+
+@each("kind", KINDS)
+def test_defaults_that_are_written_out_say_no_more(kind: str) -> None:
+    defaults = {name: key.get_default() for name, key in KINDS[kind].model_fields.items()}
+    needed = {name: [8] for name, default in defaults.items() if default is REQUIRED}
+    told, plain = (KINDS[kind].model_validate(keys) for keys in (defaults | needed, needed))
+    assert told == plain and told.summary() == plain.summary()

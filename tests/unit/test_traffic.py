@@ -62,9 +62,11 @@ from heapwright.traffic.tsh import RECORD
         (119, struct.pack(">II", 0x80211001, 64) + b"\0" * 56 + WIFI, 172, 140, 6),
         (163, struct.pack(">II", 0x80211001, 64) + b"\0" * 56 + WIFI, 172, 140, 6),
         (192, struct.pack("<BBHI", 0, 0, 8, 105) + WIFI, 172, 140, 6),
+        (192, struct.pack("<BBHI", 0, 0, 264, 105) + b"\0" * 256 + WIFI, 172, 140, 6),
         (195, SENSOR + b"\x41" + udp6_packet(12) + b"\0\0", 72, 60, 17),
         (230, SENSOR + b"\x7a\x33 compressed", 22, 0, 0),
         (283, struct.pack("<HH", 0, 4) + SENSOR + b"\x41" + udp6_packet(12), 70, 60, 17),
+        (283, struct.pack("<HH", 0, 260) + b"\0" * 256 + SENSOR + b"\x41" + udp6_packet(12), 70, 60, 17),
     ],
 )
 def test_every_link_type_gives_lengths_and_protocol(
@@ -276,11 +278,20 @@ def test_synthetic_traffic_depends_on_the_seed_alone() -> None:
     assert (first.ip_len != other.ip_len).any()
 
 
+def test_synthetic_traffic_has_the_gaps_of_its_profile() -> None:
+    profile = {"packets": 4000, "size_column": "ip_len", "sizes": [{"size": 40, "share": 1}], "seconds": 1, "flows": 2}
+    for variation in (0, 1, 3):
+        bursts = {"interarrival_mean_us": 500, "interarrival_cv": variation}
+        told = statistics.burstiness(synthesise({**profile, "burstiness": bursts}, seed=3).ts_us)
+        assert told["interarrival_cv"] == pytest.approx(variation, rel=0.2)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
         ({"sizes": []}, "shares must be positive"),
         ({"sizes": [{"size": 0, "share": 1}]}, "sizes must be 1 to"),
+        ({"sizes": [{"size": (1 << 31) + 1, "share": 1}]}, "sizes must be 1 to"),
         ({"sizes": [{"size": 40, "share": -1}]}, "shares must be positive"),
         ({"packets": 0}, "0 packets; 1 to"),
         ({"flows": -1}, "-1 flows"),

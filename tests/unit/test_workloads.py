@@ -415,6 +415,7 @@ def test_five_full_instances_hold_what_the_paper_shows() -> None:
     assert trace.peak_live_bytes == pytest.approx(29_788, rel=0.05)
     assert trace.peak_live_objects == pytest.approx(133, rel=0.05)
     assert set(np.unique(trace.tid)) == set(range(5))
+    assert {"instances", "calls", "idle", "hold", "retrain", "memory", "seed"} <= set(trace.metadata)
 
 
 def test_low_priority_is_refused_first_when_memory_runs_short() -> None:

@@ -140,3 +140,8 @@ def test_what_cannot_be_searched_is_said(trace: Trace) -> None:
         find_worst(trace, catalogue.load("tlsf"), "footprint")
     with pytest.raises(ParameterError, match="tries: 0; must be 1 or more"):
         find_worst(trace, catalogue.load("tlsf"), tries=0)
+
+
+def test_the_last_programs_of_the_literature_are_combs_of_every_size_under_the_largest() -> None:
+    combs = [[Phase(0, small, -1, 1.0), Phase(release, 2, -1, 1.0)] for small in (0, 1, 2) for release in (2, 4, 8)]
+    assert list(worst_found._known_programs(3))[-9:] == combs

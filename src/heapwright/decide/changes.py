@@ -312,8 +312,6 @@ def _reserve(study: Study, id: str, pick: str) -> int | None:
 
 def _causes(old: Sequence[Trace], new: Sequence[Trace]) -> list[Cause]:
     """Who holds more at the peak of the trace with the highest one than in its counterpart."""
-    if not old or not new:
-        return []
     trace = max(new, key=lambda one: one.peak_live_bytes)
     named = [one for one in old if one.name == trace.name] or list(old)
     if len(named) != 1:

@@ -139,11 +139,6 @@ class Decision:
         told = self.pick.metrics["lasts"]
         return None if told is None else told == 1
 
-    @property
-    def accesses_per_call(self) -> float:
-        """Of the pick, over all traces explored on."""
-        return float(self.pick.metrics["accesses"] or 0) / max(self.calls, 1)
-
     def evidence(self) -> str:
         """What to reserve, and which traces that served."""
         if self.reserve_bytes is None:
