@@ -107,6 +107,19 @@ def test_few_large_requests_need_no_blocks_of_their_size() -> None:
     assert admit(even, pool('kind = "fixed"\nsizes = [4096]\ncounts = [3]'), 0.99).sizes == (40,)
 
 
+def test_blocks_are_counted_as_far_as_links_reach() -> None:
+    narrow = Recipe.parse('align = 8\nlink_bytes = 2\n[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [3]')
+    held = Trace.from_columns(op=[0] * 50, id=range(50), size=[600] * 50)
+    assert (found := admit(held, narrow, 0.9)).sizes == (600,) and found.counts == (46,)
+    large = Trace.from_columns(op=[0, 3, 0], id=[0, 0, 1], size=[5_000_000, 0, 100])
+    assert admit(large, narrow, 0.9).arena_bytes is None, "2-byte links reach 512 KB"
+    assert admit(large, pool('kind = "fixed"\nsizes = [64]\ncounts = [3]'), 0.9).counts == (1,)
+    all_of_it = Trace.from_columns(op=[0] * 870, id=range(870), size=[600] * 870)
+    assert admit(all_of_it, narrow, 1.0).counts == (870,) and 871 * 600 < 0xFFFF * 8
+    one_more = Trace.from_columns(op=[0] * 1000, id=range(1000), size=[600] * 1000)
+    assert admit(one_more, narrow, 1.0).arena_bytes is None
+
+
 def test_a_sweep_is_a_trace_for_each_value() -> None:
     traces = hw.sweep("poisson", "requests", [100, 200], hold=0.1)
     assert [(trace.name, len(trace.op[trace.op == 0])) for trace in traces] == [

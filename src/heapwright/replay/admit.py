@@ -6,6 +6,7 @@ better memory management for high performance wired/wireless networks: Part 2").
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.recipes.geometry import round_up
 from heapwright.recipes.limits import MAX_REACH
-from heapwright.recipes.policy import policy_struct
+from heapwright.recipes.policy import BeyondReachError, policy_struct
 from heapwright.recipes.recipe import ContradictionError, Recipe
 from heapwright.replay.engine import least_arena, run
 from heapwright.replay.replay import replay
@@ -166,15 +167,23 @@ class _Pool:
         """The least number of blocks of a size that serves the share; None where none, or none in `below` bytes."""
         largest = int(trace.size.max(initial=1))
         try:
-            each = (self._memory((size,), (1025,)) - self._memory((size,), (1,))) // 1024
-            most = min(trace.peak_live_objects * max(1, -(-largest // size)), MAX_REACH // 2 // each)
-            if below is not None:
-                most = min(most, (below - self._memory((size,), (1,))) // each + 1)
+            most = self._most(size, trace.peak_live_objects * max(1, -(-largest // size)), below)
             if most < 1 or not self._admits(trace, (size,), (most,)):
                 return None
         except ContradictionError:  # blocks too small for a link
             return None
         return smallest_arena(lambda count: count > 0 and self._admits(trace, (size,), (count,)), 1, most, 1)
+
+    def _most(self, size: int, wanted: int, below: int | None) -> int:
+        """The most blocks of a size, up to so many, that the recipe reaches, in less than `below` bytes."""
+
+        def fits(count: int) -> bool:
+            try:
+                return self._memory((size,), (count,)) < (below or MAX_REACH + 1)
+            except BeyondReachError:
+                return False
+
+        return wanted if fits(wanted) else bisect_left(range(1, wanted), True, key=lambda count: not fits(count))
 
     def _admits(self, trace: Trace, sizes: Sequence[int], counts: Sequence[int]) -> bool:
         recipe = self._built(sizes, counts)
