@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from needed import programs_of_32_bits
 from numpy.typing import NDArray
 
 from heapwright.generate import generate
@@ -30,7 +31,8 @@ flags = ["-O0", "-D{secret}"]
 
 
 def foreign(name: str) -> ForeignHeap:
-    """A heap of that name, or adapter, built for 32 bits."""
+    """A heap of that name, or adapter, built for 32 bits, where that can be."""
+    programs_of_32_bits()
     heap = heaps.resolve(name, 32)
     assert isinstance(heap, ForeignHeap)
     return heap

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from needed import absent, unsuited
+from needed import programs_of_32_bits
 
 from heapwright.heaps import heaps
 from heapwright.heaps.foreign.adapter import WordSize
@@ -41,20 +39,12 @@ free = "bump_free"
 Make = Callable[..., ForeignHeap]
 
 
-def can_build_32_bit(tmp_path: Path) -> bool:
-    source = tmp_path / "probe.c"
-    source.write_text("int main(void) { return 0; }\n")
-    done = subprocess.run(["cc", "-m32", str(source), "-o", str(tmp_path / "probe")], capture_output=True, check=False)
-    return done.returncode == 0
-
-
-def built_for(bits: int, folder: Path) -> WordSize:
+def built_for(bits: int) -> WordSize:
     """32 or 64, where programs of that word size are built here."""
-    if bits == 32 and not can_build_32_bit(folder):
-        if platform.machine() == "x86_64":
-            absent("gcc-multilib", "the C compiler builds no 32-bit programs")
-        unsuited("only x86 runs both")
-    return 32 if bits == 32 else 64
+    if bits == 32:
+        programs_of_32_bits()
+        return 32
+    return 64
 
 
 def maker(folder: Path) -> Make:

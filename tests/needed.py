@@ -7,8 +7,10 @@ Only this file asks whether a program is installed, and only this file skips: `t
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable
 from functools import cache
 from typing import NoReturn
@@ -64,6 +66,22 @@ def has_header(header: str) -> bool:
     """Whether the C compiler finds a header."""
     command = [os.environ.get("CC", "cc"), "-E", "-x", "c", "-o", os.devnull, "-"]
     return subprocess.run(command, input=f"#include <{header}>\n", text=True, capture_output=True).returncode == 0
+
+
+@cache
+def _builds_32_bits() -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [os.environ.get("CC", "cc"), "-m32", "-x", "c", "-o", f"{folder}/program", "-"]
+        program = '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n'
+        return subprocess.run(command, input=program, text=True, capture_output=True).returncode == 0
+
+
+def programs_of_32_bits() -> None:
+    """Skip where the C compiler builds none."""
+    if not _builds_32_bits():
+        if platform.machine() != "x86_64":
+            unsuited("only x86 runs both")
+        absent("gcc-multilib", "the C compiler builds no 32-bit programs")
 
 
 def machine(suits: bool, reason: str) -> pytest.MarkDecorator:

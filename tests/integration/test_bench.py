@@ -35,6 +35,7 @@ LIBRARIES = {"glibc", "mimalloc", "jemalloc", "tcmalloc"}
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    needed.programs_of_32_bits()
     with kept_once(tmp_path_factory.mktemp("bench") / "told", "bench/run.py --quick") as path:
         if not path.exists():
             command = [*brief.command(BENCH / "run.py"), "--quick", "--json"]

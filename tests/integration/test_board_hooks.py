@@ -11,7 +11,7 @@ import originals
 import pytest
 from c_programs import LEVEL
 from known import known
-from needed import tool
+from needed import programs_of_32_bits, tool
 from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, fetched, picolibc_memory, run
 
 import heapwright as hw
@@ -201,6 +201,7 @@ def test_who_holds_the_peak_of_an_emulated_board(kernel: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("suite", ["trixie", "bookworm"])
 def test_lwips_heap_and_pools_are_told(suite: str, tmp_path: Path) -> None:
+    programs_of_32_bits()
     lwip = fetched(lambda: originals.lwip(suite))
     sources, wrap = hooks("lwip", tmp_path)
     core = [*sorted((lwip / "core").glob("*.c")), *sorted((lwip / "core/ipv4").glob("*.c"))]
@@ -225,6 +226,7 @@ def test_lwips_heap_and_pools_are_told(suite: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("platform", STAND_INS)
 def test_calls_of_kernels_that_cannot_be_had_are_told_with_a_stand_in(platform: str, tmp_path: Path) -> None:
+    programs_of_32_bits()
     sources, wrap = hooks(platform, tmp_path)
     board = TRACED / platform
     build = ["gcc", "-m32", "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{board}", *sources]
@@ -235,6 +237,7 @@ def test_calls_of_kernels_that_cannot_be_had_are_told_with_a_stand_in(platform: 
 
 
 def test_one_heap_of_zephyr_alone(tmp_path: Path) -> None:
+    programs_of_32_bits()
     sources, wrap = hooks("zephyr", tmp_path)
     board = TRACED / "zephyr"
     only = ["-DAPP_TRACE_HEAP=(&second)", "-include", "zephyr/sys/sys_heap.h", "-include", "second.h"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from needed import tool
+from needed import programs_of_32_bits, tool
 from numpy.typing import NDArray
 from platform_builds import BOARDS, run
 
@@ -35,6 +35,7 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def built(program: Path, *more: str) -> Path:
+    programs_of_32_bits()
     flags = ["-m32", "-std=c11", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-DAPP_TRACE_RECORDS=256"]
     run(["gcc", *flags, *more, f"-I{RING}", BOARDS / "traced/replay.c", "-o", program], program.parent)
     return program

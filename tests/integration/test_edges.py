@@ -13,7 +13,7 @@ import pytest
 from built_once import generated
 from c_programs import ROOT, UNCHECKED
 from effort import EFFORT, some
-from needed import absent
+from needed import programs_of_32_bits
 from recipes_random import sample
 
 from heapwright.recipes.policy import policy
@@ -27,22 +27,14 @@ FLAGS = ("-std=gnu11", "-O0", "-g1", "-Wall", "-Wextra", "-Wshadow", "-Werror", 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
-@pytest.fixture(scope="module")
-def has_32_bits(tmp_path_factory: pytest.TempPathFactory) -> bool:
-    folder = tmp_path_factory.mktemp("bits")
-    (folder / "empty.c").write_text("int main(void) { return sizeof(void *) != 4; }\n")
-    done = subprocess.run(["gcc", "-m32", *SANITIZERS, folder / "empty.c", "-o", folder / "empty"], capture_output=True)
-    return done.returncode == 0
-
-
 HEAPS = [(recipe, bits) for at, recipe in enumerate(sample(zoo.recipes(), 1)) for bits in some((32, 64), 2, at % 2)]
 """By turns: a pointer's bits tell at a heap's edge to its program alone."""
 
 
 @pytest.mark.parametrize(("recipe", "bits"), HEAPS, ids=lambda one: getattr(one, "name", one))
-def test_what_is_at_the_edge_or_beyond(recipe: Recipe, bits: int, has_32_bits: bool, tmp_path: Path) -> None:
-    if bits == 32 and not has_32_bits:
-        absent("gcc -m32", "it compiles for 32 bits (Debian: gcc-multilib)")
+def test_what_is_at_the_edge_or_beyond(recipe: Recipe, bits: int, tmp_path: Path) -> None:
+    if bits == 32:
+        programs_of_32_bits()
     folder = generated(recipe, tmp_path)
     least = policy(recipe)["fixed_end"]
     rounds = ROUNDS if least < 65536 else ROUNDS // 5  # each begins with all of that

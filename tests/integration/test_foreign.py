@@ -26,7 +26,7 @@ from heapwright.traces.trace import Trace
 
 @pytest.fixture(params=[32, 64])
 def word_size(request: pytest.FixtureRequest, tmp_path: Path) -> WordSize:
-    return built_for(request.param, tmp_path)
+    return built_for(request.param)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from heapwright.heaps.foreign.heap import ForeignHeap
 
 @pytest.fixture(params=[32, 64])
 def word_size(request: pytest.FixtureRequest, tmp_path: Path) -> WordSize:
-    return built_for(request.param, tmp_path)
+    return built_for(request.param)
 
 
 @each(

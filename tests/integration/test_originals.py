@@ -20,6 +20,7 @@ import pytest
 from as_foreign import as_foreign, foreign
 from c_programs import ROOT
 from effort import by_turns
+from needed import programs_of_32_bits
 from original_addresses import BY_FOOTPRINT, digest, examples, recorded, traces_for
 from platform_builds import fetched
 
@@ -160,6 +161,7 @@ def test_the_zoo_says_of_each_row_what_is_tried_here() -> None:
 
 
 def test_the_original_of_half_fit_ends_the_program_at_a_wrong_free() -> None:
+    programs_of_32_bits()
     ours, theirs = hw.attack("half-fit", checks=["neighbours"], runs=20, beside=[f"o1heap={fetched(originals.o1heap)}"])
     for heap in (ours, theirs):
         for fault in ("double_free", "foreign_free", "interior_free"):

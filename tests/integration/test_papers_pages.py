@@ -260,6 +260,6 @@ def test_times_and_code_are_told_where_the_tools_are() -> None:
         assert (measuring.code_bytes(results.sizes[heap], "O0") or 0) > (
             measuring.code_bytes(results.sizes[heap], "Os") or 0
         )
-    assert results.most(sensor.ST, "free") == 7, "resets a bit"
+    assert 5 <= (results.most(sensor.ST, "free") or 0) <= 7, "resets a bit: 7 instructions of gcc, 5 of zig"
     assert results.found[sensor.ST]["random"][0].handles == 0
     assert results.found[sensor.MMEM]["random"][0].handles > 0

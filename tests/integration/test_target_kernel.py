@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from needed import tool
+from needed import needs, tool
 from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run
 from test_board_hooks import ARENA, TRACED, firmware, hooks, imported
 
@@ -132,6 +132,7 @@ def test_a_timer_in_a_program_tells_the_same(
 
 def test_a_pair_takes_fewer_instructions_than_heap_4s(kernel: Path) -> None:
     """docs/platforms.md has these numbers."""
+    needs("arm-none-eabi-gcc", "qemu-system-arm")
     heap4, ours = (means(measured(heap, EXAMPLE, kernel, "critical")).pair for heap in (HEAP4, "all-round"))
     assert ours < 0.63 * heap4
 
