@@ -405,6 +405,13 @@ def cost_of(browser: Chromium, key: str) -> float:
     return milliseconds(browser) - before
 
 
+def cost_of_counting(browser: Chromium) -> float:
+    """CPU time of a million steps of arithmetic, just now: machines are twice as fast at one time as at another."""
+    before = milliseconds(browser)
+    browser.run("(() => { let sum = 0; for (let i = 1; i <= 1e6; i++) sum += Math.sin(i) / i; return sum; })()")
+    return milliseconds(browser) - before
+
+
 def test_the_first_fiftieth_of_a_long_trace_fills_the_plots_after_one_drag(
     browser: Chromium, shared_data: Path, tmp_path: Path
 ) -> None:
@@ -433,4 +440,5 @@ def test_the_first_fiftieth_of_a_long_trace_fills_the_plots_after_one_drag(
     )
     assert columns > 80
     browser.call("Performance.enable", timeDomain="threadTicks")
-    assert 1 < np.median([cost_of(browser, key) for key in KEYS]) <= 50
+    ratio = np.median([cost_of(browser, key) / cost_of_counting(browser) for key in KEYS])
+    assert 0.1 < ratio <= 3, "some 1.8, and 50 ms are 3 at a machine's slowest"
