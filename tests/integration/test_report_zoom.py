@@ -441,4 +441,4 @@ def test_the_first_fiftieth_of_a_long_trace_fills_the_plots_after_one_drag(
     assert columns > 80
     browser.call("Performance.enable", timeDomain="threadTicks")
     ratio = np.median([cost_of(browser, key) / cost_of_counting(browser) for key in KEYS])
-    assert 0.1 < ratio <= 3, "some 1.8, and 50 ms are 3 at a machine's slowest"
+    assert 0.1 < ratio <= 2.5, "some 1.8: 25 ms on a quiet machine"
