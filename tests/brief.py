@@ -11,13 +11,13 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import effort
 import pytest
 
-from heapwright.explore import endurance, suggest
 from heapwright.heaps.foreign import build
 from heapwright.measure.host import timing
 from heapwright.replay.endurance import Effort
@@ -25,22 +25,23 @@ from heapwright.replay.endurance import Effort
 ASKED = "HEAPWRIGHT_TESTS_BRIEF"
 """Set in the environment of commands that are to be brief, too (`forked_commands`)."""
 
-CALLS: dict[str, dict[str, int]] = {
-    "SHORT": {"calls": 5_000, "base": 1_500, "enough": 5_000, "cramped": 2_000, "objects": 150},
-    "SIEVE": {"calls": 10_000, "base": 2_500, "enough": 10_000, "cramped": 4_000, "objects": 200},
-    "MIDDLE": {"calls": 10_000, "base": 2_500, "enough": 10_000, "cramped": 4_000, "objects": 200},
-    "LONG": {"calls": 20_000, "base": 4_000, "enough": 20_000, "cramped": 6_000, "objects": 250},
+CALLS: dict[tuple[str, str], dict[str, int]] = {
+    ("endurance", "SHORT"): {"calls": 5_000, "base": 1_500, "enough": 5_000, "cramped": 2_000, "objects": 150},
+    ("endurance", "SIEVE"): {"calls": 10_000, "base": 2_500, "enough": 10_000, "cramped": 4_000, "objects": 200},
+    ("suggest", "MIDDLE"): {"calls": 10_000, "base": 2_500, "enough": 10_000, "cramped": 4_000, "objects": 200},
+    ("endurance", "LONG"): {"calls": 20_000, "base": 4_000, "enough": 20_000, "cramped": 6_000, "objects": 250},
 }
+"""By module of `heapwright.explore` and name of the form."""
 
 OPTIMISED, LEVEL = "-O2", effort.brief("-O0", "-O2")
 
 CODE = f"""
 import dataclasses
-from heapwright.explore import endurance, suggest
+import importlib
 from heapwright.heaps.foreign import build
 from heapwright.measure.host import timing
-for form, calls in {CALLS}.items():
-    module = suggest if form == "MIDDLE" else endurance
+for (name, form), calls in {CALLS}.items():
+    module = importlib.import_module("heapwright.explore." + name)
     setattr(module, form, dataclasses.replace(getattr(module, form), **calls))
 for module in (build, timing):
     module.FLAGS = [flag.replace({OPTIMISED!r}, {LEVEL!r}) for flag in module.FLAGS]
@@ -56,8 +57,8 @@ def command(script: Path) -> list[str]:
 
 def forms() -> list[tuple[ModuleType, str, Effort]]:
     """What stands in these modules under these names while tests run."""
-    places = [(suggest if form == "MIDDLE" else endurance, form) for form in CALLS]
-    return [(module, form, replace(getattr(module, form), **CALLS[form])) for module, form in places]
+    places = [(import_module(f"heapwright.explore.{name}"), form, calls) for (name, form), calls in CALLS.items()]
+    return [(module, form, replace(getattr(module, form), **calls)) for module, form, calls in places]
 
 
 def flags() -> dict[ModuleType, tuple[str, ...]]:

@@ -48,7 +48,7 @@ def test_the_pick_is_one_that_an_exploration_of_the_list_ranks(
 def test_the_pick_lasts_holds_on_copies_and_has_a_reserve(suggestion: hw.api.Suggestion) -> None:
     decision = suggestion.decision
     assert decision.lasts is True
-    assert f"tried for no more than {CALLS['MIDDLE']['calls']:,} calls" in decision.endurance()
+    assert f"tried for no more than {CALLS['suggest', 'MIDDLE']['calls']:,} calls" in decision.endurance()
     assert {need.role for need in decision.needs} == {"explored", "copy"}
     most = max(need.bytes or 0 for need in decision.needs if need.role != "copy")
     assert decision.reserve_bytes is not None and decision.reserve_bytes >= most > 0

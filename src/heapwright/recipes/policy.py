@@ -93,6 +93,11 @@ def used_bytes(struct: Any) -> Any:
     return ffi.buffer(struct, _POOLS_AT + last * _POOL_BYTES + used_bytes_of(struct.pools[last]))
 
 
+def whole_bytes(struct: Any) -> bytes:
+    """All bytes of a policy (`struct hw_policy *`), for a program that reads them: 0 behind what its last pool uses."""
+    return bytes(used_bytes(struct)).ljust(ffi.sizeof("struct hw_policy"), b"\0")
+
+
 def used_bytes_of(pool: Any) -> int:
     """Bytes of a pool (`struct hw_pool`) up to where its kind's end: there is room for those of any."""
     return _KIND_ENDS[pool.kind]
@@ -107,7 +112,7 @@ _KIND_ENDS = {0: _KIND_AT} | {kind.number: _KIND_AT + ffi.sizeof(f"struct hw_{na
 
 
 _new_unclear = ffi.new_allocator(should_clear_after_alloc=False)
-"""Clearing what no pool uses takes as long as all else of a policy of its own."""
+"""Clearing what no pool uses takes as long as all else of a policy of its own; nobody reads that (`whole_bytes`)."""
 
 
 class Structure:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.recipes.geometry import round_up
-from heapwright.recipes.limits import MAX_REACH
 from heapwright.recipes.policy import BeyondReachError, policy_struct
 from heapwright.recipes.recipe import ContradictionError, Recipe
 from heapwright.replay.engine import least_arena, run
@@ -179,9 +178,10 @@ class _Pool:
 
         def fits(count: int) -> bool:
             try:
-                return self._memory((size,), (count,)) < (below or MAX_REACH + 1)
+                memory = self._memory((size,), (count,))
             except BeyondReachError:
                 return False
+            return below is None or memory < below
 
         return wanted if fits(wanted) else bisect_left(range(1, wanted), True, key=lambda count: not fits(count))
 

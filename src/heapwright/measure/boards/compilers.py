@@ -33,10 +33,6 @@ GCC_PACKAGES = {
 _COMMON = ("-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-fno-common", "-w")
 
 
-_SYMBOLS = "-g"
-"""Without it zig links no symbols. Compiling takes a third more time with it, and needs it as little as gcc does."""
-
-
 @dataclass(frozen=True)
 class Compiler:
     """A cross compiler for one processor: `kind` is "gcc" or "zig"."""
@@ -59,8 +55,8 @@ class Compiler:
 
         libgcc, or zig's compiler-rt, comes on top; so does gcc's C library if `library`.
         """
-        own = [_SYMBOLS] if self.kind == "zig" else [] if library else ["-nolibc"]
-        flags = ["-nostartfiles", "-static", "-Wl,--gc-sections", *own, *flags]
+        plain = [] if library or self.kind == "zig" else ["-nolibc"]
+        flags = ["-nostartfiles", "-static", "-Wl,--gc-sections", *plain, *flags]
         self._run([*self._target, *flags, *map(str, objects)], output, objects[0])
 
     def has_file(self, name: str) -> bool:

@@ -99,14 +99,13 @@ class Bench:
 
     def with_policy(self, recipe: Recipe, *defines: str) -> Program:
         """The driver around the core as it is, which reads the recipe's policy at run time."""
-        from heapwright._native import ffi
         from heapwright.generate.core import core_directory
-        from heapwright.recipes.policy import policy_struct, require_no_sites
+        from heapwright.recipes.policy import policy_struct, require_no_sites, whole_bytes
 
         require_no_sites(recipe)
         struct = policy_struct(recipe)
         path = self.folder / f"policy-{recipe.hash}.bin"
-        path.write_bytes(bytes(ffi.buffer(struct)))
+        path.write_bytes(whole_bytes(struct))
         program = self._compile(self.folder / "policy-driver", ["-DDRIVE_POLICY", *defines, f"-I{core_directory()}"])
         return Program(program, (str(min(int(struct.reach), 1 << 31)), str(path)))
 
