@@ -122,6 +122,25 @@ int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void
     return replay_all(replayed, calls, memory, bytes, options, metrics);
 }
 
+uint32_t hw_replay_each(const struct hw_policy *const *policies, uint32_t count, const struct hw_calls *calls,
+                        void *memory, size_t bytes, struct hw_metrics *metrics, int *code)
+{
+    const struct hw_options options = {HW_CHECK_NOTHING, NULL, NULL};
+    int clean = 1;
+    for (uint32_t k = 0; k < count; k++) {
+        const struct hw_policy *policy = policies[k];
+        if (policy->checks && !clean) {
+            hw_forget(memory, bytes);
+        }
+        *code = hw_replay(policy, calls, memory, bytes < policy->reach ? bytes : policy->reach, &options, &metrics[k]);
+        if (*code) {
+            return k;
+        }
+        clean = metrics[k].wiped;
+    }
+    return count;
+}
+
 int hw_serves(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes, int *wiped)
 {
     struct replay r;

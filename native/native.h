@@ -24,6 +24,14 @@ void hw_forget(void *memory, size_t bytes);
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
               const struct hw_options *options, struct hw_metrics *metrics);
 
+/* Replays the calls once with each of `count` policies, unwatched and without checks, on fresh heaps of `bytes` bytes
+ * or as many as the policy reaches, at `memory`, in front of which there are the most hw_front_bytes() of any. All of
+ * the policies have checks or none has; where they do, the memory is all 0. metrics[k] is what policies[k] came to.
+ * Returns how many were replayed: fewer than `count` where *code, as of hw_replay(), tells why the next was not.
+ * O(count * calls). */
+uint32_t hw_replay_each(const struct hw_policy *const *policies, uint32_t count, const struct hw_calls *calls,
+                        void *memory, size_t bytes, struct hw_metrics *metrics, int *code);
+
 /* Plays the calls on `count` heaps, which are asked in this order. Objects stay where they are: no heap moves them, or
  * has caches of threads. `where` and `at` have room for a number for each call: after it, which heap has the object,
  * from 1, and its address there; 0 where it is not alive. Metrics are those of all together; covered, capacity, headers

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -81,12 +81,20 @@ def _digest(packed: Any) -> bytes:
     return blake2b(packed, digest_size=16).digest()
 
 
+_Key = tuple[bytes, int | None]
+"""Of policies that are the same but for thresholds."""
+
+
 class _Kept(NamedTuple):
     """What a replay came to, where it was given up or at its end (its metrics, pickled), and for which thresholds."""
 
     margins: Margins
     found: SoFar | bytes
     refused: bool = False
+
+    def holds(self, form: Form) -> bool:
+        """Whether the thresholds of a form make no difference to it."""
+        return self.margins.hold(form.split, form.merge)
 
 
 class Alikes:
@@ -98,7 +106,7 @@ class Alikes:
         self._asked: list[int] | None = None if trace.align.any() else [int(size) for size in asked]
         self._left = most
         self._keys: tuple[str, ...] = ()
-        self._kept: dict[tuple[bytes, int | None], list[_Kept]] = {}
+        self._kept: dict[_Key, list[_Kept]] = {}
 
     def metrics(self, recipe: Recipe, watch: Watch | None, replay: Callable[[], Replayed]) -> dict[str, Value]:
         """The metrics of a recipe, as ``replay`` tells them, or as they are known from one that did the same.
@@ -108,15 +116,13 @@ class Alikes:
         form = form_of(recipe)
         if form is None:
             return replay().metrics
-        kept = self._kept.setdefault((form.rest, self._smallest_alike(form.small)), [])
+        kept = self._kept.setdefault(self._key(form), [])
+        if (known := self._finished(kept, form)) is not None:
+            return known
         given_up: SoFar | None = None
         for one in kept:
-            if one.margins.hold(form.split, form.merge):
-                if not isinstance(one.found, SoFar):
-                    return dict(zip(self._keys, pickle.loads(one.found), strict=True))
-                if given_up is None or one.found.calls > given_up.calls:
-                    given_up = one.found
-                    margins, refused = one.margins, one.refused
+            if isinstance(one.found, SoFar) and one.holds(form) and (not given_up or one.found.calls > given_up.calls):
+                given_up, margins, refused = one.found, one.margins, one.refused
         if given_up and watch and not watch(given_up):
             raise GivenUpError(given_up, margins, refused)
         try:
@@ -124,10 +130,51 @@ class Alikes:
         except GivenUpError as error:
             self._keep(kept, error.margins, error.so_far, error.refused)
             raise
+        self._take(kept, replayed)
+        return replayed.metrics
+
+    def metrics_of_each(
+        self, recipes: Sequence[Recipe], replay_each: Callable[[Sequence[Recipe]], Sequence[Replayed]]
+    ) -> list[dict[str, Value]]:
+        """`metrics` of each; those replayed at once differ in more than thresholds, so that none tells of another."""
+        forms = [form_of(recipe) for recipe in recipes]
+        found: dict[int, dict[str, Value]] = {}
+        waiting = list(range(len(recipes)))
+        while waiting:
+            asked, later, begun = list[int](), list[int](), set[_Key]()
+            for at in waiting:
+                form = forms[at]
+                key = form and self._key(form)
+                if form and key:
+                    if (known := self._finished(self._kept.get(key, ()), form)) is not None:
+                        found[at] = known
+                        continue
+                    if key in begun:
+                        later.append(at)
+                        continue
+                    begun.add(key)
+                asked.append(at)
+            for at, replayed in zip(asked, replay_each([recipes[at] for at in asked]), strict=True):
+                found[at] = replayed.metrics
+                if form := forms[at]:
+                    self._take(self._kept.setdefault(self._key(form), []), replayed)
+            waiting = later
+        return [found[at] for at in range(len(recipes))]
+
+    def _key(self, form: Form) -> _Key:
+        return form.rest, self._smallest_alike(form.small)
+
+    def _finished(self, kept: Sequence[_Kept], form: Form) -> dict[str, Value] | None:
+        """The metrics of one that did the same to its end, if there is any."""
+        for one in kept:
+            if not isinstance(one.found, SoFar) and one.holds(form):
+                return dict(zip(self._keys, pickle.loads(one.found), strict=True))
+        return None
+
+    def _take(self, kept: list[_Kept], replayed: Replayed) -> None:
         if replayed.margins:
             self._keys = tuple(replayed.metrics)
             self._keep(kept, replayed.margins, pickle.dumps(tuple(replayed.metrics.values())))
-        return replayed.metrics
 
     def _smallest_alike(self, small: int | None) -> int | None:
         """The smallest threshold that separates the requests of the trace as this one does."""

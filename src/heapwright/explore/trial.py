@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,10 +19,11 @@ from heapwright.decide.picks import design
 from heapwright.explore.equivalent import KEPT, Alikes
 from heapwright.explore.giving_up import Bar, Known, Rivals
 from heapwright.measure.host.machine import machine
-from heapwright.measure.metrics import Replay
+from heapwright.measure.metrics import Measure, Replay
 from heapwright.replay.engine import GROWING, GivenUpError, Levels, LevelWatch, SoFar, Watch
 from heapwright.replay.least import LeastAccesses, LeastFootprints, ToCome, in_all
 from heapwright.replay.metrics import Value
+from heapwright.replay.replay import BATCH
 
 if TYPE_CHECKING:
     from heapwright.recipes.recipe import Recipe
@@ -133,6 +134,10 @@ class Found:
     machine: str | None
 
 
+_BATCH_CALLS = 1 << 14
+"""Of traces that have more calls between them not even two recipes are replayed at once: an interrupt waits so long."""
+
+
 class Trier:
     """Tries recipes on some traces, and remembers what one need not be told again. Threads may share one."""
 
@@ -144,6 +149,8 @@ class Trier:
         self._least = LeastFootprints(traces) if "footprint_bytes" in objectives else None
         self._least_accesses = LeastAccesses(traces) if "accesses" in objectives else None
         self._alikes = [Alikes(trace, KEPT // len(traces)) for trace in traces]
+        self._each = replay.each if isinstance(replay, Measure) and not replay.measured else None
+        """Replays many recipes on a trace at once, None where only one by one will do."""
         self._ahead: dict[str, tuple[dict[int, Mapping[str, Value]], float]] = {}
 
     def __reduce__(self) -> tuple[type[Trier], tuple[object, ...]]:
@@ -154,6 +161,31 @@ class Trier:
         start = time.thread_time()  # the other threads of this process are not waited for at its turn
         metrics = {at: self._replayed(at, one.recipe, None) for at in self._order}
         self._ahead[one.id] = metrics, time.thread_time() - start
+
+    def batch(self, patience: Patience) -> int:
+        """How many tasks `found_each` is well given: more than one where short replays are all made to their end."""
+        if self._each is None or patience.ends:
+            return 1
+        return min(BATCH, max(_BATCH_CALLS // max(sum(map(len, self.traces)), 1), 1))
+
+    def found_each(self, tasks: Sequence[Task], patience: Patience) -> list[Found]:
+        """`found` of each task; on each trace they are replayed together where there are some `batch` of them."""
+        if len(tasks) == 1 or self._each is None or patience.ends or any(task.one.id in self._ahead for task in tasks):
+            return [self.found(task, patience) for task in tasks]
+        start, begun = time.perf_counter(), [task.replays for task in tasks]
+        metrics: list[dict[int, Mapping[str, Value]]] = [{} for _ in tasks]
+        for at in self._order:
+            left = [(task, told) for task, told in zip(tasks, metrics, strict=True) if not task.known.ended[at]]
+            replay_each = partial(self._each, self.traces[at])
+            each = self._alikes[at].metrics_of_each([task.one.recipe for task, _ in left], replay_each)
+            for (task, told), one in zip(left, each, strict=True):
+                told[at] = one
+                task.known.end(at, one)
+        seconds = (time.perf_counter() - start) / len(tasks)
+        return [
+            Found(task.known, told, count, False, seconds, None)
+            for task, told, count in zip(tasks, metrics, begun, strict=True)
+        ]
 
     def found(self, task: Task, patience: Patience) -> Found:
         """Replay one recipe on all traces that are worth it."""

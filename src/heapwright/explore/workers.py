@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -109,17 +110,23 @@ def _work(pending: deque[Task], trier: Trier, patience: Patience, done: _Done) -
     handed = time.perf_counter()
     try:
         while pending:
-            try:
-                task = pending.popleft()
-            except IndexError:  # another worker took the last one
-                break
-            found.append((task, trier.found(task, patience)))
+            tasks = _some(pending, trier.batch(patience))
+            found += zip(tasks, trier.found_each(tasks, patience), strict=True)
             if (now := time.perf_counter()) - handed >= _HANDED_SECONDS:
                 done.put(found)
                 found, handed = [], now
     except BaseException as error:  # raised again by the thread that collects
         found.append(error)
     done.put(found)
+
+
+def _some(pending: deque[Task], most: int) -> list[Task]:
+    """So many tasks, where other workers leave as many."""
+    tasks = list[Task]()
+    with suppress(IndexError):
+        while len(tasks) < most:
+            tasks.append(pending.popleft())
+    return tasks
 
 
 class Interrupt:

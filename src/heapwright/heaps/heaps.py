@@ -16,6 +16,7 @@ from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach, reach
 from heapwright.replay.replay import refused_low, replay
+from heapwright.replay.replay import replay_each as replays_of_each
 from heapwright.traces.load import load_of
 
 if TYPE_CHECKING:
@@ -236,15 +237,20 @@ def replay_each(
     its outcome. Raises HeapwrightError where an arena cannot hold a recipe's control data.
     """
     outcomes: dict[str, Outcome] = {}
+    recipes = {name: heap.recipe for name, heap in heaps.items() if isinstance(heap, RecipeHeap)}
+    alone = {name: recipe for name, recipe in recipes.items() if not recipe.memory}
+    batch = replays_of_each(trace, list(alone.values()), arena=arena, fit=fit, energies=energy)
+    replayed = dict(zip(alone, batch, strict=True))
     for name, heap in heaps.items():
+        if name in replayed:
+            low = refused_low(trace, recipes[name], arena) if trace.low.any() else None
+            outcomes[name] = Outcome(replayed[name].metrics, failed_low=low)
+            continue
         try:
-            if isinstance(heap, RecipeHeap) and heap.recipe.memory:
-                outcomes[name] = _in_memories(trace, heap.recipe, arena, time or fit, energy)
+            if name in recipes:
+                outcomes[name] = _in_memories(trace, recipes[name], arena, time or fit, energy)
             else:
-                metrics = with_energy(heap.replay(trace, arena=arena, fit=fit), energy)
-                told = trace.low.any()
-                low = refused_low(trace, heap.recipe, arena) if isinstance(heap, RecipeHeap) and told else None
-                outcomes[name] = Outcome(metrics, failed_low=low)
+                outcomes[name] = Outcome(with_energy(heap.replay(trace, arena=arena, fit=fit), energy))
         except ForeignHeapError as error:
             outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
     if time:

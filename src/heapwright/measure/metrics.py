@@ -27,6 +27,18 @@ class Measure:
     on_target: frozenset[str]
     energies: EnergyTable
 
+    @property
+    def measured(self) -> bool:
+        """Whether anything is, beside what one replay tells."""
+        return bool(self.timed or self.fitted or self.on_target)
+
+    def each(self, trace: Trace, recipes: Sequence[Recipe]) -> list[Replayed]:
+        """The same of many recipes where nothing is `measured`, in one native call."""
+        from heapwright.replay.replay import replay_each
+
+        assert not self.measured
+        return replay_each(trace, recipes, energies=self.energies)
+
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
         """The metrics, and margins where they hold for all of them."""
         from heapwright.measure.host.timing import ns_per_event
@@ -40,8 +52,7 @@ class Measure:
             from heapwright.measure.boards.objectives import target_metrics
 
             found |= target_metrics(trace, recipe, self.on_target)
-        measured = self.timed or self.fitted or self.on_target
-        return Replayed(found, None if measured else replayed.margins)
+        return Replayed(found, None if self.measured else replayed.margins)
 
 
 def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -235,10 +236,13 @@ def _arena_of(struct: Any) -> _Arena:
     return _checked if struct.checks else _unchecked
 
 
-def memory_of(struct: Any, calls: Calls, size: int) -> Any:
-    """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move."""
+def memory_of(struct: Any, calls: Calls, size: int, others: Sequence[Any] = ()) -> Any:
+    """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move.
+
+    ``others`` are replayed in it too, without being asked for again; all have checks, or none has.
+    """
     arena = _arena_of(struct)
-    memory = arena.reserve(size, int(lib.hw_front_bytes(struct, calls.struct)))
+    memory = arena.reserve(size, max(int(lib.hw_front_bytes(one, calls.struct)) for one in (struct, *others)))
     if struct.checks and not arena.is_clean:  # a cached block's mark may stand in a payload
         lib.hw_forget(memory, arena.size)
     arena.is_clean = False
@@ -329,6 +333,28 @@ def run(
     if watcher and watcher.so_far and found.abandoned_call < len(trace):
         raise GivenUpError(watcher.so_far, margins_of(found), bool(found.failed))
     return found, size
+
+
+def run_each(trace: Trace, recipes: Sequence[Recipe], structs: Sequence[Any], arena: int | None) -> Any:
+    """Replay once with each recipe, unwatched: what the engine counted (`struct hw_metrics[n]`).
+
+    Neighbours that find the same calls and need the same of the memory are replayed in one native call. Raises as
+    `replay` does.
+    """
+    found, code, start = ffi.new("struct hw_metrics[]", len(recipes)), ffi.new("int *"), 0
+    for (sites, _), alike in groupby(zip(recipes, structs, strict=True), lambda one: (one[0].sites, one[1].checks > 0)):
+        group = [*alike]
+        calls, policies = trace.calls_at(sites), [struct for _, struct in group]
+        size = max(arena_bytes_of(struct, arena) for struct in policies)
+        memory = memory_of(policies[0], calls, size, policies[1:])
+        count = len(group)
+        done = lib.hw_replay_each(policies, count, calls.struct, memory, size, found + start, code)
+        note_wiped(policies[0], done == count and found[start + count - 1].wiped)
+        if done < count:
+            recipe, struct = group[done]
+            explain(code[0], recipe, struct, arena_bytes_of(struct, arena))
+        start += count
+    return found
 
 
 def control_bytes(struct: Any) -> int:

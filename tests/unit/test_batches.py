@@ -1,0 +1,170 @@
+"""Recipes that are replayed in one native call come to what each comes to alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+import pytest
+from recipes_random import random_recipes
+from traces_random import random_trace
+
+import heapwright as hw
+from heapwright.explore import trial
+from heapwright.explore.giving_up import Known
+from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.files.errors import HeapwrightError
+from heapwright.measure.metrics import replay_for
+from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.replay import replay as replays
+from heapwright.replay.energy import default_energy_table
+from heapwright.replay.replay import BATCH, Replayed, replay_each, replay_with_margins
+from heapwright.traces.trace import Trace
+
+TRACE = random_trace(random.Random(5), 300, live=60)
+LONGER = random_trace(random.Random(7), 3000, live=60)
+SHORT = random_trace(random.Random(6), 40, live=10)
+ZOO = [recipe for recipe in zoo.recipes() if not recipe.memory and not recipe.sites]
+RANDOM = random_recipes(3 * BATCH, seed=23)
+ONE = Trace.from_columns(op=[0], id=[1], size=[0])
+"""Asks for nothing: no ratio can be told."""
+KEYS = ("footprint_bytes", "accesses")
+
+
+class NoInterrupt:
+    seen = False
+
+
+def same(ours: Any, theirs: Any) -> bool:
+    """Whether two metrics are equal, and of one type."""
+    return type(ours) is type(theirs) and ours == theirs
+
+
+@pytest.mark.parametrize("trace", [TRACE, ONE], ids=["calls", "one"])
+@pytest.mark.parametrize("recipes", [ZOO, RANDOM], ids=["zoo", "random"])
+def test_all_numbers_are_those_of_one_by_one(recipes: Sequence[Recipe], trace: Trace) -> None:
+    """Of the random ones some have checks and some none; lists are longer than a batch."""
+    assert len(recipes) > BATCH and (recipes is ZOO or len({one.checks for one in RANDOM}) == 4)
+    for recipe, told in zip(recipes, replay_each(trace, recipes), strict=True):
+        alone = replay_with_margins(trace, recipe)
+        assert list(told.metrics) == list(alone.metrics)
+        assert [key for key in told.metrics if not same(told.metrics[key], alone.metrics[key])] == [], recipe.to_toml()
+        assert told.margins == alone.margins
+
+
+def test_refusals_fits_and_energies_are_those_of_one_by_one() -> None:
+    table = hw.default_energy_table()
+    table = type(table)(table.sizes, tuple(2 * one for one in table.read_pj), table.write_pj)
+    recipes = [recipe for recipe in ZOO if recipe.name not in ("fixed-pool", "variable-pool")]
+    told = [one.metrics for one in replay_each(TRACE, recipes, arena=100_000, energies=table)]
+    alone = [replays.replay(TRACE, recipe, arena=100_000) for recipe in recipes]
+    assert all(one["failed"] for one in alone)
+    for ours, theirs in zip(told, alone, strict=True):
+        assert {**ours, "energy_nJ": None} == {**theirs, "energy_nJ": None}
+        assert ours["energy_nJ"] > theirs["energy_nJ"]  # type: ignore[operator]
+    fitted = [one.metrics["smallest_arena_bytes"] for one in replay_each(SHORT, ZOO, fit=True)]
+    assert fitted == [replays.replay(SHORT, recipe, fit=True)["smallest_arena_bytes"] for recipe in ZOO]
+
+
+def general(**keys: Any) -> Recipe:
+    return Recipe.from_dict({"align": 8, "pool": [{"kind": "general", **keys}]})
+
+
+def test_the_first_that_an_arena_cannot_hold_is_named() -> None:
+    """Behind others, before others, and where it looks at payloads as those around it do not."""
+    for checks in ("none", "full"):
+        large = general(region=4096).model_copy(update={"name": "large", "checks": checks})
+        with pytest.raises(HeapwrightError, match="large: control data and regions need") as alone:
+            replays.replay(TRACE, large, arena=2000)
+        for recipes in ([large], [general(), large, general()], [general(fit="best"), general(), large, large]):
+            with pytest.raises(HeapwrightError) as together:
+                replay_each(TRACE, recipes, arena=2000)
+            assert str(together.value) == str(alone.value)
+
+
+def tasks_of(recipes: Sequence[Recipe], traces: int) -> list[Task]:
+    return [Task(Candidate(one.hash, one, None), Known(KEYS, traces)) for one in recipes]
+
+
+SPLITS = [general(split=split, fit=fit) for fit in ("first", "best") for split in ("always", 24, 56, 57, 64, "never")]
+
+
+def test_a_trier_tells_of_batches_what_it_tells_one_by_one() -> None:
+    """Recipes that differ in thresholds alone are told from one another, of one batch and of earlier ones."""
+    patience, traces = Patience(NoInterrupt()), [TRACE, SHORT]
+    together, alone = (Trier(traces, replay_for(KEYS, default_energy_table()), KEYS) for _ in range(2))
+    recipes = [*SPLITS, *RANDOM[:10], *ZOO[:10]]
+    for some in (recipes[:7], recipes[7:], [general(split=40)]):
+        tasks = tasks_of(some, len(traces))
+        for task, one in zip(tasks, together.found_each(tasks, patience), strict=True):
+            (same_task,) = tasks_of([task.one.recipe], len(traces))
+            expected = alone.found(same_task, patience)
+            assert one.metrics == expected.metrics and sorted(one.metrics) == [0, 1]
+            assert (one.begun, one.given_up, one.machine) == (2, False, None)
+            assert one.known is task.known and one.known.ended.all() and one.known.left == 0
+            assert one.known.least.tolist() == expected.known.least.tolist()
+            assert one.known.refused.tolist() == expected.known.refused.tolist()
+
+
+def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[list[Recipe]]()
+
+    def counting(trace: Trace, recipes: Sequence[Recipe], **keys: Any) -> list[Replayed]:
+        asked.append(list(recipes))
+        return replay_each(trace, recipes, **keys)
+
+    monkeypatch.setattr(replays, "replay_each", counting)
+    ids, sizes = [1, 2, 3, 4, 1, 3, 5], [100, 20, 100, 20, 0, 0, 40]
+    leaves_56 = Trace.from_columns(op=[0, 0, 0, 0, 3, 3, 0], id=ids, size=sizes)
+    trier = Trier([leaves_56], replay_for(KEYS, default_energy_table()), KEYS)
+    trier.found_each(tasks_of(SPLITS, 1), Patience(NoInterrupt()))
+    firsts, bests = SPLITS[:6], SPLITS[6:]
+    assert asked[:2] == [[firsts[0], bests[0]], [firsts[3], bests[3]]]  # a split below 57 leaves 56 bytes, others none
+    assert not any(asked[2:])
+
+
+def test_a_trace_that_ended_is_not_replayed_again() -> None:
+    trier, patience = Trier([TRACE, SHORT], replay_for(KEYS, default_energy_table()), KEYS), Patience(NoInterrupt())
+    tasks = tasks_of(ZOO[:3], 2)
+    tasks[1].known.end(0, replays.replay(TRACE, ZOO[1]))
+    found = trier.found_each(tasks, patience)
+    assert [sorted(one.metrics) for one in found] == [[0, 1], [1], [0, 1]]
+    assert [one.begun for one in found] == [2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("traces", "keys", "patience", "batch"),
+    [
+        ([SHORT], KEYS, Patience(NoInterrupt()), BATCH),
+        ([SHORT, ONE], (), Patience(NoInterrupt()), BATCH),
+        ([ONE], KEYS, Patience(NoInterrupt()), BATCH),
+        ([LONGER], KEYS, Patience(NoInterrupt()), trial._BATCH_CALLS // 3000),
+        ([SHORT], KEYS, Patience(NoInterrupt(), until=1e9), 1),
+        ([SHORT], KEYS, Patience(NoInterrupt(), pieces=[3], until=inf), 1),
+        ([SHORT], ("smallest_arena_bytes",), Patience(NoInterrupt()), 1),
+        ([SHORT], ("ns_per_event",), Patience(NoInterrupt()), 1),
+    ],
+    ids=["short", "two", "one", "longer", "time", "pieces", "fitted", "timed"],
+)
+def test_batches_are_of_short_replays_that_nothing_ends(
+    traces: list[Trace], keys: Sequence[str], patience: Patience, batch: int
+) -> None:
+    assert Trier(traces, replay_for(keys, default_energy_table()), keys).batch(patience) == batch
+
+
+def test_a_list_of_heaps_is_replayed_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = list[int]()
+
+    def counting(trace: Trace, recipes: Sequence[Recipe], **keys: Any) -> list[Replayed]:
+        batches.append(len(recipes))
+        return replay_each(trace, recipes, **keys)
+
+    monkeypatch.setattr("heapwright.heaps.heaps.replays_of_each", counting)
+    found = hw.replay(TRACE, [*RANDOM, *ZOO[:3]], arena=1 << 20)
+    assert batches == [len(RANDOM) + 3]
+    assert isinstance(found, list)
+    alone = [hw.replay(TRACE, one, arena=1 << 20) for one in [*RANDOM, *ZOO[:3]]]
+    assert [one.metrics for one in found] == [one.metrics for one in alone]
