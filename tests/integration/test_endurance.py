@@ -167,13 +167,14 @@ def test_what_no_arena_changes_is_not_tried_in_a_smaller_one(
 ) -> None:
     """A heap that takes fresh memory last refuses nothing in an arena of what it covered, and that is not tried."""
     tried: list[int] = []
-    refused = endurance._Loop.refused
+    refuses_after = endurance._Loop.refuses_after
 
-    def counted(loop: Any, recipe: Recipe, struct: Any, arena: int) -> int:
-        tried.append(refused(loop, recipe, struct, arena))
-        return tried[-1]
+    def counted(loop: Any, recipe: Recipe, struct: Any, arena: int) -> int | None:
+        after = refuses_after(loop, recipe, struct, arena)
+        tried.append(after or 0)
+        return after
 
-    monkeypatch.setattr(endurance._Loop, "refused", counted)
+    monkeypatch.setattr(endurance._Loop, "refuses_after", counted)
     brief = Effort(calls=20_000, base=2_000, enough=20_000, cramped=20_000)
     found = endure(trace, hw.zoo(name), brief)
     few = len(tried)
@@ -306,12 +307,31 @@ def test_a_heap_that_covered_more_is_tried_in_twice_what_its_blocks_take(
 
     def refusing(loop: Any, recipe: Recipe, struct: Any, arena: int) -> int:
         arenas.append(arena)
-        return 1
+        return 500
 
-    monkeypatch.setattr(endurance._Loop, "refused", refusing)
+    monkeypatch.setattr(endurance._Loop, "refuses_after", refusing)
+    monkeypatch.setattr(endurance, "best_fit_refuses_after", lambda *_: None)
     assert tried(cramped) == 0 and arenas == []
     assert tried(cramped + 8) == 1 and arenas == [cramped]
     assert tried(cramped + 8, failed=2) is None
+    for best, told in ((1001, 1), (1000, 0), (10, 0)):  # calls until best fit refuses one
+        monkeypatch.setattr(endurance, "best_fit_refuses_after", lambda *_, best=best: best)
+        assert tried(cramped + 8) == told
+
+
+def test_what_best_fit_refuses_as_early_is_no_leak() -> None:
+    """Of the server's sizes the largest are so large that one that moves finds no room in twice what lives."""
+    server = hw.read_trace(BROKER.with_name("lighttpd_server.parquet"))
+    effort = Effort(calls=500_000, base=100_000, enough=500_000, cramped=500_000)
+    best = endurance.best_fit_refuses_after(server, "resize", effort)
+    assert best and best < 20_000 and endurance.best_fit_refuses_after(server, "drift", effort) is None
+
+    def refused(loop: str, name: str) -> int | None:
+        recipe = hw.zoo(name)
+        return endurance._Tried(loop, server, recipe, policy_struct(recipe), effort).whole(1)[2]
+
+    assert [refused("resize", name) for name in ("exact-bins", "tlsf", "small")] == [0, 0, 0]
+    assert [refused("drift", name) for name in ("exact-bins", "tlsf", "small")] == [0, 0, 1]
 
 
 def test_a_loop_has_a_number_for_each_object_that_lives() -> None:

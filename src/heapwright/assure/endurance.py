@@ -25,7 +25,8 @@ class Endured:
         worst: that loop.
         best_fit: loop -> what best fit grows by on the same calls.
         lasts: whether it grows in each loop by at most 5 %, or 5 % more than best fit, and nothing was refused.
-        refused: the loops in which an arena of twice what the live blocks take refused a request.
+        refused: the loops in which an arena of twice what the live blocks take refused a request, and best fit's did
+            not, or not within twice the calls.
         calls: most calls of a loop.
         footprint_bytes: loop -> calls -> bytes of the arena covered by then.
     """

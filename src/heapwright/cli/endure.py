@@ -41,7 +41,8 @@ def command(
 
     Loops at constant live bytes, made from a trace's sizes, and the trace again and again, go on until what a heap
     covers is flat, or for so many calls. A heap lasts where it grows by no more than 5 %, or 5 % more than best fit,
-    after the first 100,000 (a tenth of fewer), and refuses nothing in twice the memory that its live blocks take.
+    after the first 100,000 (a tenth of fewer), and refuses nothing in twice the memory that its live blocks take,
+    unless best fit refuses about as early there.
     """
     from heapwright import api
 

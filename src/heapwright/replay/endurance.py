@@ -3,7 +3,7 @@
 Loops of nine kinds, made from the trace's sizes, and the trace itself, pass after pass, go on at constant live bytes. A
 heap that lasts covers as much after 10,000,000 calls as after 100,000: what it covers beyond is fragmentation that
 never ends, or memory that waits in lists where nothing fetches it. And in an arena of twice what its live blocks take
-it refuses nothing.
+it refuses nothing, or nothing that best fit serves.
 
 A footprint is a maximum, and of 100 times as many random moments one is worse: best fit, whose free memory is never
 anywhere but where it serves, grows so by 1 to 9 %. What a heap grows beyond best fit on the same calls is its own. One
@@ -123,7 +123,8 @@ class Endurance:
         growth: loop -> footprint at the end over that after `Effort.base` calls, each over the most that live blocks
             took by then; the mean over `SEEDS` seeds where that was too much with the first, but not by far.
         best_fit: the same of best fit with the same seeds; 1 where it was not asked.
-        refused: loop -> requests refused in an arena of twice what its live blocks take, where any were.
+        refused: loop -> requests refused in an arena of twice what its live blocks take, where any were, and best fit
+            refuses none in twice what its own take, or none within twice the calls.
         most: as `Effort.most`.
     """
 
@@ -141,7 +142,7 @@ class Endurance:
 
     @property
     def lasts(self) -> bool:
-        """Whether it grows in no loop, and refuses nothing that fits twice."""
+        """Whether it grows in no loop, and refuses nothing that fits twice and that best fit would not."""
         return not self.growing and not self.refused
 
     @property
@@ -260,11 +261,21 @@ class _Tried:
             return footprints, grown, 0
         if ample.failed:  # of the aligned ones none, where no pool can cut a block to an alignment
             return footprints, grown, None if self.loop == "aligned" else int(ample.failed)
+        after = self._refuses_after(seed, footprints, ample)
+        best = None if after is None else best_fit_refuses_after(self.trace, self.loop, self.effort, seed)
+        return footprints, grown, int(after is not None and (best is None or 2 * after < best))
+
+    def refuses_after(self, seed: int) -> int | None:
+        """The calls that it makes in twice what its live blocks take until one is refused; None where none is."""
+        footprints, _, ample = self.covered(seed)
+        return self._refuses_after(seed, footprints, ample)
+
+    def _refuses_after(self, seed: int, footprints: Mapping[int, int], ample: Any) -> int | None:
         twice = arena_holding(self.struct, int(self.struct.fixed_end) + 2 * int(ample.blocks))
         cramped = min(twice, int(self.struct.reach))
         if footprints[max(footprints)] <= cramped and not depends_on_arena(self.recipe):
-            return footprints, grown, 0  # it does the same there
-        return footprints, grown, self._made(seed).refused(self.recipe, self.struct, cramped)
+            return None  # it does the same there
+        return self._made(seed).refuses_after(self.recipe, self.struct, cramped)
 
     def _made(self, seed: int) -> _Loop:
         return _Loop(self.trace, LOOPS.index(self.loop), self.effort, seed)
@@ -273,11 +284,24 @@ class _Tried:
 @lru_cache(maxsize=16 * (len(LOOPS) + 1))
 def best_fit_growth(trace: Trace, loop: str, effort: Effort = FULL, seed: int = 1) -> float:
     """What best fit grows by in a loop: what no heap can help."""
+    return _best_fit(trace, loop, effort).covered(seed)[1]
+
+
+@lru_cache(maxsize=16 * len(LOOPS))
+def best_fit_refuses_after(trace: Trace, loop: str, effort: Effort = FULL, seed: int = 1) -> int | None:
+    """The calls of a loop after which best fit refuses one in twice what its live blocks take; None where it does not.
+
+    So it is where `resize` finds objects so large that one that moves has no room beside others.
+    """
+    return _best_fit(trace, loop, effort).refuses_after(seed)
+
+
+def _best_fit(trace: Trace, loop: str, effort: Effort) -> _Tried:
     from heapwright.recipes.pools import BEST_FIT
     from heapwright.recipes.recipe import Recipe
 
     recipe = Recipe(pools=(BEST_FIT,), align=8)
-    return _Tried(loop, trace, recipe, policy_struct(recipe), effort).covered(seed)[1]
+    return _Tried(loop, trace, recipe, policy_struct(recipe), effort)
 
 
 def _growth(covered: Mapping[int, float], base: int) -> float:
@@ -370,11 +394,11 @@ class _Loop:
         lib.hw_total(struct, made, ffi.addressof(struct, "totals"))
         return struct, kept
 
-    def refused(self, recipe: Recipe, struct: Any, arena: int) -> int:
-        """Whether such an arena refuses a request: 1 or 0."""
+    def refuses_after(self, recipe: Recipe, struct: Any, arena: int) -> int | None:
+        """The calls until such an arena has refused one; None where it refuses none."""
         cramped = self._effort.cramped
         _, endured = self._ran(recipe, struct, arena, [cramped], cramped, at_refusal=True)
-        return int(endured.failed)
+        return int(endured.calls) if endured.failed else None
 
     def _ran(
         self, recipe: Recipe, struct: Any, arena: int, at: list[int], enough: int, *, at_refusal: bool
