@@ -14,7 +14,7 @@ from traces_random import random_trace
 import heapwright as hw
 from heapwright.explore import trial
 from heapwright.explore.giving_up import Known
-from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
 from heapwright.files.errors import HeapwrightError
 from heapwright.measure.metrics import replay_for
 from heapwright.recipes.recipe import Recipe
@@ -120,7 +120,7 @@ def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyP
     ids, sizes = [1, 2, 3, 4, 1, 3, 5], [100, 20, 100, 20, 0, 0, 40]
     leaves_56 = Trace.from_columns(op=[0, 0, 0, 0, 3, 3, 0], id=ids, size=sizes)
     trier = Trier([leaves_56], replay_for(KEYS, default_energy_table()), KEYS)
-    trier.found_each(tasks_of(SPLITS, 1), Patience(NoInterrupt()))
+    list(trier.found_each(tasks_of(SPLITS, 1), Patience(NoInterrupt())))
     firsts, bests = SPLITS[:6], SPLITS[6:]
     assert asked[:2] == [[firsts[0], bests[0]], [firsts[3], bests[3]]]  # a split below 57 leaves 56 bytes, others none
     assert not any(asked[2:])
@@ -130,9 +130,31 @@ def test_a_trace_that_ended_is_not_replayed_again() -> None:
     trier, patience = Trier([TRACE, SHORT], replay_for(KEYS, default_energy_table()), KEYS), Patience(NoInterrupt())
     tasks = tasks_of(ZOO[:3], 2)
     tasks[1].known.end(0, replays.replay(TRACE, ZOO[1]))
-    found = trier.found_each(tasks, patience)
+    found = list(trier.found_each(tasks, patience))
     assert [sorted(one.metrics) for one in found] == [[0, 1], [1], [0, 1]]
     assert [one.begun for one in found] == [2, 1, 2]
+
+
+def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the second trace; what the first told of all is not lost."""
+    measure = replay_for(KEYS, default_energy_table())
+    trier, tasks = Trier([SHORT, TRACE], measure, KEYS), tasks_of(ZOO[:4], 2)
+
+    def failing(trace: Trace, recipes: Sequence[Recipe], **keys: Any) -> list[Replayed]:
+        if trace is TRACE and ZOO[2] in recipes:
+            raise HeapwrightError("engine: out of memory")
+        return replay_each(trace, recipes, **keys)
+
+    def failing_alone(trace: Trace, recipe: Recipe, **keys: Any) -> Replayed:
+        return failing(trace, [recipe])[0]
+
+    monkeypatch.setattr(replays, "replay_each", failing)
+    monkeypatch.setattr(replays, "replay_with_margins", failing_alone)
+    told = list[Found]()
+    with pytest.raises(HeapwrightError, match="engine: out of memory"):
+        told.extend(trier.found_each(tasks, Patience(NoInterrupt())))
+    assert [sorted(one.metrics) for one in told] == [[0, 1], [0, 1]]
+    assert list(trier.found_each([], Patience(NoInterrupt()))) == []  # where another worker took the last
 
 
 @pytest.mark.parametrize(

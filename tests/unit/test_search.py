@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import exploring
 import numpy as np
@@ -308,7 +308,11 @@ def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
             raise HeapwrightError("engine: out of memory")
         return replay_with_margins(*arguments, **options)
 
+    def fails(*_: object, **__: object) -> NoReturn:
+        raise HeapwrightError("engine: out of memory")
+
     monkeypatch.setattr(replaying, "replay_with_margins", fails_in_the_end)
+    monkeypatch.setattr(replaying, "replay_each", fails)
     with pytest.raises(HeapwrightError, match="out of memory"):
         explore([trace], few_recipes(), study_path=path, jobs=1)
     with Study.open(path) as study:

@@ -7,7 +7,8 @@ the recipe, and writes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf
@@ -18,6 +19,7 @@ import numpy as np
 from heapwright.decide.picks import design
 from heapwright.explore.equivalent import KEPT, Alikes
 from heapwright.explore.giving_up import Bar, Known, Rivals
+from heapwright.files.errors import HeapwrightError
 from heapwright.measure.host.machine import machine
 from heapwright.measure.metrics import Measure, Replay
 from heapwright.replay.engine import GROWING, GivenUpError, Levels, LevelWatch, SoFar, Watch
@@ -168,23 +170,34 @@ class Trier:
             return 1
         return min(BATCH, max(_BATCH_CALLS // max(sum(map(len, self.traces)), 1), 1))
 
-    def found_each(self, tasks: Sequence[Task], patience: Patience) -> list[Found]:
-        """`found` of each task; on each trace they are replayed together where there are some `batch` of them."""
-        if len(tasks) == 1 or self._each is None or patience.ends or any(task.one.id in self._ahead for task in tasks):
-            return [self.found(task, patience) for task in tasks]
-        start, begun = time.perf_counter(), [task.replays for task in tasks]
+    def found_each(self, tasks: Sequence[Task], patience: Patience) -> Iterator[Found]:
+        """`found` of each task; where there are some `batch` of them, they are replayed together on each trace.
+
+        Where one fails, what comes of those ahead of it is told first.
+        """
+        if len(tasks) > 1 and self.batch(patience) > 1 and all(task.one.id not in self._ahead for task in tasks):
+            with suppress(HeapwrightError):
+                yield from self._together(tasks)
+                return
+        for task in tasks:
+            yield self.found(task, patience)
+
+    def _together(self, tasks: Sequence[Task]) -> list[Found]:
+        assert self._each is not None
+        start = time.perf_counter()
         metrics: list[dict[int, Mapping[str, Value]]] = [{} for _ in tasks]
         for at in self._order:
             left = [(task, told) for task, told in zip(tasks, metrics, strict=True) if not task.known.ended[at]]
             replay_each = partial(self._each, self.traces[at])
             each = self._alikes[at].metrics_of_each([task.one.recipe for task, _ in left], replay_each)
-            for (task, told), one in zip(left, each, strict=True):
+            for (_, told), one in zip(left, each, strict=True):
                 told[at] = one
-                task.known.end(at, one)
+        for task, told in zip(tasks, metrics, strict=True):
+            for at, of_trace in told.items():
+                task.known.end(at, of_trace)
         seconds = (time.perf_counter() - start) / len(tasks)
         return [
-            Found(task.known, told, count, False, seconds, None)
-            for task, told, count in zip(tasks, metrics, begun, strict=True)
+            Found(task.known, told, len(told), False, seconds, None) for task, told in zip(tasks, metrics, strict=True)
         ]
 
     def found(self, task: Task, patience: Patience) -> Found:

@@ -111,7 +111,8 @@ def _work(pending: deque[Task], trier: Trier, patience: Patience, done: _Done) -
     try:
         while pending:
             tasks = _some(pending, trier.batch(patience))
-            found += zip(tasks, trier.found_each(tasks, patience), strict=True)
+            for task, one in zip(tasks, trier.found_each(tasks, patience), strict=True):
+                found.append((task, one))
             if (now := time.perf_counter()) - handed >= _HANDED_SECONDS:
                 done.put(found)
                 found, handed = [], now

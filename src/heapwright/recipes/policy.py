@@ -286,7 +286,7 @@ class _Packed:
         for pool, its in zip(self.pools, laid_out, strict=True):
             values = its[pool.kind]
             if "links" in values:
-                values["links"] |= {
+                values["links"] = values["links"] | {
                     "hardened": int(hardened),
                     "pairs": int(hardened and pool.has_pairs(values)),
                     "end_at": heap["shared_end_at"] if hardened else 0,

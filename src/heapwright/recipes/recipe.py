@@ -321,9 +321,6 @@ class Recipe(Table):
         """First 12 hexadecimal digits of the SHA-256 of the canonical form as JSON, without the descriptive keys."""
         return self._hash_of(self._canonical_pools())
 
-    def __hash__(self) -> int:
-        return hash(self.hash)  # which is kept; what is equal has the same
-
     def _hash_of(self, pools: tuple[Pool, ...]) -> str:
         content = ",".join([*_heap_json(*_heap_of(self)), f'"pool":[{",".join(map(_pool_json, pools))}]'])
         return hashlib.sha256(f"{{{content}}}".encode()).hexdigest()[:12]

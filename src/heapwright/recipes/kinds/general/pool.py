@@ -266,13 +266,17 @@ class General(GeneralKeys):
         )
 
     def lay_out(self, layout: lay.Layout, below: Sequence[BasePool], listed: bool) -> dict[str, Any]:
+        told = _laid_out(self, layout.geometry, layout.checks, listed)
+        return {**told, **layout.place(self.control(layout, told["bins"]))}
+
+    def _laid_out(self, layout: lay.Layout, listed: bool) -> dict[str, Any]:
+        """What it is laid out as, wherever that may be."""
         geometry = layout.geometry
         tags = self.boundary_tags
         word = layout.word(self.header, self.word_bytes(geometry))
         least = self.smallest_cached_block(geometry) if listed else self.min_block
         raw = word["bytes"] == 4 and self.unit >= 1 << self.flag_bits
         split_least = max(least, self.split) if isinstance(self.split, int) else least
-        shape = self._bin_fields(geometry, least)
         return {
             "links": layout.links(),
             "word": word,
@@ -318,10 +322,9 @@ class General(GeneralKeys):
             "size_raw": int(raw),
             "flag_bits": self.flag_bits,
             "size_shift": log2(self.unit),
-            **shape,
+            **self._bin_fields(geometry, least),
             "list_stride": self._list_stride(layout),
             "heads_close": int(self._has_close_heads(layout)),
-            **layout.place(self.control(layout, shape["bins"])),
         }
 
     def _searches_share(self) -> bool:
@@ -535,3 +538,8 @@ def _bin_edges(values: Mapping[str, Any]) -> Iterator[int]:
 def _canonical(pool: General, geometry: Geometry) -> General:
     found = pool.model_copy(update=canonical_changes(pool, geometry))
     return pool if found == pool else found
+
+
+@lru_cache(maxsize=4096)
+def _laid_out(pool: General, geometry: Geometry, checks: str, listed: bool) -> Mapping[str, Any]:
+    return pool._laid_out(lay.Layout(geometry, checks), listed)
