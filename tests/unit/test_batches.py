@@ -21,7 +21,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import replay as replays
 from heapwright.replay.energy import default_energy_table
-from heapwright.replay.replay import BATCH, Replayed, replay_each, replay_with_margins
+from heapwright.replay.replay import BATCH, Replayed, replay_recipes, replay_with_margins
 from heapwright.traces.trace import Trace
 
 TRACE = random_trace(random.Random(5), 300, live=60)
@@ -48,7 +48,7 @@ def same(ours: Any, theirs: Any) -> bool:
 def test_all_numbers_are_those_of_one_by_one(recipes: Sequence[Recipe], trace: Trace) -> None:
     """Of the random ones some have checks and some none; lists are longer than a batch."""
     assert len(recipes) > BATCH and (recipes is ZOO or len({one.checks for one in RANDOM}) == 4)
-    for recipe, told in zip(recipes, replay_each(trace, recipes), strict=True):
+    for recipe, told in zip(recipes, replay_recipes(trace, recipes), strict=True):
         alone = replay_with_margins(trace, recipe)
         assert list(told.metrics) == list(alone.metrics)
         assert [key for key in told.metrics if not same(told.metrics[key], alone.metrics[key])] == [], recipe.to_toml()
@@ -59,13 +59,13 @@ def test_refusals_fits_and_energies_are_those_of_one_by_one() -> None:
     table = hw.default_energy_table()
     table = type(table)(table.sizes, tuple(2 * one for one in table.read_pj), table.write_pj)
     recipes = [recipe for recipe in ZOO if recipe.name not in ("fixed-pool", "variable-pool")]
-    told = [one.metrics for one in replay_each(TRACE, recipes, arena=100_000, energies=table)]
+    told = [one.metrics for one in replay_recipes(TRACE, recipes, arena=100_000, energies=table)]
     alone = [replays.replay(TRACE, recipe, arena=100_000) for recipe in recipes]
     assert all(one["failed"] for one in alone)
     for ours, theirs in zip(told, alone, strict=True):
         assert {**ours, "energy_nJ": None} == {**theirs, "energy_nJ": None}
         assert ours["energy_nJ"] > theirs["energy_nJ"]  # type: ignore[operator]
-    fitted = [one.metrics["smallest_arena_bytes"] for one in replay_each(SHORT, ZOO, fit=True)]
+    fitted = [one.metrics["smallest_arena_bytes"] for one in replay_recipes(SHORT, ZOO, fit=True)]
     assert fitted == [replays.replay(SHORT, recipe, fit=True)["smallest_arena_bytes"] for recipe in ZOO]
 
 
@@ -81,7 +81,7 @@ def test_the_first_that_an_arena_cannot_hold_is_named() -> None:
             replays.replay(TRACE, large, arena=2000)
         for recipes in ([large], [general(), large, general()], [general(fit="best"), general(), large, large]):
             with pytest.raises(HeapwrightError) as together:
-                replay_each(TRACE, recipes, arena=2000)
+                replay_recipes(TRACE, recipes, arena=2000)
             assert str(together.value) == str(alone.value)
 
 
@@ -114,9 +114,9 @@ def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyP
 
     def counting(trace: Trace, recipes: Sequence[Recipe], **keys: Any) -> list[Replayed]:
         asked.append(list(recipes))
-        return replay_each(trace, recipes, **keys)
+        return replay_recipes(trace, recipes, **keys)
 
-    monkeypatch.setattr(replays, "replay_each", counting)
+    monkeypatch.setattr(replays, "replay_recipes", counting)
     ids, sizes = [1, 2, 3, 4, 1, 3, 5], [100, 20, 100, 20, 0, 0, 40]
     leaves_56 = Trace.from_columns(op=[0, 0, 0, 0, 3, 3, 0], id=ids, size=sizes)
     trier = Trier([leaves_56], replay_for(KEYS, default_energy_table()), KEYS)
@@ -143,12 +143,12 @@ def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPa
     def failing(trace: Trace, recipes: Sequence[Recipe], **keys: Any) -> list[Replayed]:
         if trace is TRACE and ZOO[2] in recipes:
             raise HeapwrightError("engine: out of memory")
-        return replay_each(trace, recipes, **keys)
+        return replay_recipes(trace, recipes, **keys)
 
     def failing_alone(trace: Trace, recipe: Recipe, **keys: Any) -> Replayed:
         return failing(trace, [recipe])[0]
 
-    monkeypatch.setattr(replays, "replay_each", failing)
+    monkeypatch.setattr(replays, "replay_recipes", failing)
     monkeypatch.setattr(replays, "replay_with_margins", failing_alone)
     told = list[Found]()
     with pytest.raises(HeapwrightError, match="engine: out of memory"):
@@ -182,9 +182,9 @@ def test_a_list_of_heaps_is_replayed_as_each_alone(monkeypatch: pytest.MonkeyPat
 
     def counting(trace: Trace, recipes: Sequence[Recipe], **keys: Any) -> list[Replayed]:
         batches.append(len(recipes))
-        return replay_each(trace, recipes, **keys)
+        return replay_recipes(trace, recipes, **keys)
 
-    monkeypatch.setattr("heapwright.heaps.heaps.replays_of_each", counting)
+    monkeypatch.setattr("heapwright.heaps.heaps.replay_recipes", counting)
     found = hw.replay(TRACE, [*RANDOM, *ZOO[:3]], arena=1 << 20)
     assert batches == [len(RANDOM) + 3]
     assert isinstance(found, list)

@@ -312,7 +312,7 @@ def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
         raise HeapwrightError("engine: out of memory")
 
     monkeypatch.setattr(replaying, "replay_with_margins", fails_in_the_end)
-    monkeypatch.setattr(replaying, "replay_each", fails)
+    monkeypatch.setattr(replaying, "replay_recipes", fails)
     with pytest.raises(HeapwrightError, match="out of memory"):
         explore([trace], few_recipes(), study_path=path, jobs=1)
     with Study.open(path) as study:

@@ -15,8 +15,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach, reach
-from heapwright.replay.replay import refused_low, replay
-from heapwright.replay.replay import replay_each as replays_of_each
+from heapwright.replay.replay import refused_low, replay, replay_recipes
 from heapwright.traces.load import load_of
 
 if TYPE_CHECKING:
@@ -239,7 +238,7 @@ def replay_each(
     outcomes: dict[str, Outcome] = {}
     recipes = {name: heap.recipe for name, heap in heaps.items() if isinstance(heap, RecipeHeap)}
     alone = {name: recipe for name, recipe in recipes.items() if not recipe.memory}
-    batch = replays_of_each(trace, list(alone.values()), arena=arena, fit=fit, energies=energy)
+    batch = replay_recipes(trace, list(alone.values()), arena=arena, fit=fit, energies=energy)
     replayed = dict(zip(alone, batch, strict=True))
     for name, heap in heaps.items():
         if name in replayed:

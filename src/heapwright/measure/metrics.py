@@ -34,10 +34,10 @@ class Measure:
 
     def each(self, trace: Trace, recipes: Sequence[Recipe]) -> list[Replayed]:
         """The same of many recipes where nothing is `measured`, in one native call."""
-        from heapwright.replay.replay import replay_each
+        from heapwright.replay.replay import replay_recipes
 
         assert not self.measured
-        return replay_each(trace, recipes, energies=self.energies)
+        return replay_recipes(trace, recipes, energies=self.energies)
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
         """The metrics, and margins where they hold for all of them."""

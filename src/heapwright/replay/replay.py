@@ -103,7 +103,7 @@ BATCH = 32
 """So many recipes are replayed in a native call: what each shares of it is less than what one takes in Python."""
 
 
-def replay_each(
+def replay_recipes(
     trace: Trace,
     recipes: Sequence[Recipe],
     *,
