@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 MARK = "HEAPWRIGHT_TESTS"
@@ -44,6 +44,17 @@ def finished(
             out, err = process.communicate()
             return subprocess.CompletedProcess(command, HUNG, out, err)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+@contextlib.contextmanager
+def ended_at_last(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process with a session of its own: what is left of its group when the context is left is ended."""
+    with process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def left_running(mark: str, seconds: float = 5) -> dict[int, str]:

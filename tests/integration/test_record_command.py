@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from forked_commands import HEAPWRIGHT
 from needed import machine
+from processes import ended_at_last
 from recorded_programs import HAMMER, Compile, calls_after, compiler, only
 
 from heapwright import import_recording
@@ -148,7 +149,8 @@ def test_a_signal_ends_the_program_and_keeps_the_trace(
 ) -> None:
     command = [*COMMAND, "-o", "app.parquet", "--", compiled(SERVE)]
     streams: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=tmp_path, start_new_session=True, text=True, **streams) as process:
+    running = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, text=True, **streams)
+    with ended_at_last(running) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
