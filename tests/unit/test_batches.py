@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Sequence
 from math import inf
 from typing import Any
@@ -12,7 +13,7 @@ from recipes_random import random_recipes
 from traces_random import random_trace
 
 import heapwright as hw
-from heapwright.explore import trial
+from heapwright.explore import trial, workers
 from heapwright.explore.giving_up import Known
 from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
 from heapwright.files.errors import HeapwrightError
@@ -124,6 +125,28 @@ def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyP
     firsts, bests = SPLITS[:6], SPLITS[6:]
     assert asked[:2] == [[firsts[0], bests[0]], [firsts[3], bests[3]]]  # a split below 57 leaves 56 bytes, others none
     assert not any(asked[2:])
+
+
+def test_what_was_tried_ahead_is_not_replayed_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    trier, asked = Trier([SHORT], replay_for(KEYS, default_energy_table()), KEYS), list[Recipe]()
+
+    def counting(trace: Trace, recipe: Recipe, **keys: Any) -> Replayed:
+        asked.append(recipe)
+        return replay_with_margins(trace, recipe, **keys)
+
+    monkeypatch.setattr(replays, "replay_with_margins", counting)
+    monkeypatch.setattr(replays, "replay_recipes", lambda *_, **__: pytest.fail("one of them is known"))
+    tasks = tasks_of([ZOO[0], ZOO[9]], 1)
+    trier.try_ahead(tasks[1].one)
+    found = list(trier.found_each(tasks, Patience(NoInterrupt())))
+    assert asked == [ZOO[9], ZOO[0]]
+    assert [one.metrics[0] for one in found] == [replay_with_margins(SHORT, one).metrics for one in (ZOO[0], ZOO[9])]
+
+
+def test_a_worker_takes_a_batch_or_what_others_leave() -> None:
+    pending = deque(tasks_of(ZOO[:5], 1))
+    taken = [workers._some(pending, 3) for _ in range(3)]
+    assert [[task.one.recipe for task in some] for some in taken] == [ZOO[:3], ZOO[3:5], []]
 
 
 def test_a_trace_that_ended_is_not_replayed_again() -> None:

@@ -46,6 +46,14 @@ def test_the_papers_own_sizes_are_those_of_the_zoo() -> None:
     assert made.about.startswith("Special pools for made: sizes with at least 10% of its requests (40, 1500),")
 
 
+def test_where_no_size_is_frequent_it_says_so() -> None:
+    made = derived(list(range(1, 200)))
+    assert (
+        made.about
+        == "Special pools for made: sizes with at least 10% of its requests (none),\npowers of two, and the largest."
+    )
+
+
 def test_every_request_of_the_profile_has_a_pool() -> None:
     sizes = [*range(1, 700, 3), 699, 699]
     trace = Trace.from_columns(op=[0] * len(sizes), id=list(range(len(sizes))), size=sizes, name="made")
