@@ -154,6 +154,13 @@ def test_live_bytes_hold_many_objects(trace: Trace) -> None:
     assert live == pytest.approx(2000 * (float(sizes.mean()) + BESIDE), rel=0.01)
 
 
+@pytest.mark.parametrize(("size", "largest"), [(12_577, 12_577), (12_578, 1_592)])
+def test_a_size_of_which_256_may_not_live_is_left_out(size: int, largest: int) -> None:
+    """With one a thousand of it, the mean object counts for 1,610.985 bytes: 2,000 of them for 256 of 12,577 and 8."""
+    uneven = Trace.from_columns(op=[MALLOC] * 1000, id=[*range(1000)], size=[1592] * 999 + [size])
+    assert int(drawn(uneven, 2000)[0].max()) == largest
+
+
 def test_objects_of_one_size_fill_what_may_live() -> None:
     few = Trace.from_columns(op=[MALLOC], id=[1], size=[16])
     queue = LOOPS.index("queue")

@@ -145,3 +145,9 @@ def test_what_cannot_be_searched_is_said(trace: Trace) -> None:
 def test_the_last_programs_of_the_literature_are_combs_of_every_size_under_the_largest() -> None:
     combs = [[Phase(0, small, -1, 1.0), Phase(release, 2, -1, 1.0)] for small in (0, 1, 2) for release in (2, 4, 8)]
     assert list(worst_found._known_programs(3))[-9:] == combs
+
+
+def test_few_of_many_sizes_are_spread_in_their_order() -> None:
+    assert worst_found._some(5, 9) == [0, 1, 2, 3, 4]
+    assert worst_found._some(1000, 6) == [0, 200, 400, 599, 799, 999]
+    assert worst_found._some(99_991, 16) == sorted(worst_found._some(99_991, 16))
