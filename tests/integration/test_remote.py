@@ -34,7 +34,8 @@ coalesce = ["immediate", "deferred"]
 
 
 class Server(ThreadingHTTPServer):
-    """Objects by path, /BUCKET/KEY. `cut` sends so many bytes of one alone, `leads_to` redirects."""
+    """Objects by path, /BUCKET/KEY. `cut` sends so many bytes of one alone, `leads_to` redirects, `in_chunks` tells no
+    length."""
 
     daemon_threads = False
 
@@ -45,6 +46,7 @@ class Server(ThreadingHTTPServer):
         self.logins: list[str | None] = []
         self.cut: int | None = None
         self.leads_to = ""
+        self.in_chunks = False
 
     def handle_error(self, *_: object) -> None:
         """Clients break off: that is tested."""
@@ -90,6 +92,11 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(302, Location=self.server.leads_to)
         elif self.known() and body is None:
             self.refused(404, "NoSuchKey")
+        elif body is not None and self.server.in_chunks:
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(f"{len(body):x}\r\n".encode() + body[: self.server.cut])
         elif body is not None:
             self.answer(200, body, ETag=tag(body))
 
@@ -290,6 +297,9 @@ def test_http_and_what_goes_wrong_with_it(server: Server, monkeypatch: pytest.Mo
     server.cut = 3000
     cut = fails("profile", f"{base}/long.parquet")
     assert cut == f"{base}/long.parquet: the transfer was cut off after 3,000 of 5,000 bytes; try again"
+    server.in_chunks = True
+    cut = fails("profile", f"{base}/long.parquet")
+    assert cut == f"{base}/long.parquet: the transfer was cut off after 3,000 bytes; try again"
 
 
 def test_a_login_is_from_netrc_and_goes_to_its_host_alone(server: Server, tmp_path: Path) -> None:

@@ -216,7 +216,9 @@ def _fetch_by_http(where: str, file: Path) -> None:
         error.close()
         raise HeapwrightError(f"{where}: the server says {error.code} {error.reason}") from None
     except IncompleteRead as error:
-        raise _cut(where, file.stat().st_size + len(error.partial)) from None
+        inner = error.__cause__  # of a chunk that was cut
+        of_chunk = inner.partial if isinstance(inner, IncompleteRead) else b""
+        raise _cut(where, file.stat().st_size + len(error.partial) + len(of_chunk)) from None
     except URLError as error:
         reason = error.reason
         said = reason.strerror or str(reason) if isinstance(reason, OSError) else str(reason)
