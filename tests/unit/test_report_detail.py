@@ -79,6 +79,16 @@ def test_packed_numbers_are_those_of_a_timeline_and_a_noisy_map_has_fewer_column
     assert len(half["picture"]) < len(told["picture"])
 
 
+def test_times_are_told_of_a_trace_that_has_them_from_its_beginning_on() -> None:
+    trace, recipe = plain_trace(5, 900), HEAPS["upward"]
+    arena, found = looked_at(trace, recipe, 0, 400)
+    samples = timeline(trace, recipe, points=800)
+    times = np.arange(len(samples["event"])) * 10
+    told = detail.packed(found, {**samples, "ts_us": times}, arena, 1_000_000)["samples"]["time"]
+    assert np.cumsum(told).tolist() == times.tolist() and told[0] == 0
+    assert detail.packed(found, {**samples, "ts_us": 0 * times}, arena, 1_000_000)["samples"]["time"] is None
+
+
 def width_of(url: str) -> int:
     return Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).width
 

@@ -14,7 +14,8 @@ import vl_convert
 from PIL import Image, ImageChops, ImageColor
 
 from heapwright.replay.pictures import HEAP_MAP_STATES
-from heapwright.report import plots, raster
+from heapwright.report import plots, raster, study_content
+from heapwright.report import trade_off as trade_off_module
 from heapwright.report.figure import Figure, inline, ticks
 from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, box_of, place
 from heapwright.report.trade_off import front, trade_off
@@ -144,3 +145,12 @@ def test_labels_neither_overlap_nor_leave_the_plot_nor_stand_at_another_point() 
         for other_left, other_top, other_width in boxes[:at]:
             apart = left >= other_left + other_width or other_left >= left + width
             assert apart or abs(top - other_top) >= LINE_HEIGHT
+
+
+def test_of_points_in_one_spot_the_first_is_drawn() -> None:
+    """On axes that are logarithms where all numbers are above 0."""
+    rows, near = np.arange(4), trade_off_module.INSIDE / 20
+    ratios = np.array([[1.0, 1.0], [2.0, 2.0], [2.02, 2.02], [1000.0, 1000.0]])
+    assert study_content._spots(ratios, rows, near).tolist() == [0, 1, 3]
+    assert study_content._spots(ratios - 1, rows, near).tolist() == [0, 3]
+    assert study_content._spots(ratios, rows[:0], near).tolist() == []
