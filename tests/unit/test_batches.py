@@ -74,6 +74,15 @@ def general(**keys: Any) -> Recipe:
     return Recipe.from_dict({"align": 8, "pool": [{"kind": "general", **keys}]})
 
 
+def test_each_has_an_arena_that_it_reaches() -> None:
+    """Links of 2 bytes reach 512 KB, and what follows them more."""
+    many = Trace.from_columns(op=[0] * 400, id=[*range(400)], size=[4000] * 400)
+    recipes = [general(), general().model_copy(update={"link_bytes": 2}), general(fit="best")]
+    told = [one.metrics for one in replay_recipes(many, recipes)]
+    assert told == [replays.replay(many, one) for one in recipes]
+    assert [one["failed"] for one in told] == [0, 270, 0]
+
+
 def test_the_first_that_an_arena_cannot_hold_is_named() -> None:
     """Behind others, before others, and where it looks at payloads as those around it do not."""
     for checks in ("none", "full"):
