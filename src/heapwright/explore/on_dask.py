@@ -418,6 +418,4 @@ def _found(asked: str, packed: bytes, trier: Trier) -> bytes:
     _require_build(build(), asked, get_worker().address)
     batch, patience = pickle.loads(packed)
     patience = replace(patience, until=patience.until + time.perf_counter())
-    size = trier.batch(patience)
-    parts = [batch[start : start + size] for start in range(0, len(batch), size)]
-    return pickle.dumps([found for part in parts for found in trier.found_each(part, patience)])
+    return pickle.dumps(list(trier.found_each(batch, patience)))

@@ -165,22 +165,25 @@ class Trier:
         self._ahead[one.id] = metrics, time.thread_time() - start
 
     def batch(self, patience: Patience) -> int:
-        """How many tasks `found_each` is well given: more than one where short replays are all made to their end."""
+        """How many tasks are replayed together: more than one where short replays are all made to their end."""
         if self._each is None or patience.ends:
             return 1
         return min(BATCH, max(_BATCH_CALLS // max(sum(map(len, self.traces)), 1), 1))
 
     def found_each(self, tasks: Sequence[Task], patience: Patience) -> Iterator[Found]:
-        """`found` of each task; where there are some `batch` of them, they are replayed together on each trace.
+        """`found` of each task, on each trace `batch` of them replayed together.
 
         Where one fails, what comes of those ahead of it is told first.
         """
-        if len(tasks) > 1 and self.batch(patience) > 1 and all(task.one.id not in self._ahead for task in tasks):
-            with suppress(HeapwrightError):
-                yield from self._together(tasks)
-                return
-        for task in tasks:
-            yield self.found(task, patience)
+        size = self.batch(patience)
+        for start in range(0, len(tasks), size):
+            some = tasks[start : start + size]
+            if len(some) > 1 and all(task.one.id not in self._ahead for task in some):
+                with suppress(HeapwrightError):
+                    yield from self._together(some)
+                    continue
+            for task in some:
+                yield self.found(task, patience)
 
     def _together(self, tasks: Sequence[Task]) -> list[Found]:
         assert self._each is not None

@@ -261,16 +261,15 @@ class _Tried:
             return footprints, grown, 0
         if ample.failed:  # of the aligned ones none, where no pool can cut a block to an alignment
             return footprints, grown, None if self.loop == "aligned" else int(ample.failed)
-        after = self._refuses_after(seed, footprints, ample)
+        after = self.refuses_after(seed, footprints, ample)
         best = None if after is None else best_fit_refuses_after(self.trace, self.loop, self.effort, seed)
         return footprints, grown, int(after is not None and (best is None or 2 * after < best))
 
-    def refuses_after(self, seed: int) -> int | None:
-        """The calls that it makes in twice what its live blocks take until one is refused; None where none is."""
-        footprints, _, ample = self.covered(seed)
-        return self._refuses_after(seed, footprints, ample)
+    def refuses_after(self, seed: int, footprints: Mapping[int, int], ample: Any) -> int | None:
+        """The calls in twice what its live blocks take until one is refused; None where none is.
 
-    def _refuses_after(self, seed: int, footprints: Mapping[int, int], ample: Any) -> int | None:
+        ``footprints`` and ``ample`` are what `covered` tells with that seed.
+        """
         twice = arena_holding(self.struct, int(self.struct.fixed_end) + 2 * int(ample.blocks))
         cramped = min(twice, int(self.struct.reach))
         if footprints[max(footprints)] <= cramped and not depends_on_arena(self.recipe):
@@ -281,10 +280,9 @@ class _Tried:
         return _Loop(self.trace, LOOPS.index(self.loop), self.effort, seed)
 
 
-@lru_cache(maxsize=16 * (len(LOOPS) + 1))
 def best_fit_growth(trace: Trace, loop: str, effort: Effort = FULL, seed: int = 1) -> float:
     """What best fit grows by in a loop: what no heap can help."""
-    return _best_fit(trace, loop, effort).covered(seed)[1]
+    return _covered_by_best_fit(trace, loop, effort, seed)[1]
 
 
 @lru_cache(maxsize=16 * len(LOOPS))
@@ -293,7 +291,13 @@ def best_fit_refuses_after(trace: Trace, loop: str, effort: Effort = FULL, seed:
 
     So it is where `resize` finds objects so large that one that moves has no room beside others.
     """
-    return _best_fit(trace, loop, effort).refuses_after(seed)
+    footprints, _, ample = _covered_by_best_fit(trace, loop, effort, seed)
+    return _best_fit(trace, loop, effort).refuses_after(seed, footprints, ample)
+
+
+@lru_cache(maxsize=16 * (len(LOOPS) + 1))
+def _covered_by_best_fit(trace: Trace, loop: str, effort: Effort, seed: int) -> tuple[Mapping[int, int], float, Any]:
+    return _best_fit(trace, loop, effort).covered(seed)
 
 
 def _best_fit(trace: Trace, loop: str, effort: Effort) -> _Tried:

@@ -335,26 +335,28 @@ def run(
     return found, size
 
 
-def run_each(trace: Trace, recipes: Sequence[Recipe], structs: Sequence[Any], arena: int | None) -> Any:
-    """Replay once with each recipe, unwatched: what the engine counted (`struct hw_metrics[n]`).
+def run_each(
+    trace: Trace, recipes: Sequence[Recipe], structs: Sequence[Any], arena: int | None
+) -> tuple[Any, list[int]]:
+    """Replay once with each recipe, unwatched: what the engine counted (`struct hw_metrics[n]`), and arenas' bytes.
 
     Neighbours that find the same calls and need the same of the memory are replayed in one native call. Raises as
     `replay` does.
     """
     found, code, start = ffi.new("struct hw_metrics[]", len(recipes)), ffi.new("int *"), 0
-    for (sites, _), alike in groupby(zip(recipes, structs, strict=True), lambda one: (one[0].sites, one[1].checks > 0)):
+    sizes = [arena_bytes_of(struct, arena) for struct in structs]
+    each = zip(recipes, structs, sizes, strict=True)
+    for (sites, _), alike in groupby(each, lambda one: (one[0].sites, one[1].checks > 0)):
         group = [*alike]
-        calls, policies = trace.calls_at(sites), [struct for _, struct in group]
-        size = max(arena_bytes_of(struct, arena) for struct in policies)
+        calls, policies, size = trace.calls_at(sites), [struct for _, struct, _ in group], max(own for *_, own in group)
         memory = memory_of(policies[0], calls, size, policies[1:])
         count = len(group)
         done = lib.hw_replay_each(policies, count, calls.struct, memory, size, found + start, code)
         note_wiped(policies[0], done == count and found[start + count - 1].wiped)
         if done < count:
-            recipe, struct = group[done]
-            explain(code[0], recipe, struct, arena_bytes_of(struct, arena))
+            explain(code[0], *group[done])
         start += count
-    return found
+    return found, sizes
 
 
 def control_bytes(struct: Any) -> int:

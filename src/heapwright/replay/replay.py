@@ -24,7 +24,6 @@ from heapwright.replay.engine import (
     GivenUpError,
     Margins,
     Watch,
-    arena_bytes_of,
     control_bytes,
     margins_of,
     run,
@@ -123,8 +122,7 @@ def _replayed_each(
     trace: Trace, recipes: Sequence[Recipe], arena: int | None, fit: bool, energies: EnergyTable | None
 ) -> list[Replayed]:
     structs = [policy_struct(recipe) for recipe in recipes]
-    found = run_each(trace, recipes, structs, arena)
-    sizes = [arena_bytes_of(struct, arena) for struct in structs]
+    found, sizes = run_each(trace, recipes, structs, arena)
     each = list(zip(recipes, structs, found, strict=True))
     needed = [footprint(trace, *one, size) for one, size in zip(each, sizes, strict=True)]
     metrics = _metrics_of_each(trace, recipes, found, needed, None if arena is None else sizes)
