@@ -80,9 +80,10 @@ def test_no_seed_turns_a_verdict(trace: Trace) -> None:
     """With one seed alone it grows by -3 to 9 % over the passes, beyond what is let pass with two of ten."""
     coarse = {"kind": "general", "bins": "exact", "fit": "best", "victim_up_to": 4100, "min_block": 64}
     recipe = Recipe.from_dict({"align": 8, "pool": [coarse]})
-    found = [endure(trace, recipe, BRIEF, seed=seed) for seed in (2, 9, 10)]
+    long = replace(BRIEF, calls=1_000_000, loops=(PASSES,))
+    found = [endure(trace, recipe, long, seed=seed) for seed in (2, 9, 10)]
     assert [one.growing for one in found] == [[], [], []]
-    assert found[1].best_fit[PASSES] != best_fit_growth(trace, PASSES, BRIEF, 9)  # averaged, as the heap's own is
+    assert found[1].best_fit[PASSES] != best_fit_growth(trace, PASSES, long, 9)  # averaged, as the heap's own is
     assert not any(endure(trace, HOARDING, replace(BRIEF, whole=False), seed=seed).lasts for seed in (2, 9, 10))
 
 
@@ -91,6 +92,22 @@ def test_heaps_that_merge_at_once_last(trace: Trace, name: str) -> None:
     found = endure(trace, hw.zoo(name), BRIEF)
     assert found.lasts, (found.growth_ratio, found.worst, found.refused)
     assert list(found.footprint_bytes) == [*LOOPS, PASSES]
+
+
+def test_passes_are_no_more_calls_than_loops_are(trace: Trace) -> None:
+    """Else a bound for a threefold number of calls would be held against a tenfold one."""
+    brief = replace(BRIEF, loops=(PASSES,))
+    calls = max(endure(trace, hw.zoo("tlsf"), brief).footprint_bytes[PASSES])
+    assert brief.calls <= calls < brief.calls + len(trace)
+    long = replace(brief, calls=10 * BRIEF.base + 1, enough=10 * BRIEF.base + 1)
+    assert 0 <= max(endure(trace, hw.zoo("tlsf"), long).footprint_bytes[PASSES]) - 10 * BRIEF.base < len(trace)
+
+
+def test_only_the_loops_of_a_form_are_tried(trace: Trace) -> None:
+    few = ("queue", "aligned")
+    assert tuple(endure(trace, hw.zoo("tlsf"), replace(SHORT, loops=few)).footprint_bytes) == few
+    assert set(endurance.SIEVE.loops) < {*LOOPS, PASSES}
+    assert endurance.MIDDLE.loops == LONG.loops == FULL.loops == (*LOOPS, PASSES)
 
 
 def test_lists_that_are_flushed_as_the_heap_grows_stay_bounded(trace: Trace) -> None:

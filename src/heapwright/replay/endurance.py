@@ -82,6 +82,7 @@ class Effort:
         most: growth, beyond that of best fit, up to which a heap lasts.
         whole: whether loops go on after one has shown that the heap does not last, and best fit's growth and the mean
             over seeds are told where the answer is known without them.
+        loops: those that are tried.
     """
 
     calls: int = 10_000_000
@@ -91,6 +92,7 @@ class Effort:
     cramped: int = 1_000_000
     most: float = LASTS
     whole: bool = True
+    loops: tuple[str, ...] = (*LOOPS, PASSES)
 
 
 FULL = Effort()
@@ -110,8 +112,10 @@ MIDDLE = replace(LONG, calls=300_000, most=1.015)
 as logarithms, so half the growth is too much."""
 
 
-SIEVE = replace(MIDDLE, most=1.025)
-"""What is let pass by the short form and not by this is not let pass by the long one: what may be picked next."""
+SIEVE = replace(MIDDLE, most=1.025, loops=("shrink", "resize", "queue", "saw-tooth", "aligned", PASSES))
+"""What is let pass by the short form and not by this is not let pass by the long one: what may be picked next.
+
+Its loops find nearly all that any finds."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +235,8 @@ def _suited(trace: Trace, struct: Any, effort: Effort) -> Effort:
 
 def _loops(trace: Trace, effort: Effort) -> tuple[str, ...]:
     """The loops that are tried; the passes of a long trace are left out of a short form."""
-    whole = effort.whole or len(trace) * 2 * WARM_PASSES <= effort.calls
-    return (*LOOPS, PASSES) if whole else LOOPS
+    brief = not effort.whole and len(trace) * 2 * WARM_PASSES > effort.calls
+    return tuple(loop for loop in effort.loops if not (brief and loop == PASSES))
 
 
 @dataclass(frozen=True)
@@ -458,11 +462,12 @@ def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
 
 
 def _passes(trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int) -> tuple[Mapping[int, int], float]:
-    """Footprints by calls of the trace, pass after pass, up to ten times the `base`, and by how much they grew.
+    """Footprints by calls of the trace, pass after pass, and by how much they grew.
 
-    Each counts by the most that live objects took by then: what lives on from pass to pass is drawn.
+    These are `Effort.calls`, and no more than ten times the `base`. Each footprint counts by the most that live objects
+    took by then: what lives on from pass to pass is drawn.
     """
-    again = repeated(trace, max(10 * effort.base, len(trace) * 2 * WARM_PASSES), seed)
+    again = repeated(trace, max(min(10 * effort.base, effort.calls), len(trace) * 2 * WARM_PASSES), seed)
     told: dict[int, int] = {}
 
     def watch(so_far: SoFar) -> bool:
