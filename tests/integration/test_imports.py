@@ -38,7 +38,7 @@ LIBRARIES = {
     *("multiprocessing", "numpy", "numpy.ma", "pydantic", "rich", "subprocess", "tomli_w", "tree_sitter", "unicorn"),
     "vl_convert",
 }
-STUDY = "s.duckdb"
+STUDY, FEW = "s.duckdb", "few.parquet"
 TABLES = {"_duckdb" if find_spec("_duckdb") else "duckdb", "numpy"}
 ALL_READ = {"_native", "api", "cli", "decide", "files", "recipes", "replay"}
 
@@ -75,8 +75,8 @@ NEEDED = (
         45,
     ),
     Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 82),
-    Needed(("fit", TRACE, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 86),
-    Needed(("check", TRACE, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 90),
+    Needed(("fit", FEW, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 86),
+    Needed(("check", FEW, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 90),
     Needed(("study", "info", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 83),
     Needed(("pareto", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 88),
 )
@@ -87,9 +87,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], tu
     """How each command ended, and the names of the modules that it had loaded."""
     words = json.dumps([one.words for one in NEEDED])
     folder = tmp_path_factory.mktemp("commands")
-    hw.explore(
-        hw.cut(hw.read_trace(TRACE), first=200), folder / STUDY, strategy="random", limit=20, copies=0, endurance=False
-    )
+    few = hw.cut(hw.read_trace(TRACE), first=200)
+    few.write(folder / FEW)
+    hw.explore(few, folder / STUDY, strategy="random", limit=20, copies=0, endurance=False)
     code = [sys.executable, "-c", RUN_EACH, words]
     lines = subprocess.run(code, capture_output=True, text=True, check=True, cwd=folder).stdout.splitlines()
     told = [json.loads(line) for line in lines]
