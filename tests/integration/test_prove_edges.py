@@ -10,9 +10,9 @@ from effort import LONG, brief
 from needed import needs
 
 import heapwright as hw
-from heapwright.assure.proof import unbounded
+from heapwright.assure.proof import contracts, unbounded
 from heapwright.assure.proof.bins import check_bins, has_bins
-from heapwright.assure.proof.edges import covers, edge_sizes
+from heapwright.assure.proof.edges import covers, edge_sizes, serves
 from heapwright.assure.proof.harness import Harness
 from heapwright.assure.proof.prove import check_edges, prove_unbounded
 from heapwright.cli import heapwright
@@ -119,3 +119,29 @@ def test_a_fixed_pool_is_proved_without_bounds(monkeypatch: pytest.MonkeyPatch) 
 def test_contracts_are_there_for_one_fixed_pool_alone() -> None:
     with pytest.raises(hw.HeapwrightError, match="tlsf: has no contracts"):
         unbounded.check_unbounded(hw.zoo("tlsf"), "tlsf")
+
+
+def test_contracts_and_what_stands_around_statements_come_to_the_code() -> None:
+    source = generated_files(hw.zoo("fixed-pool"))["app_heap.c"]
+    told = contracts.with_contracts(source)
+    kinds = [kind for kind, _, _ in contracts._sections()]
+    written = [text.strip() for kind, _, text in contracts._sections() if kind == "statement"]
+    found = [text for text in written if text in told]
+    assert len(written) == kinds.count("statement") >= len(found) > 1
+    assert not any(text in source for text in written)
+    assert "app_malloc" in contracts.functions_with_contracts(source)
+    assert [line for line in source.splitlines() if line not in told.splitlines()] == []
+
+
+def test_a_proof_without_bounds_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unbounded, "run_wp", lambda files, folder: (7, {"app_free": ["a goal"]}))
+    told = unbounded.check_unbounded(hw.zoo("fixed-pool"), "fixed-pool")
+    assert (told.name, told.properties, told.failures) == ("unbounded", 7, {"app_free": ["a goal"]})
+
+
+def test_what_several_pools_or_bounded_ones_have_to_serve_is_not_known() -> None:
+    last = {"kind": "general"}
+    several = [{"kind": "fixed", "sizes": [64], "counts": [9]}, last]
+    assert serves(hw.Recipe.from_dict({"pool": [last]})) != "0"
+    for pools in (several, [{**last, "max_size": 64}], [{**last, "min_size": 64}]):
+        assert serves(hw.Recipe.from_dict({"pool": pools})) == "0"
