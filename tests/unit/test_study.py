@@ -1,5 +1,6 @@
 """Studies with made-up metrics: what is stored, ranked, resumed and refused."""
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,7 +15,8 @@ from heapwright.decide.study import Study
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
-from heapwright.replay.metrics import combine, parse_objectives
+from heapwright.replay.metrics import METRICS, combine, parse_objectives
+from heapwright.studies import tables
 from heapwright.studies.merge import merge
 from heapwright.studies.records import Identity, Result, Run, TraceInfo
 
@@ -286,3 +288,13 @@ def test_a_study_tells_what_its_explorations_were_asked_for(study: Study, path: 
 def test_a_trace_is_known_by_its_calls_not_its_file() -> None:
     assert TraceInfo.of(trace("a")).digest == TraceInfo.of(trace("b")).digest
     assert TraceInfo.of(trace("a")).digest != TraceInfo.of(trace("a", 25)).digest
+
+
+def test_tables_have_the_columns_that_the_manual_tells() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", page.partition("## The study file")[2], re.MULTILINE)
+    told = {table: re.findall(r"`(\w+)`", re.sub(r"\(.*?\)|: .*format.*", "", columns)) for table, columns in rows}
+    named = {"target": tables.TARGET, "search": tables.SEARCH, "runs": tables.RUNS, **tables.TABLES}
+    del named["elsewhere"]  # as `results`, the manual says
+    assert told == {table: [column for column in named[table] if column not in METRICS] for table in told}
+    assert sorted(told) == sorted(named)
