@@ -320,6 +320,7 @@ TOGETHER: list[tuple[dict[str, Any], str | None]] = [
     ({"bins": "lea", "unsorted": True, "free_list": "single"}, '"unsorted" needs'),
     ({"bins": "lea", "unsorted": True, "victim_up_to": 64}, '"unsorted" needs'),
     ({"bins": "exact", "victim_up_to": 64, "tag_in": "header"}, '"victim_up_to" needs'),
+    ({"victim_up_to": 64}, '"victim_up_to" needs'),
     ({"max_block": 1024}, None),
     ({"max_block": 1000}, '"max_block" 1000 is not valid; valid: 0 or a power of two'),
     ({"min_block": 16}, None),
