@@ -290,7 +290,7 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
         runner, recipe = Runner(study, Threads(1), interrupt, None), study.candidate("tlsf")
         heap = Candidate(recipe.id, study.recipe(recipe.id), "tlsf")
         for effort, failing in ((SHORT, "none"), (LONG, short.name)):
-            monkeypatch.setattr(exploring, "Enduring", lambda effort, failing=failing: told(effort, failing))
+            monkeypatch.setattr(exploring, "Enduring", lambda effort, threads, failing=failing: told(effort, failing))
             exploring.try_endurance(runner, [heap], [short, other], effort)
         assert asked == [(short.name, SHORT.calls), ("other", SHORT.calls), (short.name, LONG.calls)]
         assert study.robustness().lasts(heap.id) is False
@@ -409,3 +409,52 @@ def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:
     assert wrong.returncode == 1
     assert "endurance is tried on recipes" in wrong.stderr
     assert wrong.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["exact-bins", "kingsley", "tlsf"])
+def test_several_threads_tell_what_one_tells(trace: Trace, name: str) -> None:
+    for effort in (SHORT, replace(SHORT, whole=True)):
+        alone = endure(trace, hw.zoo(name), effort)
+        begun: list[str] = []
+        assert endure(trace, hw.zoo(name), effort, threads=3, progress=begun.append) == alone
+        told = list(alone.footprint_bytes)
+        assert [loop for loop in begun if loop in told] == told
+        assert begun == [*LOOPS, PASSES] if effort.whole else begun == [*LOOPS, PASSES][: len(begun)]
+
+
+def test_what_several_threads_have_not_begun_is_not_tried(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    def note(one: Any, seed: int) -> None:
+        tried.append(one.loop)
+
+    def until_the_third(loop: str) -> None:
+        if loop == LOOPS[2]:
+            raise HeapwrightError("no time")
+
+    monkeypatch.setattr(endurance._Tried, "outcome", note)
+    with pytest.raises(HeapwrightError, match="no time"):
+        endure(trace, hw.zoo("tlsf"), SHORT, threads=2, progress=until_the_third)
+    assert set(tried) <= {*LOOPS[:2]}
+
+
+def test_idle_threads_help_with_what_is_tried_alone(
+    trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [Threads(5).threads_of_each(tasks) for tasks in (0, 1, 2, 4, 9)] == [5, 5, 2, 1, 1]
+    asked: list[int] = []
+
+    def note(effort: Effort, threads: int) -> Any:
+        asked.append(threads)
+        return lambda trace, recipe, watch: Replayed({"growth_ratio": 1.0, "lasts": 1, "endured_calls": 1, "failed": 0})
+
+    monkeypatch.setattr(exploring, "Enduring", note)
+    few = hw.cut(trace, first=200)
+    path = hw.explore(few, tmp_path / "s.duckdb", strategy="random", limit=2, copies=0, endurance=False).path
+    with Study.open(path, write=True) as study, Interrupt() as interrupt:
+        runner = Runner(study, Threads(4), interrupt, None)
+        heaps = [Candidate(study.candidate(name).id, hw.zoo(name), name) for name in ("tlsf", "half-fit")]
+        exploring.try_endurance(runner, heaps[:1], [few])
+        exploring.try_endurance(runner, heaps[1:], [few])
+        exploring.try_endurance(runner, heaps, [few], LONG)
+    assert asked == [4, 4, 2]

@@ -199,8 +199,12 @@ def test_picks_hold_on_copies_and_meet_conditions(run: Run) -> None:
     assert len(every) > 1, "or the condition leaves nothing out"
     met = json.loads(run("pareto", "c.duckdb", "--where", f"accesses < {most}", "--json").stdout)
     assert [member["id"] for member in met] == [one["id"] for one in every if one["metrics"]["accesses"] < most]
-    nothing = run("pareto", "c.duckdb", "--where", "accesses < 1", "--pick", "smallest")
-    assert "the front is empty: no recipe has accesses < 1; there are " in failure(nothing)
+    for words in (["--pick", "smallest"], []):
+        nothing = run("pareto", "c.duckdb", "--where", "accesses < 1", *words)
+        assert "the front is empty: no recipe has accesses < 1; there are " in failure(nothing)
+    told = [line for line in run("study", "info", "c.duckdb").stdout.splitlines() if ": " in line]
+    assert [line.rpartition(", ")[2] for line in told if line.startswith("  copy: ")] == ["seed 0"] * 2
+    assert not any(", seed" in line for line in told if line.startswith(("  explored: ", "  held out: ")))
     assert run("pareto", "c.duckdb", "--where", "acesses < 1").returncode == 2
 
 

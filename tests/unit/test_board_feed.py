@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,6 +27,7 @@ from heapwright.measure.boards.feed import (
     check_stubs,
     split_ticks,
 )
+from heapwright.measure.boards.kernel import Kernel
 from heapwright.recipes.zoo import catalogue
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
@@ -164,3 +166,16 @@ def test_ticks_are_of_the_clock_that_the_board_counts_by(name: str, megahertz: i
     shift = re.fullmatch(r"shift=(\d),sleep=off", machine[machine.index("-icount") + 1])
     assert shift is not None
     assert cpu(name).ticks == pytest.approx(2 ** int(shift[1]) * megahertz / 1000)
+
+
+def test_memories_of_a_board_begin_on_pages_and_lie_apart() -> None:
+    for memory in {one.memory for one in CPUS.values()}:
+        parts = [(memory.code, memory.code_bytes), (memory.fast, memory.fast_bytes), (memory.slow, memory.slow_bytes)]
+        assert all(at % 4096 == size % 4096 == 0 for at, size in parts)
+        assert all(at + size <= behind for (at, size), (behind, _) in pairwise(sorted(parts)))
+
+
+def test_a_kernel_takes_the_lock_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "tasks.c").touch()
+    locks = ["critical", "scheduler"]
+    assert [Kernel.of("freertos", tmp_path, lock).lock for lock in locks] == locks

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from made_studies import IDS, OBJECTIVES, RECIPES, TRACES, identity, metrics, recipe, result, trace, write_five
 
+import heapwright as hw
+from heapwright.api.explorations import study_in
 from heapwright.decide.candidate import Candidate
 from heapwright.decide.shipping import shipped
 from heapwright.decide.study import Study
@@ -17,7 +19,6 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.metrics import METRICS, combine, parse_objectives
 from heapwright.studies import tables
-from heapwright.studies.merge import merge
 from heapwright.studies.records import Identity, Result, Run, TraceInfo
 
 
@@ -276,7 +277,7 @@ def test_a_study_tells_what_its_explorations_were_asked_for(study: Study, path: 
     study.add_run(RUN)
     study.close()
     shutil.copyfile(path, tmp_path / "other.duckdb")
-    merge([path, tmp_path / "other.duckdb"], tmp_path / "both.duckdb")
+    hw.merge_studies([path, tmp_path / "other.duckdb"], tmp_path / "both.duckdb")
     with Study.open(path) as again, Study.open(tmp_path / "both.duckdb") as both:
         told = shipped(again, IDS[0], RECIPES[0]).explored
         made = f"strategy random, seed 3, space {again.meta['space'][:12]}, engine abababababab, commit cdcdcdcdcdcd."
@@ -298,3 +299,13 @@ def test_tables_have_the_columns_that_the_manual_tells() -> None:
     del named["elsewhere"]  # as `results`, the manual says
     assert told == {table: [column for column in named[table] if column not in METRICS] for table in told}
     assert sorted(told) == sorted(named)
+
+
+def test_a_path_or_a_heap_of_it_leads_to_a_study(study: Study, path: Path, tmp_path: Path) -> None:
+    study.close()
+    TRACES[0].write(tmp_path / "busy.parquet")
+    for source in (path, f"{path}:{IDS[0]}"):
+        found = study_in(source)
+        assert found is not None and found.path == path
+    for source in (tmp_path / "busy.parquet", tmp_path / "none.duckdb"):
+        assert study_in(source) is None

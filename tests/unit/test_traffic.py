@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from heapwright.traffic.profile import profile_packets
 from heapwright.traffic.rows import Flows
 from heapwright.traffic.synthetic import synthesise
 from heapwright.traffic.tsh import RECORD
+from heapwright.traffic.workloads.poisson import poisson
 
 
 @each(
@@ -326,3 +328,10 @@ def test_files_that_hold_no_packets_are_one_clear_line(tmp_path: Path, data: byt
     with pytest.raises(HeapwrightError) as raised:
         find_format(file)
     assert str(raised.value).startswith(str(file)) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["interarrival", "hold", "load"])
+def test_times_of_poisson_are_within_a_thousand_million_seconds(name: str) -> None:
+    given: dict[str, Any] = {name: 1e9}
+    with pytest.raises(HeapwrightError, match=rf"{name}: 1e\+09: must be more than 0"):
+        poisson(requests=10, **given)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heapwright.files.errors import ParameterError
+from heapwright.files.tools import processors
 from heapwright.replay.endurance import LASTS, Effort
 from heapwright.replay.endurance import endure as try_one
 
@@ -64,6 +65,6 @@ def effort_of(calls: int) -> Effort:
 
 def endure(trace: Trace, label: str, recipe: Recipe, effort: Effort, seed: int) -> Endured:
     """Try whether the recipe, which is called ``label``, lasts on what the trace asks for."""
-    one = try_one(trace, recipe, effort, seed=seed)
+    one = try_one(trace, recipe, effort, seed=seed, threads=processors())
     told = (one.growth_ratio, one.worst, one.best_fit, one.lasts, tuple(one.refused), one.calls, one.footprint_bytes)
     return Endured(trace.name, label, *told)

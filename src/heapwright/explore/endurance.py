@@ -40,6 +40,7 @@ class Enduring:
     """What takes the place of a replay: whether a recipe lasts on what a trace asks for."""
 
     effort: Effort = SHORT
+    threads: int = 1
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
         """The metrics of `SHIPPING_METRICS`; ``watch`` is asked between loops whether to go on."""
@@ -48,7 +49,7 @@ class Enduring:
             if watch and not watch(NOT_BEGUN):
                 raise GivenUpError(NOT_BEGUN, Margins(0, 0, 0, 0))
 
-        found = endure(trace, recipe, self.effort, progress=go_on)
+        found = endure(trace, recipe, self.effort, threads=self.threads, progress=go_on)
         metrics: dict[str, Value] = {
             "growth_ratio": found.growth_ratio,
             "lasts": int(found.lasts),
@@ -93,7 +94,7 @@ def try_endurance(
                     meter.pass_over(one, 1)
                 else:
                     tasks.append(Task(one, Known((), 1)))
-            trier = Trier([trace], Enduring(effort))
+            trier = Trier([trace], Enduring(effort, runner.crew.threads_of_each(len(tasks))))
             with closing(runner.tried(tasks, trier, meter, store_when_due, patience)) as outcomes:
                 for task, found in outcomes:
                     waiting += [(task.one.id, trace.name, metrics) for metrics in found.metrics.values()]

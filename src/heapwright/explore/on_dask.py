@@ -181,6 +181,10 @@ class OnDask:
         """Threads of all workers, when somebody last looked."""
         return max(self._threads, 1)
 
+    def threads_of_each(self, tasks: int) -> int:
+        """One: a task runs on one of a worker's threads, and the others of the cluster are elsewhere."""
+        return 1
+
     def tried(
         self, tasks: Sequence[Task], trier: Trier, patience: Patience, seconds: Callable[[Task], float | None]
     ) -> Outcomes:

@@ -34,6 +34,9 @@ class Crew(Protocol):
     def jobs(self) -> int:
         """How many at a time."""
 
+    def threads_of_each(self, tasks: int) -> int:
+        """Threads that each of so few tasks may use where there are more than tasks."""
+
     def tried(
         self, tasks: Sequence[Task], trier: Trier, patience: Patience, seconds: Callable[[Task], float | None]
     ) -> Outcomes:
@@ -56,6 +59,10 @@ class Threads:
     """So many threads."""
 
     jobs: int
+
+    def threads_of_each(self, tasks: int) -> int:
+        """All that are idle otherwise; see `Crew.threads_of_each`."""
+        return max(1, self.jobs // max(1, tasks))
 
     def tried(
         self, tasks: Sequence[Task], trier: Trier, patience: Patience, seconds: Callable[[Task], float | None]

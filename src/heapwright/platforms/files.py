@@ -31,7 +31,7 @@ def platform_files(platform: Platform, prefix: str) -> dict[str, str]:
     return {_prefixed(name, prefix): _prefixed(platform.text(name), prefix) for name in platform.files}
 
 
-def write_hooks(name: str, directory: Path, prefix: str = "app") -> list[Path]:
+def write_hooks(name: str, directory: Path, prefix: str) -> list[Path]:
     """Write what records heap calls, of a platform or by a tracer of Linux, and the page of what to do with it.
 
     Raises HeapwrightError for a name that has no hooks.

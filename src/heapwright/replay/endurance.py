@@ -15,11 +15,13 @@ plateaus, phases); Larson and Krishnan 1998 (one thread frees what another asks 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,38 +187,58 @@ def endure(
     effort: Effort = FULL,
     *,
     seed: int = 1,
+    threads: int = 1,
     progress: Callable[[str], None] = lambda loop: None,
 ) -> Endurance:
     """Try how a recipe endures what a trace asks for. ``progress`` is told each loop before it begins.
 
-    Time grows with the calls: some seconds for ten million calls of each loop. Raises `HeapwrightError` where the
-    heap's own control data has no room, and where the system has no memory.
+    So many ``threads`` try a loop each, and what comes of it is the same. Time grows with the calls: some seconds for
+    ten million calls of each loop. Raises `HeapwrightError` where the heap's own control data has no room, and where
+    the system has no memory.
     """
     struct = policy_struct(recipe)
     effort = _suited(trace, struct, effort)
     told = Endurance({}, {}, {}, {}, effort.most)
-    for loop in _loops(trace, effort):
-        progress(loop)
-        tried = _Tried(loop, trace, recipe, struct, effort)
-        footprints, grown, count = tried.whole(seed)
-        if count is None:
-            continue
-        known = not effort.whole and (count > 0 or grown <= effort.most)
-        fit = 1.0 if known else best_fit_growth(trace, loop, effort, seed)
-        if not known and 1 < grown / _let_pass(effort.most, fit) < CLEARLY:
-            others = range(seed + 1, seed + SEEDS)
-            grown = fsum([grown, *(tried.covered(one)[1] for one in others)]) / SEEDS
-            fit = fsum([fit, *(best_fit_growth(trace, loop, effort, one) for one in others)]) / SEEDS
-        told = replace(
-            told,
-            footprint_bytes={**told.footprint_bytes, loop: footprints},
-            growth={**told.growth, loop: grown},
-            best_fit={**told.best_fit, loop: fit},
-            refused={**told.refused, loop: count} if count else told.refused,
-        )
-        if not effort.whole and not told.lasts:
-            break
+    loops = [_Tried(loop, trace, recipe, struct, effort) for loop in _loops(trace, effort)]
+    with closing(_in_order(loops, seed, threads, progress)) as outcomes:
+        for loop, one in outcomes:
+            if one is None:
+                continue
+            told = replace(
+                told,
+                footprint_bytes={**told.footprint_bytes, loop: one.footprints},
+                growth={**told.growth, loop: one.grown},
+                best_fit={**told.best_fit, loop: one.best_fit},
+                refused={**told.refused, loop: one.refused} if one.refused else told.refused,
+            )
+            if not effort.whole and not told.lasts:
+                break
     return told
+
+
+def _in_order(
+    loops: Sequence[_Tried], seed: int, threads: int, progress: Callable[[str], None]
+) -> Generator[tuple[str, _Outcome | None]]:
+    """Each loop with what comes of it, in their order; to be closed, so that no further one is begun."""
+    if threads == 1:
+        for tried in loops:
+            progress(tried.loop)
+            yield tried.loop, tried.outcome(seed)
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    pool, begun = ThreadPoolExecutor(threads), deque[tuple[str, Future[_Outcome | None]]]()
+    try:
+        for tried in loops:
+            progress(tried.loop)
+            begun.append((tried.loop, pool.submit(tried.outcome, seed)))
+            if len(begun) == 2 * threads:
+                loop, one = begun.popleft()
+                yield loop, one.result()
+        for loop, one in begun:
+            yield loop, one.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _let_pass(most: float, best_fit: float) -> float:
@@ -239,6 +261,15 @@ def _loops(trace: Trace, effort: Effort) -> tuple[str, ...]:
     return tuple(loop for loop in effort.loops if not (brief and loop == PASSES))
 
 
+class _Outcome(NamedTuple):
+    """What comes of a loop: footprints by calls, by how much they grew, and best fit's, and the requests refused."""
+
+    footprints: Mapping[int, int]
+    grown: float
+    best_fit: float
+    refused: int
+
+
 @dataclass(frozen=True)
 class _Tried:
     """A heap in a loop."""
@@ -248,6 +279,19 @@ class _Tried:
     recipe: Recipe
     struct: Any
     effort: Effort
+
+    def outcome(self, seed: int) -> _Outcome | None:
+        """What comes of the loop; None where the heap cannot serve what it asks for."""
+        effort, (footprints, grown, count) = self.effort, self.whole(seed)
+        if count is None:
+            return None
+        known = not effort.whole and (count > 0 or grown <= effort.most)
+        fit = 1.0 if known else best_fit_growth(self.trace, self.loop, effort, seed)
+        if not known and 1 < grown / _let_pass(effort.most, fit) < CLEARLY:
+            others = range(seed + 1, seed + SEEDS)
+            grown = fsum([grown, *(self.covered(one)[1] for one in others)]) / SEEDS
+            fit = fsum([fit, *(best_fit_growth(self.trace, self.loop, effort, one) for one in others)]) / SEEDS
+        return _Outcome(footprints, grown, fit, count)
 
     def covered(self, seed: int) -> tuple[Mapping[int, int], float, Any]:
         """Footprints by calls, by how much they grew, and what else came of the loop; of passes nothing."""
