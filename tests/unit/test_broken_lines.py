@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from heapwright.generate.printer import WIDTH, broken
+from heapwright.generate.printer import WIDTH, broken, commented_lines
 
 LONG = "a_name_that_is_rather_long"
 ROW = f"{LONG}(a, b) + {LONG}"
@@ -62,3 +62,13 @@ def test_what_stands_in_a_column_goes_on_there(column: int) -> None:
     first, *others = broken(f"{ROW} + {ROW} + {ROW};", column).split("\n")
     assert others and max(map(len, (" " * column + first, *others))) <= WIDTH
     assert all(len(line) - len(line.lstrip()) == column for line in others)
+
+
+def test_comments_behind_lines_are_aligned_where_all_of_them_fit() -> None:
+    assert commented_lines([("int a;", "one"), ("int;", ""), ("int more;", "two")]) == (
+        "int a;    /* one */\nint;\nint more; /* two */\n"
+    )
+    most = "w" * (WIDTH - len("int more;") - 7)
+    assert commented_lines([("int a;", "one"), ("int more;", most)]) == f"int a;    /* one */\nint more; /* {most} */\n"
+    wide = f"{most}w"
+    assert commented_lines([("int a;", "one"), ("int more;", wide)]) == f"int a; /* one */\n/* {wide} */\nint more;\n"

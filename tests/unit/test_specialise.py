@@ -39,6 +39,8 @@ from heapwright.generate.syntax import GrammarError
         ("return (n > 1u ? g->header : 0u) + (g->tags ? 2u : 1u);", "return (n > 1u ? HEADER : 0u) + 1u;\n"),
         ("n = g->tags == 0 && n; return n;", "return n != 0u;\n"),
         ("n = n > 2u && g->tags == 0; return n;", "return n > 2u;\n"),
+        ("if (n > 3u) { n--; } else if (n > 1u) { n = 7u; } else { n = 2u; } return n;",
+         "if (n > 3u) {\n    n--;\n} else if (n > 1u) {\n    n = 7u;\n} else {\n    n = 2u;\n}\nreturn n;\n"),
     ],
 )  # fmt: skip
 def test_static_conditions_are_folded(source: str, left: str) -> None:
