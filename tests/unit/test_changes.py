@@ -96,6 +96,8 @@ def test_a_larger_size_is_a_change_with_who_caused_it(grown: Changes) -> None:
     assert grown.after.requested_peak_bytes > grown.before.requested_peak_bytes
     first = grown.causes[0]
     assert (first.site, first.size) == ("src/net.c:88", 180)
+    told_json = grown.as_json()["causes"][0]
+    assert told_json == {**vars(first), "told": str(first)} and told_json["size"] == 180
     told = grown.sentences()
     assert told[0].startswith(f"Reserve: {before.reserve_bytes:,} bytes before, {after.reserve_bytes:,} now (+")
     assert f"src/net.c:88: {first.objects} objects of 180 bytes hold" in "".join(told)
