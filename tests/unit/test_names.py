@@ -8,6 +8,7 @@ from heapwright.files.names import printable, shortened
 
 def test_a_name_that_fits_stays() -> None:
     assert shortened("ä" * 5, 10) == "ä" * 5
+    assert len(shortened("x" * 300, ending=".c")) == 255
     assert shortened("a" * 247, ending=".parquet") == "a" * 247 + ".parquet"
 
 
