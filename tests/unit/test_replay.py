@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from heapwright.replay.smallest import (
     fit,
     fit_steps,
     footprint,
+    footprint_where,
     high_water_mark,
     server,
     smallest_arena,
@@ -558,3 +560,15 @@ def test_where_the_arena_decides_the_footprint_is_one_that_serves() -> None:
 @pytest.mark.parametrize(("calls", "steps"), [(20_000, 512), (20_001, 128)])
 def test_the_search_for_an_arena_is_as_fine_as_the_manual_says(calls: int, steps: int) -> None:
     assert fit_steps(Trace.from_columns(op=[MALLOC] * calls, id=range(calls), size=[8] * calls)) == steps
+
+
+def test_no_arena_is_looked_for_that_serves_what_was_refused() -> None:
+    heap, asked = zoo.load("freertos-heap4"), list[int]()
+    struct = policy_struct(heap)
+
+    def serves(arena: int) -> bool:
+        asked.append(arena)
+        return True
+
+    used = [footprint_where(serves, heap, struct, SimpleNamespace(shared=4096, failed=one), 1 << 20) for one in (1, 0)]
+    assert used == [high_water_mark(struct, SimpleNamespace(shared=4096))] * 2 and asked == used[:1]
