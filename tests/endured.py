@@ -54,11 +54,11 @@ def swap(asked: str) -> None:
     """Explorations of this process look up what is known, or write down what they try."""
     known = _read() if asked == LOOK_UP else {}
 
-    def found(trace: Trace, recipe: Recipe, effort: Effort, progress: Callable[[str], None]) -> Any:
+    def found(trace: Trace, recipe: Recipe, effort: Effort, threads: int, progress: Callable[[str], None]) -> Any:
         key = digest(trace), recipe.hash, effort.calls
         if key in known:
             return known[key]
-        tried = endure(trace, recipe, effort, progress=progress)
+        tried = endure(trace, recipe, effort, threads=threads, progress=progress)
         if asked != LOOK_UP:
             with open(asked, "a", encoding="utf-8") as file:
                 file.write(",".join(map(str, (*key, tried.growth_ratio, int(tried.lasts), tried.calls))) + "\n")
