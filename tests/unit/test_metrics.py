@@ -17,6 +17,16 @@ ns_per_event instructions_malloc_mean instructions_malloc_max instructions_callo
 instructions_realloc_max instructions_free_mean instructions_free_max instructions_pair_mean code_bytes
 """
 
+FRACTIONS = """
+fragmentation fragmentation_with_headers energy_nJ admitted_fraction utilisation pool_utilisation growth_ratio
+ns_per_event instructions_malloc_mean instructions_free_mean instructions_pair_mean
+"""
+RULES = {
+    "sum": "accesses reads writes energy_nJ moved_bytes failed",
+    "of-largest-footprint": "internal_bytes external_bytes header_bytes",
+    "smallest": "admitted_fraction utilisation pool_utilisation reach_bytes lasts endured_calls",
+}
+
 WRITTEN_TABLE = "size_bytes,read_pJ,write_pJ\n100,1,2\n10000,10,4\n"
 
 
@@ -26,6 +36,10 @@ def measured(**changes: float | None) -> dict[str, float | None]:
 
 def test_the_keys_are_the_contract() -> None:
     assert list(METRICS) == KEYS_OF_THE_DESIGN.split()
+    assert [key for key, metric in METRICS.items() if not metric.integer] == FRACTIONS.split()
+    told = {rule: " ".join(key for key, metric in METRICS.items() if metric.rule == rule) for rule in RULES}
+    assert told == RULES and {metric.rule for metric in METRICS.values()} == {*RULES, "largest"}
+    assert not METRICS["accesses / 2"].integer
 
 
 def test_unknown_metric_names_the_nearest() -> None:

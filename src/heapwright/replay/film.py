@@ -189,7 +189,7 @@ def regions(recipe: Recipe, size: int) -> list[Region]:
             sharing.append(at)
     if sharing and size > struct.fixed_end:
         found.append(Region(int(struct.fixed_end), size, tuple(sharing)))
-    return sorted(found)
+    return found  # pools lie in their order
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------
