@@ -233,6 +233,9 @@ def test_a_verdict_that_is_known_asks_neither_best_fit_nor_other_seeds(
 def test_the_forms_are_as_long_as_the_manual_says() -> None:
     assert (FULL.enough, FULL.calls, FULL.objects) == (1_000_000, 10_000_000, 2000)
     assert (LONG.calls, LONG.objects, LONG.most, LONG.whole) == (1_000_000, 2000, 1.03, False)
+    assert (SHORT.calls, SHORT.objects, SHORT.most, SHORT.base) == (50_000, 500, 1.10, 10_000)
+    sieve = endurance.SIEVE
+    assert (sieve.calls, sieve.most, len(sieve.loops), sieve.base) == (300_000, 1.025, 6, 100_000)
 
 
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:

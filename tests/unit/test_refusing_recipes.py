@@ -65,3 +65,25 @@ def test_what_refused_is_tried_last_and_moves_no_other() -> None:
     forecast = Forecast(cast(Trials, told))
     alone = _in_order([*SERVING, unknown], forecast)
     assert _in_order([FEW, *SERVING, unknown], forecast) == [*alone, FEW]
+
+
+def test_others_come_by_the_best_of_their_design() -> None:
+    """Of the first design one is far and one near the front, both of the second lie between."""
+    far = {"far": 9.0, "near": 0.5, "between": 2.0, "beside": 3.0}
+    design = {
+        "far": "first",
+        "near": "first",
+        "other": "first",
+        "between": "second",
+        "beside": "second",
+        "last": "second",
+    }
+    told = [cast(Candidate, SimpleNamespace(id=id, design=one)) for id, one in design.items()]
+    forecast = SimpleNamespace(
+        refuses=lambda one: False,
+        knows=lambda one: one.id in far,
+        distances=lambda some: np.array([far[one.id] for one in some]),
+    )
+    for some in (told, told[::-1]):
+        ordered = [one.id for one in _in_order(some, cast(Forecast, forecast))]
+        assert ordered == ["near", "between", "beside", "far", "other", "last"]

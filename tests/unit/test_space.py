@@ -290,6 +290,10 @@ def test_a_level_is_a_share_of_the_requests(load: Callable[..., Space]) -> None:
             '"most_frequent": True is not valid',
         ),
         (
+            "[[pool]]\nkind = 'quick'\nmost_frequent = 1.5\n[[pool]]\nkind = 'general'",
+            '"most_frequent": 1.5 is not valid',
+        ),
+        (
             "[[pool]]\nkind = 'quick'\nmost_frequent = 10\n[[pool]]\nkind = 'general'",
             '"most_frequent": 10 is not valid',
         ),
