@@ -16,6 +16,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay import film, what_if
 from heapwright.replay.replay import replay
+from heapwright.report.film import KINDS, kinds_of
 from heapwright.traces.profile import births_and_deaths
 from heapwright.traces.trace import Trace
 
@@ -243,3 +244,11 @@ def test_an_object_is_tried_at_the_largest_size_that_it_is_asked_for() -> None:
     found = what_if._without(trace, SIMPLE, (0, 3), 5000)
     assert found is not None
     assert (found.requested, found.bytes) == (301, 304)
+
+
+def test_free_memory_is_unused_from_where_none_was_used_to_where_it_is() -> None:
+    blocks = np.zeros(4, film.BLOCK_TYPE)
+    blocks["offset"], blocks["size"] = (0, 64, 80, 160), (64, 16, 80, 32)
+    blocks["state"], blocks["birth"], blocks["death"] = lib.HW_RUN_FREE, -1, -1
+    told = kinds_of(film.Frame(0, film.Extent(64, 160, None), blocks), 100)
+    assert [KINDS[kind] for kind in told] == ["free", "unused", "unused", "free"]

@@ -8,6 +8,7 @@ import re
 from itertools import combinations
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pytest
 import vl_convert
@@ -154,3 +155,9 @@ def test_of_points_in_one_spot_the_first_is_drawn() -> None:
     assert study_content._spots(ratios, rows, near).tolist() == [0, 1, 3]
     assert study_content._spots(ratios - 1, rows, near).tolist() == [0, 3]
     assert study_content._spots(ratios, rows[:0], near).tolist() == []
+
+
+def test_a_figure_is_described_by_title_note_and_numbers() -> None:
+    one = Figure("memory", "Memory over time", "In bytes.", alt.Chart(), 100, told="At most 7.")
+    assert one.described == "Memory over time. In bytes. At most 7."
+    assert Figure("memory", "Memory over time", "", alt.Chart(), 100).described == "Memory over time."
