@@ -348,3 +348,9 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, rows: list[Call], 
     for key in ("ts_us", "tid", "op", "id", "size", "align"):
         assert getattr(again, key).tolist() == getattr(trace, key).tolist()
         assert getattr(again, key).dtype == getattr(trace, key).dtype
+
+
+def test_what_a_column_masks_is_missing() -> None:
+    size = np.ma.masked_array([8, 8], [False, True])
+    with pytest.raises(HeapwrightError, match=r"row 1: no size; repairing drops such calls"):
+        Trace.from_columns(op=[0, 0], id=[1, 2], size=size)
