@@ -137,7 +137,7 @@ class Trace:
         """
         given = {"ts_us": ts_us, "tid": tid, "op": op, "id": id, "size": size}
         given |= {"align": align, "low": low, "phase": phase, "site": site}
-        columns: Columns = {key: _column(values) for key, values in given.items() if values is not None}
+        columns: Columns = {key: np.asanyarray(values) for key, values in given.items() if values is not None}
         columns.setdefault("ts_us", np.full(len(columns["op"]), -1, np.int64))
         columns.setdefault("tid", np.zeros(len(columns["op"]), np.uint16))
         check_shapes(columns, name)
@@ -310,11 +310,6 @@ class Trace:
         """Seconds from the first to the last known time, or None where no time is known."""
         known = self.ts_us[self.ts_us >= 0]
         return float(known[-1] - known[0]) / 1e6 if len(known) else None
-
-
-def _column(values: ArrayLike) -> NDArray[Any]:
-    """The values of a column, with the mask where they have one: an array of its own, as it is made read-only."""
-    return np.asanyarray(values).view()
 
 
 def check_version(metadata: dict[str, str], where: str) -> None:
