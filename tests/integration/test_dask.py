@@ -170,6 +170,7 @@ def test_heaps_are_timed_in_turn_on_one_worker(undisturbed: Path, cluster: Clust
     def timed() -> list[tuple[object, ...]]:
         with on_dask.cluster(cluster.address, 2) as crew, Study.open(path, write=True) as study:
             recipes = {one.id: study.recipe(one.id) for one in study.front()[:2]}
+            assert crew.threads_of_each(1) == 1
             time_in_turn(Runner(study, crew, interrupt, told.append), Turns(recipes, [trace], 1, 0))
         with Study.open(path) as study:
             return study.sql("SELECT recipe, role FROM replays WHERE ns_per_event > 0 AND machine <> '' ORDER BY ALL")[
