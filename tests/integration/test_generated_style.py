@@ -13,7 +13,7 @@ import heapwright as hw
 
 FEWEST_ASSERTIONS = 15
 MOST_FINDINGS, MOST_RULES = 60, 9
-MOST_LINES = 764
+MOST_LINES = 763
 """Of half-fit's app_heap.c, its opening comment and the platform's section included."""
 MOST_HELPERS = 20
 """Helpers that are a single statement, one that is written for each compiler counted once."""

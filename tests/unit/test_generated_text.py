@@ -142,6 +142,7 @@ def test_nothing_silly_is_left_of_what_was_folded_away(name: str) -> None:
     code = re.sub(r"/\*.*?\*/\s*", "", source_of(name), flags=re.DOTALL)
     assert re.findall(r"\b(\w+) = \d+u?;\s+if \(!?\1(?: [!=]= 0)?\)", code) == []
     assert re.findall(r"if \((\w+) == 0\) \{\s+\1 = 0u?;\s+\}", code) == []
+    assert re.findall(r"_(?:load|store)\d\(h, \d+u", code) == [], "an address that has a name"
     assert re.findall(r"\w+\(\w+ (\w+)\)\n\{\n    return \1;\n\}", code) == []
     assert re.findall(r"if \((.*) != (.*)\) \{\s+return \1;\s+\}\s+return \2;", code) == []
 

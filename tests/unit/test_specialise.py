@@ -214,6 +214,9 @@ def test_local_values_are_bound_and_unused_ones_go() -> None:
         ("if (n > 4u) { return 0; } return 1;", "return n <= 4u;\n"),
         ("while (n) { if (n > 2u) { return 7u; } return 3u; } return n;",
          "if (n) {\n    if (n > 2u) {\n        return 7u;\n    }\n    return 3u;\n}\nreturn n;\n"),
+        ("if (n > 3u) { n--; return 7u; } return 7u;", "if (n > 3u) {\n    n--;\n}\nreturn 7u;\n"),
+        ("if (n > 3u) { n--; return 7u; } return 6u;", "if (n > 3u) {\n    n--;\n    return 7u;\n}\nreturn 6u;\n"),
+        ("return !n | 0u;", "return (uint32_t)!n;\n"),
     ],
 )  # fmt: skip
 def test_what_dispatch_left_is_said_in_few_words(source: str, left: str) -> None:
@@ -372,6 +375,18 @@ def test_a_loop_that_runs_once_is_no_loop() -> None:
     text = shipped(ROUTE, quick(16), general())
     assert "for (" not in text and "if (n == SIZES) {" in text and "#define SIZES UINT32_C(16)" in text
     assert "for (" not in shipped(ROUTE, quick(), general()) and "quick" not in function(ROUTE, quick(), general())
+
+
+@pytest.mark.parametrize(
+    ("source", "left"),
+    [
+        ("for (uint32_t at = g->header; at < g->header + 4u; at += 4u) { n += at; }", "n += HEADER;"),
+        ("for (uint8_t at = g->header; at < g->header + 4u; at += 4u) { n += at; }", "n += 4;"),
+        ("for (uint32_t at = 2u; at < 4u; at += 4u) { n += at; }", "n += 2u;"),
+    ],
+)
+def test_a_counter_with_one_value_is_called_by_the_name_of_that(source: str, left: str) -> None:
+    assert body(f"{source} return n;") == f"{left}\nreturn n;\n"
 
 
 @pytest.mark.parametrize("jump", ["break", "continue"])

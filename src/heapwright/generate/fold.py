@@ -231,6 +231,8 @@ class _Body(Expressions):
         passes = []
         for value in values:
             self.bind_counter(stmt, value)
+            if len(values) == 1:
+                self.bind_by_name(stmt)
             passes.append(_without_repeated_comments(self.block(stmt.body), seen))
         self.names = scope
         try:
@@ -269,6 +271,12 @@ class _Body(Expressions):
     def bind_counter(self, stmt: c.For, value: int) -> None:
         typed = c.bare_type(stmt.init.type)
         self.names[stmt.init.name] = Variable(typed, number(value, self.program.promoted(typed)), inline=True)
+
+    def bind_by_name(self, stmt: c.For) -> None:
+        """A counter with one value that has a name, such as an address, is written as that."""
+        counter, first = self.names[stmt.init.name], self.expr(stmt.init.init)
+        if isinstance(first, (c.Constant, c.Derived)) and first.type == counter.static.type:
+            self.names[stmt.init.name] = replace(counter, static=first)
 
     # ---- calls
 

@@ -169,6 +169,8 @@ class _Cleaner:
         for index, (first, second) in enumerate(pairwise(body)):
             if self.renames(body, index) or self.sunk(body, index) or self.settled(body, index):
                 return True
+            if falls_to(first, second):
+                return True
             merged = self.merged(first, second)
             if merged is not None:
                 merged.blank, merged.comments = first.blank, [*first.comments, *second.comments]
@@ -392,3 +394,16 @@ def _read_names(body: list[c.Stmt]) -> set[str]:
             else:
                 read.update(c.names(expr))
     return read
+
+
+def falls_to(first: c.Stmt, second: c.Stmt) -> bool:
+    """Let, in place, a choice that does something end without returning what is returned behind it anyway."""
+    match first, second:
+        case c.If(no=[], yes=[_, *_, c.Return(expr=c.Expr() as early, comments=[])]), c.Return(expr=c.Expr() as late):
+            called = isinstance(early, c.Call) and isinstance(late, c.Call) and not early.arguments + late.arguments
+            alike = early.name == late.name if called else early.value is not None and early.value == late.value
+            if alike:
+                del first.yes[-1]
+            return alike
+        case _:
+            return False
