@@ -52,6 +52,11 @@ def test_what_comes_after_exploring_has_shares_and_no_more_than_it_needs(monkeyp
     clock.seconds = 99.0  # exploring took longer than it was to
     shares.end_exploring()
     assert shares.apart_until == 99  # and nothing is left
+    clock.seconds = 0.0
+    hurried = Shares(100.0, calls=6000, replays=6)  # no endurance, and no room for one copy
+    hurried.each, clock.seconds = 50.0, 80.0
+    hurried.end_exploring()
+    assert (hurried.apart, hurried.apart_until) == (0, 80)
     without = Shares()
     without.end_exploring()
     assert (without.exploring_until, without.apart_until, without.lasting_until) == (inf, inf, inf)

@@ -52,8 +52,9 @@ class Shares:
     def end_exploring(self) -> None:
         """Share out what is left once exploring has ended, perhaps later than it was to."""
         now, kept = time.perf_counter(), self.apart + self.lasting
-        if self.until < inf and kept:
-            self.apart_until = now + max(self.lasting_until - now, 0.0) * self.apart / kept
+        if self.until < inf:
+            share = self.apart / kept if kept else 0.0
+            self.apart_until = now + share * max(self.lasting_until - now, 0.0)
 
     @property
     def apart(self) -> float:

@@ -191,6 +191,9 @@ class Exploring:
         self.runner.run(spared, self.trials, meter, replace(patience, spared=NEAR))
         self.runner.run([one for one in spread if one not in spared], self.trials, meter, patience)
         known, rest = rest, self._open(rest)
+        if not patience.over:  # what was given up and is open again is counted once more
+            opened = {one.id for one in rest}
+            meter.finished -= sum(self._replays_left(one) for one in spread if one.id in opened)
         counted = {one.id for one in (*spread, *rest)}
         meter.finished += sum(self._replays_left(one) for one in known if one.id not in counted)
         rest = [one for one in rest if self._is_left(one)]
