@@ -1,0 +1,264 @@
+"""What the package answers where inputs never change, a digest an answer: `python tests/answered.py` writes the table.
+
+A line stands for all that one call answers: numbers to nine digits, texts, columns of traces. What nobody meant to
+change stays as it is; a change that is meant writes the table anew, and its commit says what is answered now.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from drawn import busy
+from made_traces import packets_of, stack
+from recipes_random import random_recipes
+from traces_random import plain_trace
+
+import heapwright as hw
+from heapwright.assure.attack.attack import levels
+from heapwright.assure.attack.exploits import TECHNIQUES, why_not
+from heapwright.assure.attack.exploits import arena_bytes as exploits_arena
+from heapwright.assure.attack.faults import ample, arena_bytes, flags, mapped_bytes, program
+from heapwright.assure.proof.edges import edge_names, neighbours
+from heapwright.assure.proof.prove import harness_text, method_for, narrow, programs_of
+from heapwright.decide.picks import design
+from heapwright.decide.prior import doubt
+from heapwright.files.errors import HeapwrightError
+from heapwright.platforms.catalogue import platforms, tracers
+from heapwright.platforms.files import firmware_files, platform_files, raised
+from heapwright.recipes.policy import BeyondReachError, policy
+from heapwright.recipes.recipe import Recipe
+from heapwright.replay.worst_case import load_of, worst_case
+from heapwright.replay.worst_found import OBJECTIVES
+from heapwright.traces.site_classes import site_classes
+from heapwright.traces.trace import Trace
+
+TABLE = Path(__file__).with_name("answered.txt")
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+Answers = Iterator[tuple[str, Any]]
+
+
+def shown(value: Any) -> Any:
+    """A value as JSON takes it, the same on every machine."""
+    match value:
+        case Trace():
+            columns = {
+                key: getattr(value, key).tolist() for key in ("ts_us", "tid", "op", "id", "size", "align", "low")
+            }
+            more = {key: getattr(value, key).tolist() for key in ("phase", "site")}
+            return shown([value.name, columns, more, value.phases, value.sites, value.metadata, value.repairs])
+        case Recipe():
+            return value.to_toml()
+        case bool() | None | int() | str():
+            return value
+        case float() | np.floating():
+            return f"{value:.9g}"
+        case np.generic():
+            return value.item()
+        case np.ndarray():
+            return shown(value.tolist())
+        case Path():
+            return value.name
+        case Mapping():
+            return [[shown(key), shown(one)] for key, one in value.items()]
+        case Set():
+            return sorted(map(json.dumps, map(shown, value)))
+        case Sequence():
+            return list(map(shown, value))
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return [[one.name, shown(getattr(value, one.name))] for one in dataclasses.fields(value)]
+        case _:
+            return repr(value)
+
+
+def digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(shown(value)).encode()).hexdigest()[:16]
+
+
+def or_error(find: Callable[..., Any], *given: Any, **how: Any) -> Any:
+    """What is found, or the words of the error."""
+    try:
+        return find(*given, **how)
+    except (HeapwrightError, BeyondReachError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+# ---- what is asked ---------------------------------------------------------------------------------------------------
+
+
+@cache
+def some_recipes() -> list[Recipe]:
+    """Random ones that reach what they keep, of all kinds."""
+    return random_recipes(160, seed=1971)
+
+
+def packets() -> hw.PacketTable:
+    """Bursts of nine flows."""
+    rng = np.random.default_rng(11)
+    ip_len = rng.choice([40, 52, 576, 1500, 1500, 120], 600).tolist()
+    table = packets_of(ip_len, [size + 14 for size in ip_len], rng.integers(0, 9, 600).tolist())
+    return dataclasses.replace(table, ts_us=np.cumsum(rng.choice([1, 20, 300, 9_000], 600)))
+
+
+def of_traces() -> Answers:
+    """Traces: what is told of them, cut, merged, scaled, copied and written."""
+    one, other, deep = busy(), plain_trace(4, calls=700, name="plain"), stack(40)
+    broker = hw.cut(EXAMPLES / "mosquitto_broker.parquet", first=2500)
+    for trace in (one, other, deep, broker):
+        yield f"profile of {trace.name}", hw.profile(trace)
+        yield f"facts of {trace.name}", hw.trace_facts(trace)
+        yield f"objects of {trace.name}", hw.births_and_deaths(trace)
+        yield f"sizes of {trace.name}", hw.size_table(trace.size)
+        yield f"classes of sites of {trace.name}", [or_error(site_classes, [trace]), site_classes([trace, one], 2)]
+    for trace in (one, other):
+        for kind in hw.copy_kinds.KINDS:
+            yield f"copies of {trace.name}, {kind}", hw.copies(trace, 2, kinds=[kind], seed=5)
+        yield f"copies of {trace.name}", hw.copies(trace, 7, seed=6)
+    parts: Sequence[dict[str, Any]] = (
+        {"first": 300}, {"last": 250}, {"start": 100, "stop": 400}, {"first": 300, "close": False},
+        {"start": 200, "live": True}, {"start": 200, "stop": 500, "live": True, "close": False},
+        {"sites": ["session_new"]}, {"sites": ["main*"], "start": 50},
+    )  # fmt: skip
+    for how in parts:
+        yield f"cut by {how}", hw.cut(one, **how)
+    for kinds in (["sizes"], ["lifetimes", "streams"]):
+        yield f"merged with {kinds}", hw.merge([one, *hw.copies(one, 2, kinds=kinds, seed=8)])
+    scales: Sequence[dict[str, Any]] = (
+        {"pointer_bytes": 8, "recorded_pointer_bytes": 4}, {"recorded_pointer_bytes": 8}, {"pointer_share": 0.3},
+        {"peak_bytes": 9_000}, {"buffers": True}, {"buffers": False}, {"buffers": True, "peak_bytes": 40_000},
+    )  # fmt: skip
+    for trace in (one, broker):
+        for how in scales:
+            yield f"{trace.name} scaled by {how}", or_error(hw.scale, trace, **how)
+    yield "diff", hw.diff(one, hw.copies(one, 1, seed=3)[0])
+    yield "diff of others", hw.diff(one, other)
+
+
+def of_traffic() -> Answers:
+    """Packets and workloads."""
+    table = packets()
+    yield "profile", hw.profile(table)
+    for seed in (1, 2):
+        yield f"synthesised {seed}", hw.synthesise(hw.profile(table), 300, seed=seed)
+    for name in ("drr", "easyport", "url", "queue"):
+        yield name, hw.workload(name, table, load=0.8)
+        yield f"{name} at loads", hw.workload(name, table, load=[0.5, 1.3])
+        yield f"{name} peaks", hw.load_peaks(name, table, load=0.8)
+    asked: Sequence[tuple[str, dict[str, Any]]] = (
+        ("drr", {"size": "ip"}), ("drr", {"size": "frame", "quantum": 3000}), ("drr", {"rotation": "classic"}),
+        ("drr", {"node": 0, "ring": 5, "extra": 0}), ("drr", {"queues": 3, "headers": 20}),
+        ("drr", {"count": 200, "rate": 2e6, "load": None}), ("drr", {"longest_gap": 0.001}),
+        ("easyport", {"load": 1.2, "extra": 32, "size": "ip", "ring": 20}), ("url", {"patterns": 7}),
+        ("queue", {"load": 1.5, "limit": 20}), ("easyport", {"rate": 1e6}), ("url", {"rate": 1e6, "load": None}),
+    )  # fmt: skip
+    for name, how in asked:
+        yield f"{name} {how}", or_error(hw.workload, name, table, **{"load": 0.9, **how})
+    yield "poisson", hw.workload("poisson", requests=400, seed=3)
+    yield "poisson swept", hw.sweep("poisson", "requests", [50, 90], seed=2)
+    yield "modem", hw.workload("modem", seed=4)
+
+
+def of_recipes() -> Answers:
+    """Recipes: canonical forms, policies, doubts, worst steps."""
+    for recipe in (*hw.zoo(), *some_recipes()):
+        told = {
+            "canonical": recipe.canonical(), "summary": recipe.summary, "geometry": recipe.geometry,
+            "reach": recipe.reach, "policy": policy(recipe), "design": design(recipe),
+            "doubt": [doubt(recipe, lists=lists) for lists in (True, False)], "steps": hw.worst_steps(recipe),
+            "moved": [or_error(recipe.at_alignment, at) for at in (4, 8, 16, 32)],
+        }  # fmt: skip
+        yield recipe.name or recipe.hash, told
+
+
+def of_replays() -> Answers:
+    """Replays: all metrics, admission, worst cases found and proved, arenas."""
+    one, other = busy(), plain_trace(4, calls=900, name="plain")
+    for recipe in hw.zoo():
+        yield f"replay of {recipe.name}", [hw.replay(trace, recipe) for trace in (one, other)]
+        yield f"replay of {recipe.name} in less", or_error(hw.replay, one, recipe, arena=20_000)
+        yield f"worst of {recipe.name}", [worst_case(one, recipe), load_of(one, recipe)]
+    for name in ("tlsf", "first-fit-slow-free", "drr-proposed", "half-fit"):
+        for objective in OBJECTIVES:
+            yield f"worst found of {name} by {objective}", hw.find_worst(other, name, objective, tries=60, seed=2)
+        yield f"map of {name}", hw.heap_map(one, hw.zoo(name), 40)
+    for name in ("tlsf", "fixed-pool", "variable-pool", "exact-bins"):
+        yield f"fit of {name}", hw.fit(one, name, copies=2, growth=1.5, held_out=[other])
+        for share in (0.5, 0.9, 1.0):
+            yield f"{share} admitted by {name}", hw.admit([one, other], name, share)
+
+
+def of_attacks_and_proofs() -> Answers:
+    """What attacks and proofs run, as text, without running it."""
+    one = busy(300)
+    for seed in (0, 1):
+        yield f"program {seed}", program(None, seed)
+    yield "program of a trace", program(one, 3)
+    records = program(None, 0)
+    yield "room", [ample(records), mapped_bytes(5000), mapped_bytes(1 << 20)]
+    for recipe in (*hw.zoo(), *some_recipes()[:40]):
+        told: dict[str, Any] = {
+            "flags": flags(recipe),
+            "arena": or_error(arena_bytes, recipe, records),
+            "levels": or_error(levels, recipe, None),
+            "exploits": or_error(exploits_arena, recipe),
+            "why not": [why_not(name, recipe) for name in TECHNIQUES],
+            "edges": or_error(edge_names, recipe, policy(recipe), True),
+            "method": method_for(recipe),
+        }
+        narrowed = narrow(recipe, 256)
+        for name in ("calls", "misuse"):
+            for method in ("cbmc", "enumeration"):
+                told[f"{name} {method}"] = or_error(harness_text, narrowed, name, method, 3, 256, 32)
+        yield recipe.name or recipe.hash, told
+    yield "programs", [programs_of(name, calls, 128, 24) for name in ("calls", "misuse") for calls in (1, 2, 3)]
+    yield (
+        "neighbours",
+        [neighbours([8, 16, 17, 100, 4096], bound, 1, most) for bound in (64, 5000) for most in (9, 999)],
+    )
+
+
+def of_platforms() -> Answers:
+    """Files for each platform."""
+    for name, platform in platforms().items():
+        yield f"{name} files", platform_files(platform, "net")
+        for heap in ("tlsf", "all-round", "freertos-heap4"):
+            yield f"{name} of {heap}", or_error(firmware_files, platform, hw.zoo(heap), "net")
+            yield f"{name} raises {heap}", or_error(raised, platform, hw.zoo(heap))
+    yield "tracers", tracers()
+
+
+def of_generated() -> Answers:
+    """C of random recipes."""
+    for recipe in some_recipes()[:12]:
+        yield recipe.hash, or_error(hw.generated_files, recipe, "net")
+
+
+GROUPS: Mapping[str, Callable[[], Answers]] = {
+    "traces": of_traces,
+    "traffic": of_traffic,
+    "recipes": of_recipes,
+    "replays": of_replays,
+    "attacks and proofs": of_attacks_and_proofs,
+    "platforms": of_platforms,
+    "generated": of_generated,
+}
+
+
+def lines_of(group: str) -> list[str]:
+    """What the questions of a group are answered with, found anew."""
+    return [f"{digest(value)}  {group}: {name}" for name, value in GROUPS[group]()]
+
+
+def kept() -> list[str]:
+    return TABLE.read_text(encoding="utf-8").splitlines()
+
+
+if __name__ == "__main__":
+    TABLE.write_text("".join(f"{line}\n" for group in GROUPS for line in lines_of(group)), encoding="utf-8")
