@@ -79,6 +79,32 @@ hooks newlib -o hooks
 hooks sqlite -o hooks
 platforms
 endure stack.parquet --heap all-round --calls 10000
+trace export busy.parquet --format minimalloc -o e.csv
+trace export busy.parquet --format malloclab -o e.rep --json
+trace export busy.parquet --format c -o e.c
+trace export stack.parquet --format malloclab -o -
+trace diff busy.parquet stack.parquet
+trace diff busy.parquet cut.parquet --json
+trace worst stack.parquet tlsf --tries 5 -o worst.parquet
+workload drr packets.parquet -o drr.parquet
+workload queue packets.parquet --limit 3 -o queue.parquet --json
+workload url packets.parquet --load 0.5,0.7 -o url.parquet
+workload drr packets.parquet --load 0 -o drr.parquet
+workload modem -o modem.parquet
+study diff s.duckdb s.duckdb
+study merge s.duckdb -o s2.duckdb
+study merge s.duckdb busy.parquet -o s2.duckdb
+study again s.duckdb
+explore nothing.parquet -o x.duckdb
+explore busy.parquet -o x.duckdb --tolerance 2
+explore busy.parquet -o x.duckdb --complete --budget 5s
+report nothing.duckdb -o x.html
+measure tlsf busy.parquet --cpu cortex-m99
+attack tlsf --checks some
+prove tlsf --method guess
+prove tlsf --calls 40
+reproduce nothing -o x
+live nothing.log -o x.parquet
 """
 
 
