@@ -9,14 +9,21 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import brief
 import numpy as np
 from drawn import busy
+from exploring import explore
+from known import known
 from made_traces import packets_of, stack
+from printed import within
 from recipes_random import random_recipes
 from traces_random import plain_trace
 
@@ -27,13 +34,25 @@ from heapwright.assure.attack.exploits import arena_bytes as exploits_arena
 from heapwright.assure.attack.faults import ample, arena_bytes, flags, mapped_bytes, program
 from heapwright.assure.proof.edges import edge_names, neighbours
 from heapwright.assure.proof.prove import harness_text, method_for, narrow, programs_of
-from heapwright.decide.picks import design
+from heapwright.decide.budgets import budgets
+from heapwright.decide.by_load import picks_by_load
+from heapwright.decide.changes import compare
+from heapwright.decide.decision import Decision, decide
+from heapwright.decide.picks import PICKS, design
 from heapwright.decide.prior import doubt
+from heapwright.decide.shipping import ToShip
+from heapwright.decide.side_by_side import before_and_after, side_by_side
+from heapwright.decide.study import Study
+from heapwright.explore.space import Space
 from heapwright.files.errors import HeapwrightError
 from heapwright.platforms.catalogue import platforms, tracers
 from heapwright.platforms.files import firmware_files, platform_files, raised
 from heapwright.recipes.policy import BeyondReachError, policy
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.film import frames, holes, last_growth, regions
+from heapwright.replay.pictures import timeline
+from heapwright.replay.replay import replay
+from heapwright.replay.what_if import cap
 from heapwright.replay.worst_case import load_of, worst_case
 from heapwright.replay.worst_found import OBJECTIVES
 from heapwright.traces.site_classes import site_classes
@@ -41,6 +60,8 @@ from heapwright.traces.trace import Trace
 
 TABLE = Path(__file__).with_name("answered.txt")
 EXAMPLES = Path(__file__).parents[1] / "examples"
+
+FOUR = ("footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
 
 Answers = Iterator[tuple[str, Any]]
 
@@ -240,12 +261,75 @@ def of_generated() -> Answers:
         yield recipe.hash, or_error(hw.generated_files, recipe, "net")
 
 
+def of_films() -> Answers:
+    """What stands where in an arena, call by call, and what would stand elsewhere."""
+    one = busy(500)
+    for recipe in (*hw.zoo()[::4], *some_recipes()[:30:3]):
+        arena = int(known(replay(one, recipe)["footprint_bytes"]))
+        places = regions(recipe, arena)
+        found = list(frames(one, recipe, arena, range(0, len(one), 61)))
+        seen = [[frame, holes(frame.blocks, frame.extent, places)] for frame in found]
+        beside = or_error(cap, one, recipe, found[-1], places, arena)
+        yield (
+            recipe.name or recipe.hash,
+            [seen, places, last_growth(one, recipe, arena), timeline(one, recipe, 50), beside],
+        )
+
+
+def of_decisions() -> Answers:
+    """What a small study leads to, explored on two traces, with copies, one held out, and endurance."""
+    one, other, apart = busy(), plain_trace(4, calls=500, name="plain"), plain_trace(6, calls=300, name="apart")
+    space = Space([[recipe for recipe in some_recipes() if recipe.align == 8][:25]])
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        stack.enter_context(within(Path(folder)))
+        for module, form, effort in brief.forms():
+            stack.enter_context(mock.patch.object(module, form, effort))
+        files = {trace.name: Path(f"{trace.name}.parquet") for trace in (one, other, apart)}
+        for trace in (one, other, apart):
+            trace.write(files[trace.name])
+        one, other, apart = (Trace.read(path) for path in files.values())
+        for name, traces in (("old", [one]), ("new", [one, other])):
+            path = Path(f"{name}.duckdb")
+            explore(traces, space, study_path=path, held_out=[apart], copies=2, complete=True, jobs=1)
+        old, new = (stack.enter_context(Study.open(Path(f"{name}.duckdb"))) for name in ("old", "new"))
+        for study in (old, new):
+            yield from _of_study(study)
+        changes = compare(old, new)
+        yield "changes", [changes.sentences(), changes.as_json()]
+        yield "by load", picks_by_load(new, [one, other])
+        yield "before and after", before_and_after(decide(old), decide(new))
+
+
+def _of_study(study: Study) -> Answers:
+    name, keys = study.path.stem, study.objectives
+    robust = study.robustness()
+    for id in study.combined.ids:
+        told = [robust.describe(id), robust.why_not(id), robust.why_not_lasting(id), study.needs(id)]
+        yield f"{name}: {id}", [*told, [robust.doubt(id, how) for how in PICKS], [*robust.worst(id).items()]]
+    yield f"{name}: reserves", [study.reserves, study.tuned_for, study.tried, study.caveat, study.question]
+    yield f"{name}: fronts", [[one.id for one in study.front(some)] for some in (keys, ("footprint_bytes",), FOUR)]
+    for how in PICKS:
+        for where in ((), ("footprint_bytes < 20000",), ("reserve_bytes <= 16K", "accesses < 9000"), ("failed == 0",)):
+            decision = or_error(decide, study, how, where=where)
+            said = [decision.sentences(), side_by_side(decision)] if isinstance(decision, Decision) else decision
+            yield f"{name}: {how} where {where}", [said, or_error(study.wins, how, where=where)]
+        yield f"{name}: {how} against tlsf", or_error(decide, study, how, against="tlsf")
+        yield f"{name}: order of {how}", study.may_ship(how)
+    yield f"{name}: budgets", budgets(study)
+    yield f"{name}: standings", study.zoo_standings()
+    for pick in study.picks():
+        ship = ToShip.of(study, pick)
+        yield f"{name}: {pick} shipped", [ship.shipped(study.recipe(pick)), study.command(pick)]
+
+
 GROUPS: Mapping[str, Callable[[], Answers]] = {
     "traces": of_traces,
     "traffic": of_traffic,
     "recipes": of_recipes,
     "replays": of_replays,
     "attacks and proofs": of_attacks_and_proofs,
+    "films": of_films,
+    "decisions": of_decisions,
     "platforms": of_platforms,
     "generated": of_generated,
 }
