@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
@@ -18,6 +19,8 @@ from typing import Any
 from unittest import mock
 
 import brief
+import captures
+import heap_logs
 import numpy as np
 from drawn import busy
 from exploring import explore
@@ -186,6 +189,57 @@ def of_traffic() -> Answers:
     yield "modem", hw.workload("modem", seed=4)
 
 
+def damaged(content: bytes, seed: int) -> bytes:
+    """Some lines are lost, said twice or cut off, or the end is missing."""
+    draw, lines = random.Random(seed), content.splitlines(keepends=True)
+    for _ in range(1 + len(lines) // 12):
+        at = draw.randrange(len(lines))
+        lines[at] = draw.choice([b"", lines[at] * 2, lines[at][: len(lines[at]) // 2] + b"\n"])
+    found = b"".join(lines)
+    return found[: draw.randrange(len(found) // 2, len(found) + 1)] if draw.random() < 0.3 and found else found
+
+
+def lossy_log(seed: int, lost: float) -> bytes:
+    """Calls of a board that takes the lowest free address, of which some lines are lost."""
+    draw, lines, held = random.Random(seed), list[str](), dict[int, int]()
+    trace = plain_trace(seed, calls=400)
+    for tick, (op, id, size) in enumerate(zip(trace.op.tolist(), trace.id.tolist(), trace.size.tolist(), strict=True)):
+        if op == hw.FREE:
+            lines.append(f"hw- {held.pop(id):#x} {tick}")
+        else:
+            held[id] = next(at for at in range(0x1000, 1 << 30, 0x800) if at not in held.values())
+            lines.append(f"hw+ {held[id]:#x} {size} {tick}")
+    return "\n".join(line for line in lines if draw.random() >= lost).encode() + b"\n"
+
+
+def of_logs() -> Answers:
+    """Logs and captures as they are, and damaged."""
+    given = {name: getattr(heap_logs, name) for name in dir(heap_logs) if name.isupper()}
+    logs = {name: text.encode() if isinstance(text, str) else text for name, text in given.items()}
+    logs = {name: content for name, content in logs.items() if isinstance(content, bytes)}
+    logs |= {
+        "TRACEALYZER": heap_logs.tracealyzer(heap_logs.TRACEALYZER_EVENTS),
+        "BOARD": heap_logs.board_lines().encode(),
+    }
+    logs |= {f"LOSSY {seed} {lost}": lossy_log(seed, lost) for seed in (1, 2) for lost in (0.0, 0.02, 0.2)}
+    frames = [captures.tcp_frame(at * 37 % 900, back=at % 3 == 0, client_port=40_000 + at % 4) for at in range(40)]
+    packets = {
+        "PCAP": captures.pcap(frames), "PCAPNG": captures.pcapng(frames), "BIG": captures.pcapng(frames, order=">"),
+        "RADIOTAP": captures.pcap([captures.radiotap(captures.WIFI)] * 9, link=127),
+        "TSH": b"".join(captures.tsh_record(at * 900, captures.tcp_packet(at * 31 % 700)) for at in range(30)),
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder, within(Path(folder)):
+        for name, content in logs.items():
+            for seed in range(5):
+                Path("calls.log").write_bytes(damaged(content, seed) if seed else content)
+                yield f"{name}, damage {seed}", or_error(hw.import_log, "calls.log", repair=True)
+        for name, content in packets.items():
+            for seed in range(5):
+                cut = random.Random(seed).randrange(len(content))
+                Path("packets").write_bytes(content[:cut] + b"\xa5" * (seed // 3) + content[cut + seed :])
+                yield f"{name}, damage {seed}", or_error(hw.import_packets, "packets")
+
+
 def of_recipes() -> Answers:
     """Recipes: canonical forms, policies, doubts, worst steps."""
     for recipe in (*hw.zoo(), *some_recipes()):
@@ -325,6 +379,7 @@ def _of_study(study: Study) -> Answers:
 GROUPS: Mapping[str, Callable[[], Answers]] = {
     "traces": of_traces,
     "traffic": of_traffic,
+    "logs": of_logs,
     "recipes": of_recipes,
     "replays": of_replays,
     "attacks and proofs": of_attacks_and_proofs,
