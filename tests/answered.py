@@ -13,6 +13,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,11 +42,12 @@ from heapwright.decide.budgets import budgets
 from heapwright.decide.by_load import picks_by_load
 from heapwright.decide.changes import compare
 from heapwright.decide.decision import Decision, decide
-from heapwright.decide.picks import PICKS, design
+from heapwright.decide.picks import PICKS, Condition, design
 from heapwright.decide.prior import doubt
 from heapwright.decide.shipping import ToShip
 from heapwright.decide.side_by_side import before_and_after, side_by_side
 from heapwright.decide.study import Study
+from heapwright.explore.options import Options
 from heapwright.explore.space import Space
 from heapwright.files.errors import HeapwrightError
 from heapwright.platforms.catalogue import platforms, tracers
@@ -252,6 +254,40 @@ def of_recipes() -> Answers:
         yield recipe.name or recipe.hash, told
 
 
+def of_refusals() -> Answers:
+    """What recipe keys may be, and what is said of recipes in which one key or two have other values."""
+    yield "schemas", [hw.schema("recipe"), hw.schema("space")]
+    draw = random.Random(12)
+    numbers = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 64, 100, 512, 4096, 70_000, 1 << 20, 1 << 31, -1)
+    lists: Sequence[list[int]] = ([], [8], [16, 8], [8, 16, 64], [24, 24], [100, 5000])
+    words = sorted({str(word) for key in _keys().values() for word in key})
+    for turn in range(100):
+        found = []
+        for recipe in draw.sample(some_recipes(), 20):
+            data = recipe.to_dict()
+            tables = [data, *data["pool"], *data["pool"]]
+            for of in draw.sample(tables, draw.choice((1, 1, 2))):
+                keys = _keys(of.get("kind"))
+                key = draw.choice(sorted(keys.keys() - {"kind", "pool"}))
+                wild = [draw.choice(numbers), draw.choice(lists), draw.choice(words), True, False, "8"]
+                of[key] = draw.choice(wild if draw.random() < 0.2 else keys[key] or numbers)
+            found.append(or_error(lambda data=data: Recipe.from_dict(data, "given").canonical().hash))
+        yield f"turn {turn}", found
+
+
+@cache
+def _keys(kind: str | None = "any") -> dict[str, list[Any]]:
+    """The keys of a kind of pool, or of a heap, each with its words."""
+    schema = hw.schema("recipe")
+    found: dict[str, list[Any]] = {}
+    for name, one in [("heap", schema), *schema["$defs"].items()]:
+        told = one.get("properties", {}).get("kind", {}).get("const")
+        if kind == "any" or told == kind or (kind is None and name == "heap"):
+            for key, value in one.get("properties", {}).items():
+                found[key] = [word for part in [value, *value.get("anyOf", [])] for word in part.get("enum", [])]
+    return found
+
+
 def of_replays() -> Answers:
     """Replays: all metrics, admission, worst cases found and proved, arenas."""
     one, other = busy(), plain_trace(4, calls=900, name="plain")
@@ -313,6 +349,81 @@ def of_generated() -> Answers:
     """C of random recipes."""
     for recipe in some_recipes()[:12]:
         yield recipe.hash, or_error(hw.generated_files, recipe, "net")
+
+
+def of_wrong_calls() -> Answers:
+    """What is said where something asked for cannot be."""
+    one, table = busy(60), packets()
+    asked: Mapping[Callable[..., Any], Sequence[tuple[tuple[Any, ...], dict[str, Any]]]] = {
+        hw.copies: [((one, 0), {}), ((one, 2), {"kinds": ["sises"]}), ((one, 2), {"kinds": []}), ((one, -1), {})],
+        hw.cut: [
+            ((one,), {"first": 0}), ((one,), {"start": 50, "stop": 20}), ((one,), {"first": 3, "last": 4}),
+            ((one,), {"phases": "none"}), ((one,), {"sites": "nowhere"}), ((one,), {"threads": 7}), ((one,), {}),
+            ((one,), {"start": 900}), ((one,), {"first": timedelta(seconds=-1)}), ((one,), {"last": timedelta(0)}),
+        ],
+        hw.scale: [
+            ((one,), {"pointer_bytes": 3}), ((one,), {"recorded_pointer_bytes": 5}), ((one,), {"pointer_share": 2.0}),
+            ((one,), {"recorded_pointer_bytes": 8, "pointer_share": -0.1}), ((one,), {"peak_bytes": 0}),
+            ((one,), {"pointer_share": 0.5, "peak_bytes": 10}),
+        ],
+        hw.merge: [(([],), {}), (([one],), {}), (([one, one],), {})],
+        hw.diff: [((one, "nowhere.parquet"), {})],
+        hw.workload: [
+            (("dr", table), {}), (("drr",), {}), (("drr", table), {"load": 0}), (("drr", table), {"load": -1.0}),
+            (("drr", table), {"quantum": 0}), (("drr", table), {"rotation": "new"}), (("drr", table), {"size": "all"}),
+            (("drr", table), {"queues": 0}), (("drr", table), {"ring": 0}), (("drr", table), {"extra": -1}),
+            (("drr", table), {"rate": 0.0}), (("drr", table), {"count": 0}), (("drr", table), {"longest_gap": -1.0}),
+            (("drr", table), {"headers": -1}), (("drr", table), {"node": -2}), (("drr", table), {"quanta": 5}),
+            (("url", table), {"patterns": -1}), (("queue", table), {"limit": 0}), (("easyport", table), {"extra": -5}),
+            (("poisson",), {"requests": 0}), (("poisson",), {"hold": 0.0}), (("poisson",), {"interarrival": -1.0}),
+            (("poisson", table), {}), (("modem",), {"sessions": 0}), (("modem",), {"seed": "x"}),
+        ],
+        hw.sweep: [(("drr", "load", []), {}), (("poisson", "seed", [1.5]), {}), (("poisson", "requests", [0]), {})],
+        hw.synthesise: [((hw.profile(table), 0), {}), (({},), {}), (({"packets": 5},), {}), ((hw.profile(one),), {})],
+        hw.admit: [((one, "tlsf", 0.0), {}), ((one, "tlsf", 1.1), {}), ((one, "tlfs", 0.5), {})],
+        hw.fit: [
+            ((one, "tlsf"), {"copies": -1}), ((one, "tlsf"), {"growth": 0.0}), ((one, "tlsf"), {"share": 0.0}),
+            ((one, "tlsf"), {"step": 0}), ((one, []), {}), (([], "tlsf"), {}), ((one, "tlsf"), {"share": 1.5}),
+        ],
+        hw.replay: [
+            ((one, "tlsf"), {"arena": 8}), ((one, "tlsf"), {"arena": 1 << 40}), ((one, "no.toml"), {}), ((one, []), {}),
+            ((one, "STUDY:"), {}), ((one, "lib:nothing"), {}), ((one, "all-rund"), {}),
+        ],
+        hw.find_worst: [((one, "tlsf"), {"tries": 0}), ((one, "tlsf", "acceses"), {}), ((one, "kingsly"), {})],
+        hw.endure: [((one, "tlsf"), {"calls": 10}), ((one, []), {})],
+        hw.export_trace: [((one, "x.bin"), {"format": "elf"})],
+        hw.import_log: [(("nothing.log",), {}), (("nothing.log",), {"format": "xtrace"})],
+        hw.import_packets: [(("nothing.pcap",), {}), (("nothing.pcap",), {"format": "xcap"})],
+        hw.generate: [
+            (("tlsf", "out"), {"prefix": "2x"}), (("tlsf", "out"), {"platform": "dos"}), (("tlfs", "out"), {}),
+            (("tlsf", "out"), {"behind": "lib"}), (("tlsf", "out"), {"prefix": "if"}),
+        ],
+        hw.hooks: [(("sqlite", "out"), {}), (("dos", "out"), {}), (("newlib", "out"), {"prefix": "9"})],
+        hw.check: [
+            ((one, "tlsf"), {"fail_if": "accesses"}), ((one, "tlsf"), {"fail_if": "acceses > 5"}),
+            ((one, "tlsf"), {"fail_if": "accesses > +5%"}), ((one, "tlsf"), {"fail_if": "accesses > x"}),
+            ((one, "tlsf"), {"budget": 0}), ((one, "tlsf"), {}),
+        ],
+        hw.platforms: [(("dos",), {})],
+        hw.zoo: [(("tlfs",), {}), (("",), {})],
+        hw.open_study: [(("nothing.duckdb",), {})],
+        hw.prove: [(("tlsf",), {"method": "guess"})],
+        Options: [
+            ((), {"objectives": "acceses"}), ((), {"objectives": []}), ((), {"limit": 0}), ((), {"copies": -1}),
+            ((), {"complete": True, "budget": 5.0}), ((), {"complete": True, "tolerance": 0.1}), ((), {"budget": 0.0}),
+            ((), {"tolerance": 2.0}), ((), {"tolerance": 0.1, "objectives": "fragmentation"}),
+            ((), {"objectives": "lasts"}), ((), {"objectives": ["accesses", "accesses"]}),
+        ],
+        Condition.parse: [((text,), {}) for text in ("accesses", "acceses < 5", "accesses < x", "reserve_bytes <= 5Q")],
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder, within(Path(folder)):
+        for call, cases in asked.items():
+            for at, (given, how) in enumerate(cases):
+                try:
+                    told = or_error(call, *given, **how)
+                except (TypeError, ValueError, OSError) as error:
+                    told = type(error).__name__
+                yield f"{getattr(call, '__name__', '').rpartition('.')[2]} {at}", told
 
 
 def of_films() -> Answers:
@@ -381,8 +492,10 @@ GROUPS: Mapping[str, Callable[[], Answers]] = {
     "traffic": of_traffic,
     "logs": of_logs,
     "recipes": of_recipes,
+    "recipes refused": of_refusals,
     "replays": of_replays,
     "attacks and proofs": of_attacks_and_proofs,
+    "wrong calls": of_wrong_calls,
     "films": of_films,
     "decisions": of_decisions,
     "platforms": of_platforms,

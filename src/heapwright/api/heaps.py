@@ -336,6 +336,8 @@ def fit(
 
     if copies is not None and copies < 0:
         raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
+    if step is not None and step < 1:
+        raise ParameterError(f"{step}; must be 1 or more", parameter="step")
     if not 0 < share <= 1:
         raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="share")
     if not 0 < growth < math.inf:

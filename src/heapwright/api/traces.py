@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from heapwright.api.given import AnyTrace, PathLike, listed, one_line, trace_of
 from heapwright.files import notebook
-from heapwright.files.errors import HeapwrightError, did_you_mean
+from heapwright.files.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright.traces.streams import Stream
 from heapwright.traces.trace import Trace
 
@@ -244,6 +244,8 @@ def _workload(
         known = [option for option in parameters if option != "packets"]
         raise HeapwrightError(f"{name}: no option {unknown}; {did_you_mean(unknown, known)}")
     if "packets" not in parameters:
+        if packets is not None:
+            raise ParameterError(f"{name} makes its own; leave them out", parameter="packets")
         return functools.partial(make, **options)
     if packets is None:
         raise HeapwrightError(f"{name}: needs packets; give a packet table, which import_packets makes of a capture")

@@ -66,7 +66,9 @@ def scale(
     old = int(known)
     if old != recorded_pointer_bytes and recorded_pointer_bytes is not None:
         raise ParameterError(f"{trace.name} says {old}", parameter="recorded_pointer_bytes")
-    if old == pointer_bytes or old not in (4, 8):
+    if old not in (4, 8):
+        raise ParameterError(f"{old}; must be 4 or 8", parameter="recorded_pointer_bytes")
+    if old == pointer_bytes:
         raise HeapwrightError(f"{trace.name}: has {old}-byte pointers already", parameter="pointer_bytes")
     caveat = (
         f"sizes are an estimate: scaled from {old}-byte to {pointer_bytes}-byte pointers, "

@@ -25,6 +25,8 @@ IP_HEADERS = 40
 NODE = 24
 """Bytes of a queue node: next, previous, head, tail, deficit and flow, of 4 bytes each. The paper does not say."""
 
+ROTATIONS = ("restart", "classic")
+
 
 def drr(
     packets: PacketTable,
@@ -64,8 +66,15 @@ def drr(
         queues: hash the flows into this many queues; None is a queue for each flow.
 
     Raises:
-        HeapwrightError: no packets, or a ring or a link rate that cannot be used.
+        HeapwrightError: no packets, or a ring or a link rate that cannot be used; ParameterError for other values out
+            of range.
     """
+    link.require("quantum", quantum, 1, 1 << 40)
+    link.require_word("rotation", rotation, ROTATIONS)
+    link.require("extra", extra, 0, link.MOST_BESIDE)
+    link.require("headers", headers, 0, 1 << 31)
+    link.require("node", node, 0, link.MOST_BESIDE)
+    link.require("queues", queues, 1, 1 << 31)
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     flow = packets.flow if queues is None else packets.flow % np.uint32(queues)

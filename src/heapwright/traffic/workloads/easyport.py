@@ -36,8 +36,9 @@ def easyport(
         extra: bytes beside each frame; the paper mentions none.
 
     Raises:
-        HeapwrightError: no packets, or a ring or a link rate that cannot be used.
+        HeapwrightError: no packets, or a size, a ring, a link rate or extra bytes that cannot be used.
     """
+    link.require("extra", extra, 0, link.MOST_BESIDE)
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=link.ring_limit(ring))

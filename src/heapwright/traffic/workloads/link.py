@@ -6,19 +6,19 @@ The simulation itself is native (native/workloads.c); this module says how packe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
-from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright.files.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MAX_SIZE
 from heapwright.traffic.payload import payload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from heapwright.traffic.packets import PacketTable
 
@@ -30,6 +30,8 @@ LOAD = 0.9
 queues grow without end. The papers give no link rate.
 """
 MOST_PACKETS = 1 << 30
+MOST_BESIDE = 1 << 20
+"""Bytes beside each packet, or of a queue's node, at most."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,26 @@ def first_packets(packets: PacketTable, count: int | None) -> PacketTable:
 def sizes(packets: PacketTable, size: Size) -> Int64s:
     """Bytes of each packet: "frame" its frame_len, "ip" its ip_len, "payload" the data in it.
 
-    Where it carries no IP the two latter are its frame_len.
+    Where it carries no IP the two latter are its frame_len. Raises ParameterError for another word.
     """
+    require_word("size", size, get_args(Size))
     frame = packets.frame_len.astype(np.int64)
     if size == "frame":
         return frame
     inside = packets.ip_len.astype(np.int64) if size == "ip" else payload(packets)
     return np.where(packets.ip_len > 0, inside, frame)
+
+
+def require(name: str, value: int | None, least: int, most: int) -> None:
+    """Raise ParameterError for a number of this parameter that is out of range; None is not looked at."""
+    if value is not None and not least <= value <= most:
+        raise ParameterError(f"{value}: {least} to {most} is valid", parameter=name)
+
+
+def require_word(name: str, word: str, valid: Sequence[str]) -> None:
+    """Raise ParameterError for a word of this parameter that is none of these."""
+    if word not in valid:
+        raise ParameterError(f"{word}: unknown; {did_you_mean(word, valid)}", parameter=name)
 
 
 def bits_a_second(packets: PacketTable, load: float, rate: float | None) -> float:

@@ -59,8 +59,9 @@ def url(
         patterns: entries of the pattern table.
 
     Raises:
-        HeapwrightError: no packets, or a ring or a link rate that cannot be used.
+        HeapwrightError: no packets, or a size, a ring, a link rate or a number of patterns that cannot be used.
     """
+    link.require("patterns", patterns, 0, 1 << 20)
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=link.ring_limit(ring))
