@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import random
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack
-from datetime import timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -26,37 +25,42 @@ import numpy as np
 from drawn import busy
 from exploring import explore
 from known import known
-from made_traces import packets_of, stack
+from made_traces import stack
 from printed import within
-from recipes_random import random_recipes
+from refusals import Answers, of_refusals, of_wrong_calls, or_error, packets, some_recipes
+from rich.console import Console
 from traces_random import plain_trace
 
 import heapwright as hw
+from heapwright.api import Moment
 from heapwright.assure.attack.attack import levels
 from heapwright.assure.attack.exploits import TECHNIQUES, why_not
 from heapwright.assure.attack.exploits import arena_bytes as exploits_arena
 from heapwright.assure.attack.faults import ample, arena_bytes, flags, mapped_bytes, program
 from heapwright.assure.proof.edges import edge_names, neighbours
 from heapwright.assure.proof.prove import harness_text, method_for, narrow, programs_of
+from heapwright.cli.live_page import Page
 from heapwright.decide.budgets import budgets
 from heapwright.decide.by_load import picks_by_load
 from heapwright.decide.changes import compare
 from heapwright.decide.decision import Decision, decide
-from heapwright.decide.picks import PICKS, Condition, design
+from heapwright.decide.picks import PICKS, design
 from heapwright.decide.prior import doubt
 from heapwright.decide.shipping import ToShip
 from heapwright.decide.side_by_side import before_and_after, side_by_side
 from heapwright.decide.study import Study
-from heapwright.explore.options import Options
+from heapwright.explore.families import Demand
 from heapwright.explore.space import Space
-from heapwright.files.errors import HeapwrightError
+from heapwright.measure.boards.cpus import CPUS
 from heapwright.platforms.catalogue import platforms, tracers
 from heapwright.platforms.files import firmware_files, platform_files, raised
-from heapwright.recipes.policy import BeyondReachError, policy
+from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.film import frames, holes, last_growth, regions
+from heapwright.replay.metrics import METRICS
 from heapwright.replay.pictures import timeline
 from heapwright.replay.replay import replay
+from heapwright.replay.running import Standing
 from heapwright.replay.what_if import cap
 from heapwright.replay.worst_case import load_of, worst_case
 from heapwright.replay.worst_found import OBJECTIVES
@@ -67,8 +71,6 @@ TABLE = Path(__file__).with_name("answered.txt")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 FOUR = ("footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
-
-Answers = Iterator[tuple[str, Any]]
 
 
 def shown(value: Any) -> Any:
@@ -108,29 +110,7 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(shown(value)).encode()).hexdigest()[:16]
 
 
-def or_error(find: Callable[..., Any], *given: Any, **how: Any) -> Any:
-    """What is found, or the words of the error."""
-    try:
-        return find(*given, **how)
-    except (HeapwrightError, BeyondReachError) as error:
-        return f"{type(error).__name__}: {error}"
-
-
 # ---- what is asked ---------------------------------------------------------------------------------------------------
-
-
-@cache
-def some_recipes() -> list[Recipe]:
-    """Random ones that reach what they keep, of all kinds."""
-    return random_recipes(160, seed=1971)
-
-
-def packets() -> hw.PacketTable:
-    """Bursts of nine flows."""
-    rng = np.random.default_rng(11)
-    ip_len = rng.choice([40, 52, 576, 1500, 1500, 120], 600).tolist()
-    table = packets_of(ip_len, [size + 14 for size in ip_len], rng.integers(0, 9, 600).tolist())
-    return dataclasses.replace(table, ts_us=np.cumsum(rng.choice([1, 20, 300, 9_000], 600)))
 
 
 def of_traces() -> Answers:
@@ -214,6 +194,14 @@ def lossy_log(seed: int, lost: float) -> bytes:
     return "\n".join(line for line in lines if draw.random() >= lost).encode() + b"\n"
 
 
+def sensor_frame(at: int) -> bytes:
+    """IEEE 802.15.4 with addresses of all modes, in one network and two, secured and not, of three versions."""
+    control = (0, 2, 3)[at % 3] << 10 | (0, 2, 3)[at // 3 % 3] << 14 | (at % 5 < 2) << 6 | (at % 7 == 0) << 3
+    control |= (0, 0, 1, 2)[at // 9 % 4] << 12 | 1
+    address = bytes(range(1 + at % 2, 21 + at % 2))
+    return control.to_bytes(2, "little") + bytes([at]) + address[: at % 17 + 2] + b"\x41" + captures.udp6_packet(at)
+
+
 def of_logs() -> Answers:
     """Logs and captures as they are, and damaged."""
     given = {name: getattr(heap_logs, name) for name in dir(heap_logs) if name.isupper()}
@@ -228,6 +216,7 @@ def of_logs() -> Answers:
     packets = {
         "PCAP": captures.pcap(frames), "PCAPNG": captures.pcapng(frames), "BIG": captures.pcapng(frames, order=">"),
         "RADIOTAP": captures.pcap([captures.radiotap(captures.WIFI)] * 9, link=127),
+"SENSOR": captures.pcap([sensor_frame(at) for at in range(60)], link=230),
         "TSH": b"".join(captures.tsh_record(at * 900, captures.tcp_packet(at * 31 % 700)) for at in range(30)),
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, within(Path(folder)):
@@ -254,40 +243,6 @@ def of_recipes() -> Answers:
         yield recipe.name or recipe.hash, told
 
 
-def of_refusals() -> Answers:
-    """What recipe keys may be, and what is said of recipes in which one key or two have other values."""
-    yield "schemas", [hw.schema("recipe"), hw.schema("space")]
-    draw = random.Random(12)
-    numbers = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 64, 100, 512, 4096, 70_000, 1 << 20, 1 << 31, -1)
-    lists: Sequence[list[int]] = ([], [8], [16, 8], [8, 16, 64], [24, 24], [100, 5000])
-    words = sorted({str(word) for key in _keys().values() for word in key})
-    for turn in range(100):
-        found = []
-        for recipe in draw.sample(some_recipes(), 20):
-            data = recipe.to_dict()
-            tables = [data, *data["pool"], *data["pool"]]
-            for of in draw.sample(tables, draw.choice((1, 1, 2))):
-                keys = _keys(of.get("kind"))
-                key = draw.choice(sorted(keys.keys() - {"kind", "pool"}))
-                wild = [draw.choice(numbers), draw.choice(lists), draw.choice(words), True, False, "8"]
-                of[key] = draw.choice(wild if draw.random() < 0.2 else keys[key] or numbers)
-            found.append(or_error(lambda data=data: Recipe.from_dict(data, "given").canonical().hash))
-        yield f"turn {turn}", found
-
-
-@cache
-def _keys(kind: str | None = "any") -> dict[str, list[Any]]:
-    """The keys of a kind of pool, or of a heap, each with its words."""
-    schema = hw.schema("recipe")
-    found: dict[str, list[Any]] = {}
-    for name, one in [("heap", schema), *schema["$defs"].items()]:
-        told = one.get("properties", {}).get("kind", {}).get("const")
-        if kind == "any" or told == kind or (kind is None and name == "heap"):
-            for key, value in one.get("properties", {}).items():
-                found[key] = [word for part in [value, *value.get("anyOf", [])] for word in part.get("enum", [])]
-    return found
-
-
 def of_replays() -> Answers:
     """Replays: all metrics, admission, worst cases found and proved, arenas."""
     one, other = busy(), plain_trace(4, calls=900, name="plain")
@@ -310,7 +265,7 @@ def of_attacks_and_proofs() -> Answers:
     one = busy(300)
     for seed in (0, 1):
         yield f"program {seed}", program(None, seed)
-    yield "program of a trace", program(one, 3)
+    yield "programs of traces", [program(one, 3), program(plain_trace(9, calls=30_000), 3)]
     records = program(None, 0)
     yield "room", [ample(records), mapped_bytes(5000), mapped_bytes(1 << 20)]
     for recipe in (*hw.zoo(), *some_recipes()[:40]):
@@ -351,79 +306,44 @@ def of_generated() -> Answers:
         yield recipe.hash, or_error(hw.generated_files, recipe, "net")
 
 
-def of_wrong_calls() -> Answers:
-    """What is said where something asked for cannot be."""
-    one, table = busy(60), packets()
-    asked: Mapping[Callable[..., Any], Sequence[tuple[tuple[Any, ...], dict[str, Any]]]] = {
-        hw.copies: [((one, 0), {}), ((one, 2), {"kinds": ["sises"]}), ((one, 2), {"kinds": []}), ((one, -1), {})],
-        hw.cut: [
-            ((one,), {"first": 0}), ((one,), {"start": 50, "stop": 20}), ((one,), {"first": 3, "last": 4}),
-            ((one,), {"phases": "none"}), ((one,), {"sites": "nowhere"}), ((one,), {"threads": 7}), ((one,), {}),
-            ((one,), {"start": 900}), ((one,), {"first": timedelta(seconds=-1)}), ((one,), {"last": timedelta(0)}),
-        ],
-        hw.scale: [
-            ((one,), {"pointer_bytes": 3}), ((one,), {"recorded_pointer_bytes": 5}), ((one,), {"pointer_share": 2.0}),
-            ((one,), {"recorded_pointer_bytes": 8, "pointer_share": -0.1}), ((one,), {"peak_bytes": 0}),
-            ((one,), {"pointer_share": 0.5, "peak_bytes": 10}),
-        ],
-        hw.merge: [(([],), {}), (([one],), {}), (([one, one],), {})],
-        hw.diff: [((one, "nowhere.parquet"), {})],
-        hw.workload: [
-            (("dr", table), {}), (("drr",), {}), (("drr", table), {"load": 0}), (("drr", table), {"load": -1.0}),
-            (("drr", table), {"quantum": 0}), (("drr", table), {"rotation": "new"}), (("drr", table), {"size": "all"}),
-            (("drr", table), {"queues": 0}), (("drr", table), {"ring": 0}), (("drr", table), {"extra": -1}),
-            (("drr", table), {"rate": 0.0}), (("drr", table), {"count": 0}), (("drr", table), {"longest_gap": -1.0}),
-            (("drr", table), {"headers": -1}), (("drr", table), {"node": -2}), (("drr", table), {"quanta": 5}),
-            (("url", table), {"patterns": -1}), (("queue", table), {"limit": 0}), (("easyport", table), {"extra": -5}),
-            (("poisson",), {"requests": 0}), (("poisson",), {"hold": 0.0}), (("poisson",), {"interarrival": -1.0}),
-            (("poisson", table), {}), (("modem",), {"sessions": 0}), (("modem",), {"seed": "x"}),
-        ],
-        hw.sweep: [(("drr", "load", []), {}), (("poisson", "seed", [1.5]), {}), (("poisson", "requests", [0]), {})],
-        hw.synthesise: [((hw.profile(table), 0), {}), (({},), {}), (({"packets": 5},), {}), ((hw.profile(one),), {})],
-        hw.admit: [((one, "tlsf", 0.0), {}), ((one, "tlsf", 1.1), {}), ((one, "tlfs", 0.5), {})],
-        hw.fit: [
-            ((one, "tlsf"), {"copies": -1}), ((one, "tlsf"), {"growth": 0.0}), ((one, "tlsf"), {"share": 0.0}),
-            ((one, "tlsf"), {"step": 0}), ((one, []), {}), (([], "tlsf"), {}), ((one, "tlsf"), {"share": 1.5}),
-        ],
-        hw.replay: [
-            ((one, "tlsf"), {"arena": 8}), ((one, "tlsf"), {"arena": 1 << 40}), ((one, "no.toml"), {}), ((one, []), {}),
-            ((one, "STUDY:"), {}), ((one, "lib:nothing"), {}), ((one, "all-rund"), {}),
-        ],
-        hw.find_worst: [((one, "tlsf"), {"tries": 0}), ((one, "tlsf", "acceses"), {}), ((one, "kingsly"), {})],
-        hw.endure: [((one, "tlsf"), {"calls": 10}), ((one, []), {})],
-        hw.export_trace: [((one, "x.bin"), {"format": "elf"})],
-        hw.import_log: [(("nothing.log",), {}), (("nothing.log",), {"format": "xtrace"})],
-        hw.import_packets: [(("nothing.pcap",), {}), (("nothing.pcap",), {"format": "xcap"})],
-        hw.generate: [
-            (("tlsf", "out"), {"prefix": "2x"}), (("tlsf", "out"), {"platform": "dos"}), (("tlfs", "out"), {}),
-            (("tlsf", "out"), {"behind": "lib"}), (("tlsf", "out"), {"prefix": "if"}),
-        ],
-        hw.hooks: [(("sqlite", "out"), {}), (("dos", "out"), {}), (("newlib", "out"), {"prefix": "9"})],
-        hw.check: [
-            ((one, "tlsf"), {"fail_if": "accesses"}), ((one, "tlsf"), {"fail_if": "acceses > 5"}),
-            ((one, "tlsf"), {"fail_if": "accesses > +5%"}), ((one, "tlsf"), {"fail_if": "accesses > x"}),
-            ((one, "tlsf"), {"budget": 0}), ((one, "tlsf"), {}),
-        ],
-        hw.platforms: [(("dos",), {})],
-        hw.zoo: [(("tlfs",), {}), (("",), {})],
-        hw.open_study: [(("nothing.duckdb",), {})],
-        hw.prove: [(("tlsf",), {"method": "guess"})],
-        Options: [
-            ((), {"objectives": "acceses"}), ((), {"objectives": []}), ((), {"limit": 0}), ((), {"copies": -1}),
-            ((), {"complete": True, "budget": 5.0}), ((), {"complete": True, "tolerance": 0.1}), ((), {"budget": 0.0}),
-            ((), {"tolerance": 2.0}), ((), {"tolerance": 0.1, "objectives": "fragmentation"}),
-            ((), {"objectives": "lasts"}), ((), {"objectives": ["accesses", "accesses"]}),
-        ],
-        Condition.parse: [((text,), {}) for text in ("accesses", "acceses < 5", "accesses < x", "reserve_bytes <= 5Q")],
-    }  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder, within(Path(folder)):
-        for call, cases in asked.items():
-            for at, (given, how) in enumerate(cases):
-                try:
-                    told = or_error(call, *given, **how)
-                except (TypeError, ValueError, OSError) as error:
-                    told = type(error).__name__
-                yield f"{getattr(call, '__name__', '').rpartition('.')[2]} {at}", told
+def of_spaces() -> Answers:
+    """What is tried by default, for demands of many kinds, and what metrics, processors and energy are."""
+    few = ((40, 0.7), (512, 0.2), (12, 0.1))
+    demands = {
+        "traces": (Demand.of([busy(), plain_trace(4, calls=700)]), 8),
+        "few": (Demand(few, 512, 9_000), 4),
+        "large": (Demand((*few, (70_000, 0.0)), 70_000, 900_000), 16),
+        "small": (Demand(((8, 1.0),), 8, 80), 8),
+    }
+    for name, (demand, align) in demands.items():
+        space = Space.tailored(demand, align)
+        yield f"of {name}", [demand, len(space), space.notes, [one.hash for one in space.recipes()], [*space.zoo]]
+    yield "metrics", [METRICS, hw.default_energy_table()]
+    yield "processors", CPUS
+
+
+def of_live_pages() -> Answers:
+    """What `live` shows of a program, moment by moment, on a terminal."""
+    shown_to = Console(width=90, file=io.StringIO(), force_terminal=False, color_system=None)
+    for arena in (None, 20_000):
+        drawn = Page("board", arena)
+        with shown_to.capture() as empty:
+            shown_to.print(drawn)
+        seen = [empty.get()]
+        for calls, holders in ((0, []), (40, []), (4_000, [(f"main;f{at}", 900 - at) for at in range(11)])):
+            at_peak = [(8 * at + 8, calls // (at + 1) + 1) for at in range(12)]
+            curve = [at * 37 % 901 for at in range(calls // 4 + 1)]
+            standing = {
+                name: Standing(9_000 + calls, reserve, 800, calls // 100)
+                for name, reserve in (("tlsf", None), ("a", 99))
+            }
+            drawn.add(
+                Moment(calls / 7, calls, 700, 12, 900, 30, at_peak, holders, curve, standing, ["2 calls left out"])
+            )
+            with shown_to.capture() as page:
+                shown_to.print(drawn)
+            seen.append(page.get())
+        yield f"in {arena}", seen
 
 
 def of_films() -> Answers:
@@ -498,6 +418,8 @@ GROUPS: Mapping[str, Callable[[], Answers]] = {
     "wrong calls": of_wrong_calls,
     "films": of_films,
     "decisions": of_decisions,
+    "spaces": of_spaces,
+    "live pages": of_live_pages,
     "platforms": of_platforms,
     "generated": of_generated,
 }
