@@ -208,8 +208,8 @@ def off_the_front() -> Figure:
         "rival": (900, 800),
         "d": (231, 590),
     }
-    places |= {"e": (232, 591), "far": (4000, 5000)}
-    kinds = {"a": "front", "b": "front", "c": "front", "rival": "zoo"}
+    places |= {"e": (232, 591), "far": (4000, 5000), "third": (610, 480)}
+    kinds = {"a": "front", "b": "front", "c": "front", "third": "front", "rival": "zoo"}
     rows = [
         {"id": id, "kind": kinds.get(id, "cloud"), "name": "tlsf" if id == "rival" else "", "balanced": id == "pick"}
         | {"footprint_bytes": memory, "accesses": loads}

@@ -148,7 +148,7 @@ def _octave(bits: int) -> str:
 def _short(number: int) -> str:
     for unit, size in (("M", 1 << 20), ("K", 1 << 10)):
         if number >= size:
-            return f"{(number + 1) // size}{unit}" if number & 1 else f"{number // size}{unit}"
+            return f"{(number + 1) // size}{unit}"
     return str(number)
 
 
