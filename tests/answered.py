@@ -301,9 +301,14 @@ def of_platforms() -> Answers:
 
 
 def of_generated() -> Answers:
-    """C of random recipes."""
+    """C of random recipes, and of the zoo's in other forms."""
     for recipe in some_recipes()[:12]:
         yield recipe.hash, or_error(hw.generated_files, recipe, "net")
+    for form in ({"inline": True}, {"behind": "malloc"}):
+        for recipe in hw.zoo():
+            yield f"{recipe.name}, {form}", or_error(hw.generated_files, recipe, "app", **form)
+    for name in ("tlsf", "contiki-mmem", "windows-xp-lookaside"):
+        yield f"{name}, watched", or_error(hw.generated_files, hw.zoo(name), watched=True)
 
 
 def of_spaces() -> Answers:

@@ -21,7 +21,7 @@ from hypothesis import settings
 from needed import missing, needs
 from platform_builds import fetched
 
-from heapwright.files import garbage
+from heapwright.files import garbage, temporary
 
 # Machines are shared and noisy: how long an example takes says nothing.
 settings.register_profile("heapwright", deadline=None)
@@ -34,6 +34,12 @@ def pytest_collection_finish() -> None:
     """What stands for all tests is no garbage before the end: each look through it takes half a second."""
     gc.freeze()
     atexit.register(gc.unfreeze)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Processes of pytest-xdist end without what is done at exit."""
+    temporary.remove_living()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -54,6 +54,7 @@ def of_refusals() -> Answers:
     yield "schemas", [hw.schema("recipe"), hw.schema("space")]
     draw = random.Random(12)
     numbers = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 64, 100, 512, 4096, 70_000, 1 << 20, 1 << 31, -1)
+    sites: Sequence[list[str]] = (["main*"], ["main*", "parse"], ["*"], [""], [])
     lists: Sequence[list[int]] = ([], [8], [16, 8], [8, 16, 64], [24, 24], [100, 5000])
     words = sorted({str(word) for key in _keys().values() for word in key})
     for turn in range(100):
@@ -65,7 +66,9 @@ def of_refusals() -> Answers:
                 keys = _keys(of.get("kind"))
                 key = draw.choice(sorted(keys.keys() - {"kind", "pool"}))
                 wild = [draw.choice(numbers), draw.choice(lists), draw.choice(words), True, False, "8"]
-                of[key] = draw.choice(wild if draw.random() < 0.2 else keys[key] or numbers)
+                of[key] = draw.choice(
+                    wild if draw.random() < 0.2 else sites if key == "sites" else keys[key] or numbers
+                )
             found.append(or_error(lambda data=data: Recipe.from_dict(data, "given").canonical().hash))
         yield f"turn {turn}", found
 
@@ -108,8 +111,12 @@ def of_wrong_calls() -> Answers:
             (("drr", table), {"headers": -1}), (("drr", table), {"node": -2}), (("drr", table), {"quanta": 5}),
             (("url", table), {"patterns": -1}), (("queue", table), {"limit": 0}), (("easyport", table), {"extra": -5}),
             (("poisson",), {"requests": 0}), (("poisson",), {"hold": 0.0}), (("poisson",), {"interarrival": -1.0}),
-            (("poisson", table), {}), (("poisson",), {"max_size": (1 << 31) + 1}),
-            (("modem",), {"sessions": 0}), (("modem",), {"seed": "x"}),
+            (("poisson", table), {}), (("poisson",), {"max_size": (1 << 31) + 1}), (("poisson",), {"load": 0.0}),
+            (("poisson",), {"low_priority": 2.0}),
+            (("poisson",), {"requests": 1 << 30, "interarrival": 1e6}), (("queue", table), {"burst": 0}),
+            (("modem",), {"sessions": 0}), (("modem",), {"instances": 0}), (("modem",), {"calls": 0}),
+            (("modem",), {"retrain": 2.0}), (("modem",), {"hold": 0.0}), (("modem",), {"memory": 10}),
+            (("modem",), {"seed": "x"}),
         ],
         hw.sweep: [(("drr", "load", []), {}), (("poisson", "seed", [1.5]), {}), (("poisson", "requests", [0]), {})],
         hw.synthesise: [

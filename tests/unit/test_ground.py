@@ -148,7 +148,7 @@ def test_a_temporary_folder_goes_with_its_block_or_its_owner_or_the_process(monk
     del owner
     gc.collect()
     assert not owned.exists() and left.is_dir()
-    temporary._remove_living()
+    temporary.remove_living()
     assert not left.exists()
 
 

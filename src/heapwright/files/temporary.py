@@ -43,7 +43,7 @@ def _remove(folder: Path) -> None:
 
 
 @atexit.register
-def _remove_living() -> None:
-    """Remove what an interruption kept `_remove` from finishing."""
+def remove_living() -> None:
+    """Remove what is left: what an interruption kept `_remove` from finishing, and what owners of others still have."""
     for folder in list(_living):
         _remove(folder)
