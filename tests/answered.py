@@ -368,7 +368,7 @@ def of_films() -> Answers:
 
 def of_decisions() -> Answers:
     """What a small study leads to, explored on two traces, with copies, one held out, and endurance."""
-    one, other, apart = busy(), plain_trace(4, calls=500, name="plain"), plain_trace(6, calls=300, name="apart")
+    one, other, apart = busy(), plain_trace(4, calls=300, name="plain"), plain_trace(6, calls=200, name="apart")
     space = Space([[recipe for recipe in some_recipes() if recipe.align == 8][:25]])
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         stack.enter_context(within(Path(folder)))
@@ -380,7 +380,8 @@ def of_decisions() -> Answers:
         one, other, apart = (Trace.read(path) for path in files.values())
         for name, traces in (("old", [one]), ("new", [one, other])):
             path = Path(f"{name}.duckdb")
-            explore(traces, space, study_path=path, held_out=[apart], copies=2, complete=True, jobs=1)
+            lasting = name == "new"
+            explore(traces, space, study_path=path, held_out=[apart], copies=2, complete=True, endurance=lasting)
         old, new = (stack.enter_context(Study.open(Path(f"{name}.duckdb"))) for name in ("old", "new"))
         for study in (old, new):
             yield from _of_study(study)
