@@ -162,7 +162,7 @@ def main() -> None:
         for near in nearest(mutant.path, files):
             index.take(near, lambda unknown: recorded(unknown, SCRATCH, given.jobs))
             tests = batches(mutant, index, given.seconds, near)
-            if tests and forked(f"{mine('last').name}.log", 4 * MOST_SECONDS, noticed, mutant, tests):
+            if tests and forked(f"{mine('last').name}.log", int(4 * given.seconds), noticed, mutant, tests):
                 return False
         return True
 
