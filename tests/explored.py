@@ -8,6 +8,7 @@ of what came of each. A change that means to try something else writes the table
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -25,6 +26,7 @@ from kinds import random_trace
 from heapwright.decide.picks import PICKS
 from heapwright.decide.study import Study
 from heapwright.explore import budget, elsewhere, endurance, options, runner, schedule, search, trial, wide_search
+from heapwright.explore.options import Options
 from heapwright.explore.runner import Progress
 from heapwright.explore.space import AnySpace, Space
 from heapwright.explore.trial import Found, Patience, Task, Trier
@@ -40,6 +42,7 @@ from heapwright.traces.trace import Trace
 TABLE = Path(__file__).with_name("explored.txt")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 TIMED = (budget, elsewhere, endurance, options, runner, schedule, search, trial, wide_search)
+SLOWEST = 7
 A_CALL = 1e-4
 """Seconds of the cheapest recipe: a long trace, as the clock has it."""
 
@@ -57,7 +60,7 @@ class Clock:
 
     def replayed(self, calls: int, recipe_hash: str) -> None:
         """Recipes take different times, each always the same."""
-        self.seconds += calls * A_CALL * (1 + int(recipe_hash[:2], 16) % 7)
+        self.seconds += calls * A_CALL * (1 + int(recipe_hash[:2], 16) % SLOWEST)
 
 
 @dataclass
@@ -266,6 +269,27 @@ def searched(lines: list[str], folder: Path) -> None:
     space = wide(folder, both)
     for stops in (100, 1 << 30):
         explored(lines, both, space, path, stops=stops, limit=150, copies=0, endurance=False)
+
+
+def wrongly_told(seed: int) -> list[str]:
+    """What is wrong of what an exploration with settings by chance tells of its progress, and of the time it takes."""
+    draw = random.Random(seed)
+    some = traces(*[(draw.choice((300, 1200, 4000)), draw.choice((300, 900, 2500))), (1200,)][draw.random() < 0.4])
+    space, longest = space_for(1200, 900, every=draw.choice((60, 150, 400))), sum(map(len, some)) * A_CALL * SLOWEST
+    budget, tolerance = draw.choice((None, 1.0, 20.0, 60.0, 200.0, 600.0, 6000.0)), draw.choice((None, 0.0, 0.01, 0.1))
+    copies, lasting, same = draw.choice((0, 1, 3)), draw.random() < 0.1, draw.random() < 0.5
+    how = partial(Options, budget=budget, tolerance=tolerance, copies=copies, endurance=lasting, same_device=same)
+    told, held_out = list[Progress](), [random_trace(7, calls=2000)][: draw.randrange(2)]
+    with tempfile.TemporaryDirectory() as folder, in_its_own_time([], 1 << 30) as clock:
+        begun, path = clock.seconds, Path(folder, "s.duckdb")
+        search.explore(some, space, path, how(), held_out=held_out, progress=told.append)
+        took = clock.seconds - begun
+    wrong = [f"{one}" for one in told if one.finished > one.total or (one.seconds_left or 0) < 0]
+    if budget is None and (last := [one for one in told if one.what == "exploring"][-1]).finished != last.total:
+        wrong.append(f"ended with {last}")
+    if budget is not None and took > budget + longest:
+        wrong.append(f"{took} seconds of {budget}")
+    return wrong
 
 
 EXPLORATIONS: Mapping[str, Callable[[list[str], Path], None]] = {

@@ -207,7 +207,7 @@ class Exploring:
             final = Patience(self.runner.interrupt, until=meter.until)
             self.runner.run(rest, self.trials, meter, patience if turn < _ROUNDS else final)
             rest = self._open([one for one in chosen if self._is_left(one)])
-            if not rest or patience.over:
+            if not rest or patience.over or turn == _ROUNDS:
                 break
             meter.finished -= sum(map(self._replays_left, rest))
         return not rest
