@@ -36,6 +36,24 @@ class Planted(NamedTuple):
 
 
 FAULTS = {
+    "where no time is left for copies they run on": Planted(
+        "explore/budget.py",
+        "share = self.apart / kept if kept else 0.0",
+        "share = self.apart / kept if kept else inf",
+        "tests/unit/test_explored.py::test_progress_and_time_stay_within_what_there_is[1]",
+    ),
+    "what is tried twice counts twice": Planted(
+        "explore/schedule.py",
+        "        if not patience.over:  # what was given up and is open again is counted once more",
+        "        if patience.over:",
+        "tests/unit/test_explored.py::test_progress_and_time_stay_within_what_there_is[10]",
+    ),
+    "what is open after the last turn is never told as given up": Planted(
+        "explore/schedule.py",
+        "if not rest or patience.over or turn == _ROUNDS:",
+        "if not rest or patience.over:",
+        "tests/unit/test_explored.py::test_progress_and_time_stay_within_what_there_is[10]",
+    ),
     "no arena below the high-water mark is tried": Planted(
         "replay/safe.py",
         "DOWNWARD = 256",
