@@ -28,7 +28,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
 from heapwright.replay.replay import Replayed
 from heapwright.studies.merge import merge
-from heapwright.studies.records import Result, TraceInfo
+from heapwright.studies.records import Measured, Result, TraceInfo
 from heapwright.traces.trace import Trace
 
 
@@ -111,6 +111,28 @@ def test_what_contradicts_is_refused(tmp_path: Path, about: dict, one: dict, say
     with pytest.raises(HeapwrightError, match=says):
         merge(parts, tmp_path / "all.duckdb")
     assert not (tmp_path / "all.duckdb").exists()
+
+
+def test_what_was_measured_on_two_targets_is_not_merged_beside_what_was_on_none(tmp_path: Path) -> None:
+    parts = [
+        written(tmp_path / "none.duckdb", [result(0, metrics(1, 1))]),
+        measured(tmp_path / "m3.duckdb", 1, "m3"),
+        measured(tmp_path / "again.duckdb", 2, "m3"),
+    ]
+    merge(parts, tmp_path / "all.duckdb")
+    with Study.open(tmp_path / "all.duckdb") as study:
+        assert study.meta["target"] == "m3"
+        assert [(setting, id) for setting, id, _, _ in study.measured()] == [("m3", IDS[1]), ("m3", IDS[2])]
+    other = measured(tmp_path / "m4.duckdb", 3, "m4")
+    with pytest.raises(HeapwrightError, match=r"m4.duckdb: measured on another target than .*m3.duckdb; merge, then"):
+        merge([*parts, other], tmp_path / "more.duckdb")
+
+
+def measured(path: Path, number: int, target: str) -> Path:
+    """A study of one recipe that was measured there."""
+    with Study.open(written(path, [result(number, metrics(1, 1))]), write=True) as study:
+        study.add_measured(target, [Measured(IDS[number], "busy", {"instructions_pair_mean": 60.0}, {})])
+    return path
 
 
 def test_a_merged_study_is_a_new_file_of_two_or_more(tmp_path: Path) -> None:

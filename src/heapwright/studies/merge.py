@@ -67,15 +67,18 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
         for key, what in {"objectives": "objectives", "align": "alignment", "energy_table": "energy table"}.items():
             if meta[key] != first[key]:
                 raise HeapwrightError(f"{path}: explored with another {what} than {paths[0]}; merge studies of one")
-        if meta.get("target", first.get("target")) != first.get("target", meta.get("target")):
-            raise HeapwrightError(f"{path}: measured on another target than {paths[0]}; merge, then measure the front")
+    measured = [(path, meta["target"]) for path, meta in zip(paths, metas, strict=True) if "target" in meta]
+    for path, target in measured:
+        if target != measured[0][1]:
+            known = measured[0][0]
+            raise HeapwrightError(f"{path}: measured on another target than {known}; merge, then measure the front")
     device = _device(paths, metas, traces)
     for key in ("tolerance", "same_device", "origin"):
         first.pop(key, None)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     told = {**first, **device, "heapwright": __version__, "created": created}
-    if targets := [meta["target"] for meta in metas if "target" in meta]:
-        told["target"] = targets[0]
+    if measured:
+        told["target"] = measured[0][1]
     if all(meta["space"] == first["space"] for meta in metas):
         return told
     for path, itself in zip(paths, traces, strict=True):
