@@ -274,9 +274,9 @@ class _Body(Expressions):
 
     def bind_by_name(self, stmt: c.For) -> None:
         """A counter with one value that has a name, such as an address, is written as that."""
-        counter, first = self.names[stmt.init.name], self.expr(stmt.init.init)
-        if isinstance(first, (c.Constant, c.Derived)) and first.type == counter.static.type:
-            self.names[stmt.init.name] = replace(counter, static=first)
+        typed, first = c.bare_type(stmt.init.type), self.expr(stmt.init.init)
+        if isinstance(first, (c.Constant, c.Derived)) and first.type == self.program.promoted(typed):
+            self.names[stmt.init.name] = Variable(typed, first, inline=True)
 
     # ---- calls
 
