@@ -233,11 +233,13 @@ def of_logs() -> Answers:
 
 def of_recipes() -> Answers:
     """Recipes: canonical forms, policies, doubts, worst steps."""
+    one, other = busy(200), stack(30)
     for recipe in (*hw.zoo(), *some_recipes()):
         told = {
             "canonical": recipe.canonical(), "summary": recipe.summary, "geometry": recipe.geometry,
             "reach": recipe.reach, "policy": policy(recipe), "design": design(recipe),
             "doubt": [doubt(recipe, lists=lists) for lists in (True, False)], "steps": hw.worst_steps(recipe),
+            "worst case": [worst_case(trace, recipe) for trace in (one, other)],
             "moved": [or_error(recipe.at_alignment, at) for at in (4, 8, 16, 32)],
         }  # fmt: skip
         yield recipe.name or recipe.hash, told

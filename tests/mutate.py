@@ -25,7 +25,7 @@ from mutants_c import CMutant, noticed_in_c
 from mutants_c import of_room as of_room_in_c
 from mutants_c import rooms as rooms_in_c
 from mutants_python import Mutant, mutants
-from mutants_recorded import Index, recorded
+from mutants_recorded import Index, helpers, recorded
 
 SAME = Path(__file__).with_name("mutants_the_same.txt")
 """Mutants that no test can notice, each with why: they are not counted."""
@@ -98,7 +98,12 @@ def importing(tests: list[str], chosen: list[str]) -> list[Path]:
         for test in tests
         for file in ([Path(test)] if Path(test).is_file() else sorted(Path(test).rglob("test_*.py")))
     ]
-    return [path for path in paths if wanted.search(path.read_text(encoding="utf-8"))]
+    return [path for path in paths if wanted.search(said(path))]
+
+
+def said(path: Path) -> str:
+    """A file of tests, and what it imports of tests/: what asks the package may stand there alone."""
+    return "\n".join(one.read_text(encoding="utf-8") for one in [path, *sorted(helpers(path))])
 
 
 def nearest(path: Path, files: Sequence[Path]) -> list[list[Path]]:
@@ -108,7 +113,7 @@ def nearest(path: Path, files: Sequence[Path]) -> list[list[Path]]:
     itself = re.compile(rf"\bheapwright\.{room}\b.*\b{module}\b|\bheapwright import {room}\b")
     found: list[list[Path]] = [[], [], []]
     for file in files:
-        text = file.read_text(encoding="utf-8")
+        text = said(file)
         found[0 if itself.search(text) else 1 if within.search(text) else 2].append(file)
     return [some for some in found if some]
 
