@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import random
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack
@@ -51,6 +52,7 @@ from heapwright.decide.side_by_side import before_and_after, side_by_side
 from heapwright.decide.study import Study
 from heapwright.explore.families import Demand
 from heapwright.explore.space import Space
+from heapwright.files.version import __version__
 from heapwright.measure.boards.cpus import CPUS
 from heapwright.platforms.catalogue import platforms, tracers
 from heapwright.platforms.files import firmware_files, platform_files, raised
@@ -70,6 +72,9 @@ from heapwright.traces.trace import Trace
 TABLE = Path(__file__).with_name("answered.txt")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
+BUILT = r"engine\s[0-9a-f]{12}(?:,\s+(?:\*\s)?commit\s[0-9a-f]{12})?"
+"""By which sources and commit the engine was built, which texts tell."""
+
 FOUR = ("footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
 
 
@@ -84,7 +89,9 @@ def shown(value: Any) -> Any:
             return shown([value.name, columns, more, value.phases, value.sites, value.metadata, value.repairs])
         case Recipe():
             return value.to_toml()
-        case bool() | None | int() | str():
+        case str():
+            return re.sub(BUILT, "ENGINE", value).replace(__version__, "VERSION")
+        case bool() | None | int():
             return value
         case float() | np.floating():
             return f"{value:.9g}"
