@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import click
 import numpy as np
 from numpy.typing import NDArray
-from prior import pairs
+from recommendations import pairs
 from teach import traces
 
 import heapwright as hw

@@ -78,14 +78,14 @@ def picked(study: hw.Study, how: Pick, bound: int) -> hw.Member | None:
 
 
 def beaten(study: hw.Study, pick: hw.Member, bound: int) -> bool:
-    """Whether a heap that meets the bound, holds and is not doubted is better in the objectives as they are shown."""
+    """Whether a heap that meets the bound and is fit to ship is better in the objectives as they are shown."""
     robustness, results = study.robustness(), study.combined
     shown = results.values(study.objectives)
     row = results.row(pick.id)
     better = (shown <= shown[row]).all(axis=1) & (shown < shown[row]).any(axis=1)
     better &= results.eligible(study.objectives) & (results.columns["footprint_bytes"] <= bound)
     ids = [results.ids[at] for at in np.flatnonzero(better)]
-    return any(robustness.why_not(id) is None and robustness.doubt(id) is None for id in ids)
+    return any(robustness.why_not(id) is None for id in ids)
 
 
 @click.command()

@@ -140,7 +140,7 @@ def names_of(study: hw.Study, trace: hw.Trace, levels: hw.families.Levels) -> se
     """
     combined = study.combined
     texts, found = study.recipe_texts(), set()
-    for mask in (np.ones(len(combined.ids), np.bool_), trusted_of(combined.ids, trace)):
+    for mask in (np.ones(len(combined.ids), np.bool_),):
         rows = np.flatnonzero(combined.eligible(OBJECTIVES) & mask)
         points = np.stack([combined.columns[key][rows] for key in OBJECTIVES], axis=1)
         ratios = hw.pareto.ratios_to_best(points, ["min", "min"])
@@ -152,13 +152,6 @@ def names_of(study: hw.Study, trace: hw.Trace, levels: hw.families.Levels) -> se
             if told is not None:
                 found.add(json.dumps(told))
     return found
-
-
-def trusted_of(ids: Sequence[str], trace: hw.Trace) -> NDArray[np.bool_]:
-    """Which recipes of the default space are of a design that is not doubted."""
-    recipes = list(hw.Space.default([trace]).recipes())
-    known = dict(zip((one.hash for one in recipes), hw.taught.trusted(recipes), strict=True))
-    return np.array([known.get(id, False) for id in ids])
 
 
 NEAR = 1.005
@@ -180,7 +173,7 @@ def known_of(
     costs, trusted = np.full((len(every), 2), np.inf), np.zeros(len(every), np.bool_)
     for at, text in enumerate(every):
         recipe = hw.taught.tailored_to(json.loads(text), levels)
-        trusted[at] = recipe is not None and hw.taught.trusted([recipe])[0]
+        trusted[at] = recipe is not None
         if recipe is not None and recipe.hash in row:
             costs[at] = values[row[recipe.hash]]
         elif recipe is not None:
@@ -191,7 +184,7 @@ def known_of(
     worst = values[of_zoo & combined.eligible(OBJECTIVES)].max(axis=0)
     wholes = [
         hw.pareto.hypervolume(values[combined.front_rows(OBJECTIVES, mask)], worst)
-        for mask in (None, trusted_of(combined.ids, trace))
+        for mask in (None, None)
     ]
     return Trace(program, trace, path, own, trusted, costs, (float(worst[0]), float(worst[1])), *wholes)
 

@@ -18,6 +18,7 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
 from heapwright.files.remote import local
 from heapwright.heaps.names import parse
+from heapwright.replay.long_run import CALLS
 from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Objectives
 
 if TYPE_CHECKING:
@@ -206,6 +207,8 @@ def explore(
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     copies: int = COPIES,
     endurance: bool = True,
+    future: int = CALLS,
+    current: str | None = None,
     same_device: bool | None = None,
     jobs: int | None = None,
     dask: str | None = None,
@@ -235,8 +238,11 @@ def explore(
         objectives: metric keys, as "a,b" or a list, or what is worked out of metrics: "accesses / calls", or a
             function of a dictionary of them.
         held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
-        copies: perturbed copies of each trace, drawn with `seed`, that the front and what lies near it are tried on.
-        endurance: try whether the front and the picks last; what does not is no pick.
+        copies: perturbed copies of each trace, drawn with `seed`, that candidates are tried on.
+        endurance: rank by the need in the long run: candidates are replayed on a future of each trace (`resample`), and
+            the front is stress-tested.
+        future: calls of each future.
+        current: the reference allocator that you use today, by its name; it stands in every table.
         same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
             summed, or of many networks, where a recipe counts by its worst ratio to each one's best. None is the former
             where all come from one program. The study keeps it.
@@ -262,6 +268,8 @@ def explore(
         objectives=objectives,
         copies=copies,
         endurance=endurance,
+        future=future,
+        current=current,
         same_device=same_device,
         jobs=jobs,
         dask=dask,

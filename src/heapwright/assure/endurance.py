@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from heapwright.files.errors import ParameterError
 from heapwright.files.tools import processors
-from heapwright.replay.endurance import LASTS, Effort
+from heapwright.replay.endurance import GUARD, Effort
 from heapwright.replay.endurance import endure as try_one
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Endured:
     @property
     def lasts_as_best_fit(self) -> float | None:
         """What best fit grows by in the worst loop, where that is why the heap lasts; None elsewhere."""
-        return self.best_fit[self.worst] if self.lasts and self.growth_ratio > LASTS else None
+        return self.best_fit[self.worst] if self.lasts and self.growth_ratio > GUARD else None
 
     def __repr__(self) -> str:
         told = "lasts" if self.lasts else "does not last"

@@ -42,21 +42,34 @@ from heapwright.cli.progress import showing
     metavar="TRACE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Try the front and the zoo on this trace too, without ranking by it. Repeat the flag for more.",
+    help="Try candidates on this trace too, without ranking by it. Repeat the flag for more.",
 )
 @click.option(
     "--copies",
     type=click.IntRange(min=0),
-    default=6,
+    default=0,
     show_default=True,
     metavar="N",
-    help="Try the front on so many perturbed copies of each trace; a pick holds there.",
+    help="Try candidates on N perturbed copies of each trace, too.",
 )
 @click.option(
     "--endurance/--no-endurance",
     default=True,
     show_default=True,
-    help="Try whether the front and the picks last: loops at constant live bytes.",
+    help="Rank by the need in the long run: candidates are replayed on a future of each trace, and stress-tested.",
+)
+@click.option(
+    "--future",
+    type=click.IntRange(min=1000),
+    default=500_000,
+    show_default=True,
+    metavar="CALLS",
+    help="Length of the future: traffic like the trace's (heapwright trace resample).",
+)
+@click.option(
+    "--current",
+    metavar="NAME",
+    help="The reference allocator that you use today, as freertos-heap4: it stands in every table.",
 )
 @click.option(
     "--same-device/--no-same-device",

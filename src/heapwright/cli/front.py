@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 SHOWN_MEMBERS = 16
 """About so many of a front are shown where nobody asks for all."""
-_WORST_CALLS = ("accesses_malloc_max", "accesses_free_max")
-_ALWAYS = ("footprint_bytes", "fragmentation", "accesses", *_WORST_CALLS, "failed")
+_ALWAYS = ("footprint_bytes", "fragmentation", "accesses", "accesses_malloc_max", "accesses_free_max", "failed")
 _HEADINGS = {
     "reserve": "reserve",
+    "long_run_bytes": "long-run\nneed",
+    "long_run_accesses": "accesses\na call",
+    "long_run_malloc_max": "worst\nmalloc",
+    "long_run_free_max": "worst\nfree",
     "footprint_bytes": "footprint",
     "fragmentation": "frag.",
     "accesses": "accesses",
@@ -124,7 +127,7 @@ def _print_short(title: str, shown: _Shown) -> None:
     refusing = ADMITTED in shown.objectives
     keys = [key for key in shown.objectives if refusing or key != "footprint_bytes"]
     first = [] if refusing else [_reserve(study)]
-    columns = [*first, *map(_metric, dict.fromkeys([*keys, *_measured(shown), *_WORST_CALLS])), *_grows(shown)]
+    columns = [*first, *map(_metric, dict.fromkeys([*keys, *_measured(shown), *_worst_calls(shown)])), *_grows(shown)]
     zoo = {one.candidate.id for one in shown.zoo}
     front = {one.id for one in shown.members}
     competing = front | picks.keys()
@@ -135,13 +138,10 @@ def _print_short(title: str, shown: _Shown) -> None:
         told += ["yours"] * (one.id == shown.yours)
         if refused := one.metrics["failed"]:
             told.append(f"refused {refused:,}")
-        elif one.id in competing and one.metrics["lasts"] != 0:  # the growth of one that does not last is marked
-            if study.elsewhere.keys() - shown.robustness.worst(one.id).keys():
-                told.append("not tried elsewhere")
-            elif shown.robustness.why_not(one.id):
-                told.append("does not hold")
-            elif shown.robustness.doubt(one.id):
-                told.append("doubted")
+        elif shown.robustness.foreseen and (shown.robustness.why_not_lasting(one.id)):
+            told.append("grows")
+        elif one.id in competing and shown.robustness.why_not(one.id):
+            told.append("not fit")
         return ", ".join(told)
 
     columns.append((_HEADINGS["role"], role))
@@ -175,10 +175,10 @@ def _print_whole(title: str, shown: _Shown) -> None:
         roles = f"{', '.join(shown.picks[one.id]).upper()}: " if one.id in shown.picks else ""
         what = f"{roles}{study.recipe(one.id).summary(study.align)}" if one.id in competing else ""
         standing = _standing(standings[one.id]) if one.id in standings else ""
-        why_not, doubt = robustness.why_not_lasting(one.id), None
-        if one.id in competing:  # of what refused requests nothing else is known
-            why_not, doubt = robustness.why_not(one.id), robustness.doubt(one.id)
-        told = f"does not hold: {why_not}" if why_not else f"doubted: {doubt}" if doubt else ""
+        why_not = robustness.why_not_lasting(one.id)
+        if one.id in competing:  # of what failed requests nothing else is known
+            why_not = robustness.why_not(one.id)
+        told = f"not fit to ship: {why_not}" if why_not else ""
         return "; ".join(filter(None, [what, standing, told]))
 
     columns.append(("recipe; zoo: against the front", remark))
@@ -218,11 +218,18 @@ def _measured(shown: _Shown) -> list[str]:
     return [key] if any(one.metrics[key] is not None for one in shown.every()) else []
 
 
+def _worst_calls(shown: _Shown) -> tuple[str, str]:
+    """The metrics of worst-case calls: on the future, if there was one."""
+    if shown.robustness.foreseen:
+        return "long_run_malloc_max", "long_run_free_max"
+    return "accesses_malloc_max", "accesses_free_max"
+
+
 def _grows(shown: _Shown) -> list[Column]:
-    robustness = shown.robustness
-    if not robustness.endured:
+    """Growth over the last nine tenths of the future, if there was one."""
+    if not shown.robustness.foreseen:
         return []
-    return [("grows", lambda one: growth(one.metrics["growth_ratio"], robustness.lasts(one.id)))]
+    return [("growth", lambda one: growth(one.metrics["long_run_growth"], one.metrics["long_run_bytes"] is not None))]
 
 
 def _elsewhere(shown: _Shown, role: str, key: str) -> Callable[[Candidate], str]:

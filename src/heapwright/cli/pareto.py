@@ -18,7 +18,7 @@ from heapwright.files.names import printable
 @click.option(
     "--pick",
     type=click.Choice(["balanced", "smallest", "fastest"]),
-    help="One recipe that holds elsewhere: the best compromise, the least footprint, or the fewest accesses.",
+    help="One recipe that is fit to ship: the best compromise, the least memory, or the fewest accesses.",
 )
 @click.option(
     "--where",
@@ -58,7 +58,7 @@ def command(
             study.pick("balanced", keys, where)  # which says what no recipe has
         note_partial(study)
         if pick and (why := study.robustness(keys).why_not(chosen[0].id)):
-            note(f"{printable(chosen[0].label)} does not hold elsewhere, and nothing better does: {why}")
+            note(f"{printable(chosen[0].label)} is not fit to ship, and nothing better is: it {why}")
         if as_json:
             print_json(study.describe(chosen))
         elif as_toml:
@@ -70,8 +70,6 @@ def command(
             print_metrics(
                 f"Metrics over all traces{f': {study.question}' if study.question else ''}", {one.label: one.metrics}
             )
-            if wins := study.wins(pick, keys, where):
-                click.echo("# wins on {} of {} copies".format(*wins))
             click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
             click.echo(study.recipe(one.id).to_toml(), nl=False)
         else:

@@ -109,12 +109,13 @@ def short_names(heaps: Iterable[str]) -> dict[str, str]:
 
 def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
     """Print one column of metrics a heap, a row a metric, with units; what is known of studies alone where it is."""
-    from heapwright.replay.metrics import METRICS, SHIPPING_METRICS
+    from heapwright.replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS
 
+    optional = {*SHIPPING_METRICS, *LONG_RUN_METRICS}
     rows = [
         [key, *(number(key, metrics.get(key)) for metrics in heaps.values()), metric.unit, metric.meaning]
         for key, metric in METRICS.items()
-        if key not in SHIPPING_METRICS or any(metrics.get(key) is not None for metrics in heaps.values())
+        if key not in optional or any(metrics.get(key) is not None for metrics in heaps.values())
     ]
     print_table(printable(title), ["metric", *heaps, "unit", "meaning"], [rows], left=("metric", "unit", "meaning"))
 
@@ -135,8 +136,8 @@ def print_side_by_side(decision: Decision) -> None:
     from heapwright.decide.side_by_side import side_by_side
 
     told = side_by_side(decision)
-    names = [f"{one.candidate.label}{' (yours)' if one.role == 'yours' else ''}" for one in told.heaps]
-    print_heaps("Beside what else one could take", names, told)
+    names = [f"{one.candidate.label}{' (current)' if one.role == 'yours' else ''}" for one in told.heaps]
+    print_heaps("Compared with alternatives", names, told)
 
 
 def print_heaps(title: str, names: Sequence[str], told: SideBySide) -> None:
@@ -165,6 +166,6 @@ def print_by_load(found: Sequence[AtLoad]) -> None:
     print_table("Balanced picks along the load, each for its trace alone, in bytes", headings, [rows], left=("pick",))
 
 
-def growth(ratio: float | None, lasts: bool | None) -> str:
-    """How much a heap grows at constant live bytes; marked where it does not last."""
-    return "-" if ratio is None else f"{ratio - 1:.1%}{'' if lasts else '!'}"
+def growth(ratio: float | None, bounded: bool | None) -> str:
+    """How much a heap grows, in per cent; marked if that has no bound."""
+    return "-" if ratio is None else f"{ratio - 1:.1%}{'' if bounded else '!'}"

@@ -10,11 +10,10 @@ import numpy as np
 
 from heapwright.decide import pareto
 from heapwright.decide.candidate import Candidate
-from heapwright.decide.picks import MEMORY, RESERVE, RIVALS, Condition, Pick
+from heapwright.decide.picks import ALIKE, MEMORY, RESERVE, RIVALS, WORST_CALL, Condition, Pick
 from heapwright.decide.results import ADMITTED, AS_MUCH
 from heapwright.decide.study import Need, Study, load_served, reserve_for, reserve_for_more
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
-from heapwright.replay.endurance import LONG
 from heapwright.replay.metrics import METRICS, Value, words
 from heapwright.replay.reserve import MARGIN
 from heapwright.traces.copies import Load
@@ -26,6 +25,8 @@ MOST_ALIKE = 3
 """Recipes alike the pick that are named."""
 
 _NOUNS = {
+    "long_run_bytes": "bytes",
+    "long_run_accesses": "accesses a call",
     "footprint_bytes": "bytes",
     "accesses": "accesses",
     "code_bytes": "bytes of code",
@@ -49,8 +50,7 @@ class Other:
         needs: its memory on each trace that it was tried on.
         steps: the bound on its calls by construction.
         reserve_bytes: as `Decision.reserve_bytes`; None where it was not tried on all of the same traces, too.
-        why_not: why it does not last; None where it does, or that was not tried.
-        doubt: why its design is doubted (`Robustness.doubt`); None where it is not.
+        why_not: why it has no bounded long-run need; None if it has, and if that was not tried.
     """
 
     heap: Candidate
@@ -61,7 +61,6 @@ class Other:
     steps: WorstSteps
     reserve_bytes: int | None
     why_not: str | None = None
-    doubt: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,9 @@ class Decision:
         alike: how many others are within `STEP` of it in every objective, and the nearest `MOST_ALIKE` of them.
         others: what the reader has, rivals, and the next step to less of each of the first two objectives.
         steps: the bound on its calls by construction; None where it was not asked for.
-        why_not: why it does not last.
-        any_lasts: whether any that may be picked does, or none was tried at all.
+        why_not: why it is not fit to ship; None if it is.
+        worst_call: accesses of its worst-case malloc or free, on the future if it was replayed there.
+        keep: whether what the reader has is within the noise of it in every objective, and in the worst call.
         most_admitted: the largest share of the bytes that any admits; None where that is no objective.
         arena: the bound on what may be reserved that it was picked within, bytes; None where there was none.
     """
@@ -95,7 +95,8 @@ class Decision:
     others: list[Other]
     steps: WorstSteps | None = None
     why_not: str | None = None
-    any_lasts: bool = True
+    worst_call: float = float("nan")
+    keep: bool = False
     most_admitted: float | None = None
     arena: int | None = None
 
@@ -109,7 +110,7 @@ class Decision:
         return [
             *self._admitted(),
             *bound,
-            self.endurance(),
+            *self.long_run(),
             *(told for other in self.others if (told := self._compared(other))),
             *self._told_alike(),
         ]
@@ -122,52 +123,57 @@ class Decision:
         told = "as much as any" if share >= AS_MUCH * self.most_admitted else most
         return [f"It admits {100 * share:.4g} % of the bytes that are asked for, {told}."]
 
-    def endurance(self) -> str:
-        """Whether it lasts."""
-        if self.lasts is None:
-            return "Whether it lasts was not tried."
-        if not self.lasts:
-            return f"It does not last: it {self.why_not}."
-        growth = float(self.pick.metrics["growth_ratio"] or 1) - 1
-        calls = int(self.pick.metrics["endured_calls"] or LONG.calls)
-        lasts = "It lasts" if calls >= LONG.calls else f"It lasts, tried for no more than {calls:,} calls of a loop"
-        return f"{lasts}: at constant live bytes it grew by {100 * growth:.1f} % at most."
-
-    @property
-    def lasts(self) -> bool | None:
-        """Whether the pick lasts; None where that was not tried."""
-        told = self.pick.metrics["lasts"]
-        return None if told is None else told == 1
+    def long_run(self) -> list[str]:
+        """What the future and the stress test show of it."""
+        metrics = self.pick.metrics
+        if metrics["long_run_calls"] is None:
+            return ["Its need in the long run was not estimated: that takes a future (explore without --no-endurance)."]
+        calls, grown = int(metrics["long_run_calls"]), float(metrics["long_run_growth"] or 1)
+        told = f"On a future of {calls:,} calls its footprint grows by {max(0.0, 100 * (grown - 1)):.1f} % in the last"
+        told += f" nine tenths beyond best fit's; its worst-case malloc or free makes {self.worst_call:,.0f} accesses"
+        stress = metrics["growth_ratio"]
+        more = "" if stress is None else f"; stress test: {100 * (float(stress) - 1):.1f} % growth in the worst loop"
+        return [f"{told}{more}."]
 
     def evidence(self) -> str:
-        """What to reserve, and which traces that served."""
+        """What to ship and to reserve, and what that was made from."""
         if self.reserve_bytes is None:
-            return f"No arena serves {self.named} whole: it refuses requests on every trace."
-        at_load = [need for need in self.needs if not need.loaded]
-        of = {role: [need for need in at_load if need.role == role] for role in ("explored", "copy", "held out")}
-        alone = len(of["explored"]) == 1 and not of["held out"]
-        recorded = "the recording" if len(of["explored"]) == 1 else f"{len(of['explored'])} recordings"
-        if of["held out"]:
-            recorded += f" and {_counted(of['held out'], 'held-out trace', 'held-out traces')}"
-        most = f"{most_needed([*of['explored'], *of['held out']]):,}"
-        more = f"{100 * (MARGIN - 1):.0f} % more than the {most} that {recorded} need{'s' * alone}"
-        told = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes, {more}."
-        why = f"{recorded[0].upper()}{recorded[1:]} need{'s' * alone} {most}"
-        if self.lasts is None and not self.any_lasts:
-            told = (
-                f"{self.named} comes nearest, but whether it lasts was not tried, and of what was nothing lasts: "
-                f"see heapwright endure before it ships. {why}."
-            )
+            return f"No arena serves {self.named}: requests fail on every trace."
+        explored, held_out, futures, copies = (
+            [need for need in self.needs if need.role == role] for role in ("explored", "held out", "future", "copy")
+        )
+        many = len(explored) > 1 or bool(held_out)
+        recorded = "the recordings" if many else "the recording"
+        most, of_future = most_needed([*explored, *held_out]), most_needed(futures)
+        told = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes. It needs {most:,} on {recorded}"
+        if of_future:
+            told += f" and {of_future:,} in the long run"
+        if self.reserve_bytes > of_future:
+            told += f"; the reserve is {100 * (MARGIN - 1):.0f} % above the {'former' if of_future else 'need'}"
+        told += "."
         if self.why_not:
-            none = "" if self.any_lasts else " No heap that was tried lasts."
-            told = f"Do not ship {self.named}: it {self.why_not}.{none} {why}."
-        if copies := of["copy"]:
-            many = _counted(copies, "perturbed copy needs", "perturbed copies need")
-            told = f"{told} {many} up to {most_needed(copies):,}."
-        if refused := sum(need.bytes is None for need in at_load):
-            told = f"{told} On {refused} of them it refused requests."
+            told = f"Nothing that was tried is fit to ship. {self.named} comes nearest, but it {self.why_not}."
+        elif self.worst_call > WORST_CALL:
+            told += f" A call may make {self.worst_call:,.0f} accesses, and nothing with less serves."
+        if self.keep and (yours := next((one for one in self.others if one.why == "yours"), None)):
+            told = f"Keep {yours.heap.label}: no recipe needs less by more than {100 * (ALIKE - 1):.0f} %. Else: {told}"
+        if copies:
+            many_copies = _counted(copies, "perturbed copy needs", "perturbed copies need")
+            told += f" {many_copies} up to {most_needed(copies):,}."
+            if failed := sum(need.bytes is None for need in copies if not need.loaded):
+                told += f" On {failed} of them requests failed."
         served = "" if self.arena is None else f" {self.served(self.arena)}".rstrip()
-        return f"{told}{self._loaded()}{served}"
+        return f"{told}{self._loaded()}{served}{self._one_recording(explored, held_out)}"
+
+    @staticmethod
+    def _one_recording(explored: Sequence[Need], held_out: Sequence[Need]) -> str:
+        """What one recording leaves open."""
+        if len(explored) > 1 or held_out:
+            return ""
+        return (
+            " One recording shows one load, and minutes do not show the plateau of years: record a second with other "
+            "clients, or say what is live at most with --live."
+        )
 
     @property
     def more_bytes(self) -> int | None:
@@ -200,17 +206,16 @@ class Decision:
     def _compared(self, other: Other) -> str:
         """What is said of another heap; "" of one that serves and lasts: `side_by_side` has its figures."""
         if other.why != "step":
-            name = f"{other.heap.label}{', what you have now,' if other.why == 'yours' else ''}"
+            name = f"{other.heap.label}{', your current heap,' if other.why == 'yours' else ''}"
             if other.heap.metrics["failed"]:
-                return f"{name} refuses {other.heap.metrics['failed']:,} requests."
-            return f"{name} does not last: it {other.why_not}." if other.why_not else ""
+                return f"{name} fails {other.heap.metrics['failed']:,} requests."
+            return f"{name} {other.why_not}." if other.why_not else ""
         changes = ", ".join(
             f"{_amount(key, other.heap.metrics[key])} ({change(self.pick.metrics[key], other.heap.metrics[key])})"
-            for key in dict.fromkeys(("footprint_bytes", *self.objectives))
+            for key in self.objectives
         )
         what = "memory" if other.better in MEMORY else words(other.better)
-        doubted = f"; such heaps were seen to need more elsewhere: {other.doubt}" if other.doubt else ""
-        return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}{doubted}."
+        return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}."
 
     def _told_alike(self) -> list[str]:
         count, named = self.alike
@@ -251,6 +256,7 @@ class Deciding:
         """Look up rivals, front and calls; arguments and errors as for `decide`."""
         names = {name: id for id, name in zip(study.combined.ids, study.combined.zoo_names, strict=True) if name}
         self._study, self._objectives = study, objectives
+        against = against or (study.current if study.current in names else None)
         self.yours = study.resolve(against) if against is not None else None
         self.rivals = [names[name] for name in RIVALS if name in names]
         """The ids of heaps that everybody knows, of those that were tried."""
@@ -261,15 +267,11 @@ class Deciding:
         self._known: dict[str, Other] = {}
         self._robustness = study.robustness(objectives)
         self._calls = sum(trace.events for trace in study.traces())
-        lasts = study.combined.columns["lasts"]
         rows = np.flatnonzero(study.combined.eligible(objectives) & study.within(where))
         shares = study.combined.columns[ADMITTED][rows]
         self._most_admitted = float(shares.max()) if ADMITTED in objectives and len(rows) else None
-        some_last = bool((lasts[rows] == 1).any())
-        self._any_lasts = some_last or not self._robustness.endured
-        self._rows = rows[lasts[rows] == 1 if some_last else lasts[rows] != 0]
-        known = {study.combined.ids[row] for row in self._rows}
-        self._front = [one for one in study.front(objectives, where) if one.id in known]
+        self._rows = rows
+        self._front = study.front(objectives, where)
         points = study.combined.points(objectives)[self._rows]
         self._ratios = pareto.ratios_to_best(points, study.combined.directions_of(objectives))
 
@@ -292,11 +294,21 @@ class Deciding:
             self._alike(pick),
             others + self._steps(pick),
             worst_steps(recipe),
-            self._robustness.why_not_lasting(pick.id),
-            self._any_lasts,
+            self._robustness.why_not(pick.id),
+            self._robustness.worst_call(pick.id),
+            self._may_keep(pick),
             self._most_admitted,
             self._arena,
         )
+
+    def _may_keep(self, pick: Candidate) -> bool:
+        """Whether the reader's heap is fit to ship and within `ALIKE` of the recommendation wherever it counts."""
+        if self.yours is None or self.yours == pick.id or self._robustness.why_not(self.yours) is not None:
+            return self.yours is not None and self.yours == pick.id
+        yours = self._study.candidate(self.yours)
+        if self._robustness.worst_call(yours.id) > max(WORST_CALL, ALIKE * self._robustness.worst_call(pick.id)):
+            return False
+        return all(_is_alike(key, pick, yours) for key in self._objectives)
 
     def _other(self, id: str, why: Why, better: str = "", asked: Sequence[Need] = ()) -> Other:
         if id not in self._known:
@@ -309,7 +321,6 @@ class Deciding:
                 *told,
                 reserve_bytes=None,
                 why_not=self._robustness.why_not_lasting(id),
-                doubt=self._robustness.doubt(id),
             )
         known = self._known[id]
         reserve = _reserve(known.needs, asked) if asked else None
@@ -318,7 +329,7 @@ class Deciding:
     def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:
         results, rows, ratios = self._study.combined, self._rows, self._ratios
         at = np.flatnonzero(rows == results.row(pick.id))
-        if not len(at):  # it does not last
+        if not len(at):
             return 0, []
         own = ratios[at[0]]
         near = (ratios <= STEP * own) & (own <= STEP * ratios)
@@ -355,6 +366,12 @@ def _reserve(needs: Sequence[Need], asked: Sequence[Need]) -> int | None:
     if {(one.role, one.trace) for one in needs} < {(one.role, one.trace) for one in asked}:
         return None
     return reserve_for(needs)
+
+
+def _is_alike(key: str, pick: Candidate, other: Candidate) -> bool:
+    """Whether the other is no more than `ALIKE` times worse than the recommendation in an objective."""
+    base, value = _number(pick, key), _number(other, key)
+    return value <= ALIKE * base if METRICS[key].direction == "min" else ALIKE * value >= base
 
 
 def _number(one: Candidate, key: str) -> float:

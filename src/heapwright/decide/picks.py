@@ -1,14 +1,12 @@
-"""Picks: one recipe for a device, as an engineer would choose it on seeing the front; docs/choosing.md has the rules.
-
-A pick has to hold elsewhere: on perturbed copies of the traces and on traces held out. docs/robustness.md has the
-evidence for the rules and their thresholds.
+"""Recommendations: one recipe for a device, as an engineer would choose it on seeing the front; docs/choosing.md has
+the rule, and docs/robustness.md the evidence for its constants.
 """
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, NamedTuple
@@ -16,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.decide import pareto
-from heapwright.decide.results import Bools, Floats, Results
+from heapwright.decide.results import Bools, Floats
 from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.files.units import number_of
 from heapwright.recipes.pools import KINDS
@@ -28,46 +25,33 @@ Pick = Literal["balanced", "smallest", "fastest"]
 PICKS: tuple[Pick, ...] = ("balanced", "smallest", "fastest")
 """The ways to pick one recipe; see `choose`."""
 
-FALLS_OFF = 1.2
-"""A recipe falls off where its ratio to the least memory on a copy is so many times that on the traces explored on."""
+MEMORY_STEP, COST_STEP = 1.15, 2.0
+"""The price: `MEMORY_STEP` times the memory is worth as much as `COST_STEP` times of anything else.
 
-HEADROOM = 2.0
-"""A pick can use an arena so many times the largest footprint it had on any trace, copies included."""
-
-LITTLE_MEMORY = 1.15
-"""So many times the least memory is little more: a device is bought by its memory."""
-
-MUCH_COST = 2.0
-"""So many times the least of anything else is worth `LITTLE_MEMORY`."""
-
-AFFORDABLE = 2.0
-"""What needs more than so many times the least memory is no compromise."""
+A device is bought by its memory. What needs more than `COST_STEP` times the least memory is no compromise.
+"""
 
 ALIKE = 1.02
-"""Within so many times the best, recipes count as equal, and the other needs decide."""
+"""Within so many times the best, recipes count as equal, and the other needs decide: another recording of the same load
+changes a need by as much."""
 
-MEMORY = ("footprint_bytes", "smallest_arena_bytes", "allocated_peak_bytes")
-"""The metrics that are memory to be bought."""
+WORST_CALL = 400
+"""Accesses of a malloc or free on the future that a recommendation stays within where anything does.
 
-CLEARLY = 1.05
-"""What was tailored needs less memory than what one takes blind where that needs so many times as much: by less than
-that the order turns on another recording.
+Heaps of bounded work stay below; those that empty lists or walk free blocks in one call are far above.
 """
+
+MEMORY = ("long_run_bytes", "footprint_bytes", "smallest_arena_bytes", "allocated_peak_bytes")
+"""The metrics that are memory to be bought."""
 
 NEAR = 1.5
 """A recipe is near the front that needs at most so many times what some member needs, in every objective."""
 
-LIKELY = 30
-"""So many recipes that are not doubted are tried elsewhere for each pick: most of the first of them do not last."""
-
-SHORTLIST = 100
-"""How many recipes on the front and near it are tried elsewhere, and the whole front if it has more."""
-
 RIVALS = ("all-round", "tlsf", "newlib-nano")
-"""The zoo's that are tried on copies in any case: what most would take otherwise."""
+"""Reference allocators that stand beside the recommendations: what most would use otherwise."""
 
-BLIND = ("all-round", "victim-bins", "fast", "small", "small-lists", "lea-2.7.2", "half-fit", "real-time")
-"""The zoo's that are taken without looking at a trace: where nothing else lasts, one of them ships."""
+UNTUNED = ("all-round", "fast", "small", "small-lists", "exact-bins", "lea-2.7.2", "half-fit", "tlsf")
+"""Reference allocators that are candidates in any case: what one would use without a recording."""
 
 
 # ---- conditions ----------------------------------------------------------------------------------------------------
@@ -129,40 +113,7 @@ class Condition:
         return f"{self.key} {self.comparison} {self.bound:.15g}"
 
 
-# ---- what is tried elsewhere ---------------------------------------------------------------------------------------
-
-
-def shortlist(
-    results: Results,
-    objectives: Sequence[str],
-    designs: Mapping[str, Hashable],
-    trusted: Sequence[Collection[str]] = (),
-    likely: Collection[str] = (),
-) -> list[int]:
-    """Rows of the front, of the fronts of ``trusted`` alone, of ``likely``, and the nearest of designs to `SHORTLIST`.
-
-    A recipe is as far as the least, over the front's members, of its largest ratio to the member in any objective;
-    farther than `NEAR` is not near. The nearest alone would be the front's own recipes over again with one more
-    threshold that changes nothing here, and fall off together. ``designs`` has the `design` of each recipe by its id;
-    ``trusted``: ids of recipes of designs that are not doubted (see `prior.doubt`), one collection or several;
-    ``likely``: ids of recipes that may be picked (`Robustness.likely`).
-    """
-    rows = np.flatnonzero(results.eligible(objectives))
-    front = [int(row) for row in results.front_rows(objectives)]
-    if not front:
-        return []
-    points = pareto.ratios_to_best(results.points(objectives)[rows], results.directions_of(objectives))
-    distance = pareto.distances(points, points[np.isin(rows, front)])
-    nearest: dict[Hashable, int] = {}
-    for at in np.argsort(distance, kind="stable"):
-        if distance[at] <= np.log(NEAR):
-            nearest.setdefault(designs[results.ids[rows[at]]], int(rows[at]))
-    for known in trusted:
-        among = np.fromiter((id in known for id in results.ids), bool, len(results.ids))
-        front += map(int, results.front_rows(objectives, among))
-    front += [row for row in map(results.row, likely) if row is not None]
-    front = list(dict.fromkeys(front))
-    return list(dict.fromkeys([*front, *nearest.values()]))[: max(SHORTLIST, len(front))]
+# ---- designs -------------------------------------------------------------------------------------------------------
 
 
 def design(recipe: Recipe) -> Hashable:
@@ -187,56 +138,49 @@ _PRESENT = ("victim_up_to", "close_bins", "coalesce_from", "limit_blocks")
 
 # ---- the choice ----------------------------------------------------------------------------------------------------
 
-DEPENDS = ("footprint_bytes", "accesses")
-"""What ``smallest`` and ``fastest`` go by; ``fastest`` by `TIME` where it was explored for."""
-
 
 class Needs(NamedTuple):
-    """Ratios of recipes to the best in one metric, float64[n] of at least 1: as explored, and the worst anywhere."""
+    """Ratios of recipes to the best in one metric, float64[n] of at least 1: on the traces explored on, and the worst
+    over these and the hold-out set."""
 
     here: Floats
     at_worst: Floats
 
 
-def order(how: Pick, needs: Mapping[str, Needs], blind: Bools | None = None, most: int | None = None) -> list[int]:
-    """Recipes that hold, one or more, in the order in which they are picked: their indices, the pick first.
+def order(how: Pick, needs: Mapping[str, Needs], most: int | None = None) -> list[int]:
+    """Recipes, one or more, in the order in which they are recommended: their indices, the recommendation first.
 
-    ``needs``: the objectives, and the keys of `DEPENDS` for ``smallest`` and ``fastest``. ``blind``: which of them are
-    heaps that one would take without looking at a trace; none by default. ``most``: the first so many; all by default.
+    ``needs``: the objectives, one of `MEMORY` and one of anything else for ``smallest`` and ``fastest``. ``most``: the
+    first so many; all by default.
 
-    ``smallest`` is the least memory of those taken blind; where others need `CLEARLY` less, the least memory here, and
-    of those within `ALIKE` of it, the fewest accesses at the worst. ``fastest``
-    is the fewest accesses at the worst, or the least `TIME` where that is an objective; of those within `ALIKE`, the
-    least memory here. ``balanced`` has the least of the largest of its prices: `LITTLE_MEMORY` times the least memory
-    costs as much as `MUCH_COST` times the least of anything else. Both count at their worst. What is not `AFFORDABLE`
-    here comes last, and before it what needs more than `LITTLE_MEMORY` here where anything within it stays below
-    `MUCH_COST` here. Ties go to the first.
+    ``balanced`` has the least price at its worst: the largest, over the objectives, of the logarithm of its ratio in
+    steps of `MEMORY_STEP` for memory and of `COST_STEP` for anything else. ``smallest`` has the least memory, and of
+    those within `ALIKE` of it the least of the second; ``fastest`` the other way round.
 
-    No recipe stands before one that needs less of something here and no more of anything: none is picked that another
-    one beats in what it was explored for. So the first of the order that meets a condition is the pick under it: a
-    condition that the pick meets does not change it, and more memory never gives more of the other of two objectives.
-    O(n^2).
+    No recipe stands before one that needs less of something here and no more of anything. So the first of the order
+    that meets a condition is the recommendation under it: a condition that the recommendation meets does not change
+    it, and more memory never gives more of the other of two objectives. O(n^2).
     """
     if how == "balanced":
         by = _by_price(needs)
-    elif how == "fastest":
-        by = _by_one(needs.get(TIME, needs["accesses"]).at_worst, needs["footprint_bytes"].here)
     else:
-        by = _by_memory(needs, blind)
+        memory = next(one for key, one in needs.items() if key in MEMORY)
+        cost = needs[TIME] if TIME in needs else next(one for key, one in needs.items() if key not in MEMORY)
+        by = _by_one(memory.here, cost.at_worst) if how == "smallest" else _by_one(cost.at_worst, memory.here)
     here = np.stack([one.here for one in needs.values()])
     beats = (here[:, :, np.newaxis] <= here[:, np.newaxis, :]).all(axis=0)
-    beats &= ~beats.T  # equals do not beat each other
-    beaten_by, left, found = beats.sum(axis=0), np.ones(len(beats), np.bool_), list[int]()
-    while left.any() and (most is None or len(found) < most):
-        taken = by(np.flatnonzero(left & (beaten_by == 0)))
-        found.append(taken)
-        left[taken] = False
-        beaten_by -= beats[taken]
-    return found
+    beats &= ~beats.T  # equals do not dominate each other
+    dominators, open_, ordered = beats.sum(axis=0), np.ones(len(beats), np.bool_), list[int]()
+    while open_.any() and (most is None or len(ordered) < most):
+        first = by(np.flatnonzero(open_ & (dominators == 0)))
+        ordered.append(first)
+        open_[first] = False
+        dominators -= beats[first]
+    return ordered
 
 
 def _by_one(first: Floats, second: Floats) -> Callable[[NDArray[np.intp]], int]:
-    """The least of the second of those alike in the first."""
+    """The least of the second of those within `ALIKE` of the least of the first."""
 
     def least(rows: NDArray[np.intp]) -> int:
         alike = rows[first[rows] <= ALIKE * first[rows].min()]
@@ -245,42 +189,28 @@ def _by_one(first: Floats, second: Floats) -> Callable[[NDArray[np.intp]], int]:
     return least
 
 
-def _by_memory(needs: Mapping[str, Needs], blind: Bools | None) -> Callable[[NDArray[np.intp]], int]:
-    memory, accesses = (needs[key] for key in DEPENDS)
-    least = _by_one(memory.here, accesses.at_worst)
-
-    if blind is None or not blind.any():
-        return least
-    known = np.flatnonzero(blind)
-    best = int(known[np.lexsort((accesses.at_worst[known], memory.here[known]))[0]])
-
-    def smallest(rows: NDArray[np.intp]) -> int:
-        if best in rows and CLEARLY * memory.here[rows].min() >= memory.here[best]:
-            return best
-        less = rows[memory.here[rows] <= memory.here[best]]  # one that needs less of all than the best taken blind
-        return least(less if len(less) else rows)
-
-    return smallest
+def prices(needs: Mapping[str, Needs]) -> Floats:
+    """The price of each recipe, float64[n]: in how many steps of the dearer of memory and anything else it is above the
+    least; inf for what needs more than `COST_STEP` times the least memory, unless all do."""
+    memory = np.array([key in MEMORY for key in needs])
+    here, at_worst = (np.stack(columns) for columns in zip(*needs.values(), strict=True))
+    failing = np.isinf(at_worst).all(axis=1)  # all of them failed requests somewhere: that tells them not apart
+    at_worst[failing] = here[failing]
+    affordable: Bools = (here[memory] <= COST_STEP * here[memory].min(axis=1, keepdims=True)).all(axis=0)
+    if not affordable.any():  # two kinds of memory, and no recipe that has little of both
+        affordable[:] = True
+    worth = np.where(memory, MEMORY_STEP, COST_STEP)[:, np.newaxis]
+    least = at_worst[:, affordable].min(axis=1, keepdims=True)
+    steps = (np.log(at_worst / least) / np.log(worth)).max(axis=0)
+    found: Floats = np.where(affordable, steps, np.inf)
+    return found
 
 
 def _by_price(needs: Mapping[str, Needs]) -> Callable[[NDArray[np.intp]], int]:
-    memory = np.array([key in MEMORY for key in needs])
-    here, at_worst = (np.stack(columns) for columns in zip(*needs.values(), strict=True))
-    refusing = np.isinf(at_worst).all(axis=1)  # all of them refused somewhere: that tells them not apart
-    at_worst[refusing] = here[refusing]
-    bought = here[memory] / here[memory].min(axis=1, keepdims=True)
-    affordable: Bools = (bought <= AFFORDABLE).all(axis=0)
-    if not affordable.any():  # two kinds of memory, and no recipe that has little of both
-        affordable[:] = True
-    paid = here[~memory] / here[~memory][:, affordable].min(axis=1, keepdims=True)
-    little: Bools = (bought <= LITTLE_MEMORY).all(axis=0)
-    if not (affordable & little & (paid <= MUCH_COST).all(axis=0)).any():
-        little[:] = True
-    worth = np.where(memory, LITTLE_MEMORY, MUCH_COST)[:, np.newaxis]
-    least = at_worst[:, affordable].min(axis=1, keepdims=True)
-    prices = (np.log(at_worst / least) / np.log(worth)).max(axis=0)
+    price = prices(needs)
+    memory = np.stack([one.here for key, one in needs.items() if key in MEMORY] or [np.ones(len(price))]).max(axis=0)
 
     def best(rows: NDArray[np.intp]) -> int:
-        return int(rows[np.lexsort((prices[rows], ~little[rows], ~affordable[rows]))[0]])
+        return int(rows[np.lexsort((memory[rows], price[rows]))[0]])
 
     return best

@@ -151,13 +151,22 @@ class Results:
     def eligible(self, objectives: Sequence[str]) -> Bools:
         """Mask of the recipes that may be on a front.
 
-        Those that refused a request are left out unless ``admitted_fraction`` is an objective; so are those that lack
-        the value of an objective, or are not ranked.
+        Those that failed a request are left out unless ``admitted_fraction`` is an objective, and so are those without
+        a bounded long-run need, or that failed the stress test; in any case those that lack the value of an objective,
+        or are not ranked.
         """
         mask: Bools = self.ranked & ~np.isnan(self.points(objectives)).any(axis=1)
         if ADMITTED not in objectives:
             mask &= self.columns["failed"] == 0
+            mask &= self.columns["lasts"] != 0
+            if self.foreseen:
+                mask &= np.isfinite(self.columns["long_run_bytes"])
         return mask
+
+    @property
+    def foreseen(self) -> bool:
+        """Whether the long-run need of some recipe is known: then one without a bounded need is on no front."""
+        return bool(np.isfinite(self.columns["long_run_bytes"]).any())
 
     def admitting(self, objectives: Sequence[str], within: Bools) -> Bools:
         """Mask of the recipes in the mask ``within`` that admit as much (`AS_MUCH`) as any in it.

@@ -114,11 +114,11 @@ def _rows(ones: Sequence[_One]) -> tuple[Row, ...]:
         *_costs(ones),
         _bounds(ones),
         *_row(
-            "grows by",
+            "growth, long run",
             "",
-            "the largest footprint at constant live bytes, over that of its beginning",
+            "the footprint over the last nine tenths of the future, beyond best fit's",
             ones,
-            _metric("growth_ratio"),
+            _metric("long_run_growth"),
             _growth,
         ),
         *_row("code", "bytes", "of malloc, free and what they need, as measured", ones, _metric("code_bytes"), _whole),
@@ -140,11 +140,19 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
             _whole,
         ),
         *_row(
-            "needs",
+            "need, recording",
             "bytes",
             "the largest footprint on what was recorded",
             ones,
             lambda one: one.need(loaded=False),
+            _whole,
+        ),
+        *_row(
+            "need, long run",
+            "bytes",
+            "the footprint at the end of the future",
+            ones,
+            _metric("long_run_bytes"),
             _whole,
         ),
         *_row(
@@ -160,12 +168,15 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
 
 def _costs(ones: Sequence[_One]) -> list[Row]:
     measured = all(one.candidate.metrics["instructions_pair_mean"] is not None for one in ones)
+    foreseen = all(one.candidate.metrics["long_run_accesses"] is not None for one in ones)
     rows = _row(
         "accesses a call",
         "",
-        "loads and stores of the heap's own data, over all calls that were explored on",
+        f"loads and stores of the heap's own data, mean over {'the future' if foreseen else 'all calls explored on'}",
         ones,
-        lambda one: float(one.candidate.metrics["accesses"] or 0) / max(one.calls, 1),
+        _metric("long_run_accesses")
+        if foreseen
+        else lambda one: float(one.candidate.metrics["accesses"] or 0) / max(one.calls, 1),
         _tenths,
     )
     if measured:
@@ -178,11 +189,13 @@ def _costs(ones: Sequence[_One]) -> list[Row]:
             _tenths,
         )
         worst = {kind: f"instructions_{kind}_max" for kind in ("malloc", "calloc", "realloc", "free")}
-        unit, what = "instructions", "instructions of the dearest call"
+        unit, what = "instructions", "instructions of the worst-case call"
     else:
-        worst, unit, what = dict(WORST_CALLS), "accesses", "loads and stores of the dearest call"
+        worst, unit, what = dict(WORST_CALLS), "accesses", "loads and stores of the worst-case call"
+        if foreseen:
+            worst |= {"malloc": "long_run_malloc_max", "free": "long_run_free_max"}
     for kind, key in worst.items():
-        rows += _row(f"dearest {kind}", unit, f"{what}, copies of realloc left out", ones, _metric(key), _whole)
+        rows += _row(f"worst-case {kind}", unit, f"{what}, copies of realloc left out", ones, _metric(key), _whole)
     return rows
 
 
@@ -190,7 +203,7 @@ def _bounds(ones: Sequence[_One]) -> Row:
     texts = ["-" if one.steps is None else one.steps.short() for one in ones]
     bounded = [one.steps is not None and one.steps.most is not None for one in ones]
     cells = [Cell(text, "", None if here == bounded[0] else here) for text, here in zip(texts, bounded, strict=True)]
-    return Row("bound by design", "accesses", "what bounds a malloc or a free on any program", tuple(cells))
+    return Row("bounded by design", "accesses", "what bounds a malloc or a free on any program", tuple(cells))
 
 
 def _row(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.replay.metrics import Objectives, parse_objectives
-from heapwright.replay.reserve import with_margin
+from heapwright.replay.reserve import UNIT, reserved, with_margin
 from heapwright.studies.study import StudyFile
 from heapwright.studies.tables import Role
 from heapwright.traces.copies import Load
@@ -26,9 +26,10 @@ from heapwright.traces.copies import Load
 
 @dataclass(frozen=True)
 class Need:
-    """The footprint in bytes of a recipe on a trace of some role; None where it refused requests there."""
+    """The footprint in bytes of a recipe on a trace of some role, or on the future of one explored on; None where
+    requests failed there, and on a future where it has no bound."""
 
-    role: Role
+    role: Role | Literal["future"]
     trace: str
     bytes: int | None
 
@@ -39,19 +40,18 @@ class Need:
 
 
 def reserve_for(needs: Sequence[Need]) -> int | None:
-    """The arena to reserve for a load like the recorded one (`heapwright.replay.reserve`); None where none served."""
-    return _reserve([need.bytes for need in needs if need.role != "copy"])
+    """The arena to reserve for a load like the recorded one: `MARGIN` above what the recordings and the hold-out set
+    need, and at least what their futures do, which swing as the recordings do and one step beyond. None if no recording
+    was served."""
+    recorded = [need.bytes for need in needs if need.role in ("explored", "held out") and need.bytes is not None]
+    futures = [need.bytes for need in needs if need.role == "future" and need.bytes is not None]
+    return reserved(recorded, futures, 1.0) if recorded else None
 
 
 def reserve_for_more(needs: Sequence[Need]) -> int | None:
-    """The same for the copies at `Load.times` times the load; None where there are none, or one was refused."""
+    """The same for the copies at `Load.times` times the load; None if there are none, or requests failed on one."""
     sizes = [need.bytes for need in needs if need.loaded]
-    return None if None in sizes else _reserve(sizes)
-
-
-def _reserve(sizes: Sequence[int | None]) -> int | None:
-    served = [size for size in sizes if size is not None]
-    return with_margin(max(served)) if served else None
+    return None if None in sizes or not sizes else reserved(sizes, [], 1.0)
 
 
 def load_served(arena: int, reserve: int, more: int | None) -> float | None:
@@ -165,19 +165,32 @@ class Study(StudyFile):
         return shlex.join(["heapwright", "study", "again", f"{self.path}:{id}"])
 
     def front(self, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> list[Candidate]:
-        """The Pareto-optimal recipes, best in the first objective first; see `Results.front_rows`.
+        """The Pareto-optimal recipes that are fit to ship, best in the first objective first; see `Results.front_rows`.
 
         ``objectives`` may be any metrics; default are the study's. ``where``: conditions that a recipe has to meet to
         be looked at, such as "accesses_malloc_max <= 40". Raises `HeapwrightError` for an unknown metric.
         """
         keys, within = self._objectives(objectives), self.within(where)
-        return [self.combined.candidate(int(row)) for row in self.combined.front_rows(keys, within)]
+        rows = self.combined.front_rows(keys, within & self._fit(keys))
+        return [self.combined.candidate(int(row)) for row in rows]
+
+    def _fit(self, keys: tuple[str, ...]) -> Bools:
+        """Mask of what may stand on a printed front: what is fit to ship, if anything is; all else of a study that
+        tried nothing but the recordings."""
+        everything = np.ones(len(self.combined.ids), dtype=np.bool_)
+        if not self.combined.foreseen or ADMITTED in keys:
+            return everything
+        robustness, eligible = self.robustness(keys), self.combined.eligible(keys)
+        fit = np.zeros(len(everything), dtype=np.bool_)
+        for row in np.flatnonzero(eligible):
+            fit[row] = robustness.why_not(self.combined.ids[row]) is None
+        return fit if fit.any() else everything
 
     def pick(self, how: Pick, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> Candidate:
         """One recipe to ship: the best compromise, the least memory or the fastest; see `picks.order`.
 
-        Of the front, and of the recipes near it that were tried elsewhere, one that holds there
-        (`Robustness.why_not`); of the front where none does. It is the same under every condition that it meets, and
+        Of the front, and of the recipes near it that were replayed on futures, one that is fit to ship
+        (`Robustness.candidates`); of the front if none is. It is the same under every condition that it meets, and
         a bound on memory asks no less of it: what would not be picked without the bound is none within it, so more
         memory never gives more of the other of two objectives.
         Where ``admitted_fraction`` is an objective, only what admits as much as any (`Results.admitting`) is looked at;
@@ -224,15 +237,6 @@ class Study(StudyFile):
             self._orders[how, keys, asked] = self._in_order(how, keys, eligible, asked) if eligible.any() else []
         return self._orders[how, keys, asked]
 
-    def wins(
-        self, how: Pick, objectives: Objectives | None = None, where: str | Sequence[str] = ()
-    ) -> tuple[int, int] | None:
-        """On how many copies the `pick` would be picked, or is alike what would, and of how many; None: none tried."""
-        keys, within = self._objectives(objectives), self.within(where)
-        asked = any(one.key == ADMITTED for one in _conditions(where))
-        rows = [row for row in self.may_ship(how, keys, asked=asked) if within[row]]
-        return self.robustness(keys).wins(how, rows) if rows else None
-
     def _short_of_memory(
         self, how: Pick, keys: tuple[str, ...], may_ship: Sequence[int], within: int, where: str | Sequence[str]
     ) -> str:
@@ -243,8 +247,7 @@ class Study(StudyFile):
         row = min((row for row in may_ship if others[row]), key=lambda row: needed[row])
         other, robustness = self.combined.candidate(within), self.robustness(keys)
         why = robustness.why_not(other.id)
-        doubt = robustness.doubt(other.id, how)
-        against = f"does not hold: it {why}" if why else f"its design is doubted: {doubt}" if doubt else "is no pick"
+        against = f"it {why}" if why else f"its worst call makes {robustness.worst_call(other.id):,.0f} accesses"
         return (
             f"nothing that may ship has {' and '.join(map(str, bounds))}; the least is "
             f"{needed[row]:,.0f}, of {self.combined.candidate(row).label}; {other.label} stays within, but {against}"
@@ -273,13 +276,17 @@ class Study(StudyFile):
         """What to reserve for each recipe of `combined`, bytes, float64[n]: `reserve_for`, by what it was tried on."""
         each = self.combined.each
         most = _largest(each["footprint_bytes"], each["failed"])
+        futures = _largest(each["long_run_bytes"], np.isnan(each["long_run_bytes"]))
         if (held_out := self.elsewhere.get("held out")) is not None:
             sizes = _largest(held_out.each["footprint_bytes"], held_out.each["failed"])
             for id, size in zip(held_out.ids, sizes, strict=True):
                 row = self.combined.row(id)
                 if row is not None:
                     most[row] = max(most[row], size)
-        return np.array([with_margin(size) if size else np.nan for size in most])
+        foreseen = np.ceil(futures / UNIT) * UNIT
+        reserves = np.array([with_margin(size) if size else np.nan for size in most])
+        found: Floats = np.maximum(reserves, foreseen)
+        return found
 
     def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:
         """Why a front is empty, and what would fill it."""
@@ -301,7 +308,7 @@ class Study(StudyFile):
         return "no recipe meets all conditions at once; loosen one"
 
     def needs(self, id: str) -> list[Need]:
-        """The memory that a recipe needed on each trace that it was tried on: explored on, copies, held out."""
+        """The memory that a recipe needed on each trace that it was tried on, futures included."""
         found = []
         for role, results in {"explored": self.combined, **self.elsewhere}.items():
             row = results.row(id)
@@ -311,13 +318,26 @@ class Study(StudyFile):
                     Need(role, name, None if failed else int(size))
                     for name, size, failed in zip(results.traces, sizes, refused, strict=True)
                 ]
-        return found
+        return found + self._futures(id)
+
+    def _futures(self, id: str) -> list[Need]:
+        """The need on the future of each trace explored on; none for a recipe that was not replayed there."""
+        row = self.combined.row(id)
+        if row is None or np.isnan(self.combined.columns["long_run_calls"][row]):
+            return []
+        sizes = self.combined.each["long_run_bytes"][row]
+        return [
+            Need("future", name, None if np.isnan(size) else int(size))
+            for name, size in zip(self.combined.traces, sizes, strict=True)
+        ]
 
     def robustness(self, objectives: Objectives | None = None) -> Robustness:
         """Which recipes hold on the traces that were not explored on."""
         keys = self._objectives(objectives)
         if keys not in self._robustness:
-            self._robustness[keys] = Robustness(self.combined, self.elsewhere, self.recipe_texts(), keys)
+            self._robustness[keys] = Robustness(
+                self.combined, self.elsewhere, self.recipe_texts(), keys, self.current
+            )
         return self._robustness[keys]
 
     @cached_property

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from heapwright.decide.picks import SHORTLIST
-
 COPIES, ENDURANCE, TELLING = 0.25, 0.25, 0.05
 """Shares of the time that are kept at most for copies and held-out traces, for endurance, and for reading the study."""
 
@@ -21,8 +19,11 @@ MADE_A_CALL = 0.8e-6
 FEWEST = 20
 """So few recipes are tried on a copy at least: where there is no time for these on one copy, none is kept."""
 
+MOST_APART = 60
+"""About so many recipes are tried on copies and the hold-out set."""
+
 ENDURED = 12.0
-"""Seconds of a processor that endurance takes, about: a hundred heaps in short, and some for longer."""
+"""Seconds of a processor that futures and the stress test take, about."""
 
 
 @dataclass
@@ -65,7 +66,7 @@ class Shares:
         made, replayed = self.calls * MADE_A_CALL, self.replays * self.each / self.jobs
         if made + FEWEST * replayed > most * self.replays:
             return 0.0
-        return min(made + SHORTLIST * replayed, most)
+        return min(made + MOST_APART * replayed, most)
 
     @property
     def lasting(self) -> float:

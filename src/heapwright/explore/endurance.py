@@ -1,7 +1,4 @@
-"""Whether what may ship lasts: short and long forms of endurance on the traces explored on.
-
-Of the recipes that a study may come to ship alone: its front, what is near it, and the heaps that everybody knows.
-"""
+"""Stress test of what may ship: the front, briefly, and for longer what is recommended."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from heapwright.decide.decision import Deciding
-from heapwright.decide.picks import BLIND, PICKS, RIVALS, Pick
+from heapwright.decide.picks import PICKS
 from heapwright.explore.budget import Shares
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import NOT_BEGUN, Meter, Runner
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
-from heapwright.replay.endurance import LASTS, LONG, SHORT, SIEVE, Effort, endure
+from heapwright.replay.endurance import LONG, SHORT, Effort, endure
 from heapwright.replay.engine import GivenUpError, Margins
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import Replayed
@@ -104,71 +101,41 @@ def try_endurance(
 
 
 def try_what_may_ship(
-    runner: Runner,
-    candidates: Mapping[str, Candidate],
-    near: Sequence[str],
-    tried: Mapping[str, str],
-    traces: Sequence[Trace],
-    shares: Shares,
+    runner: Runner, candidates: Mapping[str, Candidate], traces: Sequence[Trace], shares: Shares
 ) -> None:
-    """Try whether what is near the front and rivals last, in short, and for long all that is recommended.
+    """Stress-test what is on the front, briefly, and for longer what is recommended.
 
-    These are picks and the steps that are told beside one. Where one of them fails, something else is picked, and tried
-    in turn; so of designs that may be picked what grew by more than `LASTS`, which the short form lets pass, is tried
-    by `SIEVE` before. Heaps that one would take blind are always tried. ``tried``: the ids of the zoo's heaps by their
-    names. Where the time is short what is recommended comes first, and ``shares`` are told what there was no time for.
+    Whatever fails leaves the front, and the next one takes its place and is tested in turn. If time is short, what is
+    recommended comes first, and ``shares`` are told what there was no time for.
     """
     study, until = runner.study, shares.lasting_until
-    blind = [tried[name] for name in BLIND if name in tried]
 
-    def lasting(ids: Iterable[str]) -> list[str]:
-        return [id for id in ids if study.robustness().lasts(id)]
+    def run(ids: Iterable[str], effort: Effort) -> bool:
+        """Whether any of these recipes was not tested for as long before."""
+        known = study.endured(effort.calls)
+        new = [id for id in dict.fromkeys(ids) if any((id, trace.name) not in known for trace in traces)]
+        try_endurance(runner, [candidates[id] for id in new], traces, effort, until)
+        return bool(new)
 
-    def run(ids: Iterable[str], effort: Effort = SHORT) -> None:
-        try_endurance(runner, [candidates[id] for id in dict.fromkeys(ids)], traces, effort, until)
-
-    def may_be_picked(id: str) -> bool:
-        return any(study.robustness().doubt(id, how) is None for how in PICKS)
-
-    first = _recommended(study) if until < inf and near else []
-    every = list(dict.fromkeys([*first, *blind, *(tried[name] for name in RIVALS if name in tried), *near]))
-    run(every)
-    if until < inf:
-        known = study.endured(SHORT.calls)
-        done = sum(all((id, trace.name) in known for trace in traces) for id in every)
-        shares.tell("endurance, of recipes", done, len(every))
-    growth = {id: float(study.candidate(id).metrics["growth_ratio"] or 0) for id in lasting([*near, *blind])}
-    run((id for id, grown in growth.items() if grown > LASTS and may_be_picked(id)), SIEVE)
-    for _ in range(MOST_PICKED if near else 0):
-        known = study.endured(LONG.calls)
-        recommended = _recommended(study)
-        run(recommended)
-        run(lasting(recommended), LONG)
-        if study.endured(LONG.calls) == known or time.perf_counter() >= until:
-            break
-    if near and until < inf:
-        picked, known = set(_recommended(study)), study.endured(LONG.calls)
-        done = sum(all((id, trace.name) in known for trace in traces) for id in picked)
-        shares.tell("endurance for long, of what is recommended", done, len(picked))
-
-
-def try_picks(
-    runner: Runner, candidates: Mapping[str, Candidate], traces: Sequence[Trace], how: Pick, effort: Effort
-) -> None:
-    """Try whether the pick lasts, and where it does not what is picked instead, until one does: each alone.
-
-    `try_what_may_ship` looks at everything that may be picked under any condition.
-    """
-    study = runner.study
+    if not len(study.combined.front_rows(study.objectives)):
+        return
     for _ in range(MOST_PICKED):
-        pick = study.combined.ids[study.may_ship(how)[0]]
-        if study.robustness().lasts(pick) is not None:
-            return
-        try_endurance(runner, [candidates[pick]], traces, effort)
+        new = until < inf and run(_recommended(study), SHORT)
+        new |= run([member.id for member in study.front()], SHORT)
+        new |= run(_recommended(study), LONG)
+        if not new or time.perf_counter() >= until:
+            break
+    if until < inf:
+        known, front = study.endured(SHORT.calls), [member.id for member in study.front()]
+        done = sum(all((id, trace.name) in known for trace in traces) for id in front)
+        shares.tell("stress test, of the front", done, len(front))
+        known, picked = study.endured(LONG.calls), set(_recommended(study))
+        done = sum(all((id, trace.name) in known for trace in traces) for id in picked)
+        shares.tell("longer stress test, of what is recommended", done, len(picked))
 
 
 def _recommended(study: Study) -> list[str]:
-    """The ids of all picks and of the steps told beside each."""
+    """The ids of all recommendations and of the steps shown beside each."""
     deciding = Deciding(study, study.objectives)
     decisions = [deciding.on(study.pick(how)) for how in PICKS]
     steps = [other.heap.id for one in decisions for other in one.others if other.why == "step"]

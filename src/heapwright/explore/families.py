@@ -28,6 +28,21 @@ SPECIAL_SHARE = 0.1
 REACH_MARGIN = 1.25
 """Narrow links and headers are tried where they reach this much more than the most that is live."""
 
+COUNTED = (2, 4, 8, 16, 24, 32, 48)
+"""How many of the most frequent sizes get a pool with a count."""
+
+COUNT_SHARES = (0.1, 0.5, 0.9, 1.0)
+"""Shares of the time during which a pool is to suffice."""
+
+COUNT_ALIGN = 8
+"""Bytes that the sizes of pools with counts are multiples of, whatever a space's alignment: these are fewer."""
+
+COUNTED_CALLS = 120_000
+"""Calls of the future that counts are taken from."""
+
+LARGEST_COUNTED = 2048
+"""Bytes of the largest block that gets a pool with a count."""
+
 Family = Iterable[tuple[Pool, ...]]
 
 
@@ -40,6 +55,9 @@ class Demand(NamedTuple):
     """Largest of these requests in bytes."""
     peak_live_bytes: int
     """Most requested bytes that are live at once."""
+    counts: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """(bytes, blocks live at once during `COUNT_SHARES` of a future), of the most frequent sizes, most frequent first;
+    sizes are rounded up to `COUNT_ALIGN`, and of several traces the largest counts."""
 
     @classmethod
     def of(cls, traces: Sequence[Trace]) -> Demand:
@@ -54,13 +72,31 @@ class Demand(NamedTuple):
         sizes, counts = np.unique(np.maximum(asked[asked <= MAX_REQUEST], 1), return_counts=True)
         order = np.lexsort((sizes, -counts))
         shares = tuple((int(sizes[i]), float(counts[i] / len(asked))) for i in order)
-        return cls(shares, int(sizes.max(initial=1)), max(trace.peak_live_bytes for trace in traces))
+        return cls(shares, int(sizes.max(initial=1)), max(trace.peak_live_bytes for trace in traces), _counts(traces))
 
     def size_at(self, share: float) -> int:
         """The least size, bytes, that at least such a share of these requests does not exceed; 0 for none of them."""
         ordered = sorted(self.sizes)
         reached = list(accumulate(of for _, of in ordered))
         return ordered[bisect_left(reached, share * reached[-1] * (1 - 1e-12))][0] if share else 0
+
+
+def _counts(traces: Sequence[Trace]) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """`Demand.counts`, of a future of each trace: a recording shows fewer at once than there come to be."""
+    import numpy as np
+
+    from heapwright.traces.futures import resample
+    from heapwright.traces.live_counts import live_counts
+    from heapwright.traces.validation import FREE
+
+    futures = [resample(trace, COUNTED_CALLS, seed=0) for trace in traces]
+    asked = np.concatenate([future.size[future.op != FREE] for future in futures]).astype(np.int64)
+    blocks = np.maximum(-(-asked // COUNT_ALIGN) * COUNT_ALIGN, COUNT_ALIGN)
+    sizes, often = np.unique(blocks[blocks <= LARGEST_COUNTED], return_counts=True)
+    chosen = sizes[np.lexsort((sizes, -often))[: max(COUNTED)]].tolist()
+    each = [live_counts(future, chosen, COUNT_ALIGN, COUNT_SHARES) for future in futures]
+    largest = np.max(each, axis=0) if chosen else np.zeros((0, len(COUNT_SHARES)), np.int64)
+    return tuple((size, tuple(map(int, row))) for size, row in zip(chosen, largest, strict=True))
 
 
 class Levels:
@@ -129,6 +165,7 @@ def _round_size(size: int) -> int:
 def default_families(levels: Levels) -> Iterator[Iterable[Recipe]]:
     """The families of the default space (docs/spaces.md), the cheap ones to replay first."""
     for family in (
+        _counted_family,
         _victim_family,
         _few_bins_family,
         _bin_family,
@@ -322,6 +359,53 @@ def _emptied_family(levels: Levels) -> Family:
         ]
         fronts += [Quick(up_to=size, flush="before-growing", flush_share=share) for size in levels.up_to]
         yield from product(fronts, generals)
+
+
+SMALL: dict[str, Any] = {**EXACT_BEST, "linear_up_to": 128, "bins_per_octave": 2, "most_bins": 32, "search_most": 16}
+"""Few bins, as the reference allocator small has them."""
+
+BINS: dict[str, Any] = {**EXACT_BEST, "linear_up_to": 2048, "bins_per_octave": 4, "search_most": 16}
+"""Bins of one size each, as the reference allocator exact-bins has them."""
+
+
+def _counted_family(levels: Levels) -> Family:
+    """Pools of the most frequent sizes with the counts that a future shows, without headers, before a general pool.
+
+    Mamagkakis et al. 2006 (section 6) and 2007 (section 4) make such pools by hand. What finds its pool full is served
+    behind it, so that a count is a choice between memory and accesses.
+    """
+    idle = [
+        Quick(up_to=min(1532, _list_limit(levels)), lists_per_octave=8, flush="idle", idle_share=1 / 32, keep="apart"),
+        Quick(up_to=132, flush="idle", idle_share=1 / 16),
+    ]
+    behind: list[tuple[Pool, ...]] = [
+        (General(**SMALL),),
+        (General(**SMALL, victim_up_to=256),),
+        (General(**BINS, victim_up_to=256, close_bins=1),),
+        (idle[0], General(**BINS, victim_up_to=256, close_bins=1)),
+        (idle[1], General(**BINS)),
+    ]
+    seen = set[tuple[tuple[int, int], ...]]()
+    for count, share in product(COUNTED, range(len(COUNT_SHARES))):
+        chosen = ((levels.aligned([size])[0], blocks[share]) for size, blocks in levels.demand.counts[:count])
+        merged: dict[int, int] = {}
+        for size, blocks in chosen:
+            merged[size] = merged.get(size, 0) + blocks
+        classes = tuple(sorted((size, blocks) for size, blocks in merged.items() if blocks >= FEWEST_COUNTED))
+        if not classes or classes in seen:
+            continue
+        seen.add(classes)
+        sizes, counts = zip(*classes, strict=True)
+        pool = Fixed(sizes=sizes, counts=counts, max_size=max(sizes))
+        yield from ((pool, *pools) for pools in behind)
+
+
+FEWEST_COUNTED = 2
+"""Blocks below which a size gets no pool: it would cost a list head and save little."""
+
+
+def _list_limit(levels: Levels) -> int:
+    return max(256, min(1532, levels.largest))
 
 
 def _idle_family(levels: Levels) -> Family:

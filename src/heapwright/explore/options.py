@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Literal
 from heapwright.files.errors import ParameterError
 from heapwright.replay.energy import EnergyTable, default_energy_table
 from heapwright.replay.engine import GROWING
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES, SHIPPING_METRICS, Objectives, named_in, parse_objectives
+from heapwright.replay.long_run import CALLS
+from heapwright.replay.metrics import (
+    DEFAULT_OBJECTIVES,
+    LONG_RUN_METRICS,
+    ON_RECORDING,
+    SHIPPING_METRICS,
+    Objectives,
+    named_in,
+    parse_objectives,
+)
 
 if TYPE_CHECKING:
     from heapwright.explore.schedule import Effort
     from heapwright.explore.space import AnySpace
 
-COPIES = 6
-"""Copies of a trace that the best recipes are tried on: three of each standard kind, as in docs/robustness.md."""
+COPIES = 0
+"""Perturbed copies that candidates are tried on: none, as a future shows more (docs/robustness.md)."""
 
 Strategy = Literal["exhaustive", "random", "search"]
 
@@ -33,9 +42,12 @@ class Options:
             they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles. Where
             ``ns_per_event`` is one, what lies near the front is timed again at the end, in turn, on copies and traces
             held out, too; not where a cluster replays.
-        copies: perturbed copies of each trace, drawn with ``seed``, that the front and what lies near it are replayed
-            on; 0 for none. A pick has to hold on them (`heapwright.decide.picks`).
-        endurance: try whether the front and the picks last (`heapwright.explore.endurance`); what does not is no pick.
+        copies: perturbed copies of each trace, drawn with ``seed``, that candidates are replayed on; 0 for none. What
+            fails requests on one is not recommended.
+        endurance: race candidates on futures of the traces (`heapwright.explore.race`), and stress-test the front
+            (`heapwright.explore.endurance`). Without, recipes are ranked by the recordings alone.
+        future: calls of the future of each trace, drawn with ``seed``.
+        current: a reference allocator by its name: what the user has today, replayed on everything that candidates are.
         same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
             summed, or of many, where the worst ratio to each one's best counts. None is the former where all come from
             one program (`heapwright.traces.origin`), or what the study says.
@@ -64,6 +76,8 @@ class Options:
     objectives: Objectives = DEFAULT_OBJECTIVES
     copies: int = COPIES
     endurance: bool = True
+    future: int = CALLS
+    current: str | None = None
     same_device: bool | None = None
     jobs: int | None = None
     dask: str | None = None
@@ -79,14 +93,16 @@ class Options:
 
     def __post_init__(self) -> None:
         for key in self.keys:
-            if named := named_in(key) & {*SHIPPING_METRICS}:
+            if named := named_in(key) & {*SHIPPING_METRICS, *LONG_RUN_METRICS} - ({key} & ON_RECORDING.keys()):
                 raise ParameterError(
-                    f"{min(named)} is known of what may ship alone; pick by it instead", parameter="objectives"
+                    f"{min(named)} is known of candidates alone; give it as a condition instead", parameter="objectives"
                 )
         if self.limit is not None and self.limit < 1:
             raise ParameterError(f"{self.limit}: leaves no recipe to try; give 1 or more", parameter="limit")
         if self.copies < 0:
             raise ParameterError(f"{self.copies}; must be 0 or more", parameter="copies")
+        if self.future < 1000:
+            raise ParameterError(f"{self.future}; must be 1000 calls or more", parameter="future")
         self._check_effort()
 
     def _check_effort(self) -> None:
@@ -107,8 +123,12 @@ class Options:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The objectives as metric keys; raises ParameterError for one that is none."""
-        return parse_objectives(self.objectives)
+        """The objectives as metric keys, those of a future by the recording if no future is made; raises ParameterError
+        for one that is none."""
+        keys = parse_objectives(self.objectives)
+        if self.endurance:
+            return keys
+        return tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
 
     def told(self) -> str:
         """What is not left at its default, in words, but for what a study tells elsewhere."""
@@ -124,8 +144,8 @@ class Options:
 
     @property
     def _falling(self) -> list[str]:
-        """The objectives that may fall in a replay."""
-        return [key for key in self.keys if key not in GROWING]
+        """The objectives that may fall in a replay of the recording."""
+        return [key for key in self.keys if ON_RECORDING.get(key, key) not in GROWING]
 
     @property
     def _hurry(self) -> str | None:

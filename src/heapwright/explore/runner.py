@@ -39,7 +39,7 @@ class Progress:
     trace; of ``endurance`` once on each trace.
     """
 
-    what: Literal["exploring", "copies", "held out", "endurance", "timing"]
+    what: Literal["exploring", "futures", "copies", "held out", "endurance", "timing"]
     finished: int
     total: int
     evaluated: int
@@ -246,7 +246,7 @@ class Meter:
     finished: int = 0
     tolerance: float | None = None
     until: float = inf
-    what: Literal["endurance"] | None = None
+    what: Literal["futures", "endurance"] | None = None
     """What is tried, where it is no replay."""
     after: float = 0.0
     """Seconds that what comes after takes, about."""

@@ -9,7 +9,7 @@ best; a recipe is as far from it as `heapwright.decide.pareto.distances` says.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.decide import pareto
-from heapwright.decide.picks import BLIND, NEAR, RIVALS
-from heapwright.decide.prior import doubt
+from heapwright.decide.picks import NEAR, RIVALS, UNTUNED
 from heapwright.explore.budget import Shares, in_bisecting_order
 from heapwright.explore.giving_up import on_device
 from heapwright.explore.runner import Meter, Runner, Trials
@@ -67,7 +66,6 @@ class Exploring:
         self,
         chosen: Sequence[Candidate],
         effort: Effort,
-        groups: Callable[[], Sequence[Collection[str]]] = lambda: (),
         taught: Sequence[str] = (),
         *,
         ranked: bool,
@@ -75,10 +73,9 @@ class Exploring:
     ) -> None:
         """Try the chosen ones, the zoo among them, with that effort; the study then tells how near its front is.
 
-        ``groups`` tells the ids of recipes whose own fronts are found as well, while there is time; the first `EARLY`
-        of ``taught``, ids of what other traces taught, the best first, are finished after the zoo, and where there is
-        no time for the zoo all of them are tried first on pieces. ``ranked`` says whether the chosen are all of the
-        space, ``shares`` how much of the time there is.
+        The first `EARLY` of ``taught``, ids of what other traces taught, the best first, are finished after the zoo,
+        and where there is no time for the zoo all of them are tried first on pieces. ``ranked`` says whether the chosen
+        are all of the space, ``shares`` how much of the time there is.
         """
         study = self.runner.study
         before = study.meta.get("tolerance")
@@ -121,16 +118,6 @@ class Exploring:
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
         settled = self._compete(chosen, rest, meter)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
-        found = groups() if time.perf_counter() < meter.until else ()
-        competing = [[one for one in chosen if one.id in group] for group in found]
-        for own in [*competing, chosen]:  # all once more: what groups finished may be better than any before
-            left = [one for one in own if self._is_left(one)]
-            if not left or time.perf_counter() >= meter.until:
-                continue
-            meter.finished -= sum(map(self._replays_left, left))
-            settled = self._compete(own, left, meter)
-            if own is chosen:
-                study.set_tolerance(meter.tolerance if settled and ranked else None)
 
     def _is_hurried(self, zoo: Sequence[Candidate], meter: Meter) -> bool:
         """Whether the zoo alone would take much of the time, as pieces of the traces tell; takes note of its costs."""
@@ -187,9 +174,7 @@ class Exploring:
         patience = Patience(self.runner.interrupt, rivals, until=meter.until)
         spread = [] if hurried else _spread(self._open(rest))
         meter.expect(spread)
-        spared = [one for one in spread if _is_trusted(one)] if any(map(_is_trusted, chosen)) else spread
-        self.runner.run(spared, self.trials, meter, replace(patience, spared=NEAR))
-        self.runner.run([one for one in spread if one not in spared], self.trials, meter, patience)
+        self.runner.run(spread, self.trials, meter, replace(patience, spared=NEAR))
         known, rest = rest, self._open(rest)
         if not patience.over:  # what was given up and is open again is counted once more
             opened = {one.id for one in rest}
@@ -221,7 +206,7 @@ class Exploring:
         return [one for one, known in zip(candidates, settled, strict=True) if not known]
 
 
-_KNOWN = {*BLIND, *RIVALS}
+_KNOWN = {*UNTUNED, *RIVALS}
 """Heaps of the zoo that are finished first where there is no time for all: what a pick has to beat."""
 
 
@@ -234,11 +219,6 @@ def _keep(shares: Shares, meter: Meter) -> None:
 def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
     """One recipe of each design."""
     return list({one.design: one for one in reversed(candidates)}.values())
-
-
-def _is_trusted(one: Candidate) -> bool:
-    """Whether some pick does not doubt its design: picks come from such recipes, where there are any."""
-    return doubt(one.recipe, lists=False) is None
 
 
 EARLY = 20

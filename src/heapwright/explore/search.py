@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -16,14 +16,14 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.decide.picks import BLIND, LIKELY, PICKS, RIVALS, shortlist
-from heapwright.decide.prior import doubt
+from heapwright.decide.picks import RIVALS, UNTUNED
 from heapwright.decide.study import Study
 from heapwright.explore.ahead import trying_ahead
 from heapwright.explore.budget import Shares
 from heapwright.explore.elsewhere import Elsewhere
 from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.options import Options, Strategy
+from heapwright.explore.race import futures_of, race, starters
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import Effort, Exploring
 from heapwright.explore.space import WideSpace
@@ -39,7 +39,7 @@ from heapwright.files.tools import processors
 from heapwright.files.version import __version__
 from heapwright.measure.metrics import replay_for
 from heapwright.replay.engine import GROWING
-from heapwright.replay.metrics import TIME, Value
+from heapwright.replay.metrics import ON_RECORDING, TIME, Value
 from heapwright.studies.records import Identity, Run, TraceInfo
 from heapwright.studies.tables import Role
 
@@ -69,6 +69,10 @@ class Exploration:
     given_up: int
     front: list[str]
     short: list[str] = field(default_factory=list)
+
+
+NEAREST = 100
+"""Recipes nearest to the front that are tried on copies and the hold-out set where no future is replayed."""
 
 
 @seldom_collected()
@@ -103,8 +107,9 @@ def explore(
     effort, strategy = options.effort_for(space), options.strategy_for(space)
     start = time.perf_counter()
     keys, table = options.keys, options.energies
-    measure = replay_for(keys, table)
-    trier = Trier(traces, measure, keys if set(keys) <= set(GROWING) else ())
+    ranked = tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
+    measure = replay_for(ranked, table)
+    trier = Trier(traces, measure, ranked if set(ranked) <= set(GROWING) else ())
     new = not working(Path(study_path)).exists() and options.dask is None
     with trying_ahead(trier, _zoo_of(space) if new else ()):
         candidates = _candidates(space)
@@ -112,6 +117,8 @@ def explore(
     hired = _crew(options.jobs, options.dask)
     with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         study.add_run(_run(space, strategy, options))
+        if options.current is not None:
+            study.set_current(options.current)
         first = first_of(traces, space.align)
         tried_first = [one.hash for one in first]
         chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)
@@ -119,7 +126,7 @@ def explore(
         runner = Runner(study, crew, interrupt, progress)
         exploring = Exploring(runner, Trials(study, trier, "explored"))
         shares, all_ = _shares(effort, options, traces, held_out, crew.jobs), len(chosen) == len(candidates)
-        exploring.run(chosen, effort, lambda: _trusted(chosen), tried_first, ranked=all_, shares=shares)
+        exploring.run(chosen, effort, tried_first, ranked=all_, shares=shares)
         if isinstance(space, WideSpace) and strategy != "exhaustive":
             most = options.limit or LIMIT
             meter = Meter(progress, "explored", most, len(traces), crew)
@@ -128,20 +135,22 @@ def explore(
             candidates |= {one.hash: Candidate(one.hash, one, None) for one in sought}
             others = study.recipes(without=candidates)
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in others if ranked}
-        near = shortlist_of(study, candidates)
-        tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
-        rivals = [tried[name] for name in (*RIVALS, *BLIND) if name in tried]
-        elsewhere = Elsewhere(runner, replay_for((), table), shares)
         shares.end_exploring()
-        picked = [study.pick(how).id for how in PICKS] if near and effort.until is not None else []
-        on_copies = [candidates[id] for id in dict.fromkeys([*picked, *near, *rivals])]
-        elsewhere.on_copies(on_copies, traces, options.copies, options.seed)
+        tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
+        named = [tried[name] for name in (*RIVALS, *UNTUNED, options.current) if name in tried]
+        if options.endurance:
+            futures = futures_of(traces, options.future, options.seed)
+            near = race(runner, candidates, traces, futures, named, shares.lasting_until)
+        else:
+            near = starters(study, candidates)[:NEAREST]
+        elsewhere = Elsewhere(runner, replay_for((), table), shares)
+        apart = [candidates[id] for id in dict.fromkeys([*near, *named])]
+        elsewhere.on_copies(apart, traces, options.copies, options.seed)
         if held_out:
             study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
-            apart = [candidates[id] for id in dict.fromkeys([*near, *tried.values()])]
-            elsewhere.on(apart, held_out, "held out", measure)
+            elsewhere.on(apart, held_out, "held out", replay_for(ranked, table))
         if options.endurance:
-            try_what_may_ship(runner, candidates, near, tried, traces, shares)
+            try_what_may_ship(runner, candidates, traces, shares)
         if TIME in keys and runner.evaluated and time.perf_counter() < shares.until:
             from heapwright.explore.timing import Turns, time_in_turn
 
@@ -158,16 +167,6 @@ def explore(
             [member.id for member in study.front()],
             shares.short,
         )
-
-
-def shortlist_of(study: Study, candidates: Mapping[str, Candidate]) -> list[str]:
-    """Ids of what is on the front, near it, or likely to be picked (`picks.shortlist`) of what was finished."""
-    results, robust = study.combined, study.robustness()
-    designs = {id: candidates[id].design for id in results.ids if id in candidates}
-    trusted = _trusted([candidates[id] for id in results.ids if id in candidates])
-    picked, fastest, _ = trusted
-    likely = [id for how in PICKS for id in robust.likely(how, fastest if how == "fastest" else picked, LIKELY)]
-    return [results.ids[row] for row in shortlist(results, study.objectives, designs, trusted, likely)]
 
 
 def _run(space: AnySpace, strategy: Strategy, options: Options) -> Run:
@@ -257,14 +256,3 @@ def _try(runner: Runner, trials: _Told, meter: Meter, recipes: Sequence[Recipe])
     trials.told = {}
     runner.run(candidates, trials, meter)
     return trials.told
-
-
-def _trusted(candidates: Collection[Candidate]) -> list[set[str]]:
-    """Ids of those whose design is not doubted: with lists as picks may have them, as `fastest` may, and without.
-
-    Those without have a front of their own because lists are what grows in years.
-    """
-    picked, fastest = (
-        {one.id for one in candidates if doubt(one.recipe, lists=lists) is None} for lists in (True, False)
-    )
-    return [picked, fastest, {one.id for one in candidates if one.id in picked and len(one.recipe.pools) == 1}]

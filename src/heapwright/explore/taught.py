@@ -8,14 +8,13 @@ the list and what is known of it, and writes both to taught.toml; docs/spaces.md
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from heapwright.decide.prior import doubt
 from heapwright.explore.families import Demand, Levels
 from heapwright.explore.space import DEFAULT_ALIGN, Space
 from heapwright.recipes.policy import BeyondReachError, policy
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 
 Told = Mapping[str, Any]
 """A recipe of the list: ``zoo``, its name there; or ``pool`` and ``link_bytes`` as of a recipe, where ``most_frequent``
-and ``classes`` stand for sizes, and of ``split`` and ``coalesce_from`` "I/N" is the I-th of N steps. ``rots``: its
-design is not doubted (`heapwright.decide.prior`), and yet it did not last on most traces that this was tried on.
+and ``classes`` stand for sizes, and of ``split`` and ``coalesce_from`` "I/N" is the I-th of N steps. ``rots``: it grew
+on most traces that this was tried on.
 """
 
 
@@ -200,8 +199,3 @@ NEAR = 32
 
 MOST_VICTIM = 4096
 """A victim for every size: traces of smaller sizes only have a lower one."""
-
-
-def trusted(recipes: Iterable[Recipe]) -> list[bool]:
-    """Which of some recipes are of a design that is not doubted."""
-    return [doubt(recipe) is None for recipe in recipes]

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.decide import pareto
-from heapwright.decide.prior import doubt
 from heapwright.decide.study import Study
 from heapwright.explore.neighbours import Neighbourhood
 from heapwright.explore.space import WideSpace
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS, Columns, Value, as_float, combine_columns, named_in
+from heapwright.replay.metrics import METRICS, ON_RECORDING, Columns, Value, as_float, combine_columns, named_in
 from heapwright.studies.records import Grown
 
 Floats = NDArray[np.float64]
@@ -132,7 +131,7 @@ def seek(
     grown = study.growth()
     done = max((one.evaluations for one in grown), default=0)
     begun = time.perf_counter() - max((one.seconds for one in grown), default=0.0)
-    costs = Costs(study.objectives, study.devices())
+    costs = Costs([ON_RECORDING.get(key, key) for key in study.objectives], study.devices())
     zoo = list(space.zoo)
     known = dict(zip(zoo, costs.of(study, zoo), strict=True)) if zoo else {}
     told = [*earlier, *_promising(space, known), *first]
@@ -175,9 +174,8 @@ def _in_space(space: WideSpace, recipe: Recipe) -> Recipe | None:
 class Walk:
     """What is tried next: recipes to begin with, then steps from members of the fronts found so far.
 
-    There is a front of all recipes and one of those whose design is not doubted, which picks come from. A member is
-    the likelier to be stepped from the more of the hypervolume is its own, and a key to be changed the more of its
-    changes led to a front. Nothing is tried twice.
+    A member of the front is the likelier to be stepped from the more of the hypervolume is its own, and a key to be
+    changed the more of its changes led to a front. Nothing is tried twice.
     """
 
     def __init__(self, neighbourhood: Neighbourhood, beginnings: Sequence[Recipe], seed: int) -> None:
@@ -187,7 +185,6 @@ class Walk:
         self._recipes: dict[str, Recipe] = {}
         self._costs: dict[str, Floats] = {}
         """Of those that were served everything."""
-        self._trusted: dict[str, bool] = {}
         self._members: Counter[str] = Counter()
         """Ids of the members of the fronts, with how likely they are."""
         self._left: dict[str, dict[Hashable, list[Callable[[], Recipe | None]]]] = {}
@@ -203,17 +200,14 @@ class Walk:
         ``reference``: float64[objectives], how far hypervolumes reach; None before anything was served.
         """
         self._recipes |= recipes
-        self._trusted |= {id: doubt(one) is None for id, one in recipes.items()}
         self._costs |= {id: one for id, one in costs.items() if np.isfinite(one).all()}
         self._members.clear()
         if reference is not None and self._costs:
             ids, points = list(self._costs), np.array(list(self._costs.values()))
             self.volume = pareto.hypervolume(points, reference)
-            for mask in (np.ones(len(ids), np.bool_), np.array([self._trusted[id] for id in ids])):
-                rows = np.flatnonzero(mask)
-                rows = rows[pareto.front(points[rows], ["min"] * len(reference))]
-                own = own_volumes(points[rows], reference)
-                self._members.update({ids[row]: volume for row, volume in zip(rows, own, strict=True)})
+            rows = np.flatnonzero(pareto.front(points, ["min"] * len(reference)))
+            own = own_volumes(points[rows], reference)
+            self._members.update({ids[row]: volume for row, volume in zip(rows, own, strict=True)})
         for id in costs.keys() & self._led_to.keys():
             what = self._led_to.pop(id)
             self._taken[what] += 1

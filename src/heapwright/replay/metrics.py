@@ -88,9 +88,15 @@ METRICS: Mapping[str, Metric] = _Metrics(
         Metric("smallest_arena_bytes", "B", "smallest arena that serves the whole trace; on request"),
         Metric("lower_bound_bytes", "B", "largest sum of live requested bytes rounded to the alignment"),
         Metric("reach_bytes", "B", "largest arena that the heap can use at all", "max", "smallest"),
-        Metric("growth_ratio", "ratio", "how much it grows at constant live bytes; of what may ship", integer=False),
-        Metric("lasts", "count", "1: it hardly grows, and refuses nothing that fits twice; else 0", "max", "smallest"),
-        Metric("endured_calls", "count", "calls of each loop that tell so; of what may ship", "max", "smallest"),
+        Metric("long_run_bytes", "B", "arena that serves a future of the recording; none where it has no bound"),
+        Metric("long_run_accesses", "count", "metadata accesses a call over the future, mean", integer=False),
+        Metric("long_run_growth", "ratio", "footprint over the last nine tenths of the future", integer=False),
+        Metric("long_run_calls", "count", "calls of the future", "max", "smallest"),
+        Metric("long_run_malloc_max", "count", "accesses of the worst-case malloc or calloc of the future"),
+        Metric("long_run_free_max", "count", "accesses of the worst-case free of the future"),
+        Metric("growth_ratio", "ratio", "growth at constant live bytes, worst loop of the stress test", integer=False),
+        Metric("lasts", "count", "1: the stress test was passed; 0: it was not", "max", "smallest"),
+        Metric("endured_calls", "count", "calls of each loop of the stress test", "max", "smallest"),
         Metric("worst_steps", "count", "most accesses of any malloc or free, by formula"),
         Metric("ns_per_event", "ns", "host time of a call; on request", integer=False),
         Metric("instructions_malloc_mean", "count", "mean of a malloc on the target CPU; on request", integer=False),
@@ -122,11 +128,25 @@ TIME = "ns_per_event"
 PER_CALL = (TIME, "instructions_malloc_mean", "instructions_free_mean", "instructions_pair_mean")
 """Means of a call. Over all calls of the loads of one device they are weighted by each load's calls."""
 
-DEFAULT_OBJECTIVES = ("footprint_bytes", "accesses")
-"""What recipes are ranked by where nobody says otherwise."""
+DEFAULT_OBJECTIVES = ("long_run_bytes", "long_run_accesses")
+"""What recipes are ranked by unless something else is asked for."""
+
+ON_RECORDING = {"long_run_bytes": "footprint_bytes", "long_run_accesses": "accesses"}
+"""The metric of the recording that stands in for one of the future, before a recipe was replayed on a future and
+in studies that have none."""
 
 SHIPPING_METRICS = ("growth_ratio", "lasts", "endured_calls")
-"""Those known of what may ship alone, by `heapwright.explore.endurance`."""
+"""Those of the stress test (`heapwright.explore.endurance`), measured of candidates alone."""
+
+LONG_RUN_METRICS = (
+    "long_run_bytes",
+    "long_run_accesses",
+    "long_run_growth",
+    "long_run_calls",
+    "long_run_malloc_max",
+    "long_run_free_max",
+)
+"""Those of a future (`heapwright.replay.long_run`), measured of candidates alone."""
 
 
 def metric(key: str) -> Metric:

@@ -30,7 +30,7 @@ from heapwright.replay.engine import (
     run_each,
     so_far,
 )
-from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
+from heapwright.replay.metrics import LONG_RUN_METRICS, SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.replay.reach import reach_bytes
 from heapwright.replay.smallest import fit_from, footprint, high_water_mark, server
 
@@ -174,7 +174,7 @@ def _shared(structure: Structure) -> _Shared:
     return _Shared(control_bytes(struct), reach_bytes(struct), worst_steps(structure.recipe).most)
 
 
-_LATER, _ON_TARGET = dict.fromkeys(SHIPPING_METRICS), dict.fromkeys(TARGET_METRICS)
+_LATER, _ON_TARGET = dict.fromkeys([*LONG_RUN_METRICS, *SHIPPING_METRICS]), dict.fromkeys(TARGET_METRICS)
 
 
 class _Beside(NamedTuple):

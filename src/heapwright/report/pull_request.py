@@ -63,7 +63,8 @@ def _alone(study: Study, decision: Decision) -> list[str]:
         *_table(side_by_side(decision)),
         "",
         _text(
-            f"{study.tried} recipes tried on {', '.join(info.name for info in study.traces())}. {decision.endurance()}"
+            f"{study.tried} recipes tried on {', '.join(info.name for info in study.traces())}. "
+            f"{' '.join(decision.long_run())}"
         ),
     ]
 

@@ -12,7 +12,17 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.files.kinds import kind_of
 from heapwright.files.remote import local
 from heapwright.replay.energy import default_energy_table
-from heapwright.studies.tables import FORMAT, PARTIAL, SINCE_5, SINCE_6, TABLES, Types, check_tables, stored_format
+from heapwright.studies.tables import (
+    FORMAT,
+    PARTIAL,
+    SINCE_5,
+    SINCE_6,
+    SINCE_7,
+    TABLES,
+    Types,
+    check_tables,
+    stored_format,
+)
 
 
 def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
@@ -56,8 +66,8 @@ def migrate(connection: database.Connection, where: str, *, plain: bool = False)
     found = stored_format(connection, where, types)
     if found not in _STEPS:
         return types
-    tables = _tables_of_5()
-    for step in reversed(range(found, 5)):
+    tables = _tables_of_6()
+    for step in reversed(range(found, 6)):
         tables = _BEFORE[step](tables)
     check_tables(types, where, tables)
     connection.begin()
@@ -68,7 +78,15 @@ def migrate(connection: database.Connection, where: str, *, plain: bool = False)
     return database.column_types(connection, where)
 
 
-def _tables_of_5() -> Types:
+def _tables_of_6() -> Types:
+    """The tables of format 6, which knew no futures."""
+    return {
+        table: {column: kind for column, kind in columns.items() if column not in SINCE_7}
+        for table, columns in {**TABLES, "partial": PARTIAL}.items()
+    }
+
+
+def _tables_of_5(after: Types) -> Types:
     """The tables of format 5: what a realloc cost was booked as a malloc, copy and all, and on the target the dearest
     malloc and the dearest free were added.
     """
@@ -80,7 +98,7 @@ def _tables_of_5() -> Types:
             if column not in SINCE_6
             for key, kind in (pair if column == "instructions_pair_mean" else {column: shape}).items()
         }
-        for table, columns in {**TABLES, "partial": PARTIAL}.items()
+        for table, columns in after.items()
     }
 
 
@@ -123,7 +141,7 @@ def _from_3(connection: database.Connection) -> None:
 
 def _from_4(connection: database.Connection) -> None:
     """Results get columns for endurance and bounds, empty: the same exploration, given again, tells what lasts."""
-    _with_columns(connection, _tables_of_5())
+    _with_columns(connection, _tables_of_5(_tables_of_6()))
     connection.execute("UPDATE meta SET value = '5' WHERE key = 'format'")
 
 
@@ -132,8 +150,14 @@ def _from_5(connection: database.Connection) -> None:
     what a malloc took at most is what any request took, with its copy. Replays that were given up begin anew.
     """
     connection.execute("DROP TABLE IF EXISTS partial")
-    _with_columns(connection, TABLES)
+    _with_columns(connection, _tables_of_6())
     connection.execute("UPDATE meta SET value = '6' WHERE key = 'format'")
+
+
+def _from_6(connection: database.Connection) -> None:
+    """Results get columns for futures, empty: the same exploration, run again, fills them."""
+    _with_columns(connection, TABLES)
+    connection.execute("UPDATE meta SET value = '7' WHERE key = 'format'")
 
 
 def _with_columns(connection: database.Connection, tables: Types) -> None:
@@ -149,5 +173,5 @@ def _with_columns(connection: database.Connection, tables: Types) -> None:
         connection.execute(f"ALTER TABLE made_again RENAME TO {table}")
 
 
-_STEPS: Mapping[int, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4, 5: _from_5}
-_BEFORE: Mapping[int, Callable[[Types], Types]] = {3: _tables_of_3, 4: _tables_of_4}
+_STEPS: Mapping[int, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4, 5: _from_5, 6: _from_6}
+_BEFORE: Mapping[int, Callable[[Types], Types]] = {3: _tables_of_3, 4: _tables_of_4, 5: _tables_of_5}

@@ -25,7 +25,15 @@ from heapwright.files.remote import local, working
 from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import GROWING, SoFar
-from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, TARGET_METRICS, TIME, Value, named_in
+from heapwright.replay.metrics import (
+    LONG_RUN_METRICS,
+    METRICS,
+    SHIPPING_METRICS,
+    TARGET_METRICS,
+    TIME,
+    Value,
+    named_in,
+)
 from heapwright.studies.faults import one_line
 from heapwright.studies.migration import migrate, opened
 from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, Run, TraceInfo
@@ -169,6 +177,20 @@ class StudyFile:
     def same_device(self) -> bool:
         """Whether its traces are loads of one device: its memory is the largest, its accesses are summed."""
         return bool(self.meta.get("same_device"))
+
+    @property
+    def current(self) -> str | None:
+        """The name of the reference allocator that the user has today; None if it is not known."""
+        return self.meta.get("current")
+
+    def set_current(self, name: str) -> None:
+        """Store the name of the reference allocator that the user has today."""
+        with one_line(self.path):
+            self._connection.begin()
+            self._connection.execute("DELETE FROM meta WHERE key = 'current'")
+            insert(self._connection, "meta", [["current", json.dumps(name)]])
+            self._connection.commit()
+        self._forget()
 
     @property
     def align(self) -> int:
@@ -335,15 +357,39 @@ class StudyFile:
         return set(self._fetch(f"SELECT recipe, trace FROM results WHERE {known}"))
 
     def set_endurance(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
-        """Store the metrics of `SHIPPING_METRICS` of recipes on traces explored on, where there is a result."""
+        """Store the metrics of `SHIPPING_METRICS` of recipes on traces explored on, if there is a result."""
+        self._set_metrics(SHIPPING_METRICS, found)
+
+    def foreseen(self, calls: int = 1) -> set[tuple[str, str]]:
+        """The pairs (recipe id, trace name) of a recipe that was replayed on a future of that many calls or more."""
+        return set(self._fetch(f"SELECT recipe, trace FROM results WHERE long_run_calls >= {int(calls)}"))
+
+    def long_run(self, ids: Sequence[str], calls: Sequence[int]) -> dict[str, list[dict[str, Value]]]:
+        """The metrics of `LONG_RUN_METRICS`, footprint and failures of recipes that were replayed on futures of all
+        traces explored on, each of that many calls, by id."""
+        names, known = [info.name for info in self.traces()], self.foreseen()
+        asked = [id for id in ids if all((id, name) in known for name in names)]
+        found: dict[str, list[dict[str, Value]]] = {}
+        for id, of_trace in self.per_trace(asked, [*LONG_RUN_METRICS, "footprint_bytes", "failed"]).items():
+            each = [of_trace[name] for name in names]
+            if all(one["long_run_calls"] == count for one, count in zip(each, calls, strict=True)):
+                needs = [one["long_run_bytes"] or one["footprint_bytes"] for one in each]
+                found[id] = [{**one, "footprint_bytes": need} for one, need in zip(each, needs, strict=True)]
+        return found
+
+    def set_long_run(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
+        """Store the metrics of `LONG_RUN_METRICS` of recipes on the futures of traces explored on, by these traces."""
+        self._set_metrics(LONG_RUN_METRICS, found)
+
+    def _set_metrics(self, keys: Sequence[str], found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
         if not found:
             return
-        changed = ", ".join(f"{key} = ?" for key in SHIPPING_METRICS)
+        changed = ", ".join(f"{key} = ?" for key in keys)
         with one_line(self.path):
             self._connection.begin()
             self._connection.executemany(
                 f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
-                [[*(metrics[key] for key in SHIPPING_METRICS), id, trace] for id, trace, metrics in found],
+                [[*(metrics[key] for key in keys), id, trace] for id, trace, metrics in found],
             )
             self._connection.commit()
         self._forget()

@@ -16,12 +16,12 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
 from heapwright.recipes.model import Table, field
 from heapwright.replay.engine import GROWING
-from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, parse_objectives
+from heapwright.replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS, parse_objectives
 
 if TYPE_CHECKING:
     from heapwright.studies.records import Identity, TraceInfo
 
-FORMAT = 6
+FORMAT = 7
 """Version of the file's tables; see `heapwright.studies.migration` for those before."""
 
 Role = Literal["explored", "copy", "held out"]
@@ -29,6 +29,7 @@ Role = Literal["explored", "copy", "held out"]
 
 SINCE_5 = (*SHIPPING_METRICS, "worst_steps")
 SINCE_6 = ("accesses_realloc_max", "instructions_calloc_max", "instructions_realloc_max")
+SINCE_7 = LONG_RUN_METRICS
 """The metrics that results of older formats are without."""
 
 _METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
@@ -110,6 +111,8 @@ class Meta(Table):
     tolerance: Annotated[float, field(ge=0)] | None = None
     same_device: bool | None = None
     """Whether the traces are loads of one device; None where there is one trace, and before anybody asked."""
+    current: str | None = None
+    """The reference allocator that the user has today, by its name; None if nobody said so."""
     origin: str | None = None
     """What all the traces come from (`heapwright.traces.origin`); None where they come from several, or none tells."""
 
