@@ -74,7 +74,7 @@ def race(
     is stored then. Raises HeapwrightError after an interrupt.
     """
     study = runner.study
-    always = [id for id in dict.fromkeys(always) if id in candidates]
+    always = [id for id in dict.fromkeys(always) if id in candidates and study.combined.row(id) is not None]
     ordered = starters(study, candidates)
     for share, most in ROUNDS:
         ids = list(dict.fromkeys([*always, *ordered[:most]]))
@@ -91,7 +91,7 @@ def starters(study: Study, candidates: Mapping[str, Candidate]) -> list[str]:
     """Ids of the recipes to begin with, nearest first to the front on the recordings, few of each design."""
     results = study.combined
     keys = [ON_RECORDING.get(key, key) for key in study.objectives]
-    rows = np.flatnonzero(results.eligible(keys))
+    rows = np.flatnonzero(results.serving(keys))
     if not len(rows):
         return []
     points = pareto.ratios_to_best(results.points(keys)[rows], results.directions_of(keys))
