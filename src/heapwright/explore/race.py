@@ -163,8 +163,8 @@ def _replayed(
     stored = study.long_run([one.id for one in some], [len(future) for future in futures]) if whole else {}
     open_ = [one for one in some if one.id not in stored]
     found: dict[str, list[Mapping[str, Value]]] = {id: [*each] for id, each in stored.items()}
-    meter = Meter(runner.progress, "explored", len(some), 1, runner.crew, what="futures", until=until)
-    meter.finished = len(stored)
+    meter = Meter(runner.progress, "explored", len(some), len(futures), runner.crew, what="futures", until=until)
+    meter.finished = len(stored) * len(futures)
     meter.expect(open_)
     trier = Trier(futures, Foreseeing())
     tasks = [Task(one, Known((), len(futures))) for one in open_]
