@@ -28,7 +28,8 @@ class Again:
     """The metrics of a recipe on a trace as they are stored, and as they come out now.
 
     ``heapwright`` and ``machine`` made the stored ones, the machine where they hold a time. ``differing`` are the keys
-    of those that are not equal; times are left out, futures, the stress test, and what was measured on a target afterwards.
+    of those that are not equal; times are left out, futures, the stress test, and what was measured on a target
+    afterwards.
     """
 
     id: str
