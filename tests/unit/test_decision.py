@@ -111,9 +111,9 @@ def test_what_to_reserve_has_served_everything_that_it_is_said_to_have(tmp_path:
         decision = decide(opened, "smallest")
     assert decision.pick.id == IDS[0] and decision.reserve_bytes == 368
     assert decision.evidence() == (
-        f"Nothing that was tried is fit to ship. first fit ({IDS[0]}) comes nearest, but it failed 1 requests on copies, "
-        "as on busy~sizes+blocks-2. 2 perturbed copies need up to 250. On 1 of them requests failed. At 4 times the load "
-        "it needs 400."
+        f"Nothing that was tried is fit to ship. first fit ({IDS[0]}) comes nearest, but it failed 1 requests on "
+        "copies, as on busy~sizes+blocks-2. 2 perturbed copies need up to 250. On 1 of them requests failed. At 4 "
+        "times the load it needs 400."
     )
     (rival,) = (one for one in decision.others if one.why == "rival")
     assert rival.reserve_bytes is None, "it was not tried on the trace held out"

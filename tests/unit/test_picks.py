@@ -232,7 +232,9 @@ def robustness(
     return Robustness(results([here]), {role: results([there], [failed])}, TEXTS | dict(texts or {}), objectives)
 
 
-def foreseen(*more: Mapping[str, Value], current: str | None = None, names: Mapping[int, str] | None = None) -> Robustness:
+def foreseen(
+    *more: Mapping[str, Value], current: str | None = None, names: Mapping[int, str] | None = None
+) -> Robustness:
     """Of recipes that are the same on the recording: what each does on a future, and in the stress test."""
     table = results([[(1000, 100)] * len(more)], more=more, names=names)
     return Robustness(table, {}, TEXTS, DEFAULT_OBJECTIVES, current)
