@@ -139,7 +139,7 @@ def explore(
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         named = [tried[name] for name in (*RIVALS, *UNTUNED, options.current) if name in tried]
         if options.endurance:
-            futures = futures_of(traces, options.future, options.seed)
+            futures = futures_of(traces, options.future, study.runs()[0].seed)  # needs of another future do not compare
             near = race(runner, candidates, traces, futures, named, shares.lasting_until)
         else:
             near = starters(study, candidates)[:NEAREST]
