@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
 
-from heapwright.files.errors import ParameterError
+from heapwright.files.errors import ParameterError, did_you_mean
+from heapwright.recipes.zoo.catalogue import names
 from heapwright.replay.energy import EnergyTable, default_energy_table
 from heapwright.replay.engine import GROWING
 from heapwright.replay.long_run import CALLS
@@ -46,7 +47,7 @@ class Options:
             fails requests on one is not recommended.
         endurance: race candidates on futures of the traces (`heapwright.explore.race`), and stress-test the front
             (`heapwright.explore.endurance`). Without, recipes are ranked by the recordings alone.
-        future: calls of the future of each trace, drawn with ``seed``.
+        future: calls of the future of each trace, drawn with the seed of the study's first exploration.
         current: a reference allocator by its name: what the user has today, replayed on everything that candidates are.
         same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
             summed, or of many, where the worst ratio to each one's best counts. None is the former where all come from
@@ -103,6 +104,9 @@ class Options:
             raise ParameterError(f"{self.copies}; must be 0 or more", parameter="copies")
         if self.future < 1000:
             raise ParameterError(f"{self.future}; must be 1000 calls or more", parameter="future")
+        if self.current is not None and self.current not in names():
+            known = did_you_mean(self.current, names(), "known")
+            raise ParameterError(f"{self.current!r} is no reference allocator; {known}", parameter="current")
         self._check_effort()
 
     def _check_effort(self) -> None:
