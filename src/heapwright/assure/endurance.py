@@ -25,7 +25,7 @@ class Endured:
         growth_ratio: footprint at the end over that after 100,000 calls, or a tenth of fewer, the worst of the loops.
         worst: that loop.
         best_fit: loop -> what best fit grows by on the same calls.
-        lasts: whether it grows in each loop by at most 5 %, or 5 % more than best fit, and nothing was refused.
+        lasts: whether it grows in each loop by at most 15 %, or 15 % more than best fit, and nothing was refused.
         refused: the loops in which an arena of twice what the live blocks take refused a request, and best fit's did
             not, or not within twice the calls.
         calls: most calls of a loop.

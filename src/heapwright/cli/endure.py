@@ -40,7 +40,7 @@ def command(
     """Try whether a heap lasts.
 
     Loops at constant live bytes, made from a trace's sizes, and the trace again and again, go on until what a heap
-    covers is flat, or for so many calls. A heap lasts where it grows by no more than 5 %, or 5 % more than best fit,
+    covers is flat, or for so many calls. A heap lasts where it grows by no more than 15 %, or 15 % more than best fit,
     after the first 100,000 (a tenth of fewer), and refuses nothing in twice the memory that its live blocks take,
     unless best fit refuses about as early there.
     """
@@ -51,6 +51,7 @@ def command(
         print_json([asdict(one) for one in found])
         return
     from heapwright.cli.tables import print_table
+    from heapwright.replay.endurance import GUARD
 
     for trace in dict.fromkeys(one.trace for one in found):
         shown = [one for one in found if one.trace == trace]
@@ -64,7 +65,8 @@ def command(
         print_table(f"KB covered at the end, {trace}", headings, [rows], ["heap", "lasts", "most in"])
         for one in shown:
             if one.lasts_as_best_fit is not None:
-                told = f"best fit grows {one.lasts_as_best_fit:.3f} times there, and a heap may 5 % more"
+                more = f"{100 * (GUARD - 1):.0f} % more"
+                told = f"best fit grows {one.lasts_as_best_fit:.3f} times there, and a heap may {more}"
                 print_sentences([f"{one.heap} lasts: {told}."])
             if one.refused:
                 loops_ = ", ".join(one.refused)
