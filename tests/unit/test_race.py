@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import brief
 import pytest
 from exploring import explore
 from made_studies import IDS, RECIPES, TRACES, identity, in_the_long_run, metrics, result
@@ -24,6 +25,7 @@ from heapwright.explore.workers import Interrupt, Threads
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.long_run import long_run
 from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
 from heapwright.replay.replay import Replayed
 from heapwright.traces.trace import Trace
@@ -252,3 +254,27 @@ def test_an_exploration_ranks_by_the_future_and_repeats_nothing(tmp_path: Path) 
         assert member.metrics["lasts"] == 1 and (member.metrics["long_run_bytes"] or 0) > 0
         assert "grows without bound" in (study.robustness().why_not(hoarding.hash) or "")
     assert first.front == again.front == [merging.hash] and again.evaluations == 0
+
+
+def test_a_study_has_one_future_of_each_trace(tmp_path: Path) -> None:
+    """Whatever the seed of what goes on with it: needs of two futures do not compare."""
+    trace, recipes = steady(600), [Recipe.unchecked((General(fit=fit),)) for fit in ("first", "best")]
+    path, needs = tmp_path / "s.duckdb", []
+    for seed in (3, 4):
+        space = Space([recipes], include_zoo=False)
+        explore([trace], space, study_path=path, limit=seed - 2, strategy="random", seed=seed)
+        with Study.open(path) as study:
+            told = study.per_trace(study.combined.ids)
+            needs.append({id: one["steady"]["long_run_bytes"] for id, one in told.items()})
+    (future,) = brief.few_calls([trace], 1 << 30, seed=3)
+    assert [len(found) for found in needs] == [1, 2]
+    assert needs[1] == {one.hash: long_run(future, one).arena for one in recipes}
+
+
+def test_the_current_heap_is_raced_and_named_in_the_study(tmp_path: Path) -> None:
+    """However far from the front: first fit over all free blocks is beaten in everything."""
+    explore([steady(600)], Space([]), study_path=tmp_path / "s.duckdb", current="first-fit-slow-free")
+    with Study.open(tmp_path / "s.duckdb") as study:
+        assert study.current == "first-fit-slow-free"
+        current = study.candidate("first-fit-slow-free")
+        assert current.metrics["long_run_calls"] and current.id not in {one.id for one in study.front()}

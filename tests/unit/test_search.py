@@ -14,12 +14,11 @@ import pytest
 from traces_random import plain_trace
 
 from heapwright.decide.study import Study
-from heapwright.explore import on_dask, runner, search, timing
+from heapwright.explore import on_dask, runner, timing
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
 from heapwright.explore.timing import Timed, Turns, time_in_turn
-from heapwright.explore.trial import Candidate
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
 from heapwright.measure.host.timing import ProgramError
@@ -286,6 +285,10 @@ def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
         ({"budget": 9, "complete": True}, "complete: every recipe is finished, so there is no budget"),
         ({"budget": 0}, "budget: 0; must be above 0 seconds"),
         ({"copies": -1}, "copies: -1; must be 0 or more"),
+        ({"future": 999}, "future: 999; must be 1000 calls or more"),
+        ({"current": "tlfs"}, "current: 'tlfs' is no reference allocator; did you mean tlsf"),
+        ({"objectives": "long_run_growth"}, "objectives: long_run_growth is known of candidates alone"),
+        ({"objectives": "footprint_bytes,growth_ratio"}, "objectives: growth_ratio is known of candidates alone"),
         ({"traces": []}, "no trace given"),
         ({"traces": [plain_trace(1), plain_trace(2)]}, "two traces are named random"),
         ({"held_out": [plain_trace(2, name="first")]}, "two traces are named first"),
@@ -382,18 +385,6 @@ def test_heaps_are_timed_in_turn_on_every_trace_and_one_that_fails_on_none(monke
     assert asked[0][0] == ["tlsf", "fast", "small"] and {tuple(names) for names, *_ in asked[1:]} == {("tlsf", "small")}
     assert {(rounds, passes) for *_, rounds, passes in asked} == {(timing.ROUNDS, 100)}
     assert list(turns.timed(lambda _: False)) == []
-
-
-def test_of_designs_that_are_not_doubted_those_without_lists_have_a_front_of_their_own() -> None:
-    sure = General(bins="exact", fit="best")
-    pools = {
-        "plain": (sure,),
-        "lists": (Quick(up_to=64, limit_blocks=4), sure),
-        "waiting": (Quick(up_to=516), sure),
-        "doubted": (General(bins="two-level"),),
-    }
-    candidates = [Candidate(id, Recipe.unchecked(own), None) for id, own in pools.items()]
-    assert search._trusted(candidates) == [{"plain", "lists"}, {"plain", "lists", "waiting"}, {"plain"}]
 
 
 @pytest.mark.parametrize(("found", "has"), [("0.1", "heapwright 0.1"), (None, "no heapwright")])

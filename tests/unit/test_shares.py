@@ -15,7 +15,7 @@ from heapwright.explore import budget, elsewhere, endurance, options, runner, sc
 from heapwright.explore.budget import COPIES, ENDURANCE, TELLING, Shares, in_bisecting_order
 from heapwright.explore.space import Space
 from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.endurance import LASTS, MIDDLE, Effort
+from heapwright.replay.endurance import Effort
 from heapwright.replay.engine import GivenUpError
 from heapwright.replay.replay import replay
 from heapwright.traces.cut import cut
@@ -109,9 +109,9 @@ def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
     clock = Clock(1.0)
     for module in (options, runner, trial, schedule, search, budget, elsewhere, endurance):
         monkeypatch.setattr(module, "time", clock)
-    done = explore([trace], space, study_path=tmp_path / "short", endurance=False, budget=2200, jobs=1)
+    done = explore([trace], space, study_path=tmp_path / "short", copies=6, endurance=False, budget=2200, jobs=1)
     monkeypatch.undo()
-    explore([trace], space, study_path=tmp_path / "whole", endurance=False)
+    explore([trace], space, study_path=tmp_path / "whole", copies=6, endurance=False)
     with Study.open(tmp_path / "short") as short, Study.open(tmp_path / "whole") as whole:
         made, every = short.traces("copy"), whole.traces("copy")
         assert 0 < len(made) < 6 and set(made) < set(every)
@@ -131,6 +131,7 @@ def test_what_there_was_time_for_is_not_told_as_short(tmp_path: Path) -> None:
     assert done.short == []
     with Study.open(tmp_path / "s") as study:
         assert study.robustness().lasts(study.pick("balanced").id)
+        assert study.pick("balanced").metrics["long_run_bytes"]
 
 
 def test_a_run_tells_what_was_asked_for_but_what_a_study_tells_elsewhere() -> None:
@@ -139,44 +140,37 @@ def test_a_run_tells_what_was_asked_for_but_what_a_study_tells_elsewhere() -> No
     assert asked.told() == "copies 3, limit 5, budget 60.0"
 
 
-def test_what_may_be_picked_and_grew_passes_a_sieve(monkeypatch: pytest.MonkeyPatch) -> None:
-    growth = {"grew": 1.2, "kept": LASTS, "doubted": 1.2}
+def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The front is tested briefly, what is recommended for longer, and each that takes its place in turn."""
+    failed: set[str] = set()
+    tested: list[tuple[list[str], int]] = []
+    known: dict[int, set[tuple[str, str]]] = {}
+    order = ["a", "b", "c", "d"]
+
+    def front() -> list[Any]:
+        return [SimpleNamespace(id=id) for id in order if id not in failed][:2]
+
+    def test(_: object, some: list[str], traces: object, effort: Effort, until: float) -> None:
+        tested.append((some, effort.calls))
+        known.setdefault(effort.calls, set()).update((id, "t") for id in some)
+        failed.update({"a"} & {*some} if effort == endurance.SHORT else {"b"} & {*some})
+
     study = SimpleNamespace(
-        candidate=lambda id: SimpleNamespace(metrics={"growth_ratio": growth[id]}),
-        endured=lambda calls: set[tuple[str, str]](),
-        robustness=lambda: SimpleNamespace(
-            lasts=lambda id: True, doubt=lambda id, how: "it is" if id == "doubted" else None
-        ),
+        endured=lambda calls: {pair for at, pairs in known.items() if at >= calls for pair in pairs},
+        combined=SimpleNamespace(front_rows=lambda keys: [0]),
+        objectives=(),
+        front=front,
     )
-    tried: list[tuple[list[str], Effort]] = []
-
-    def try_some(_: object, some: list[str], traces: object, effort: Effort, until: float) -> None:
-        tried.append((some, effort))
-
-    monkeypatch.setattr(endurance, "try_endurance", try_some)
-    monkeypatch.setattr(endurance, "_recommended", lambda _: ["kept"])
-    candidates: Any = {id: id for id in growth}
+    monkeypatch.setattr(endurance, "try_endurance", test)
+    monkeypatch.setattr(endurance, "_recommended", lambda _: [front()[0].id])
+    candidates: Any = {id: id for id in order}
     who = cast("runner.Runner", SimpleNamespace(study=study))
-    endurance.try_what_may_ship(who, candidates, [*growth], {}, [], Shares())
-    short, sieve, long = (getattr(endurance, form) for form in ("SHORT", "SIEVE", "LONG"))  # brief ones here
-    assert tried == [([*growth], short), (["grew"], sieve), (["kept"], short), (["kept"], long)]
-
-
-def test_what_is_picked_is_tried_until_one_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    lasts: dict[str, bool] = {}
-    ids = ["a", "b", "c"]
-    study = SimpleNamespace(
-        combined=SimpleNamespace(ids=ids),
-        may_ship=lambda how: [at for at, id in enumerate(ids) if lasts.get(id) is not False],
-        robustness=lambda: SimpleNamespace(lasts=lasts.get),
-    )
-    tried: list[str] = []
-
-    def try_one(_: object, some: list[str], *others: object) -> None:
-        tried.extend(some)
-        lasts.update({id: id == "b" for id in some})
-
-    monkeypatch.setattr(endurance, "try_endurance", try_one)
-    candidates: Any = {id: id for id in ids}
-    endurance.try_picks(cast("runner.Runner", SimpleNamespace(study=study)), candidates, [], "balanced", MIDDLE)
-    assert tried == ["a", "b"]
+    endurance.try_what_may_ship(who, candidates, [cast(Any, SimpleNamespace(name="t"))], Shares())
+    short, long = endurance.SHORT.calls, endurance.LONG.calls  # brief ones here
+    assert [one for one in tested if one[0]] == [
+        (["a", "b"], short),
+        (["b"], long),
+        (["c", "d"], short),
+        (["c"], long),
+    ]
+    assert [one.id for one in front()] == ["c", "d"]

@@ -62,7 +62,7 @@ def test_a_study_that_is_written_here_is_not_opened_twice(study: Study, path: Pa
 def test_meta_says_what_was_explored(study: Study) -> None:
     assert study.objectives == OBJECTIVES
     assert study.traces() == [TraceInfo.of(TRACES[0])]
-    assert study.meta["format"] == 6
+    assert study.meta["format"] == 7
 
 
 def test_front_and_picks(study: Study) -> None:

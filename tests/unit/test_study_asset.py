@@ -12,7 +12,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 from exploring import explore
-from made_studies import IDS, TRACES, identity, metrics, result, trace, write_five
+from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, trace, write_five
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
@@ -311,8 +311,28 @@ SINCE_5 = ("growth_ratio", "lasts", "endured_calls", "worst_steps")
 SINCE_6 = ("accesses_realloc_max", "instructions_calloc_max", "instructions_realloc_max")
 
 
+SINCE_7 = (
+    "long_run_bytes",
+    "long_run_accesses",
+    "long_run_growth",
+    "long_run_calls",
+    "long_run_malloc_max",
+    "long_run_free_max",
+)
+
+
+def of_format_6(path: Path) -> None:
+    """Make a study what the format before was, which knew no futures."""
+    with duckdb.connect(str(path)) as database:
+        for table in ("results", "elsewhere"):
+            for column in SINCE_7:
+                database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        database.execute("UPDATE meta SET value = '6' WHERE key = 'format'")
+
+
 def of_format_5(path: Path) -> None:
-    """Make a study what the format before was, with a replay that was given up."""
+    """Make a study what the format before format 6 was, with a replay that was given up."""
+    of_format_6(path)
     with duckdb.connect(str(path)) as database:
         for table in ("results", "elsewhere"):
             columns = [row[0] for row in database.execute(f"DESCRIBE {table}").fetchall() if row[0] not in SINCE_6]
@@ -353,8 +373,12 @@ def of_format_3(path: Path) -> None:
 def test_an_older_study_opens_and_is_of_this_format_then(study: Path, tmp_path: Path) -> None:
     with duckdb.connect(str(study)) as database:
         for table in ("results", "elsewhere"):
-            database.execute(f"UPDATE {table} SET {', '.join(f'{key} = NULL' for key in (*SINCE_5, *SINCE_6))}")
+            database.execute(
+                f"UPDATE {table} SET {', '.join(f'{key} = NULL' for key in (*SINCE_5, *SINCE_6, *SINCE_7))}"
+            )
     before = everything(study)
+    of_format_6(study)
+    assert everything(study) == before
     of_format_5(study)
     assert everything(study) == before
     of_format_4(study)
@@ -365,6 +389,23 @@ def test_an_older_study_opens_and_is_of_this_format_then(study: Path, tmp_path: 
     assert everything(tmp_path / "again.duckdb") == before
     with Study.open(study) as opened, pytest.raises(HeapwrightError, match="its energy table is not known"):
         _ = opened.energy_table
+
+
+def test_a_study_of_format_6_gets_its_futures_when_it_is_explored_again(
+    tmp_path: Path, trace_files: tuple[Path, Path]
+) -> None:
+    path, read = tmp_path / "s.duckdb", [Trace.read(trace_files[0])]
+    explore(read, few(), OBJECTIVES, path, copies=0, jobs=1)
+    with Study.open(path) as study:
+        known, front = study.foreseen(), [one.id for one in study.front()]
+    of_format_6(path)
+    with Study.open(path) as study:
+        assert study.meta["format"] == 7
+        assert study.foreseen() == set() and not study.combined.foreseen
+        assert study.front(), "before any future the recordings rank"
+    again = explore(read, few(), OBJECTIVES, path, copies=0, jobs=1)
+    with Study.open(path) as study:
+        assert study.foreseen() == known and [one.id for one in study.front()] == front == again.front
 
 
 def test_an_older_study_that_holds_more_is_refused_and_left_alone(study: Path) -> None:

@@ -8,7 +8,6 @@ from hashlib import sha256
 import pytest
 from demands import demand
 
-from heapwright.decide.prior import doubt
 from heapwright.explore.families import Demand, Levels
 from heapwright.explore.search import _ordered
 from heapwright.explore.space import Space
@@ -46,11 +45,8 @@ def test_no_recipe_has_sizes_of_its_own() -> None:
             assert all("sizes" not in pool for pool in one["pool"])
 
 
-def test_what_rots_is_doubted_for_its_lists_at_most_and_most_of_the_list_may_ship_or_is_doubted() -> None:
-    levels = Levels(demand(), 8)
-    rotting = [recipe for one in taught().recipes if one.get("rots") and (recipe := tailored_to(one, levels))]
-    assert [doubt(recipe, lists=False) for recipe in rotting] == [None] * len(rotting)
-    assert len(rotting) < len(taught().recipes) / 2
+def test_less_than_half_of_the_list_grew_on_most_traces_that_it_was_tried_on() -> None:
+    assert sum(bool(one.get("rots")) for one in taught().recipes) < len(taught().recipes) / 2
 
 
 @pytest.mark.parametrize("align", [4, 8, 16])
