@@ -16,7 +16,6 @@ import traceback
 from importlib import import_module
 from typing import Any, NoReturn
 
-import endured
 from brief import ASKED, forms
 
 from heapwright.generate.emit import generated_files
@@ -110,8 +109,6 @@ def _become(words: list[str], folder: str, environment: dict[str, str], files: l
     if ASKED in environment:
         for module, form, effort in forms():
             setattr(module, form, effort)
-    if endured.ASKED in environment:
-        endured.swap(environment[endured.ASKED])
     status: Any = 1
     try:
         status = import_module("heapwright.cli").main()

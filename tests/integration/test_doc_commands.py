@@ -10,10 +10,8 @@ from pathlib import Path
 
 import brief
 import doc_commands
-import endured
 import pytest
 from doc_commands import ROOT, commands, differences, pages
-from effort import LONG
 from forked_commands import HEAPWRIGHT
 
 from pictures.catalogue import EXPLORED, IMAGES
@@ -43,8 +41,6 @@ ACCEPTED = (
 @pytest.mark.parametrize("name", list(PAGES))
 def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(brief.ASKED)  # as commands ship
-    if not LONG:
-        monkeypatch.setenv(endured.ASKED, endured.LOOK_UP)
     monkeypatch.setattr(doc_commands, "BINARIES", [Path(HEAPWRIGHT).parent, *doc_commands.BINARIES])
     told = differences(PAGES[name], tmp_path)
     assert not told, "\n".join([*told, f"python tests/doc_commands.py {name} writes what is printed now"])
