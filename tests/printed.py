@@ -1,61 +1,32 @@
-"""What commands print of inputs that never change: `python tests/printed.py` writes `printed.txt`, for people to read.
-
-A change of what a person sees, on stdout, on stderr or as an exit code, stands there as a difference.
-"""
+"""Commands on inputs that never change: those that do their work, and those that are given something wrong."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
-import re
-import shlex
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from unittest import mock
 
-import click
 from drawn import busy, study_of
-from in_process import run_here
 from made_traces import packets_of, stack
 
-from heapwright.cli import heapwright
-from heapwright.files.version import __version__
-
-TEXT = Path(__file__).with_name("printed.txt")
-HELPS = Path(__file__).with_name("help_digests.txt")
-
-COMMANDS = """
+WORKING = """
 profile busy.parquet
 profile stack.parquet
 profile packets.parquet
 profile stack.parquet --json
-profile nothing.parquet
 replay busy.parquet --heap tlsf --heap all-round
 replay stack.parquet --heap tlsf --arena 20000 --json
-replay busy.parquet --heap tls
 fit busy.parquet --heap tlsf --heap fixed-pool --heap victim-bins
 fit busy.parquet stack.parquet --heap tlsf --held-out stack.parquet --clients 10:25
 fit busy.parquet --heap tlsf --copies 2 --growth 2
 fit stack.parquet --heap tlsf --json
-fit busy.parquet --heap tlsf --growth 2 --clients 1:2
 fit busy.parquet --heap tlsf --admit 0.9
-fit busy.parquet --heap tlsf --admit 0.9 --step 8
-fit busy.parquet --heap tlsf --set n=2
-fit --heap tlsf
 fit busy.parquet --heap few.toml
-fit stack.parquet --heap tlsf --growth 0
 import calls.log -o imported.parquet
 import calls.log -o imported.parquet --json
 import packets.csv -o imported.parquet
-import stack.parquet --repair -o imported.parquet
-check busy.parquet --heap tlsf --budget 20K --fail-if 'failed > 0'
-check busy.parquet --heap tlsf --fail-if 'accesses > +5%'
-check busy.parquet --heap tlsf --budget 2M --baseline stack.parquet --fail-if 'accesses > +5%'
 pareto s.duckdb --all
-pareto s.duckdb --where 'footprint_bytes < 10'
 pareto s.duckdb --pick balanced --json
 pareto s.duckdb --against kingsley
 study export s.duckdb -o rows.csv
@@ -63,7 +34,6 @@ study export s.duckdb -o rows.csv --json
 study sql s.duckdb 'select count(*) as n from replays'
 study info s.duckdb
 study info s.duckdb --json
-zoo tlfs
 zoo st-memmgr-8
 trace info busy.parquet
 trace info busy.parquet --json
@@ -74,9 +44,7 @@ trace scale busy.parquet --pointer-bytes 8 --recorded-pointer-bytes 4 -o scaled.
 trace copies stack.parquet --count 1 -o copies
 workload poisson -o poisson.parquet
 generate all-round --platform preload -o firmware
-generate tlsf -o firmware --prefix 2x
 hooks newlib -o hooks
-hooks sqlite -o hooks
 platforms
 endure stack.parquet --heap all-round --calls 10000
 trace export busy.parquet --format minimalloc -o e.csv
@@ -89,24 +57,47 @@ trace worst stack.parquet tlsf --tries 5 -o worst.parquet
 workload drr packets.parquet -o drr.parquet
 workload queue packets.parquet --limit 3 -o queue.parquet --json
 workload url packets.parquet --load 0.5,0.7 -o url.parquet
-workload drr packets.parquet --load 0 -o drr.parquet
 workload modem -o modem.parquet
 study diff s.duckdb s.duckdb
-study merge s.duckdb -o s2.duckdb
-study merge s.duckdb busy.parquet -o s2.duckdb
-study again s.duckdb
-explore nothing.parquet -o x.duckdb
-explore busy.parquet -o x.duckdb --tolerance 2
-explore busy.parquet -o x.duckdb --complete --budget 5s
-report nothing.duckdb -o x.html
-measure tlsf busy.parquet --cpu cortex-m99
-attack tlsf --checks some
-prove tlsf --method guess
-prove tlsf --calls 40
-reproduce nothing -o x
-live nothing.log -o x.parquet
 """
+"""Commands that do what they are asked to."""
 
+FAILING = (
+    "check busy.parquet --heap tlsf --budget 20K --fail-if 'failed > 0'",
+    "check busy.parquet --heap tlsf --budget 2M --baseline stack.parquet --fail-if 'accesses > +5%'",
+)
+"""Checks that do not pass."""
+
+WRONG: tuple[tuple[str, int, str], ...] = (
+    ("profile nothing.parquet", 1, "nothing.parquet: No such file"),
+    ("replay busy.parquet --heap tls", 1, "did you mean tlsf"),
+    ("fit busy.parquet --heap tlsf --growth 2 --clients 1:2", 2, "--growth and --clients"),
+    ("fit busy.parquet --heap tlsf --admit 0.9 --step 8", 2, "--admit"),
+    ("fit busy.parquet --heap tlsf --set n=2", 2, "--set and --sweep"),
+    ("fit --heap tlsf", 2, "give traces"),
+    ("fit stack.parquet --heap tlsf --growth 0", 2, "0.0 is not in the range x>0"),
+    ("import stack.parquet --repair -o imported.parquet", 2, "leave them out"),
+    ("check busy.parquet --heap tlsf --fail-if 'accesses > +5%'", 2, "busy has no baseline with accesses"),
+    ("pareto s.duckdb --where 'footprint_bytes < 10'", 1, "no recipe has footprint_bytes < 10; there are 700 to 5,000"),
+    ("zoo tlfs", 1, "did you mean tlsf"),
+    ("generate tlsf -o firmware --prefix 2x", 2, "'2x' cannot begin a C name"),
+    ("hooks sqlite -o hooks", 1, "they do for esp-idf, freertos"),
+    ("workload drr packets.parquet --load 0 -o drr.parquet", 2, "'0': valid: 0.7"),
+    ("study merge s.duckdb -o s2.duckdb", 1, "give two studies or more"),
+    ("study merge s.duckdb busy.parquet -o s2.duckdb", 1, "busy.parquet: a trace, and no study"),
+    ("study again s.duckdb", 2, "as STUDY:ID"),
+    ("explore nothing.parquet -o x.duckdb", 1, "nothing.parquet: no such file"),
+    ("explore busy.parquet -o x.duckdb --tolerance 2", 2, "2.0 is not in the range 0<=x<=1"),
+    ("explore busy.parquet -o x.duckdb --complete --budget 5s", 2, "no budget"),
+    ("report nothing.duckdb -o x.html", 1, "nothing.duckdb: No such file"),
+    ("measure tlsf busy.parquet --cpu cortex-m99", 2, "'cortex-m99' is not one of 'cortex-m0plus'"),
+    ("attack tlsf --checks some", 2, "'some' is not one of 'none'"),
+    ("prove tlsf --method guess", 2, "'guess' is not one of 'cbmc'"),
+    ("prove tlsf --calls 40", 2, "40 is not in the range 2<=x<=8"),
+    ("reproduce nothing -o x", 2, "'nothing' is not one of 'drr'"),
+    ("live nothing.log -o x.parquet", 1, "nothing.log: no such file"),
+)
+"""Commands that are given something wrong, their exit code, and what the error names."""
 
 FILES = {
     "few.toml": '[[pool]]\nkind = "fixed"\nsizes = [64, 512]\ncounts = [10, 20]\n',
@@ -125,54 +116,12 @@ def within(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
-def printed(folder: Path) -> str:
-    """The commands, each with what it prints, its notes and its exit code where that is not 0."""
-    with within(folder), mock.patch.dict(os.environ, {"COLUMNS": "100"}):
-        busy().write("busy.parquet")
-        stack(20).write("stack.parquet")
-        sizes = [40, 1500, 40, 576] * 5
-        packets_of(sizes, [size + 14 for size in sizes], [at % 3 for at in range(20)]).write("packets.parquet")
-        study_of(Path("s.duckdb"), 1.0).close()
-        for name, text in FILES.items():
-            Path(name).write_text(text, encoding="utf-8")
-        lines = []
-        for command in COMMANDS.strip().splitlines():
-            done = run_here(*shlex.split(command))
-            errors = done.stderr.splitlines()  # the name of the program is that of what tests
-            notes = [f"! {line}" for line in errors if line and not line.startswith(("Usage:", "Try '"))]
-            ended = [f"= {done.returncode}"] if done.returncode else []
-            lines += [f"$ heapwright {command}", *done.stdout.splitlines(), *notes, *ended, ""]
-        text = "\n".join(lines).replace(str(folder), "").replace(__version__, "VERSION")
-    text = re.sub(r"\d{4}-\d\d-\d\d[T ]?[\d:+.Z]*", "DAY", text)
-    return re.sub(r"\d+\.\d{7,}", lambda number: f"{float(number[0]):.6g}", text)  # the last digits are a machine's
-
-
-def helps() -> str:
-    """A digest of the words of each command: what it does, and its parameters with what they are."""
-    lines = []
-    for names, command in commands(heapwright):
-        told = [
-            [one.name, one.opts, one.metavar, getattr(one, "help", ""), one.required, one.multiple, one.nargs]
-            for one in command.params
-            if isinstance(one, click.Option | click.Argument) and one.name != "help"
-        ]
-        told.append([command.help, command.hidden])
-        digest = hashlib.sha256(json.dumps(told, default=str).encode()).hexdigest()[:16]
-        lines.append(f"{digest}  {' '.join(names)}\n")
-    return "".join(lines)
-
-
-def commands(group: click.Group, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """All, those of groups too."""
-    for name in group.list_commands(click.Context(group)):
-        command = group.get_command(click.Context(group), name)
-        assert command is not None
-        yield (*names, name), command
-        if isinstance(command, click.Group):
-            yield from commands(command, (*names, name))
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as found:
-        TEXT.write_text(printed(Path(found)), encoding="utf-8")
-    HELPS.write_text(helps(), encoding="utf-8")
+def write_inputs() -> None:
+    """Write what the commands name into the current folder."""
+    busy().write("busy.parquet")
+    stack(20).write("stack.parquet")
+    sizes = [40, 1500, 40, 576] * 5
+    packets_of(sizes, [size + 14 for size in sizes], [at % 3 for at in range(20)]).write("packets.parquet")
+    study_of(Path("s.duckdb"), 1.0).close()
+    for name, text in FILES.items():
+        Path(name).write_text(text, encoding="utf-8")

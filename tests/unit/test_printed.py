@@ -1,24 +1,50 @@
-"""What commands print of inputs that never change: see `tests/printed.py`; `tests/printed.txt` has it."""
+"""Commands on small inputs: they do their work, and name what is wrong in one line."""
 
 from __future__ import annotations
 
+import json
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
-from printed import HELPS, TEXT, helps, printed
+import pytest
+from in_process import run_here
+from printed import FAILING, WORKING, WRONG, within, write_inputs
+
+WIDTH = 100
 
 
-def by_command(text: str) -> dict[str, str]:
-    parts = ("\n" + text).split("\n$ heapwright ")[1:]
-    return dict(part.split("\n", 1) for part in parts)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    found = tmp_path_factory.mktemp("commands")
+    with within(found), pytest.MonkeyPatch.context() as patched:
+        patched.setenv("COLUMNS", str(WIDTH))
+        write_inputs()
+        yield found
 
 
-def test_commands_print_what_they_printed(tmp_path: Path) -> None:
-    found, before = by_command(printed(tmp_path)), by_command(TEXT.read_text(encoding="utf-8"))
-    assert list(found) == list(before)
-    for command, told in found.items():
-        assert told == before[command], f"{command}: python tests/printed.py writes what it prints now"
+@pytest.mark.usefixtures("folder")
+def test_commands_do_their_work_in_order() -> None:
+    """What one of them writes the next ones read; output fits the width, and --json prints JSON alone."""
+    for command in WORKING.strip().splitlines():
+        done = run_here(*shlex.split(command))
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        if "--json" in command:
+            json.loads(done.stdout)
+        elif not command.startswith("zoo"):  # a file as it is written
+            assert not [line for line in done.stdout.splitlines() if len(line) > WIDTH], command
 
 
-def test_the_words_of_help_are_those_that_were_read() -> None:
-    found, before = ({line[18:]: line[:16] for line in text.splitlines()} for text in (helps(), HELPS.read_text()))
-    assert [name for name in {**found, **before} if found.get(name) != before.get(name)] == [], "see tests/printed.py"
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", FAILING)
+def test_a_check_that_does_not_pass_ends_with_3(command: str) -> None:
+    assert run_here(*shlex.split(command)).returncode == 3
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("command", "code", "names"), WRONG)
+def test_what_is_wrong_is_named_in_one_line(command: str, code: int, names: str) -> None:
+    done = run_here(*shlex.split(command))
+    assert (done.returncode, done.stdout) == (code, "")
+    (line,) = (line for line in done.stderr.splitlines() if line and not line.startswith(("Usage:", "Try '")))
+    assert names in line
