@@ -1,18 +1,7 @@
-"""What pages and pictures show of inputs that never change, a digest a part: `python tests/drawn.py` writes the table.
-
-Sizes, colours, scales and words are looked at by people, on the pages of the examples; what nobody meant to change
-stays as it is. A change that is meant writes the table anew, and its commit says what one sees now. Digests are of
-Vega-Lite and of text, not of pixels, which depend on fonts.
-"""
+"""Pages and pictures of small inputs: a trace, a study with all that a page may show, and what commands draw."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import io
-import json
-import re
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import is_dataclass, replace
@@ -22,7 +11,6 @@ from unittest import mock
 
 import numpy as np
 from made_studies import IDS, identity, metrics, result, trace
-from PIL import Image
 
 from heapwright.assure.endurance import Endured
 from heapwright.decide.changes import compare
@@ -39,7 +27,6 @@ from heapwright.studies.records import Grown, Measured, Result, TraceInfo
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
-TABLE = Path(__file__).with_name("drawn_digests.txt")
 SITES = ("main;parse", "main;queue_add", "session_new")
 POOLS = "wifi-special-pools"
 """A heap whose pools have regions of their own."""
@@ -94,9 +81,6 @@ def measured(heap: str, malloc: list[list[int]], recipe: bool) -> dict[str, Any]
     return {**told, "footprint_bytes": 54321, "calls": calls, "prediction": prediction}
 
 
-PICTURE = r"data:image/png;base64,([A-Za-z0-9+/=]+)"
-
-
 def study_of(path: Path, factor: float) -> Study:
     """A search that was tried on copies and on a trace held out, and measured on a board."""
     later, file = trace("later", 100), path.with_name("busy.parquet")
@@ -124,7 +108,7 @@ def study_of(path: Path, factor: float) -> Study:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON can hold it: numbers with six digits, as the last ones differ between machines."""
+    """The value as JSON can hold it."""
     if isinstance(value, Figure):
         return plain([value.title, value.note, value.told, value.width, value.whole_spec()])
     if is_dataclass(value) and not isinstance(value, type):
@@ -135,17 +119,9 @@ def plain(value: Any) -> Any:
         return [plain(part) for part in (sorted(value) if isinstance(value, (set, frozenset)) else value)]
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
-    if isinstance(value, (float, np.floating)):
-        return float(f"{float(value):.6g}")
-    if isinstance(value, str):
-        return re.sub(PICTURE, pixels, value)
-    return value if isinstance(value, (int, bool, type(None))) else str(value)
-
-
-def pixels(url: re.Match[str]) -> str:
-    """Of a picture the digest of what one sees: its bytes are compressed otherwise by each version of a library."""
-    with Image.open(io.BytesIO(base64.b64decode(url[1]))) as image:
-        return hashlib.sha256(repr(image.size).encode() + image.convert("RGBA").tobytes()).hexdigest()
+    if isinstance(value, np.floating):
+        return float(value)
+    return value if isinstance(value, (str, float, int, bool, type(None))) else str(value)
 
 
 def of_content(name: str, content: Content) -> dict[str, Any]:
@@ -225,15 +201,3 @@ def drawn(folder: Path) -> dict[str, Any]:
         found["study: overview"], found["study: fronts"] = overview(study), fronts_of(compare(old, study))
     found |= of_content("trace", trace_content(busy(), [POOLS, "victim-bins"]))
     return found | pictures() | {"off the front": off_the_front(), "dark": dark_style()}
-
-
-def table() -> str:
-    """A line a part: its digest, then its name."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = drawn(Path(folder))
-        texts = {name: json.dumps(plain(part), sort_keys=True) for name, part in found.items()}
-    return "".join(f"{hashlib.sha256(text.encode()).hexdigest()[:16]}  {name}\n" for name, text in texts.items())
-
-
-if __name__ == "__main__":
-    TABLE.write_text(table(), encoding="utf-8")
