@@ -1,4 +1,4 @@
-"""Endurance: what leaks in a loop that no trace has is found, and what lasts is told so."""
+"""The stress test: what leaks in a loop that no trace has is found, and what stays flat passes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from recipes_random import random_recipes
 import heapwright as hw
 from heapwright.assure.endurance import Endured
 from heapwright.cli import heapwright
-from heapwright.decide import prior
 from heapwright.decide.study import Study
 from heapwright.explore import endurance as exploring
 from heapwright.explore.runner import Runner
@@ -35,7 +34,7 @@ from heapwright.replay.endurance import (
     BESIDE,
     FEWEST,
     FULL,
-    LASTS,
+    GUARD,
     LONG,
     LOOPS,
     PASSES,
@@ -51,7 +50,7 @@ from heapwright.replay.engine import arena_holding
 from heapwright.replay.replay import Replayed
 from heapwright.replay.smallest import depends_on_arena
 from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright.traces.validation import FREE, MALLOC, REALLOC
 
 pytestmark = pytest.mark.usefixtures("forks")
 
@@ -106,8 +105,22 @@ def test_passes_are_no_more_calls_than_loops_are(trace: Trace) -> None:
 def test_only_the_loops_of_a_form_are_tried(trace: Trace) -> None:
     few = ("queue", "aligned")
     assert tuple(endure(trace, hw.zoo("tlsf"), replace(SHORT, loops=few)).footprint_bytes) == few
-    assert set(endurance.SIEVE.loops) < {*LOOPS, PASSES}
-    assert endurance.MIDDLE.loops == LONG.loops == FULL.loops == (*LOOPS, PASSES)
+    assert SHORT.loops == LONG.loops == FULL.loops == (*LOOPS, PASSES)
+
+
+@pytest.mark.parametrize("effort", [SHORT, LONG])
+def test_a_short_form_leaves_out_calls_that_the_trace_never_makes(effort: Effort) -> None:
+    """A program that never resizes, or never asks for an alignment, is not judged by how a heap does."""
+    resizing, aligned = {"shrink", "grow", "resize"}, {"aligned"}
+    op, id, size = [MALLOC, FREE] * 10, [at // 2 for at in range(20)], [24, 0] * 10
+    plain = Trace.from_columns(op=op, id=id, size=size)
+    resized = Trace.from_columns(op=[*op, MALLOC, REALLOC], id=[*id, 50, 50], size=[*size, 24, 40])
+    asking = Trace.from_columns(op=op, id=id, size=size, align=[64, 0] * 10)
+    every = {*LOOPS, PASSES}
+    assert {*endurance._loops(plain, effort)} == every - resizing - aligned
+    assert {*endurance._loops(resized, effort)} == every - aligned
+    assert {*endurance._loops(asking, effort)} == every - resizing
+    assert {*endurance._loops(plain, FULL)} == every
 
 
 def test_lists_that_are_flushed_as_the_heap_grows_stay_bounded(trace: Trace) -> None:
@@ -232,45 +245,48 @@ def test_a_verdict_that_is_known_asks_neither_best_fit_nor_other_seeds(
 
 def test_the_forms_are_as_long_as_the_manual_says() -> None:
     assert (FULL.enough, FULL.calls, FULL.objects) == (1_000_000, 10_000_000, 2000)
-    assert (LONG.calls, LONG.objects, LONG.most, LONG.whole) == (1_000_000, 2000, 1.03, False)
-    assert (SHORT.calls, SHORT.objects, SHORT.most, SHORT.base) == (50_000, 500, 1.10, 10_000)
-    sieve = endurance.SIEVE
-    assert (sieve.calls, sieve.most, len(sieve.loops), sieve.base) == (300_000, 1.025, 6, 100_000)
+    assert (LONG.calls, LONG.objects, LONG.whole) == (300_000, 2000, False)
+    assert (SHORT.calls, SHORT.objects, SHORT.base, SHORT.whole) == (50_000, 500, 10_000, False)
+    assert FULL.most == LONG.most == SHORT.most == GUARD == 1.15
 
 
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
     assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < LONG.calls
 
 
-def test_a_study_knows_what_lasts_and_ships_nothing_else(
+def test_a_study_ships_nothing_that_fails_the_stress_test(
     trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """All of the front passes it briefly, what is recommended for longer; what was tested is not tested again."""
     long = replace(LONG, calls=60_000, base=10_000, enough=60_000, cramped=20_000, objects=500)
     monkeypatch.setattr(exploring, "SHORT", SHORT)  # as it ships: this is what it is for
     monkeypatch.setattr(exploring, "LONG", long)
-    sieve = replace(long, calls=55_000, enough=55_000)
-    monkeypatch.setattr(exploring, "SIEVE", sieve)
     few = briefly(20, 40)
-    study = hw.explore(trace, tmp_path / "s.duckdb", limit=few, copies=1, jobs=1)
-    told = study.describe([*study.front(), study.candidate("tlsf"), study.pick()])
-    assert {one["lasts"] for one in told} == {True, False}
-    for one in told:
-        assert (one["why_not"] is None) <= one["lasts"]
-        assert one["metrics"]["lasts"] == int(one["lasts"])
+    study = hw.explore(trace, tmp_path / "s.duckdb", limit=few, jobs=1)
+    described = study.describe([*study.front(), study.pick()])
+    assert {one["lasts"] for one in described} == {True}
+    for one in described:
+        assert (one["why_not"], one["metrics"]["lasts"]) == (None, 1)
+        assert one["metrics"]["growth_ratio"] <= GUARD * 1.1
     for how in ("balanced", "smallest", "fastest"):
         pick = study.pick(how)
         assert pick.metrics["lasts"] == 1
         assert known(pick.metrics["endured_calls"]) >= long.calls > SHORT.calls
-    growing = next(one["id"] for one in told if not one["lasts"])
-    with pytest.raises(HeapwrightError, match="not shipped, because it"):
-        hw.generate(study[growing], tmp_path / "c")
-    rows = study.sql("SELECT recipe, endured_calls, growth_ratio, lasts FROM results WHERE lasts IS NOT NULL")[1]
-    trusted = [row for row in rows if prior.doubt(study.recipe(row[0])) is None]  # others are not picked
-    assert all(calls >= sieve.calls for _, calls, growth, lasts in trusted if lasts and growth > LASTS)
-    assert sieve.calls in {calls for _, calls, _, lasts in trusted if not lasts}
-    endured = study.endured()
-    again = hw.explore(trace, tmp_path / "s.duckdb", limit=few, copies=1, jobs=1)
-    assert again.endured() == endured
+    tested = study.endured()
+    again = hw.explore(trace, tmp_path / "s.duckdb", limit=few, jobs=1)
+    assert again.endured() == tested
+
+
+def test_what_failed_the_stress_test_is_not_shipped(trace: Trace, tmp_path: Path) -> None:
+    few = hw.cut(trace, first=400)
+    how: dict[str, Any] = {"strategy": "random", "limit": 2, "endurance": False}
+    path = hw.explore(few, tmp_path / "s.duckdb", **how).path
+    with Study.open(path, write=True) as study:
+        failing = study.pick("balanced").id
+        study.set_endurance([(failing, few.name, {"growth_ratio": 1.6, "lasts": 0, "endured_calls": 50_000})])
+        assert study.pick("balanced").id != failing and failing not in {one.id for one in study.front()}
+    with pytest.raises(HeapwrightError, match="not shipped, because it grows by 60 % at constant live bytes"):
+        hw.generate(hw.open_study(path)[failing], tmp_path / "c")
 
 
 def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
@@ -389,7 +405,7 @@ def test_the_command_tells_and_draws(tmp_path: Path) -> None:
     assert "saw-tooth" in drawn_text
 
 
-@pytest.mark.parametrize(("grown", "lasts", "why"), [(1.06, True, True), (1.05, True, False), (1.06, False, False)])
+@pytest.mark.parametrize(("grown", "lasts", "why"), [(1.16, True, True), (1.15, True, False), (1.16, False, False)])
 def test_the_command_says_why_a_heap_lasts_that_grows_by_more_than_it_may(
     monkeypatch: pytest.MonkeyPatch, grown: float, lasts: bool, why: bool
 ) -> None:
@@ -399,7 +415,7 @@ def test_the_command_says_why_a_heap_lasts_that_grows_by_more_than_it_may(
     )
     monkeypatch.setattr("heapwright.api.endure", lambda *_, **__: [one])
     told = CliRunner().invoke(heapwright, ["endure", str(BROKER), "--heap", "tlsf"]).stdout
-    assert ("tlsf lasts: best fit grows 1.018 times there, and a heap may 5 % more.\n" in told) == why
+    assert ("tlsf lasts: best fit grows 1.018 times there, and a heap may 15 % more.\n" in told) == why
 
 
 def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:

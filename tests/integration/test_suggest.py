@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
-from brief import CALLS
 from exploring import explore
 from in_process import run_here
 
@@ -15,6 +12,7 @@ import heapwright as hw
 from heapwright.explore import search, suggest
 from heapwright.explore.space import Space
 from heapwright.explore.taught import tailored, taught
+from heapwright.replay.long_run import CALLS
 from heapwright.traces.trace import Trace
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
@@ -45,43 +43,25 @@ def test_the_pick_is_one_that_an_exploration_of_the_list_ranks(
     assert hw.replay(trace, suggestion.pick).metrics["accesses"] == member.metrics["accesses"]
 
 
-def test_the_pick_lasts_holds_on_copies_and_has_a_reserve(suggestion: hw.api.Suggestion) -> None:
+def test_the_pick_has_a_bounded_need_passes_the_stress_test_and_has_a_reserve(
+    suggestion: hw.api.Suggestion,
+) -> None:
     decision = suggestion.decision
-    assert decision.lasts is True
-    assert f"tried for no more than {CALLS['suggest', 'MIDDLE']['calls']:,} calls" in decision.endurance()
-    assert {need.role for need in decision.needs} == {"explored", "copy"}
-    most = max(need.bytes or 0 for need in decision.needs if need.role != "copy")
-    assert decision.reserve_bytes is not None and decision.reserve_bytes >= most > 0
+    metrics = suggestion.pick.metrics
+    assert decision.why_not is None and metrics["lasts"] == 1
+    assert {need.role for need in decision.needs} == {"explored", "future"}
+    recorded, future = (
+        max(need.bytes or 0 for need in decision.needs if need.role == role) for role in ("explored", "future")
+    )
+    assert metrics["long_run_bytes"] == future > 0
+    assert decision.reserve_bytes is not None and decision.reserve_bytes >= max(1.2 * recorded, future)
     rivals = {other.heap.zoo_name for other in decision.others if other.why == "rival"}
     assert rivals | {suggestion.pick.zoo_name} >= {"all-round", "tlsf", "newlib-nano"}
     assert suggestion.sentences()[-1] == taught().kept_out.sentence()
 
 
-def test_all_of_the_list_that_may_be_picked_are_ordered() -> None:
-    ids = ["doubtful", "refuses", "worse", "better"]
-    robustness = SimpleNamespace(
-        why_not=lambda id: "refuses" if id == "refuses" else None,
-        doubt=lambda id, _: "few copies" if id == "doubtful" else None,
-        ordered=lambda _, rows: rows[::-1],
-        lasts=lambda _: True,
-    )
-    combined = SimpleNamespace(ids=ids, row=ids.index)
-    runner = SimpleNamespace(study=SimpleNamespace(robustness=lambda: robustness, combined=combined))
-    assert suggest._try_first(cast(Any, runner), {}, ids, []) == ["better", "worse"]
-
-
-@pytest.mark.parametrize("first", [0, 1000])
-def test_the_pick_is_the_same_however_few_are_tried_on_copies(
-    trace: Trace, suggestion: hw.api.Suggestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
-) -> None:
-    """With 0 none of the first can hold there, so all that is near the front is tried."""
-    monkeypatch.setattr(suggest, "FIRST", first)
-    again = hw.suggest(trace, tmp_path / "s.duckdb")
-    assert isinstance(again, hw.api.Suggestion)
-    assert (again.pick.id, again.decision.reserve_bytes) == (suggestion.pick.id, suggestion.decision.reserve_bytes)
-    assert suggestion.study is not None
-    few, many = (len(hw.open_study(one).elsewhere["copy"].ids) for one in (suggestion.study, tmp_path / "s.duckdb"))
-    assert few < (2 * few if first == 0 else few + 1) <= many
+def test_a_suggestion_looks_at_two_fifths_of_the_future_of_an_exploration() -> None:
+    assert suggest.FUTURE == 200_000 == 2 * CALLS // 5
 
 
 def test_the_study_that_was_asked_for_says_the_same_and_none_stays_else(
