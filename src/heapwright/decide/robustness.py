@@ -167,8 +167,9 @@ class Robustness:
         return max(self._value(id, key) for key in keys)
 
     def candidates(self, front: NDArray[np.intp], eligible: Bools) -> list[int]:
-        """Rows to recommend from: what is fit to ship, has no call above `WORST_CALL`, and is not worse than the current
-        heap in both memory and worst-case call; if there is none what meets the former, and at last the front."""
+        """Rows to recommend from: what is fit to ship, has no call above `WORST_CALL`, and is not worse than the
+        current heap in both memory and worst-case call; if there is none what meets the former, and at last the front.
+        """
         ids = self._combined.ids
         tried = np.isfinite(self._combined.columns["long_run_calls"])
         there = (self._combined.row(id) for results in self._elsewhere.values() for id in results.ids)
