@@ -384,18 +384,21 @@ def _counted_family(levels: Levels) -> Family:
     """Pools of the most frequent sizes with the counts that a future shows, without headers, before a general pool.
 
     Mamagkakis et al. 2006 (section 6) and 2007 (section 4) make such pools by hand. What finds its pool full is served
-    behind it, so that a count is a choice between memory and accesses.
+    behind it, so that a count is a choice between memory and accesses. Behind them stand lists that give back what
+    waits idle: under 1.7 times the load a broker took .86 of the accesses of fast so, without lists 1.55.
     """
-    idle = [
-        Quick(up_to=min(1532, _list_limit(levels)), lists_per_octave=8, flush="idle", idle_share=1 / 32, keep="apart"),
-        Quick(up_to=132, flush="idle", idle_share=1 / 16),
-    ]
-    behind: list[tuple[Pool, ...]] = [
-        (General(**SMALL),),
-        (General(**SMALL, victim_up_to=256),),
-        (General(**BINS, victim_up_to=256, close_bins=1),),
-        (idle[0], General(**BINS, victim_up_to=256, close_bins=1)),
-        (idle[1], General(**BINS)),
+    most = max(256, min(1532, levels.largest))
+    behind: list[tuple[Quick, General]] = [
+        (
+            Quick(up_to=most, lists_per_octave=8, flush="idle", idle_share=1 / 32, keep="apart"),
+            General(**BINS, victim_up_to=256, close_bins=1),
+        ),
+        (
+            Quick(up_to=most, lists_per_octave=4, flush="idle", idle_share=1 / 16, keep="apart"),
+            General(**SMALL, victim_up_to=256),
+        ),
+        (Quick(up_to=132, flush="idle", idle_share=1 / 16), General(**BINS)),
+        (Quick(up_to=260, flush="idle", idle_share=1 / 16), General(**SMALL)),
     ]
     seen = set[tuple[tuple[int, int], ...]]()
     for count, share in product(COUNTED, range(len(COUNT_SHARES))):
@@ -414,10 +417,6 @@ def _counted_family(levels: Levels) -> Family:
 
 FEWEST_COUNTED = 2
 """Blocks below which a size gets no pool: it would cost a list head and save little."""
-
-
-def _list_limit(levels: Levels) -> int:
-    return max(256, min(1532, levels.largest))
 
 
 def _fixed_family(levels: Levels) -> Family:
