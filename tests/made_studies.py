@@ -10,7 +10,7 @@ from heapwright.decide.study import Study
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, default_energy_table
-from heapwright.replay.metrics import METRICS, SHIPPING_METRICS, Value
+from heapwright.replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS, Value
 from heapwright.studies.records import Identity, Result
 from heapwright.traces.trace import Trace
 
@@ -36,8 +36,24 @@ IDS = [one.hash for one in RECIPES]
 
 def metrics(footprint: float, accesses: float, **others: float | None) -> dict[str, Value]:
     values: dict[str, Value] = {key: 0 if metric.integer else 0.5 for key, metric in METRICS.items()}
-    values |= dict.fromkeys(SHIPPING_METRICS)
+    values |= dict.fromkeys([*SHIPPING_METRICS, *LONG_RUN_METRICS])
     return {**values, "footprint_bytes": footprint, "accesses": accesses, "ns_per_event": None, **others}
+
+
+def in_the_long_run(
+    memory: float | None, accesses: float = 10.0, malloc: int = 90, free: int = 60, **others: float | None
+) -> dict[str, Value]:
+    """The metrics of a future: ``memory`` is None for a need without bound."""
+    grown = 1.5 if memory is None else 1.01
+    worst: dict[str, Value] = {"long_run_malloc_max": malloc, "long_run_free_max": free}
+    return {
+        "long_run_bytes": memory,
+        "long_run_accesses": accesses,
+        "long_run_growth": grown,
+        "long_run_calls": 500_000,
+        **worst,
+        **others,
+    }
 
 
 def result(

@@ -1,4 +1,4 @@
-"""Picks: which recipe is chosen, from what, and why one that looks good is not."""
+"""Recommendations: which recipe is chosen, from what, and why one that looks good is not fit to ship."""
 
 from __future__ import annotations
 
@@ -7,37 +7,45 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
-from each import each
 from hypothesis import given
 from hypothesis import strategies as st
-from made_studies import IDS, OBJECTIVES, RECIPES, metrics
+from made_studies import IDS, OBJECTIVES, RECIPES, in_the_long_run, metrics
 
 from heapwright.decide import picks
-from heapwright.decide.picks import BLIND, Condition, Needs, design, order, shortlist
-from heapwright.decide.prior import doubt
+from heapwright.decide.picks import ALIKE, RIVALS, UNTUNED, WORST_CALL, Condition, Needs, design, order, prices
 from heapwright.decide.results import Results
 from heapwright.decide.robustness import Robustness
 from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.pools import Buddy, Fixed, General, Pool, Quick
+from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
-from heapwright.replay.metrics import METRICS, as_float
+from heapwright.replay.long_run import UNBOUNDED
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES, METRICS, Value, as_float
 from heapwright.replay.reach import reach
 from heapwright.studies.tables import Role
 
 Points = Sequence[tuple[float, float]]
 
 
-def results(points: Sequence[Points], refused: Sequence[Sequence[int]] = (), ids: Sequence[str] = IDS) -> Results:
-    """Footprint and accesses of recipes on each of some traces: one list of points a trace."""
+def results(
+    points: Sequence[Points],
+    failed: Sequence[Sequence[int]] = (),
+    ids: Sequence[str] = IDS,
+    more: Sequence[Mapping[str, Value]] = (),
+    names: Mapping[int, str] | None = None,
+) -> Results:
+    """Footprint and accesses of recipes on each of some traces: one list of points a trace; ``more`` metrics a recipe,
+    and the names of those that are reference allocators."""
     rows = [
-        (id, f"trace{at}", metrics(*trace[number], failed=refused[at][number] if refused else 0))
+        (id, f"trace{at}", metrics(*trace[number], **{"failed": failed[at][number] if failed else 0, **further}))
         for number, id in enumerate(ids[: len(points[0])])
         for at, trace in enumerate(points)
+        for further in [more[number] if more else {}]
     ]
     columns = {key: np.array([as_float(row[2][key]) for row in rows]) for key in METRICS}
     columns["recipe"], columns["trace"] = (np.array([row[at] for row in rows], object) for at in (0, 1))
-    return Results.of(columns, [f"trace{at}" for at in range(len(points))], dict.fromkeys(ids, (None, True)))
+    known = {id: ((names or {}).get(number), True) for number, id in enumerate(ids)}
+    return Results.of(columns, [f"trace{at}" for at in range(len(points))], known)
 
 
 @st.composite
@@ -114,7 +122,7 @@ def test_what_is_no_condition_is_one_line(text: str, says: str) -> None:
 
 
 def test_smallest_is_the_least_memory_and_of_those_alike_the_fewest_accesses_at_the_worst() -> None:
-    here = [(1.0, 9), (1.02, 5), (1.02, 5), (1.021, 1)]
+    here = [(1.0, 9), (ALIKE, 5), (ALIKE, 5), (ALIKE + 0.001, 1)]
     assert order("smallest", needs(here, [(1, 9), (1, 8), (1, 7), (1, 1)]))[0] == 2
 
 
@@ -122,7 +130,7 @@ def test_fastest_is_the_fewest_accesses_at_the_worst_and_of_those_alike_the_leas
     here = [(5.0, 1), (4, 1.02), (1, 1.03)]
     assert order("fastest", needs(here))[0] == 1
     assert order("fastest", needs(here, [(5, 3), (4, 3), (1, 2.9)]))[0] == 2, (
-        "a list that is short here grows elsewhere"
+        "a list that is short here grows on the hold-out set"
     )
 
 
@@ -141,25 +149,28 @@ def test_balanced_pays_15_percent_of_memory_for_half_of_the_accesses() -> None:
     )
 
 
+def test_the_price_is_the_steps_of_the_dearer_of_memory_and_accesses() -> None:
+    assert prices(needs([(1, 4), (1.15, 2), (1.15**2, 1)])) == pytest.approx([2, 1, 2])
+
+
 def test_balanced_leaves_out_what_doubles_the_memory() -> None:
     assert order("balanced", needs([(1, 1000), (2.01, 1)]))[0] == 0
     assert order("balanced", needs([(1, 1000), (2.0, 1)]))[0] == 1
-
-
-def test_balanced_stays_near_the_least_memory_where_twice_the_least_accesses_can_be_had_there() -> None:
-    here = [(1.0, 4), (1.15, 2), (1.3, 1)]
-    at_worst = [(1, 40), (1, 20), (1, 1)]
-    assert order("balanced", needs(here, at_worst))[0] == 1
-    assert order("balanced", needs([(1.0, 4), (1.15, 2.1), (1.3, 1)], at_worst))[0] == 2
+    assert prices(needs([(1, 1000), (2.01, 1)]))[1] == math.inf
 
 
 def test_needs_count_at_their_worst() -> None:
-    assert order("balanced", needs([(1, 1.2), (1.01, 1)], [(1, 1.2), (1, 3)]))[0] == 0
-    assert order("balanced", needs([(1.1, 1), (1, 1.01)], [(1.1, 1), (1.3, 1)]))[0] == 0
+    assert order("balanced", needs([(1, 1.2), (1.01, 1)], [(1, 1.2), (1.01, 3)]))[0] == 0
+    assert order("balanced", needs([(1.1, 1), (1, 1.01)], [(1.1, 1), (1.3, 1.01)]))[0] == 0
+
+
+def test_only_as_many_as_asked_for_are_ordered() -> None:
+    points = needs([(1, 4), (1.15, 2), (1.3, 1), (4, 4)])
+    assert order("balanced", points, most=2) == order("balanced", points)[:2]
 
 
 @given(points=tables(), how=st.sampled_from(picks.PICKS))
-def test_no_pick_is_beaten_in_what_it_was_explored_for(
+def test_no_recommendation_is_beaten_in_what_it_was_explored_for(
     points: tuple[list[tuple[float, float]], list[tuple[float, float]]], how: picks.Pick
 ) -> None:
     here, at_worst = points
@@ -172,7 +183,7 @@ def test_no_pick_is_beaten_in_what_it_was_explored_for(
 
 
 @given(points=tables(), how=st.sampled_from(picks.PICKS))
-def test_more_memory_never_gives_a_pick_with_more_accesses(
+def test_more_memory_never_gives_a_recommendation_with_more_accesses(
     points: tuple[list[tuple[float, float]], list[tuple[float, float]]], how: picks.Pick
 ) -> None:
     here, at_worst = points
@@ -184,32 +195,15 @@ def test_more_memory_never_gives_a_pick_with_more_accesses(
         least = here[pick][1]
 
 
-# --- what is tried elsewhere -----------------------------------------------------------------------------------------
-
-
-def test_where_all_refuse_somewhere_needs_here_decide() -> None:
+def test_where_all_fail_requests_somewhere_needs_here_decide() -> None:
     nowhere = np.full(3, np.inf)
     memory, accesses = np.array([1.3, 1.0, 1.1]), np.array([1.0, 3.0, 1.2])
     needs = {"footprint_bytes": Needs(memory, nowhere), "accesses": Needs(accesses, nowhere)}
     assert order("balanced", needs)[0] == 2
 
 
-def test_the_shortlist_is_the_front_and_the_nearest_of_every_design_near_it() -> None:
-    points = [(100, 100), (110, 110), (105, 100), (120, 90), (181, 100), (150, 150), (100, 101), (149, 100)]
-    table = results([points])
-    designs = {id: number % 4 for number, id in enumerate(IDS)}
-    assert [IDS[row] for row in shortlist(table, OBJECTIVES, designs)] == [IDS[at] for at in (0, 3, 6, 1)]
-    assert len(shortlist(table, OBJECTIVES, {id: id for id in IDS})) == 7, "all but the one that is 1.51 x away"
-
-
-def test_what_is_taken_without_a_look_is_of_the_zoo() -> None:
-    assert set(BLIND) <= set(catalogue.names())
-
-
-def test_the_shortlist_is_bounded_but_holds_the_front(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picks, "SHORTLIST", 2)
-    table = results([[(100, 100), (90, 110), (80, 120), (101, 101)]])
-    assert shortlist(table, OBJECTIVES, {id: id for id in IDS}) == [2, 1, 0]
+def test_what_is_named_without_a_recording_is_a_reference_allocator() -> None:
+    assert {*UNTUNED, *RIVALS} <= set(catalogue.names())
 
 
 def test_a_design_leaves_sizes_and_thresholds_out() -> None:
@@ -222,173 +216,180 @@ def test_a_design_leaves_sizes_and_thresholds_out() -> None:
     assert len({of(), of(fit="best"), of(victim_up_to=64), design(Recipe.unchecked((General(bins="exact"),)))}) == 4
 
 
-# --- what holds ------------------------------------------------------------------------------------------------------
+# --- fitness to ship -------------------------------------------------------------------------------------------------
+
+TEXTS = {id: one.to_toml() for id, one in zip(IDS, RECIPES, strict=True)}
 
 
 def robustness(
     here: Points,
     there: Points,
-    refused: Sequence[int] = (0,) * 8,
+    failed: Sequence[int] = (0,) * 8,
     role: Role = "copy",
     objectives: Sequence[str] = OBJECTIVES,
     texts: Mapping[str, str] | None = None,
 ) -> Robustness:
-    toml = {id: one.to_toml() for id, one in zip(IDS, RECIPES, strict=True)} | dict(texts or {})
-    return Robustness(results([here]), {role: results([there], [refused])}, toml, objectives)
+    return Robustness(results([here]), {role: results([there], [failed])}, TEXTS | dict(texts or {}), objectives)
 
 
-def test_what_falls_off_or_refuses_elsewhere_does_not_hold() -> None:
-    found = robustness([(100, 1), (100, 1), (200, 1)], [(100, 1), (121, 1), (239, 9)], (0, 0, 0))
-    assert [found.why_not(id) for id in IDS[:3]] == [None, "1.21 x the least memory on trace0, 1.00 x here", None]
-    refusing = robustness([(100, 1), (100, 1)], [(100, 1), (10, 1)], (0, 7))
-    assert refusing.why_not(IDS[1]) == "refused 7 requests on copies, as on trace0"
-    assert refusing.worst(IDS[0])["copy"].ratios["footprint_bytes"] == 1
+def foreseen(
+    *more: Mapping[str, Value], current: str | None = None, names: Mapping[int, str] | None = None
+) -> Robustness:
+    """Of recipes that are the same on the recording: what each does on a future, and in the stress test."""
+    table = results([[(1000, 100)] * len(more)], more=more, names=names)
+    return Robustness(table, {}, TEXTS, DEFAULT_OBJECTIVES, current)
+
+
+def recommended(found: Robustness, count: int) -> list[int]:
+    """Rows to recommend from, of so many recipes of which all that may be on a front are."""
+    eligible = found._combined.eligible(DEFAULT_OBJECTIVES)
+    assert len(eligible) == count
+    return found.candidates(found._combined.front_rows(DEFAULT_OBJECTIVES), eligible)
 
 
 @pytest.mark.parametrize(("role", "words"), [("copy", "copies"), ("held out", "traces held out")])
-@pytest.mark.parametrize("refused", [1, 2, 5, 6])
-def test_no_refusal_elsewhere_is_forgiven(role: Role, words: str, refused: int) -> None:
-    refusing = robustness([(100, 1), (100, 1)], [(100, 1), (100, 1)], (0, refused), role)
-    assert refusing.why_not(IDS[0]) is None
-    assert refusing.why_not(IDS[1]) == f"refused {refused} requests on {words}, as on trace0"
-    assert refusing.candidates("balanced", np.array([1]), np.ones(2, dtype=bool)) == [0]
+@pytest.mark.parametrize("failed", [1, 2, 5, 6])
+def test_no_failed_request_elsewhere_is_forgiven(role: Role, words: str, failed: int) -> None:
+    failing = robustness([(100, 1), (100, 1)], [(100, 1), (100, 1)], (0, failed), role)
+    assert failing.why_not(IDS[0]) is None
+    assert failing.why_not(IDS[1]) == f"failed {failed} requests on {words}, as on trace0"
+    assert failing.candidates(np.array([1]), np.ones(2, dtype=bool)) == [0]
+    assert failing.worst(IDS[0])[role].ratios["footprint_bytes"] == 1
 
 
-def test_refusals_elsewhere_count_nothing_where_requests_may_be_refused() -> None:
+def test_failed_requests_elsewhere_count_nothing_where_requests_may_fail() -> None:
     objectives = ["footprint_bytes", "admitted_fraction"]
     assert robustness([(100, 1)] * 2, [(100, 1)] * 2, (0, 5), objectives=objectives).why_not(IDS[1]) is None
 
 
-def test_what_was_not_tried_or_nothing_holds() -> None:
+def test_more_memory_on_a_copy_makes_no_recipe_unfit() -> None:
+    found = robustness([(100, 1), (100, 1)], [(100, 1), (190, 9)])
+    assert [found.why_not(id) for id in IDS[:2]] == [None, None]
+
+
+def test_what_was_not_tried_is_not_recommended_and_where_nothing_is_fit_the_front_is() -> None:
     found = robustness([(100, 1), (100, 1), (50, 9)], [(100, 1), (90, 1)])
-    assert found.why_not(IDS[2]) == "not tried on copies"
+    assert found.why_not(IDS[2]) == "was not tried on copies"
     every = np.ones(3, dtype=bool)
-    assert found.candidates("balanced", np.array([2]), every) == [0, 1]
-    assert robustness([(50, 1), (50, 1)], [(1, 1), (100, 1)], (1, 1)).candidates(
-        "balanced", np.array([1]), every[:2]
-    ) == [1]
+    assert found.candidates(np.array([2]), every) == [0, 1]
+    assert robustness([(50, 1), (50, 1)], [(1, 1), (100, 1)], (1, 1)).candidates(np.array([1]), every[:2]) == [1]
 
 
-def test_a_heap_that_cannot_grow_to_twice_its_memory_does_not_hold() -> None:
+def test_a_heap_that_cannot_use_what_is_reserved_for_it_is_not_fit() -> None:
     narrow = Recipe.unchecked((General(header=2),), 4, 2)
     text = {IDS[0]: narrow.to_toml()}
     most = reach(narrow).request_bytes
     assert most is not None
-    assert robustness([(most // 2, 1)], [(10, 1)], texts=text).why_not(IDS[0]) is None
-    assert robustness([(10, 1)], [(most // 2, 1)], texts=text).why_not(IDS[0]) is None
-    needed = most // 2 + 1
-    told = f"reaches {most:,} bytes, less than 2 x the {needed:,} that it needed"
-    assert robustness([(needed, 1)], [(10, 1)], texts=text).why_not(IDS[0]) == told
-    assert robustness([(10, 1)], [(needed, 1)], texts=text).why_not(IDS[0]) == told
+    served = int(most / 1.2)
+    assert robustness([(served, 1)], [(10, 1)], texts=text).why_not(IDS[0]) is None
+    assert robustness([(10, 1)], [(served, 1)], texts=text).why_not(IDS[0]) is None
+    needed = served + 10
+    why_not = f"can use {most:,} bytes at most, less than 1.2 times the {needed:,} that it needs"
+    assert robustness([(needed, 1)], [(10, 1)], texts=text).why_not(IDS[0]) == why_not
+    assert robustness([(10, 1)], [(needed, 1)], texts=text).why_not(IDS[0]) == why_not
 
 
-def test_needs_are_the_ratio_here_and_the_worst_where_it_counts() -> None:
+def test_needs_are_the_ratio_here_and_the_worst_with_the_hold_out_set() -> None:
     here, there = [(100, 10), (150, 10)], [(300, 40), (200, 10)]
-    found = robustness(here, there)
-    assert found.needs("fastest", "footprint_bytes", [0, 1]).here.tolist() == [1, 1.5]
-    assert found.needs("fastest", "footprint_bytes", [0, 1]).at_worst.tolist() == [1.5, 1.5]
-    assert found.needs("fastest", "accesses", [0, 1]).at_worst.tolist() == [4, 1]
-    assert found.needs("balanced", "accesses", [0, 1]).at_worst.tolist() == [1, 1], "copies do not foretell this"
-    held_out = robustness(here, there, role="held out")
-    assert held_out.needs("balanced", "accesses", [0, 1]).at_worst.tolist() == [4, 1]
+    copies, held_out = robustness(here, there), robustness(here, there, role="held out")
+    for found in (copies, held_out):
+        assert found.needs("footprint_bytes", [0, 1]).here.tolist() == [1, 1.5]
+    assert held_out.needs("footprint_bytes", [0, 1]).at_worst.tolist() == [1.5, 1.5]
+    assert held_out.needs("accesses", [0, 1]).at_worst.tolist() == [4, 1]
+    assert copies.needs("footprint_bytes", [0, 1]).at_worst.tolist() == [1, 1.5], "copies rank nothing"
+    assert copies.needs("accesses", [0, 1]).at_worst.tolist() == [1, 1]
 
 
-# --- the prior -------------------------------------------------------------------------------------------------------
-
-HELD = General(bins="exact", fit="best")
-WAIT = "freed blocks wait in its lists while the heap grows"
-IDLE = Quick(up_to=516, flush="idle", idle_share=1 / 16)
+def test_the_need_in_the_long_run_is_compared_with_footprints_of_the_hold_out_set() -> None:
+    more = [in_the_long_run(2000, 10), in_the_long_run(3000, 5)]
+    here, apart = results([[(1000, 100)] * 2], more=more), results([[(1600, 40), (800, 10)]])
+    found = Robustness(here, {"held out": apart}, TEXTS, DEFAULT_OBJECTIVES)
+    assert found.needs("long_run_bytes", [0, 1]).here.tolist() == [1, 1.5]
+    assert found.needs("long_run_bytes", [0, 1]).at_worst.tolist() == [2, 1.5]
+    assert found.needs("long_run_accesses", [0, 1]).at_worst.tolist() == [4, 1]
 
 
 @pytest.mark.parametrize(
-    "pools",
+    ("unfit", "why_not"),
     [
-        (HELD,),
-        (General(bins="lea", fit="best"),),
-        (General(free_list="tree", fit="best"),),
-        (Quick(up_to=64, limit_blocks=4), HELD),
-        (Quick(sizes=(12, 64), flush="over-limit", limit_blocks=2), HELD),
-        (IDLE, HELD),
-        (Quick(up_to=64, flush="before-growing", flush_from=245), HELD),
+        (
+            in_the_long_run(None, long_run_growth=1.37),
+            "grows without bound: 37 % over the last nine tenths of 500,000 calls",
+        ),
+        (
+            in_the_long_run(None, long_run_growth=UNBOUNDED - 0.03),
+            "fails requests within 500,000 calls of traffic like the recording's",
+        ),
+        (
+            in_the_long_run(1200, lasts=0, growth_ratio=1.61, endured_calls=50_000),
+            "grows by 61 % at constant live bytes in the stress test",
+        ),
+        ({}, "was not replayed on a future"),
     ],
 )
-def test_a_design_that_held_elsewhere_is_not_doubted(pools: tuple[Pool, ...]) -> None:
-    assert doubt(Recipe.unchecked(pools)) is None
+def test_without_a_bounded_need_or_after_a_failed_stress_test_a_recipe_is_on_no_front(
+    unfit: Mapping[str, Value], why_not: str
+) -> None:
+    """However little it needs: of the same recording the other needs five times as much in the long run."""
+    found = foreseen(in_the_long_run(6000, lasts=1, growth_ratio=1.1, endured_calls=50_000), unfit)
+    assert found.why_not(IDS[0]) is None
+    assert found.why_not(IDS[1]) == why_not
+    for objectives in (DEFAULT_OBJECTIVES, OBJECTIVES):
+        assert found._combined.front_rows(objectives).tolist() == [0]
+    assert recommended(found, 2) == [0]
 
 
-@each(
-    ("pools", "why"),
-    [
-        ((Fixed(sizes=(64,)), HELD), "its pools take memory that no other pool gets back"),
-        ((Buddy(),), "its pools take memory that no other pool gets back"),
-        ((General(bins="exact", fit="best", coalesce="deferred"),), "it does not merge every block as it is freed"),
-        ((General(bins="exact", fit="best", coalesce_from=64),), "it does not merge every block as it is freed"),
-        ((General(bins="two-level"),), "it finds no best fit through exact bins or a tree"),
-        ((General(bins="exact", fit="exact"),), "it finds no best fit through exact bins or a tree"),
-        ((General(fit="best"),), "it finds no best fit through exact bins or a tree"),
-        ((Quick(up_to=8), HELD), WAIT),
-        ((Quick(sizes=(8, 1028), limit_blocks=5), HELD), WAIT),
-        ((Quick(up_to=516, flush="before-growing"), HELD), WAIT),
-        ((Quick(up_to=516, flush="idle", idle_share=1 / 8), HELD), WAIT),
-    ],
-)
-def test_a_design_that_fell_off_elsewhere_is_doubted_in_words(pools: tuple[Pool, ...], why: str) -> None:
-    recipe = Recipe.unchecked(pools)
-    assert doubt(recipe) == why
-    assert doubt(recipe, lists=False) == (None if "lists" in why else why)
+def test_before_any_future_the_recordings_rank() -> None:
+    table = results([[(1000, 100), (900, 200)]])
+    assert not table.foreseen
+    assert table.front_rows(OBJECTIVES).tolist() == [1, 0]
+    assert Robustness(table, {}, TEXTS, OBJECTIVES).why_not(IDS[0]) is None
 
 
-@pytest.mark.parametrize("name", ["all-round", "victim-bins", "fast", "small", "small-lists", "lea-2.7.2"])
-def test_heaps_taken_blind_are_not_doubted(name: str) -> None:
-    assert doubt(catalogue.load(name)) is None
+def test_what_makes_at_most_400_accesses_in_any_call_comes_first() -> None:
+    assert WORST_CALL == 400
+    found = foreseen(
+        in_the_long_run(1000, malloc=401, free=9),
+        in_the_long_run(1500, 5, malloc=9, free=400),
+        in_the_long_run(1600, 9, malloc=400, free=9),
+        in_the_long_run(1200, 9, malloc=9, free=9000),
+    )
+    assert [found.worst_call(id) for id in IDS[:4]] == [401, 400, 400, 9000]
+    assert sorted(recommended(found, 4)) == [1, 2]
+    assert found.in_order("smallest", np.array([0]), np.ones(4, bool))[0] == 1
 
 
-def test_a_doubted_recipe_is_no_pick_where_another_is_not() -> None:
-    sure = {IDS[1]: Recipe.unchecked((HELD,)).to_toml()}
-    points = [(100, 1), (130, 9)]
-    assert robustness(points, points, texts=sure).candidates("balanced", np.array([0]), np.ones(2, dtype=bool)) == [1]
-    assert robustness(points, points).candidates("balanced", np.array([0]), np.ones(2, dtype=bool)) == [0, 1]
+def test_where_every_heap_has_a_longer_call_all_that_are_fit_are_recommended_from() -> None:
+    found = foreseen(in_the_long_run(1000, malloc=401), in_the_long_run(1500, 5, malloc=9000))
+    assert sorted(recommended(found, 2)) == [0, 1]
 
 
-@pytest.mark.parametrize(("role", "holds"), [("copy", True), ("held out", False)])
-def test_a_design_that_is_not_doubted_falls_off_only_on_what_was_recorded(role: Role, holds: bool) -> None:
-    sure = {IDS[1]: Recipe.unchecked((HELD,)).to_toml()}
-    found = robustness([(100, 1), (100, 1)], [(100, 1), (150, 1)], role=role, texts=sure)
-    assert (found.why_not(IDS[1]) is None) == holds
+def test_nothing_is_recommended_that_needs_more_memory_and_a_longer_call_than_the_current_heap() -> None:
+    heaps = [
+        in_the_long_run(1000, malloc=50, free=50),
+        in_the_long_run(1500, 5, malloc=60, free=9),
+        in_the_long_run(1500, 4, malloc=50, free=50),
+        in_the_long_run(900, 9, malloc=390, free=9),
+    ]
+    current = foreseen(*heaps, current="tlsf", names={0: "tlsf"})
+    assert sorted(recommended(current, 4)) == [0, 2, 3]
+    assert sorted(recommended(foreseen(*heaps, current=None, names={0: "tlsf"}), 4)) == [0, 1, 2, 3]
+    assert sorted(recommended(foreseen(*heaps, current="half-fit", names={0: "tlsf"}), 4)) == [0, 1, 2, 3]
 
 
-def test_fastest_may_have_lists_that_wait() -> None:
-    waiting = {IDS[0]: Recipe.unchecked((Quick(up_to=516), HELD)).to_toml()}
-    sure = {IDS[1]: Recipe.unchecked((HELD,)).to_toml()}
-    found = robustness([(100, 1)] * 2, [(100, 1)] * 2, texts=waiting | sure)
-    every = np.ones(2, dtype=bool)
-    assert found.candidates("balanced", np.array([0]), every) == [1]
-    assert found.candidates("fastest", np.array([0]), every) == [0, 1]
+def test_recommendations_go_by_the_objectives_and_by_memory_and_a_cost() -> None:
+    future, past = foreseen(in_the_long_run(1000)), robustness([(1, 1)], [(1, 1)])
+    assert future.keys_of("balanced") == future.keys_of("smallest") == ("long_run_bytes", "long_run_accesses")
+    assert past.keys_of("fastest") == ("footprint_bytes", "accesses")
+    timed = Robustness(results([[(1, 1)]]), {}, TEXTS, ("smallest_arena_bytes", "ns_per_event"))
+    assert timed.keys_of("fastest") == ("smallest_arena_bytes", "ns_per_event")
 
 
-def test_the_shortlist_holds_the_fronts_of_trusted_designs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picks, "SHORTLIST", 2)
-    table = results([[(100, 100), (90, 110), (300, 90), (400, 300), (290, 310), (401, 301)]])
-    alike = dict.fromkeys(IDS, 0)
-    assert shortlist(table, OBJECTIVES, alike) == [1, 0, 2]
-    assert shortlist(table, OBJECTIVES, alike, [IDS[3:6], IDS[5:6]]) == [1, 0, 2, 4, 3, 5]
-
-
-def test_the_shortlist_holds_what_would_be_picked_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picks, "SHORTLIST", 2)
-    points = [(100, 100), (300, 90), (101, 101), (110, 102), (102, 190)]
-    likely = robustness(points, points).likely("balanced", [IDS[4], IDS[2], IDS[3], "unknown"], 2)
-    assert likely == [IDS[2], IDS[3]], "of the three the least price first"
-    assert shortlist(results([points]), OBJECTIVES, dict.fromkeys(IDS, 0), (), likely) == [0, 1, 2, 3]
-
-
-def test_nothing_is_likely_where_nothing_served_all() -> None:
-    refused = Robustness(results([[(1, 1), (2, 1)]], [[1, 1]]), {}, {}, OBJECTIVES)
-    assert refused.likely("balanced", IDS[:2], 5) == []
-
-
-def test_smallest_is_the_least_taken_blind_unless_others_need_5_percent_less() -> None:
-    blind = np.array([True, True, False])
-    assert order("smallest", needs([(1.05, 9), (1.06, 5), (1.0, 10)]), blind)[0] == 0
-    assert order("smallest", needs([(1.06, 9), (1.06, 5), (1.0, 10)]), blind)[0] == 2
-    assert order("smallest", needs([(1.02, 9), (1.03, 5), (1.0, 8)]), blind)[0] == 2, "no pick is beaten"
+def test_what_is_known_of_a_recipe_is_plain_values() -> None:
+    found = robustness([(100, 1), (100, 1)], [(100, 1), (120, 3)], (0, 7), role="held out")
+    assert found.describe(IDS[1]) == {
+        "copies": None,
+        "held_out": {"refused": 7, "worst_ratio": {"footprint_bytes": None, "accesses": None}},
+        "lasts": None,
+        "why_not": "failed 7 requests on traces held out, as on trace0",
+    }

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 from demands import demand
+from traces_random import steady
 
 from heapwright.explore import families
 from heapwright.explore.families import Demand, Levels, default_families
 from heapwright.explore.space import Space, WideSpace
 from heapwright.explore.special_pools import special_pools
 from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.pools import Fixed, General, Quick
+from heapwright.recipes.pools import Fixed, General, Pool, Quick
+from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue as zoo
+from heapwright.traces.futures import resample
+from heapwright.traces.live_counts import live_counts
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -97,6 +101,7 @@ def test_what_every_family_tries_stays_as_it_is() -> None:
         told = json.dumps([[recipe.link_bytes, recipe.to_dict()["pool"]] for recipe in recipes])
         tried.append((len(recipes), sha256(told.encode()).hexdigest()[:12]))
     assert tried == [
+        (0, "4f53cda18c2b"),  # pools with counts, which this demand has none of
         (525, "bcb56432faae"),  # victims
         (240, "45c8fb3bc82c"),  # few bins
         (672, "368456dbe483"),  # bins
@@ -167,9 +172,71 @@ def test_demand_counts_requests_of_all_traces() -> None:
     one = Trace.from_columns(op=[MALLOC, MALLOC, FREE], id=[1, 2, 1], size=[100, 20, 0])
     two = Trace.from_columns(op=[MALLOC, FREE, MALLOC], id=[1, 1, 2], size=[20, 0, 0])
     asked = Demand.of([one, two])
-    assert asked == Demand(((20, 0.5), (1, 0.25), (100, 0.25)), 100, 120)
+    assert asked._replace(counts=()) == Demand(((20, 0.5), (1, 0.25), (100, 0.25)), 100, 120)
     with pytest.raises(HeapwrightError, match="no traces"):
         Demand.of([])
+
+
+# ---- pools with counts -----------------------------------------------------------------------------------------------
+
+COUNTS = ((24, (2, 5, 8, 9)), (1480, (0, 1, 3, 4)), (20, (4, 6, 6, 7)), (40, (1, 1, 1, 1)))
+"""Of four sizes, the most frequent first: blocks that suffice a tenth, half, nine tenths and all of the time."""
+
+
+def counted(align: int = 8, counts: tuple[tuple[int, tuple[int, ...]], ...] = COUNTS) -> list[tuple[Pool, ...]]:
+    return list(families._counted_family(Levels(demand()._replace(counts=counts), align)))
+
+
+def test_counts_are_those_of_a_future_of_the_most_frequent_sizes() -> None:
+    trace = steady(1200, live=40)
+    sizes = families.Demand.of([trace]).counts
+    future = resample(trace, families.COUNTED_CALLS, seed=0)
+    assert len(sizes) == max(families.COUNTED) == 48
+    for size, counts in sizes[::7]:
+        (wanted,) = live_counts(future, [size], families.COUNT_ALIGN, families.COUNT_SHARES).tolist()
+        assert size % families.COUNT_ALIGN == 0 and list(counts) == wanted == sorted(wanted)
+    recorded = live_counts(trace, [size for size, _ in sizes], families.COUNT_ALIGN, (1.0,))[:, 0]
+    assert sum(counts[-1] for _, counts in sizes) > recorded.sum(), "a recording shows fewer than there come to be"
+
+
+def test_of_several_traces_the_largest_counts_stand() -> None:
+    one, other = (Trace.from_columns(op=[MALLOC] * n, id=range(n), size=[24] * n) for n in (9, 3))
+    both, alone = Demand.of([one, other]).counts, [Demand.of([trace]).counts for trace in (one, other)]
+    assert both == (max(alone[0], alone[1], key=lambda found: found[0][1]))
+
+
+def test_a_counted_pool_stands_before_each_general_pool_with_its_sizes_in_order() -> None:
+    found = counted()
+    pools = {pools[0] for pools in found}
+    assert {len([1 for pools in found if pools[0] == pool]) for pool in pools} == {5}
+    for pool in pools:
+        assert isinstance(pool, Fixed) and pool.counts is not None
+        assert list(pool.sizes) == sorted(set(pool.sizes)) and min(pool.counts) >= families.FEWEST_COUNTED == 2
+        assert pool.max_size == pool.sizes[-1]
+    assert Fixed(sizes=(24,), counts=(2,), max_size=24) in {pools[0] for pools in counted(counts=COUNTS[:2])}
+    assert all(isinstance(pools[-1], General) for pools in found)
+
+
+def test_sizes_that_need_the_same_block_are_one_and_few_blocks_are_no_pool() -> None:
+    """20 and 24 bytes need the same block: 9 + 7 of them at most; one of 40 bytes is no pool."""
+    whole = {(pool.sizes, pool.counts) for pool, *_ in counted() if isinstance(pool, Fixed)}
+    assert ((24, 1480), (16, 4)) in whole
+    assert not any(40 in sizes for sizes, _ in whole)
+    wide = {pool.sizes for pool, *_ in counted(align=16) if isinstance(pool, Fixed)}
+    assert wide <= {(32,), (32, 1488)}
+
+
+def test_no_counted_recipe_comes_twice_and_its_counts_are_canonical() -> None:
+    recipes = [Recipe.unchecked(pools, 8) for pools in counted()]
+    assert len({recipe.hash for recipe in recipes}) == len(recipes) > 0
+    for recipe in recipes:
+        written, canonical = recipe.pools[0], recipe.canonical().pools[0]
+        assert isinstance(written, Fixed) and isinstance(canonical, Fixed)
+        assert (canonical.sizes, canonical.counts) == (written.sizes, written.counts)
+
+
+def test_without_counts_there_is_no_counted_pool() -> None:
+    assert counted(counts=()) == counted(counts=((24, (1, 1, 1, 1)),)) == []
 
 
 # ---- SPACE.toml ----------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from heapwright.decide.results import ADMITTED, AS_MUCH
 from heapwright.decide.study import Need, Study, load_served, reserve_for, reserve_for_more
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
 from heapwright.replay.metrics import METRICS, Value, words
-from heapwright.replay.reserve import MARGIN
+from heapwright.replay.reserve import MARGIN, with_margin
 from heapwright.traces.copies import Load
 
 STEP = 1.01
@@ -140,7 +140,8 @@ class Decision:
         if self.reserve_bytes is None:
             return f"No arena serves {self.named}: requests fail on every trace."
         explored, held_out, futures, copies = (
-            [need for need in self.needs if need.role == role] for role in ("explored", "held out", "future", "copy")
+            [need for need in self.needs if need.role == role and not need.loaded]
+            for role in ("explored", "held out", "future", "copy")
         )
         many = len(explored) > 1 or bool(held_out)
         recorded = "the recordings" if many else "the recording"
@@ -148,7 +149,7 @@ class Decision:
         told = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes. It needs {most:,} on {recorded}"
         if of_future:
             told += f" and {of_future:,} in the long run"
-        if self.reserve_bytes > of_future:
+        if self.reserve_bytes == with_margin(most):
             told += f"; the reserve is {100 * (MARGIN - 1):.0f} % above the {'former' if of_future else 'need'}"
         told += "."
         if self.why_not:
@@ -160,7 +161,7 @@ class Decision:
         if copies:
             many_copies = _counted(copies, "perturbed copy needs", "perturbed copies need")
             told += f" {many_copies} up to {most_needed(copies):,}."
-            if failed := sum(need.bytes is None for need in copies if not need.loaded):
+            if failed := sum(need.bytes is None for need in copies):
                 told += f" On {failed} of them requests failed."
         served = "" if self.arena is None else f" {self.served(self.arena)}".rstrip()
         return f"{told}{self._loaded()}{served}{self._one_recording(explored, held_out)}"

@@ -155,13 +155,17 @@ class Results:
         a bounded long-run need, or that failed the stress test; in any case those that lack the value of an objective,
         or are not ranked.
         """
-        mask: Bools = self.ranked & ~np.isnan(self.points(objectives)).any(axis=1)
+        mask = self.serving(objectives)
         if ADMITTED not in objectives:
-            mask &= self.columns["failed"] == 0
             mask &= self.columns["lasts"] != 0
             if self.foreseen:
                 mask &= np.isfinite(self.columns["long_run_bytes"])
         return mask
+
+    def serving(self, objectives: Sequence[str]) -> Bools:
+        """Mask of the recipes that may be on a front as far as the recordings show, whatever comes of their futures."""
+        mask: Bools = self.ranked & ~np.isnan(self.points(objectives)).any(axis=1)
+        return mask if ADMITTED in objectives else mask & (self.columns["failed"] == 0)
 
     @property
     def foreseen(self) -> bool:

@@ -14,6 +14,7 @@ from heapwright.decide.picks import MEMORY, WORST_CALL, Needs, Pick, order
 from heapwright.decide.results import ADMITTED, Bools, Floats, Results
 from heapwright.files import notebook
 from heapwright.recipes.recipe import Recipe
+from heapwright.replay.long_run import UNBOUNDED
 from heapwright.replay.metrics import DEFAULT_OBJECTIVES, ON_RECORDING, TIME
 from heapwright.replay.reach import reach, reaches
 from heapwright.replay.reserve import MARGIN
@@ -118,7 +119,7 @@ class Robustness:
         """Why a recipe has no bounded long-run need, in words; None if it has, and if that was not tried."""
         growth, calls = self._value(id, "long_run_growth"), self._value(id, "long_run_calls")
         if self.foreseen and calls > 0 and np.isnan(self._value(id, "long_run_bytes")):
-            if growth <= 1:
+            if growth <= UNBOUNDED:
                 return f"fails requests within {calls:,.0f} calls of traffic like the recording's"
             return f"grows without bound: {100 * (growth - 1):.0f} % over the last nine tenths of {calls:,.0f} calls"
         if self.lasts(id) is False:

@@ -74,7 +74,7 @@ def race(
     is stored then. Raises HeapwrightError after an interrupt.
     """
     study = runner.study
-    always = [id for id in dict.fromkeys(always) if id in candidates]
+    always = [id for id in dict.fromkeys(always) if id in candidates and study.combined.row(id) is not None]
     ordered = starters(study, candidates)
     for share, most in ROUNDS:
         ids = list(dict.fromkeys([*always, *ordered[:most]]))
@@ -91,7 +91,7 @@ def starters(study: Study, candidates: Mapping[str, Candidate]) -> list[str]:
     """Ids of the recipes to begin with, nearest first to the front on the recordings, few of each design."""
     results = study.combined
     keys = [ON_RECORDING.get(key, key) for key in study.objectives]
-    rows = np.flatnonzero(results.eligible(keys))
+    rows = np.flatnonzero(results.serving(keys))
     if not len(rows):
         return []
     points = pareto.ratios_to_best(results.points(keys)[rows], results.directions_of(keys))
@@ -163,8 +163,8 @@ def _replayed(
     stored = study.long_run([one.id for one in some], [len(future) for future in futures]) if whole else {}
     open_ = [one for one in some if one.id not in stored]
     found: dict[str, list[Mapping[str, Value]]] = {id: [*each] for id, each in stored.items()}
-    meter = Meter(runner.progress, "explored", len(some), 1, runner.crew, what="futures", until=until)
-    meter.finished = len(stored)
+    meter = Meter(runner.progress, "explored", len(some), len(futures), runner.crew, what="futures", until=until)
+    meter.finished = len(stored) * len(futures)
     meter.expect(open_)
     trier = Trier(futures, Foreseeing())
     tasks = [Task(one, Known((), len(futures))) for one in open_]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.measure.metrics import replay_for
-from heapwright.replay.metrics import SHIPPING_METRICS, TARGET_METRICS, Value
+from heapwright.replay.metrics import LONG_RUN_METRICS, SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright.studies.originals import copies_of, original
 from heapwright.studies.records import TraceInfo
 from heapwright.studies.study import StudyFile
@@ -19,13 +19,17 @@ from heapwright.traces.trace import Trace
 
 _TIMED = ("ns_per_event",)
 
+_OF_CANDIDATES = {*SHIPPING_METRICS, *LONG_RUN_METRICS}
+"""Metrics that no replay of a recording measures."""
+
 
 @dataclass(frozen=True)
 class Again:
     """The metrics of a recipe on a trace as they are stored, and as they come out now.
 
     ``heapwright`` and ``machine`` made the stored ones, the machine where they hold a time. ``differing`` are the keys
-    of those that are not equal; times are left out, endurance, and what was measured on a target afterwards.
+    of those that are not equal; times are left out, futures, the stress test, and what was measured on a target
+    afterwards.
     """
 
     id: str
@@ -61,7 +65,7 @@ def again(path: Path, id: str, names: Sequence[str] = (), given: Sequence[Path] 
             trace = _copy(study, info, given) if role == "copy" else original(study, info, given, repair=True)
             replay = replay_for(() if role == "copy" else study.objectives, energies)
             metrics = replay(trace, recipe, None).metrics
-            measured = {key: value for key, value in metrics.items() if key not in SHIPPING_METRICS}
+            measured = {key: value for key, value in metrics.items() if key not in _OF_CANDIDATES}
             stored = {key: row[key] for key in measured}
             differing = tuple(key for key in measured if not _equal(key, stored[key], measured[key]))
             yield Again(recipe.hash, name, role, row["heapwright"], row["machine"], stored, measured, differing)

@@ -1,0 +1,95 @@
+"""The need in the long run: what serving a future takes, and which heaps have no bounded need."""
+
+from __future__ import annotations
+
+import pytest
+from traces_random import steady
+
+from heapwright.recipes.pools import Fixed, General, Quick
+from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.zoo import catalogue
+from heapwright.replay import long_run as module
+from heapwright.replay.engine import GivenUpError
+from heapwright.replay.long_run import UNBOUNDED, long_run
+from heapwright.replay.metrics import LONG_RUN_METRICS
+from heapwright.replay.replay import replay
+from heapwright.traces.trace import Trace
+
+HOARDING = Recipe.unchecked((Quick(up_to=1024), General(coalesce="never")))
+"""Freed blocks stay as large as they are."""
+
+
+@pytest.fixture(scope="module")
+def mixed() -> Trace:
+    return steady(60_000)
+
+
+@pytest.mark.parametrize("name", ["exact-bins", "tlsf", "freertos-heap4"])
+def test_a_heap_that_merges_needs_what_a_replay_of_the_future_does(mixed: Trace, name: str) -> None:
+    recipe = catalogue.load(name).at_alignment(8)
+    found, metrics = long_run(mixed, recipe), replay(mixed, recipe)
+    assert found.arena == found.footprint == metrics["footprint_bytes"]
+    assert found.accesses == pytest.approx(float(metrics["accesses"] or 0) / len(mixed))
+    assert (found.malloc_max, found.free_max) == (metrics["accesses_malloc_max"], metrics["accesses_free_max"])
+    assert (found.calls, found.failed) == (len(mixed), 0)
+    assert found.growth <= UNBOUNDED
+
+
+def test_a_heap_that_hoards_has_no_bounded_need(mixed: Trace) -> None:
+    found = long_run(mixed, HOARDING)
+    assert found.arena is None
+    assert found.growth > 1.2
+    assert found.footprint == replay(mixed, HOARDING)["footprint_bytes"]
+
+
+def test_growth_that_best_fit_has_too_is_none_of_the_heap_itself() -> None:
+    """Here what is live grows threefold, and so does every heap."""
+    leaking = steady(60_000, kept=100)
+    recipe = catalogue.load("tlsf").at_alignment(8)
+    covered, _ = module._covered(leaking, recipe)
+    assert module._growth(covered) > 2
+    found = long_run(leaking, recipe)
+    assert found.growth <= 1.05 and found.arena == found.footprint
+
+
+@pytest.mark.parametrize(
+    ("grown", "best_fit", "growth", "bounded"),
+    [(1.1, 1.0, 1.1, True), (1.101, 1.0, 1.101, False), (1.32, 1.2, 1.1, True), (1.1, 0.9, 1.1, True)],
+)
+def test_a_tenth_of_growth_beyond_best_fit_is_bounded_and_no_more(
+    mixed: Trace, monkeypatch: pytest.MonkeyPatch, grown: float, best_fit: float, growth: float, bounded: bool
+) -> None:
+    monkeypatch.setattr(module, "_growth", lambda covered: grown)
+    monkeypatch.setattr(module, "_best_fit_growth", lambda future: best_fit)
+    found = long_run(mixed, catalogue.load("tlsf"))
+    assert found.growth == pytest.approx(growth)
+    assert (found.arena is not None) == bounded
+
+
+def test_growth_is_measured_from_a_tenth_of_the_calls_to_the_end() -> None:
+    assert module._growth({50: 10, 100: 20, 101: 30, 1000: 50}) == 2.5
+    assert module._growth({200: 25, 1000: 50}) == 2, "where nothing is known so early: from what is known first"
+
+
+def test_where_requests_fail_there_is_no_need(mixed: Trace) -> None:
+    found = long_run(mixed, Recipe.unchecked((Fixed(sizes=(800,), counts=(40,)),)))
+    assert found.failed > 0 and found.arena is None
+    assert found.footprint > 0 and found.growth <= 1
+
+
+def test_its_metrics_are_those_of_a_study(mixed: Trace) -> None:
+    metrics = long_run(mixed, catalogue.load("exact-bins")).metrics()
+    assert tuple(metrics) == LONG_RUN_METRICS
+    assert long_run(mixed, HOARDING).metrics()["long_run_bytes"] is None
+
+
+def test_a_replay_of_a_future_is_given_up_where_somebody_says_so(mixed: Trace) -> None:
+    asked: list[int] = []
+
+    def watch(so_far: object) -> bool:
+        asked.append(1)
+        return len(asked) < 3
+
+    with pytest.raises(GivenUpError):
+        long_run(mixed, catalogue.load("tlsf"), watch)
+    assert len(asked) == 3
