@@ -60,8 +60,11 @@ static inline uint32_t fixed_take(const struct hw_fixed *f, struct hw_heap *h, u
 /* Serves a request of n bytes without raising the high-water mark: the address of the payload, or 0. */
 static inline uint32_t fixed_find(const struct hw_fixed *f, struct hw_heap *h, uint32_t n)
 {
-    uint32_t class_ = f->doubles ? fixed_class_doubled(f, n) : fixed_class_for(f, n);
-    if (class_ == f->count) {
+    if (f->mapped && n > f->sizes[f->count - 1u]) {
+        return 0;
+    }
+    uint32_t class_ = fixed_class(f, n);
+    if (f->mapped == 0 && class_ == f->count) {
         return 0;
     }
     uint32_t at = fixed_take(f, h, class_);
