@@ -4,6 +4,10 @@
  *
  *     | flags of class 0, 1, ... | ... | class 0: b b b b | class 1: b b b | ...
  *
+ * These lie where the policy says, so constant maps, one of sizes and one of addresses, name the class in steps of a
+ * power of two bytes. A step names its first class; that class's largest size, or its end, tells whether a later one is
+ * meant. So no region is padded to a step, and maps stay small.
+ *
  * Classes that grow carve blocks, one or a page at a time, from the end of the arena downwards, and each block's header
  * names its class:
  *

@@ -86,7 +86,7 @@ HW_HOT uint32_t fixed_class_in_map(const struct hw_fixed *f, uint32_t at)
     return class_;
 }
 
-/* The class whose region holds this payload. O(classes) where there is no map. */
+/* The class whose region holds this payload. O(classes). */
 static inline uint32_t fixed_class_of_address(const struct hw_fixed *f, uint32_t at)
 {
     if (f->mapped) {
