@@ -3,9 +3,9 @@
     .venv/bin/python bench/recommendations.py --cache FOLDER [--long FOLDER]
 
 Each program's first recording is explored as a user would. What is recommended, and the reference allocators that one
-would use without a recording, are then replayed on the second recording, which had no part in it. Printed are memory and
-accesses over those of `fast`, per program and as geometric means, and on how many programs a heap is better or worse in
-both. With --long the second recording of NAME_a.parquet is NAME_long.parquet (bench/long).
+would use without a recording, are then replayed on the second recording, which had no part in it. Printed are memory
+and accesses over those of `fast`, per program and as geometric means, and on how many programs a heap is better or
+worse in both. With --long the second recording of NAME_a.parquet is NAME_long.parquet (bench/long).
 """
 
 from __future__ import annotations

@@ -182,10 +182,7 @@ def known_of(
                 costs[at] = np.log([float(metrics[key] or 0) for key in OBJECTIVES])
     of_zoo = np.array([name is not None for name in combined.zoo_names]) & combined.ranked
     worst = values[of_zoo & combined.eligible(OBJECTIVES)].max(axis=0)
-    wholes = [
-        hw.pareto.hypervolume(values[combined.front_rows(OBJECTIVES, mask)], worst)
-        for mask in (None, None)
-    ]
+    wholes = [hw.pareto.hypervolume(values[combined.front_rows(OBJECTIVES, mask)], worst) for mask in (None, None)]
     return Trace(program, trace, path, own, trusted, costs, (float(worst[0]), float(worst[1])), *wholes)
 
 

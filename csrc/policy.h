@@ -19,6 +19,7 @@ enum {
     HW_DIRECT_LISTS = 8,  /* most lists of a quick pool that are compared with one after another in straight code */
     HW_WAITING = 8,       /* freed blocks that wait before they are free, at level full */
     HW_CACHE_UNITS = 320, /* sizes of blocks in units whose list is looked up, not computed, where several share one */
+    HW_MAP_STEPS = 256,   /* most steps of sizes, or of a region, that a map of classes has */
     HW_FILLED = 64,       /* bytes at either end of a freed payload that are filled then */
     HW_SAMPLED = 128,     /* words between them that are filled, in equal steps: all of a payload of some 500 bytes */
     HW_PADDED = 16        /* most bytes between an object and its block's end that are filled */
@@ -214,6 +215,14 @@ struct hw_fixed {
     uint32_t flags_at[HW_MAX_CLASSES];  /* derived: address of each class's flag bytes */
     uint32_t blocks_at[HW_MAX_CLASSES]; /* derived: address of each class's first block */
     uint32_t end;                       /* derived: address of the end of its region */
+    uint32_t mapped;                    /* derived: 1: maps tell the class of a request and of an address */
+    uint32_t size_step;                 /* derived: log2 of the bytes to an entry of the map of sizes */
+    uint32_t size_even;                 /* derived: 1: each size but the largest ends such a step */
+    uint8_t size_map[HW_MAP_STEPS + 1]; /* derived: class of the least request of each step, the first 0 bytes alone */
+    uint32_t region_step;               /* derived: log2 of the bytes to an entry of the map of the region */
+    uint32_t region_even;               /* derived: 1: each class's blocks begin such a step */
+    uint8_t region_map[HW_MAP_STEPS];   /* derived: class at the start of each step */
+    uint32_t ends_at[HW_MAX_CLASSES];   /* derived: address of the end of each class's blocks */
     uint32_t limit_at;                  /* derived: address of the lower end of the grown classes */
     uint32_t high_at;                   /* derived: address of the high-water mark of what lies below */
     uint32_t end_at;                    /* derived: address of the upper end of the grown classes */

@@ -4,6 +4,10 @@
  *
  *     | flags of class 0, 1, ... | ... | class 0: b b b b | class 1: b b b | ...
  *
+ * These lie where the policy says, so constant maps, one of sizes and one of addresses, name the class in steps of a
+ * power of two bytes. A step names its first class; that class's largest size, or its end, tells whether a later one is
+ * meant. So no region is padded to a step, and maps stay small.
+ *
  * Classes that grow carve blocks, one or a page at a time, from the end of the arena downwards, and each block's header
  * names its class:
  *
@@ -60,8 +64,11 @@ static inline uint32_t fixed_take(const struct hw_fixed *f, struct hw_heap *h, u
 /* Serves a request of n bytes without raising the high-water mark: the address of the payload, or 0. */
 static inline uint32_t fixed_find(const struct hw_fixed *f, struct hw_heap *h, uint32_t n)
 {
-    uint32_t class_ = f->doubles ? fixed_class_doubled(f, n) : fixed_class_for(f, n);
-    if (class_ == f->count) {
+    if (f->mapped && n > f->sizes[f->count - 1u]) {
+        return 0;
+    }
+    uint32_t class_ = fixed_class(f, n);
+    if (f->mapped == 0 && class_ == f->count) {
         return 0;
     }
     uint32_t at = fixed_take(f, h, class_);

@@ -44,14 +44,54 @@ static inline uint32_t fixed_class_for(const struct hw_fixed *f, uint32_t n)
     return class_;
 }
 
+/* Looks up the smallest class that holds n bytes, which are no more than the largest holds. */
+HW_HOT uint32_t fixed_class_mapped(const struct hw_fixed *f, uint32_t n)
+{
+    const uint32_t step = (uint32_t)1 << f->size_step;
+    uint32_t class_ = f->size_map[(n + step - 1u) >> f->size_step];
+    if (f->size_even == 0) {
+        while (f->sizes[class_] < n) {
+            class_++;
+        }
+    }
+    return class_;
+}
+
+/* The smallest class that holds n bytes; the number of classes where there is none, unless a map is looked at. */
+HW_HOT uint32_t fixed_class(const struct hw_fixed *f, uint32_t n)
+{
+    if (f->doubles) {
+        return fixed_class_doubled(f, n);
+    }
+    if (f->mapped) {
+        return fixed_class_mapped(f, n);
+    }
+    return fixed_class_for(f, n);
+}
+
 static inline uint32_t fixed_head(const struct hw_fixed *f, uint32_t class_)
 {
     return f->heads_at + class_ * f->links.field.bytes;
 }
 
+/* Looks up the class whose region holds this payload. */
+HW_HOT uint32_t fixed_class_in_map(const struct hw_fixed *f, uint32_t at)
+{
+    uint32_t class_ = f->region_map[(at - f->blocks_at[0]) >> f->region_step];
+    if (f->region_even == 0) {
+        while (at >= f->ends_at[class_]) {
+            class_++;
+        }
+    }
+    return class_;
+}
+
 /* The class whose region holds this payload. O(classes). */
 static inline uint32_t fixed_class_of_address(const struct hw_fixed *f, uint32_t at)
 {
+    if (f->mapped) {
+        return fixed_class_in_map(f, at);
+    }
     uint32_t class_ = f->count - 1u;
     while (class_ > 0 && at < f->blocks_at[class_]) {
         class_--;

@@ -1,4 +1,4 @@
-"""Buddy, partition and compact pools, call by call: the blocks they leave, worked out by hand.
+"""Buddy, partition, compact and counted fixed pools, call by call: the blocks they leave, worked out by hand.
 
 Behaviour tables are as in tests/behaviour.py.
 """
@@ -46,6 +46,38 @@ GROUPS = """
 """
 """Eight partitions of 64 bytes. f takes the hole that a left, the first by address, not the one at 192; freeing e joins
 what lies on both sides; freeing d gives it and the hole ahead of it back to the top."""
+
+
+CLASSES = """
+    malloc a 0      |-2120:8:a|
+    malloc b 8      refused |-2120:8:a|
+    malloc c 9      |-2120:8:a|-2112:12:c|
+    malloc d 13     |-2120:8:a|-2112:12:c|-2100:20:d|
+    malloc e 21     |-2120:8:a|-2112:12:c|-2100:20:d|-2080:40:e|
+    malloc f 40     |-2120:8:a|-2112:12:c|-2100:20:d|-2080:40:e|-2040:40:f|
+    malloc g 41     |-2120:8:a|-2112:12:c|-2100:20:d|-2080:40:e|-2040:40:f|-2000:2000:g|
+    malloc h 2001   refused |-2120:8:a|-2112:12:c|-2100:20:d|-2080:40:e|-2040:40:f|-2000:2000:g|
+    free d          |-2120:8:a|-2112:12:c|-2100:20:.|-2080:40:e|-2040:40:f|-2000:2000:g|
+    malloc i 12     refused |-2120:8:a|-2112:12:c|-2100:20:.|-2080:40:e|-2040:40:f|-2000:2000:g|
+    free c          |-2120:8:a|-2112:12:.|-2100:20:.|-2080:40:e|-2040:40:f|-2000:2000:g|
+    malloc i 12     |-2120:8:a|-2112:12:i|-2100:20:.|-2080:40:e|-2040:40:f|-2000:2000:g|
+    free f          |-2120:8:a|-2112:12:i|-2100:20:.|-2080:40:e|-2040:40:.|-2000:2000:g|
+    free e          |-2120:8:a|-2112:12:i|-2100:20:.|-2080:40:.|-2040:40:.|-2000:2000:g|
+    free a          |-2120:8:.|-2112:12:i|-2100:20:.|-2080:40:.|-2040:40:.|-2000:2000:g|
+    malloc j 30     |-2120:8:.|-2112:12:i|-2100:20:.|-2080:40:j|-2040:40:.|-2000:2000:g|
+    realloc j 40    |-2120:8:.|-2112:12:i|-2100:20:.|-2080:40:j|-2040:40:.|-2000:2000:g|
+    realloc j 41    refused |-2120:8:.|-2112:12:i|-2100:20:.|-2080:40:j|-2040:40:.|-2000:2000:g|
+    free g          |-2120:8:.|-2112:12:i|-2100:20:.|-2080:40:j|-2040:40:.|-2000:2000:.|
+    realloc j 41    |-2120:8:.|-2112:12:i|-2100:20:.|-2080:40:.|-2040:40:.|-2000:2000:j|
+    malloc k 16     |-2120:8:.|-2112:12:i|-2100:20:k|-2080:40:.|-2040:40:.|-2000:2000:j|
+"""
+"""Steps of 8 bytes map the sizes, and of 32 bytes the region: classes end within both, three in its first step."""
+
+
+@pytest.mark.parametrize("checks", ["none", "frees", "neighbours"])
+def test_counted_classes_that_maps_find(script: Path, tmp_path: Path, checks: str) -> None:
+    pool = {"kind": "fixed", "sizes": [8, 12, 20, 40, 2000], "counts": [1, 1, 1, 2, 1]}
+    play(script, tmp_path, Recipe.from_dict({"align": 4, "checks": checks, "pool": [pool]}), CLASSES, room=0)
 
 
 def test_groups_of_partitions(script: Path, tmp_path: Path) -> None:

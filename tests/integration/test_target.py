@@ -156,6 +156,21 @@ def test_the_dearest_malloc_where_no_instruction_counts_bits(
         assert found["calls"]["malloc"]["instructions_max"] <= bound
 
 
+@pytest.mark.parametrize(("compiler", "malloc", "free"), [("gcc", 32, 26), ("zig", 29, 31)])
+def test_instructions_of_sixteen_counted_classes(compiler: str, malloc: int, free: int) -> None:
+    """One look finds the class of a size, and one that of an address, or two where a step has the end of a class. The
+    longest malloc takes a block that was never used."""
+    tools("cortex-m3", compiler, "unicorn")
+    sizes = [16 * place for place in range(1, 16)] + [1000]
+    pools = [{"kind": "fixed", "sizes": sizes, "counts": [20] * 16}, {"kind": "general"}]
+    rows = [(op, of, size) for of, size in enumerate(sizes) for op in (MALLOC, FREE)] * 2
+    op, id, size = zip(*rows, strict=True)
+    trace = Trace.from_columns(op=op, id=id, size=size, name="each")
+    calls = measured(Recipe.from_dict({"pool": pools}), trace, compiler=compiler)["calls"]
+    assert calls["malloc"]["instructions_max"] <= malloc
+    assert calls["free"]["instructions_max"] <= free
+
+
 def test_masked_metadata_on_the_target_is_the_hosts_but_for_its_secret(random_trace: Trace) -> None:
     """Firmware makes its secret of the heap's address: that costs instructions, and stands in every link."""
     tools("cortex-m3", None, "unicorn")

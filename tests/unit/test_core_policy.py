@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from functools import cache
 from typing import Any
 
@@ -133,6 +134,28 @@ def test_regions_follow_the_control_data_without_overlap() -> None:
             end = at + size
         assert found["fixed_end"] >= end
         assert found["fixed_end"] <= found["reach"] <= MAX_REACH
+
+
+def test_maps_lead_to_the_class_of_each_size_and_address() -> None:
+    """From what a map has, only classes that end too early are passed; where steps are even, none is."""
+    tried = 0
+    for recipe in recipes():
+        for pool in policy(recipe)["pools"]:
+            fixed = pool.get("fixed")
+            if not fixed or not fixed["mapped"]:
+                continue
+            tried += 1
+            sizes, ends, step = fixed["sizes"], fixed["ends_at"], 1 << fixed["size_step"]
+            for n in range(sizes[-1] + 1 if fixed["size_map"] else 0):
+                found = fixed["size_map"][-(-n // step)]
+                wanted = bisect_left(sizes, n)
+                assert found == wanted if fixed["size_even"] else found <= wanted, (n, recipe.to_toml())
+            for at in range(fixed["blocks_at"][0], fixed["end"]):
+                found = fixed["region_map"][at - fixed["blocks_at"][0] >> fixed["region_step"]]
+                wanted = bisect_right(ends, at)
+                assert found == wanted if fixed["region_even"] else found <= wanted, (at, recipe.to_toml())
+            assert len(fixed["size_map"]) <= 257 and len(fixed["region_map"]) <= 256
+    assert tried > 10
 
 
 def test_payloads_are_aligned() -> None:

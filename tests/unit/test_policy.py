@@ -134,6 +134,57 @@ def test_classes_of_single_bytes_are_not_found_by_the_highest_bit() -> None:
     assert (pool["doubles"], pool["lacks"]) == (0, 0)
 
 
+def test_maps_of_counted_classes() -> None:
+    """3 blocks of 8 bytes, 2 of 16, 4 of 40 and 1 of 68: all bounds but the last size are multiples of 8."""
+    pool = heap(fixed(sizes=[8, 16, 40, 68], counts=[3, 2, 4, 1]), align=4)["pools"][0]
+    assert some(pool["fixed"], "mapped size_step size_even region_step region_even") == {
+        "mapped": 1,
+        "size_step": 3,
+        "size_even": 1,
+        "region_step": 3,
+        "region_even": 1,
+    }
+    assert pool["fixed"]["size_map"] == [0, 0, 1, 2, 2, 2, 3, 3, 3, 3], "0 bytes, up to 8, up to 16, ... up to 72"
+    assert pool["fixed"]["region_map"] == [0] * 3 + [1] * 4 + [2] * 20 + [3] * 9
+    assert pool["at_hand"] == 68, "no map is asked for more"
+
+
+def test_maps_in_which_classes_end_within_a_step() -> None:
+    """2,000 bytes in at most 256 steps, and 9,440 bytes of blocks in at most 16 steps a class."""
+    pool = heap(fixed(sizes=[24, 40, 400, 2000], counts=[10, 30, 10, 2]), align=8)["pools"][0]["fixed"]
+    assert some(pool, "size_step size_even region_step region_even") == {
+        "size_step": 3,
+        "size_even": 1,
+        "region_step": 8,
+        "region_even": 0,
+    }
+    first = pool["blocks_at"][0]
+    assert pool["ends_at"] == [first + 240, first + 1440, first + 5440, first + 9440]
+    assert pool["ends_at"] == [*pool["blocks_at"][1:], pool["end"]]
+    assert pool["region_map"] == [0] + [1] * 5 + [2] * 16 + [3] * 15
+    odd = heap(fixed(sizes=[12, 20, 400, 2000], counts=[10, 30, 10, 2]), align=4)["pools"][0]["fixed"]
+    assert (odd["size_step"], odd["size_even"], odd["size_map"][:5]) == (3, 0, [0, 0, 0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [
+        fixed(sizes=[8, 16, 40], counts=[3, 2, 4]),
+        fixed(sizes=[8, 16, 40, 64], header=4),
+    ],
+)
+def test_few_classes_and_those_that_grow_have_no_map(pool: dict[str, Any]) -> None:
+    found = heap(pool)["pools"][0]
+    assert some(found["fixed"], "mapped size_map") == {"mapped": 0, "size_map": []}
+    assert found["at_hand"] == MAX_REQUEST
+
+
+def test_classes_that_double_need_no_map_of_sizes() -> None:
+    pool = heap(fixed(sizes=[8, 16, 32, 64], counts=[2] * 4))["pools"][0]["fixed"]
+    assert (pool["mapped"], pool["doubles"], pool["size_map"]) == (1, 1, [])
+    assert len(pool["region_map"]) == 15, "16 bytes are the largest step that all regions begin with"
+
+
 def test_classes_with_counts_lie_one_behind_the_other() -> None:
     """3 blocks for up to 12 bytes and 2 for 20, each with 2 bytes of header, and every payload a multiple of 4."""
     pool = fixed(sizes=[10, 20], counts=[3, 2], header=2)

@@ -281,6 +281,7 @@ def fit(
     held_out: AnyTrace | Sequence[AnyTrace] = ...,
     share: float = ...,
     growth: float = ...,
+    live: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
     repair: bool = ...,
@@ -295,6 +296,7 @@ def fit(
     held_out: AnyTrace | Sequence[AnyTrace] = ...,
     share: float = ...,
     growth: float = ...,
+    live: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
     repair: bool = ...,
@@ -309,6 +311,7 @@ def fit(
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     share: float = 1.0,
     growth: float = 1.0,
+    live: int | None = None,
     seed: int = 0,
     word_size: WordSize | None = None,
     repair: bool = False,
@@ -322,7 +325,9 @@ def fit(
             the recorded load; None for none: docs/robustness.md has what they are worth.
         held_out: other recordings, all of which it must serve.
         share: of the copies, above 0 and at most 1, that it must serve.
-        growth: how many times as much there is of what comes with the load, above 0; what is live all along stays.
+        growth: how many times as much there is of what depends on the load, above 0; what is permanent stays.
+        live: in place of `growth` the most requested bytes that are expected to be live at once, as a counter of a
+            device or a free-heap reading shows them: what depends on the load grows until that is the live peak.
         seed: another seed, other copies.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         repair: drop the invalid calls of traces that are read.
@@ -333,6 +338,7 @@ def fit(
     from heapwright.heaps.heaps import fit_each
     from heapwright.traces.copies import AT_LOAD
     from heapwright.traces.copies import copies as make_copies
+    from heapwright.traces.load import load_of
 
     if copies is not None and copies < 0:
         raise ParameterError(f"{copies}; must be 0 or more", parameter="copies")
@@ -342,11 +348,19 @@ def fit(
         raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="share")
     if not 0 < growth < math.inf:
         raise ParameterError(f"{growth}; must be above 0 and finite", parameter="growth")
+    if live is not None and growth != 1:
+        raise ParameterError("says the same as growth; give one of them", parameter="live")
+
+    def scaled(trace: Trace) -> float:
+        load = load_of(trace)
+        return load.factor(growth) if live is None else live / max(load.peak_bytes, 1)
+
     asked, others, found = asked_for(heaps, word_size), [trace_of(one, repair) for one in listed(held_out)], []
     for trace in (trace_of(one, repair) for one in listed(traces)):
         made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
-        fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share, growth=growth)
-        found += [Fit.of(trace, label, fitted[key], len(made), growth) for label, key in asked.each]
+        grown = growth if live is None else load_of(trace).growth_for(live)
+        fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
+        found += [Fit.of(trace, label, fitted[key], len(made), grown) for label, key in asked.each]
     return _alone(found, traces, heaps)
 
 

@@ -15,6 +15,7 @@ from heapwright.cli.options import (
     fitted_argument,
     growth_option,
     heap_option,
+    live_option,
     read_traces,
     repair_option,
     reserved_for_option,
@@ -124,6 +125,7 @@ class _Setting(click.ParamType[tuple[str, float]]):
     help="Share of the copies that it must serve.",
 )
 @growth_option
+@live_option
 @click.option(
     "--clients",
     type=_Clients(),
@@ -147,6 +149,7 @@ def command(
     held_out: tuple[Path, ...],
     share: float,
     growth: float,
+    live: int | None,
     clients: tuple[float, float] | None,
     seed: int,
     word_size: Literal[32, 64] | None,
@@ -156,8 +159,8 @@ def command(
     """Find the arena to reserve.
 
     The smallest serves the trace; the safe one and every larger one do; the reserved one is a fifth more than the trace
-    and held-out traces need, for other recordings of a load like that, unless --growth or --clients names another. All
-    count control data. Where nothing proves that larger arenas serve, many are tried.
+    and held-out traces need, for other recordings of a load like that, unless --live, --growth or --clients names
+    another. All count control data. If nothing proves that larger arenas serve, many are tried.
 
     With --admit a heap may refuse requests: of a heap that grows the least arena is found, of a pool with counts how
     many blocks it has and how large.
@@ -170,7 +173,7 @@ def command(
     for told in (told for trace in read for told in trace.notes):
         note(told)
     if admit is not None:
-        if step or copies is not None or held_out or share != 1 or word_size or growth != 1 or clients:
+        if step or copies is not None or held_out or share != 1 or word_size or growth != 1 or live or clients:
             raise click.UsageError(
                 "--admit looks at the traces and at recipes alone: leave out what reserves and steps"
             )
@@ -178,12 +181,13 @@ def command(
         return
     if output is not None:
         raise click.UsageError("a picture is drawn of what --admit finds; give it, and a --sweep")
-    if clients and growth != 1:
-        raise click.UsageError("--growth and --clients say the same: give one of them")
+    if (clients is not None) + (growth != 1) + (live is not None) > 1:
+        raise click.UsageError("--growth, --clients and --live say the same: give one of them")
     found = api.fit(
         read,
         heaps,
         growth=clients[1] / clients[0] if clients else growth,
+        live=live,
         step=step,
         copies=copies,
         held_out=read_traces(held_out, repair),
@@ -306,8 +310,8 @@ def _tell_reserve(copies: int, share: float, held_out: int) -> None:
 def _tell_load(fit: Fit, clients: tuple[float, float] | None) -> str:
     """What is live all along, what comes with the load, and how much of that the reserve is for."""
     each = f" ({fit.varying_bytes / clients[0]:,.0f} a client)" if clients else ""
-    told = f"{fit.trace}: {fit.fixed_bytes:,} bytes are live all along, {fit.varying_bytes:,} come with the load{each}"
-    grown = f"{clients[1]:g} clients" if clients else f"{fit.growth:g} times what comes with the load"
+    told = f"{fit.trace}: {fit.fixed_bytes:,} bytes are permanent, {fit.varying_bytes:,} depend on the load{each}"
+    grown = f"{clients[1]:g} clients" if clients else f"{fit.growth:.3g} times what depends on the load"
     return f"{told}." if fit.growth == 1 else f"{told}; the reserve is for {grown}."
 
 

@@ -148,7 +148,15 @@ growth_option = click.option(
     metavar="FACTOR",
     default=1.0,
     show_default=True,
-    help="How many times as much there is of what comes with the load; what is live all along stays as it is.",
+    help="How many times as much there is of what depends on the load; what is permanent stays as it is.",
+)
+
+
+live_option = click.option(
+    "--live",
+    type=Bytes(),
+    metavar="BYTES",
+    help="The most requested bytes expected to be live at once, as 400K: the load is scaled to that live peak.",
 )
 heap_option = click.option(
     "--heap",

@@ -335,9 +335,7 @@ class Study(StudyFile):
         """Which recipes hold on the traces that were not explored on."""
         keys = self._objectives(objectives)
         if keys not in self._robustness:
-            self._robustness[keys] = Robustness(
-                self.combined, self.elsewhere, self.recipe_texts(), keys, self.current
-            )
+            self._robustness[keys] = Robustness(self.combined, self.elsewhere, self.recipe_texts(), keys, self.current)
         return self._robustness[keys]
 
     @cached_property

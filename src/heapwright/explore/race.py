@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 ROUNDS = ((1 / 20, 480), (1 / 5, 120), (1, 40))
 """Of each round the share of the future that is replayed, and how many recipes are."""
 
-OF_A_DESIGN = 8
+OF_A_DESIGN = 24
 """Most recipes of one design that begin: the rest of a crowd differ in a threshold."""
 
 Floats = NDArray[np.float64]

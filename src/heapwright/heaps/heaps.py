@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -16,7 +16,6 @@ from heapwright.replay.energy import EnergyTable, with_energy
 from heapwright.replay.metrics import METRICS, Value
 from heapwright.replay.reach import UNKNOWN, Reach, reach
 from heapwright.replay.replay import refused_low, replay, replay_recipes
-from heapwright.traces.load import load_of
 
 if TYPE_CHECKING:
     from heapwright.heaps.foreign.adapter import WordSize
@@ -307,14 +306,13 @@ def fit_each(
     copies: Sequence[Trace] = (),
     held_out: Sequence[Trace] = (),
     share: float = 1.0,
-    growth: float = 1.0,
+    scaled: Callable[[Trace], float] = lambda trace: 1.0,
 ) -> dict[str, Arenas]:
     """Smallest and safe arena of every heap on the trace, and the one to reserve; of a foreign heap that fails, why.
 
-    The reserved arena is that of `reserved`, and as much larger as the live bytes are where what varies of them is
-    `growth` times as much (`heapwright.traces.load`).
+    The reserved arena is that of `reserved`, where what each trace needs counts ``scaled`` times: for another load.
     """
-    asked = _Reserving(copies, held_out, share, growth)
+    asked = _Reserving(copies, held_out, share, scaled)
     return {name: _fit(trace, heap, step, asked) for name, heap in heaps.items()}
 
 
@@ -322,7 +320,7 @@ class _Reserving(NamedTuple):
     copies: Sequence[Trace]
     held_out: Sequence[Trace]
     share: float
-    growth: float
+    scaled: Callable[[Trace], float]
 
 
 def _fit(trace: Trace, heap: Heap, step: int | None, asked: _Reserving) -> Arenas:
@@ -339,11 +337,8 @@ def _fit(trace: Trace, heap: Heap, step: int | None, asked: _Reserving) -> Arena
     from heapwright.replay.reserve import reserved
 
     refused = tuple(other.name for other, needed in zip(others, needs, strict=True) if needed is None)
-    grown = [_grown(of, needed, asked.growth) for of, needed in zip((trace, *others), (own, *needs), strict=True)]
+    pairs = zip((trace, *others), (own, *needs), strict=True)
+    grown = [None if needed is None else math.ceil(needed * asked.scaled(of)) for of, needed in pairs]
     apart = 1 + len(asked.held_out)
     reserve = reserved(grown[:apart], grown[apart:], asked.share, heap.reach.arena_bytes)
     return Arenas(smallest, safe, heap.reach, reserve, refused, worst=worst)
-
-
-def _grown(trace: Trace, needed: int | None, growth: float) -> int | None:
-    return needed if needed is None or growth == 1 else math.ceil(needed * load_of(trace).factor(growth))

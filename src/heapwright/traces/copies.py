@@ -25,6 +25,11 @@ from heapwright.traces.validation import CALLOC, FREE, MAX_SIZE
 
 Int64s = npt.NDArray[np.int64]
 
+CONSTANT = 0.1
+"""Share of the requests from which a size is taken for a constant of the program, which no other payload changes: the
+share from which a size deserves a pool of its own (Mamagkakis et al. 2007, section 4, A).
+"""
+
 
 class Draft(NamedTuple):
     """The calls of a copy before they are in order; every array has one entry a call.
@@ -65,7 +70,8 @@ class Sizes(Kind):
     by call would leave the mean of a class where it was.
 
     Keeps the order of all calls, every lifetime, the mix (requests of equal size stay equal, so there are at most as
-    many sizes), no bytes where none were asked for, and the live peak within `spread`.
+    many sizes), sizes that a program holds constant (`CONSTANT`): packet buffers, TLS records, stacks; no bytes where
+    none were asked for, and the live peak within `spread`.
 
     Attributes:
         spread: largest change as a share of the size, above 0 and below 1.
@@ -79,8 +85,10 @@ class Sizes(Kind):
 
     def draft(self, trace: Trace, random: np.random.Generator) -> Draft:
         """See `Kind.draft`."""
-        sizes, class_ = np.unique(np.where(trace.op == FREE, 0, trace.size), return_inverse=True)
+        asked = np.where(trace.op == FREE, 0, trace.size)
+        sizes, class_, often = np.unique(asked, return_inverse=True, return_counts=True)
         factor = random.uniform(1 - self.spread, 1 + self.spread, len(sizes))
+        factor[often >= CONSTANT * np.count_nonzero(trace.op != FREE)] = 1
         changed = np.clip(np.rint(sizes * factor), np.minimum(sizes, 1), MAX_SIZE).astype(np.int64)
         return _as_it_is(trace)._replace(size=changed[class_])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from heapwright.files.errors import ParameterError
 from heapwright.traces.trace import Trace
 
 EDGE = 0.1
@@ -30,6 +31,22 @@ class LoadOf(NamedTuple):
     def factor(self, growth: float) -> float:
         """How much larger the peak is where what varies is `growth` times as much, above 0."""
         return (self.fixed_bytes + growth * self.varying_bytes) / self.peak_bytes if self.peak_bytes else 1.0
+
+    def growth_for(self, live_bytes: float) -> float:
+        """How many times as much of what varies gives a live peak of that many bytes.
+
+        Raises ParameterError if that is no more than what is permanent, or nothing varies.
+        """
+        if live_bytes <= self.fixed_bytes:
+            raise ParameterError(
+                f"{live_bytes:,.0f}: of the recording {self.fixed_bytes:,} bytes are permanent; give more",
+                parameter="live",
+            )
+        if not self.varying_bytes:
+            raise ParameterError(
+                "all live bytes of the recording are permanent; none vary with the load", parameter="live"
+            )
+        return (live_bytes - self.fixed_bytes) / self.varying_bytes
 
 
 def load_of(trace: Trace) -> LoadOf:

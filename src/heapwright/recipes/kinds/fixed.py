@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from heapwright._native import lib
@@ -16,6 +18,13 @@ from heapwright.recipes.model import field
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
+
+
+MAPPED_FROM = 4
+"""Classes with counts from which on maps tell the class: fewer are as quick to compare one by one."""
+
+MAP_STEPS_A_CLASS = 16
+"""Most bytes of a region's map for each class, up to `HW_MAP_STEPS`: one address in 32 then needs a second look."""
 
 
 class Fixed(BasePool):
@@ -41,6 +50,9 @@ class Fixed(BasePool):
 
     def largest_served(self, geometry: Geometry) -> int:
         return round_up(max(self.sizes), geometry.align)
+
+    def largest_at_hand(self, geometry: Geometry) -> int:
+        return self.largest_served(geometry) if self._is_mapped else super().largest_at_hand(geometry)
 
     # ---- rules
 
@@ -197,6 +209,8 @@ class Fixed(BasePool):
             "fall_through": int(self.fall_through),
             "align": layout.align,
             "flags_at": flags_at,
+            "mapped": int(self._is_mapped),
+            **self._size_map(),
             "limit_at": layout.heap["shared_limit_at"] if grow else 0,
             "high_at": layout.heap["shared_high_at"] if grow else 0,
             **layout.place(self.control(layout)),
@@ -210,6 +224,33 @@ class Fixed(BasePool):
             values["blocks_at"].append(layout.align_payload(self.header, layout.align))
             layout.cursor += count * round_up(size + self.header + values["trailer"], layout.align)
         values["end"] = layout.cursor
+        values |= self._region_map(values["blocks_at"], values["end"])
+
+    @property
+    def _is_mapped(self) -> bool:
+        return self.counts != "grow" and len(self.sizes) >= MAPPED_FROM
+
+    def _size_map(self) -> dict[str, Any]:
+        """How a look tells the class of a request; the canonical form has sorted the sizes."""
+        sizes = self.sizes
+        if not self._is_mapped or _doubling(sizes)["doubles"]:
+            return {"size_step": 0, "size_even": 0, "size_map": []}
+        step, even = _step(sizes[:-1], sizes[-1], lib.HW_MAP_STEPS)
+        least = [0, *range(1, sizes[-1] + 1, 1 << step)]
+        return {"size_step": step, "size_even": int(even), "size_map": [bisect_left(sizes, size) for size in least]}
+
+    def _region_map(self, blocks_at: Sequence[int], end: int) -> dict[str, Any]:
+        """How a look tells the class of an address."""
+        if not self._is_mapped:
+            return {"region_step": 0, "region_even": 0, "region_map": [], "ends_at": []}
+        starts, size = [at - blocks_at[0] for at in blocks_at], end - blocks_at[0]
+        step, even = _step(starts, size, min(lib.HW_MAP_STEPS, MAP_STEPS_A_CLASS * len(starts)))
+        return {
+            "region_step": step,
+            "region_even": int(even),
+            "region_map": [bisect_right(starts, at) - 1 for at in range(0, size, 1 << step)],
+            "ends_at": [*blocks_at[1:], end],
+        }
 
     def place_shared(self, layout: lay.Layout, values: dict[str, Any]) -> None:
         if self.counts == "grow":  # blocks carved from the end may reach this far
@@ -310,6 +351,17 @@ class Fixed(BasePool):
     @property
     def walks_pages(self) -> bool:
         return self.page > 0
+
+
+def _step(bounds: Sequence[int], end: int, most: int) -> tuple[int, bool]:
+    """Log2 of the step in which at most `most` steps cover 0 to `end`, and whether all bounds are multiples of it.
+
+    It is the largest such one where that is enough.
+    """
+    least = (-(-end // most) - 1).bit_length()
+    common = reduce(or_, bounds)
+    even = (common & -common).bit_length() - 1
+    return max(least, even), even >= least
 
 
 def _doubling(sizes: Sequence[int]) -> dict[str, int]:
