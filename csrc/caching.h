@@ -26,14 +26,19 @@ HW_COLD void flush_list(const struct hw_policy *p, const struct hw_quick *q, str
  * has just begun. */
 enum { HW_STEADY_MISSES = 32 };
 
-/* Counts a request that no quick list served. */
-static inline void count_miss(const struct hw_policy *p, struct hw_heap *h)
+/* Counts a request that the lists of a pool did not serve. */
+static inline void count_missed(const struct hw_pool *pool, struct hw_heap *h)
 {
-    for (uint32_t i = 0; i < p->pool_count; i++) {
-        const struct hw_pool *pool = &p->pools[i];
-        if (pool->kind == HW_QUICK && pool->quick.flush_growth) {
-            store4(h, pool->quick.misses_at, load4(h, pool->quick.misses_at) + 1u);
-        }
+    if (pool->kind == HW_QUICK && pool->quick.flush_growth) {
+        store4(h, pool->quick.misses_at, load4(h, pool->quick.misses_at) + 1u);
+    }
+}
+
+/* Counts a request that no quick list above pool `from` served. */
+static inline void count_miss(const struct hw_policy *p, const uint32_t from, struct hw_heap *h)
+{
+    for (uint32_t i = 0; i < from; i++) {
+        count_missed(&p->pools[i], h);
     }
 }
 
@@ -119,10 +124,10 @@ static inline void count_past(const struct hw_policy *p, const struct hw_quick *
     store4(h, q->left_at, left - block);
 }
 
-/* Counts a request that no list is asked for although some may take its block when it is freed. */
-static inline void heap_count_past(const struct hw_policy *p, struct hw_heap *h, uint32_t n)
+/* Counts a request that no list above pool `owner` is asked for although some may take its block when it is freed. */
+static inline void heap_count_past(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t n)
 {
-    for (uint32_t i = 0; i < p->pool_count; i++) {
+    for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE) {
             count_past(p, &pool->quick, h, n);
@@ -163,10 +168,24 @@ static inline uint32_t heap_find_idle(const struct hw_policy *p, const uint32_t 
     return 0;
 }
 
-/* What to ask the pools below for, so that a list takes the block when it is freed. */
-static inline size_t rounded_request(const struct hw_policy *p, const uint32_t from, size_t size)
+/* Serves a request from the lists of a pool that stands behind another: what waits, or what idles; else counts it. The
+ * address of the payload, or 0. */
+static inline uint32_t pool_find_waiting(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
+                                         size_t size)
 {
-    for (uint32_t i = 0; i < from; i++) {
+    const uint32_t at = pool_find_cached(pool, h, size); /* it bounds what is more than 32 bits by itself */
+    if (at) {
+        return at;
+    }
+    count_missed(pool, h);
+    return pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE ? find_idle(p, &pool->quick, h, size) : 0;
+}
+
+/* What to ask the pools below for, so that a list takes the block when it is freed. The lists are those of pool `from`
+ * and the following ones above pool `owner`. */
+static inline size_t rounded_request(const struct hw_policy *p, const uint32_t from, const uint32_t owner, size_t size)
+{
+    for (uint32_t i = from; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK && pool->quick.octave_log2 && pool_admits(pool, pool->max_size, size) &&
             !exceeds(size, pool->quick.largest)) {
@@ -211,11 +230,12 @@ static inline void set_next_flush(const struct hw_policy *p, const struct hw_qui
 }
 
 /* Returns cached blocks to their pools because the heap would have to grow for a request of so many bytes; 0 where
- * nothing came back. */
-static inline int flush_before_growing(const struct hw_policy *p, struct hw_heap *h, uint32_t request)
+ * nothing came back. Only the lists above pool `owner`, which would grow, hold blocks of it. */
+static inline int flush_before_growing(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h,
+                                       uint32_t request)
 {
     int flushed = 0;
-    for (uint32_t i = 0; i < p->pool_count; i++) {
+    for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_BEFORE_GROWING) {
             if (is_worth_a_flush(p, &pool->quick, h, request)) {

@@ -42,15 +42,16 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
 }
 
 /* Serves n bytes from a pool that has nothing at hand: the address of the payload, or 0. */
-static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, uint32_t n)
+static inline uint32_t pool_strive(const struct hw_policy *p, const uint32_t i, struct hw_heap *h, uint32_t n)
 {
+    const struct hw_pool *pool = &p->pools[i];
     if (pool_searches(pool)) {
         const uint32_t found = pool_search(pool, h, n);
         if (found) {
             return found;
         }
     }
-    if (p->flushes && flush_before_growing(p, h, n)) {
+    if (p->flushes && pool_gains(pool) && flush_before_growing(p, i, h, n)) {
         const uint32_t freed = pool_find_again(pool, h, n);
         if (freed) {
             return freed;
@@ -60,14 +61,15 @@ static inline uint32_t pool_strive(const struct hw_policy *p, const struct hw_po
 }
 
 /* Serves `size` bytes from a pool that admits them, by any of its ways: the address of the payload, or 0. */
-static inline uint32_t pool_serve(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h, size_t size)
+static inline uint32_t pool_serve(const struct hw_policy *p, const uint32_t i, struct hw_heap *h, size_t size)
 {
+    const struct hw_pool *pool = &p->pools[i];
     if (!holds_blocks(pool)) {
-        return pool_find_cached(pool, h, size); /* alone it admits more than 32 bits, and bounds them itself */
+        return pool_find_waiting(p, pool, h, size);
     }
     const uint32_t n = (uint32_t)size;
     const uint32_t hit = pool->at_hand < pool->max_size && n > pool->at_hand ? 0 : pool_hit(pool, h, n);
-    return hit ? hit : pool_strive(p, pool, h, n);
+    return hit ? hit : pool_strive(p, i, h, n);
 }
 
 /* Goes on where nothing is at hand: the payload, or NULL. */
@@ -75,7 +77,7 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
                                uint32_t site)
 {
     uint32_t at = 0;
-    count_miss(p, h);
+    count_miss(p, from, h);
     if (p->ages) {
         at = heap_find_idle(p, from, h, size);
         if (at) {
@@ -83,7 +85,7 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
         }
     }
     if (p->rounds) {
-        size = rounded_request(p, from, size);
+        size = rounded_request(p, 0, from, size);
     }
     do {
         for (uint32_t i = from; i < p->pool_count; i++) {
@@ -91,7 +93,8 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
             flush_ahead(p, pool, h, size);
             if (pool_serves_site(pool, site) && pool_admits(pool, pool->max_size, size)) {
                 const int asked = i == from && i <= p->sited; /* for what is at hand */
-                at = asked ? pool_strive(p, pool, h, (uint32_t)size) : pool_serve(p, pool, h, size);
+                at = asked ? pool_strive(p, i, h, (uint32_t)size)
+                           : pool_serve(p, i, h, rounded_request(p, from, i, size));
                 if (at) {
                     HW_ASSERT(at >= p->control && (at & (p->align - 1u)) == 0);
                     return arena_pointer(h, at);
@@ -161,7 +164,7 @@ HW_COLD uint32_t heap_find(const struct hw_policy *p, struct hw_heap *h, uint32_
             const uint32_t at = pool_find(pool, h, n);
             if (at) {
                 if (p->ages && holds_blocks(pool)) {
-                    heap_count_past(p, h, n);
+                    heap_count_past(p, i, h, n);
                 }
                 return at;
             }
@@ -171,15 +174,16 @@ HW_COLD uint32_t heap_find(const struct hw_policy *p, struct hw_heap *h, uint32_
 }
 
 /* A block of a general pool for n bytes, cut so that its payload is aligned: the address of the payload, or 0. */
-static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
+static inline uint32_t pool_malloc_aligned(const struct hw_policy *p, const uint32_t i, struct hw_heap *h,
                                            uint32_t alignment, uint32_t n)
 {
+    const struct hw_pool *pool = &p->pools[i];
     const uint32_t size = pool_aligned_size(pool, n, alignment);
     if (size >= p->reach) {
         return 0;
     }
     uint32_t b = pool_find_block(pool, h, size);
-    if (p->flushes && b == 0 && flush_before_growing(p, h, size)) {
+    if (p->flushes && b == 0 && flush_before_growing(p, i, h, size)) {
         b = pool_find_block(pool, h, size);
     }
     if (b == 0) {
@@ -198,14 +202,14 @@ static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_
 {
     uint32_t at = 0;
     if (p->ages) {
-        heap_count_past(p, h, n);
+        heap_count_past(p, p->pool_count, h, n);
     }
     do {
         for (uint32_t i = 0; i < p->pool_count; i++) {
             const struct hw_pool *pool = &p->pools[i];
             if (cuts_blocks(pool) && pool->site == 0 && pool_takes(pool, n)) {
                 /* a block with a header can be cut to it */
-                at = pool_malloc_aligned(p, pool, h, alignment, n);
+                at = pool_malloc_aligned(p, i, h, alignment, n);
                 if (at) {
                     return at;
                 }

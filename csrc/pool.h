@@ -78,6 +78,13 @@ static inline int lists_used(const struct hw_pool *pool)
     return pool->kind == HW_FIXED;
 }
 
+/* Whether blocks that come back may serve a request for which the pool has none: not where each size has a number of
+ * blocks of its own. */
+static inline int pool_gains(const struct hw_pool *pool)
+{
+    return pool->kind != HW_FIXED || pool->fixed.grow;
+}
+
 /* Whether a block that is made smaller may have to move. */
 static inline int pool_moves_to_shrink(const struct hw_pool *pool)
 {

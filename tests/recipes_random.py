@@ -184,10 +184,10 @@ def _leave_out(pool: dict[str, Any], *keys: str) -> None:
 def _age(pools: list[dict[str, Any]]) -> None:
     """Let some quick pools give back what waits idle, and some have lists for several sizes, where that is valid."""
     apart = random.Random(str(pools))
-    below = [pool for pool in pools if pool["kind"] != "quick"]
     bounds = {"min_size", "max_size"}
-    plain = len(below) == 1 and below[0]["kind"] in ("general", "partition") and not bounds & {*below[0]}
-    for pool in pools:
+    for at, pool in enumerate(pools):
+        below = [other for other in pools[at + 1 :] if other["kind"] != "quick"]
+        plain = len(below) == 1 and below[0]["kind"] in ("general", "partition") and not bounds & {*below[0]}
         if pool["kind"] == "quick" and apart.random() < 0.5:
             pool |= {"flush": "idle", "idle_share": apart.choice([1 / 1024, 1 / 64, 0.5])}
             _leave_out(pool, "limit_blocks", "limit_bytes")
