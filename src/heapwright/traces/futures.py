@@ -1,0 +1,409 @@
+"""Futures of a trace: traffic like a recording's, for as many calls as one likes.
+
+A short recording shows what a heap needs in its first minutes. What it needs after days depends on how objects that
+live side by side are mixed, again and again. A future draws that mix anew: a block bootstrap (Kuensch 1989; circular
+and of random block lengths: Politis and Romano 1992, 1994) of births, each object with its recorded life.
+
+Places are counted in calls of the recording: a life, a block or a stall is so many of them long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from heapwright.files.errors import ParameterError
+from heapwright.traces.trace import Trace
+from heapwright.traces.validation import CALLOC, FREE, REALLOC
+
+Int64s = npt.NDArray[np.int64]
+Float64s = npt.NDArray[np.float64]
+
+BLOCK = 512
+"""Calls of a block on average: longer than most bursts of requests, and short enough that a recording of 20,000 calls
+has many."""
+
+MOST_START_UP = 1 / 3
+"""Share of the recording's calls that start-up takes at most; shutdown takes at most the same of the rest."""
+
+ONE_SIDED = 1.5
+"""Start-up is the beginning with more than so many requests a free, shutdown the end with so many frees a request."""
+
+BIG = 50
+"""An object of more than 1/50 of the live peak is big: there is no second copy of it while the first one lives."""
+
+FEWEST_LIKE = 16
+"""Births of one size from which that size has lives of its own; rarer sizes share those of a quarter of an octave."""
+
+_STEPS = 4
+"""Parts of a place, which order calls at the same place: frees, then requests, then frees of what was resized there."""
+
+_NEVER = np.int64(1) << 60
+
+
+def resample(
+    trace: Trace,
+    calls: int = 1_000_000,
+    *,
+    seed: int = 0,
+    swing: float | None = None,
+    stalls: float | None = None,
+    block: int = BLOCK,
+) -> Trace:
+    """Return the recording up to its shutdown, followed by a future of so many calls.
+
+    Args:
+        trace: the recording.
+        calls: calls of the future, that is beyond those that are repeated of the recording.
+        seed: another seed, another future. Of one seed, a longer future begins as a shorter one does.
+        swing: how far the load swings, as a share of the mean load: 0 is a steady load. None is twice what the live
+            bytes of the recording swing.
+        stalls: how much memory waits for stalled consumers, as a multiple of what waits in the recording; 0 is none.
+            None is 2.
+        block: calls of a block on average.
+
+    Where the recording ends with a shutdown, nearly only frees, these are left out, as if it had been stopped before.
+    Objects of start-up that live then stay for good. The life of any other object that lives then is drawn by the
+    Kaplan-Meier estimate of its size; where no longer life is known, it lives until another such object of its size is
+    born.
+
+    Returns a trace named like ``app~future``, with the metadata of the recording and ``resample_of`` (its name),
+    ``resample_calls`` and ``resample_seed``; the recording alone where it allocates nothing after start-up that could
+    come again. O(calls).
+
+    Raises ParameterError for a number out of its range.
+    """
+    _check("calls", calls >= 1, calls, "1 or more")
+    _check("seed", seed >= 0, seed, "0 or more")
+    _check("block", block >= 1, block, "1 or more")
+    _check("swing", swing is None or 0 <= swing < 1, swing, "0 or more and below 1")
+    _check("stalls", stalls is None or stalls >= 0, stalls, "0 or more")
+    source = _Source.of(trace)
+    block = max(1, min(block, source.span // 4))
+    strength = min(2 * _swing_of(trace, source.start, source.calls), 0.5) if swing is None else swing
+    extent = max(calls, 4 * source.span)  # a draw of less may hold no birth
+    for _ in range(8):
+        future = _Future.drawn(source, extent, seed, block, strength)
+        if len(future.place) >= calls or not len(future.place):
+            break
+        extent += int(1.1 * extent * (calls - len(future.place)) / len(future.place)) + block
+    return _assembled(trace, source, future, calls, seed)
+
+
+def _check(parameter: str, valid: bool, value: object, range_: str) -> None:
+    if not valid:
+        raise ParameterError(f"{value}; must be {range_}", parameter=parameter)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The objects of a recording, in order of birth, and from which on they may be drawn.
+
+    Attributes:
+        calls: of the recording, its shutdown left out.
+        start: the call at which start-up ends.
+        first: the first object born after start-up.
+        birth: the call that makes each object.
+        last: the last call that names each, its free left out.
+        death: the call that frees each; -1 where none does before the shutdown.
+        is_big: whether there is one at a time.
+        rows, row_from: the reallocs of object o are rows[row_from[o] : row_from[o + 1]].
+        like: number of the objects of about one size.
+        survival: share of its like that lives longer than each object did in the recording (Kaplan and Meier 1958).
+        lives, deaths: for all kinds, lives in ascending order and where they lie, see `drawn_life`.
+    """
+
+    calls: int
+    start: int
+    first: int
+    birth: Int64s
+    last: Int64s
+    death: Int64s
+    is_big: npt.NDArray[np.bool_]
+    rows: Int64s
+    row_from: Int64s
+    like: Int64s
+    survival: Float64s
+    lives: Int64s
+    deaths: Float64s
+
+    @property
+    def span(self) -> int:
+        """Calls after start-up."""
+        return self.calls - self.start
+
+    @classmethod
+    def of(cls, trace: Trace) -> _Source:
+        """The objects of a recording. O(calls log calls)."""
+        start, calls = steady_part(trace)
+        op, number = trace.op[:calls], trace.objects()[0][:calls]
+        birth = np.flatnonzero(op <= CALLOC).astype(np.int64)
+        count = len(birth)
+        death = np.full(count, -1, np.int64)
+        frees = np.flatnonzero(op == FREE)
+        death[number[frees]] = frees
+        resizes = np.flatnonzero(op == REALLOC)
+        owner = number[resizes].astype(np.int64)
+        order = np.argsort(owner, kind="stable")
+        rows = resizes[order].astype(np.int64)
+        row_from = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int64)
+        last = birth.copy()
+        last[owner] = resizes
+        most = trace.size[birth].astype(np.int64)
+        np.maximum.at(most, owner, trace.size[resizes].astype(np.int64))
+        first = int(np.searchsorted(birth, start))
+        if first == count:  # all is start-up
+            start, first = 0, 0
+        like = _likes(trace.size[birth].astype(np.int64), first)
+        survival, lives, deaths = _kaplan_meier(birth, death, like, first, calls)
+        return cls(
+            calls=calls,
+            start=start,
+            first=first,
+            birth=birth,
+            last=last,
+            death=death,
+            is_big=most > trace.peak_live_bytes // BIG,
+            rows=rows,
+            row_from=row_from,
+            like=like,
+            survival=survival,
+            lives=lives,
+            deaths=deaths,
+        )
+
+    def drawn_life(self, objects: Int64s, uniform: Float64s) -> Int64s:
+        """A life for each object that the recording does not free, longer than it was seen; `_NEVER` for no end."""
+        target = 2.0 * self.like[objects] + 1 - uniform * self.survival[objects]
+        at = np.searchsorted(self.deaths, target)
+        inside = at < len(self.deaths)
+        at = np.minimum(at, max(len(self.deaths) - 1, 0))
+        life = np.full(len(objects), _NEVER)
+        if len(self.deaths):
+            inside &= self.deaths[at] < 2.0 * self.like[objects] + 1.5
+            life[inside] = self.lives[at[inside]]
+        return life
+
+
+def _likes(size: Int64s, first: int) -> Int64s:
+    """A number for each object: the same for those of one size or, of rare sizes, of a quarter of an octave."""
+    sizes, which = np.unique(size, return_inverse=True)
+    common = np.bincount(which[first:], minlength=len(sizes)) >= FEWEST_LIKE
+    octave = np.zeros(len(sizes), np.int64)
+    for bit in range(1, 32):
+        octave += sizes >= 1 << bit
+    quarter = 4 * octave + ((4 * sizes) >> octave) % 4
+    key = np.where(common, 1000 + np.arange(len(sizes)), quarter)
+    _, like = np.unique(key[which], return_inverse=True)
+    return like.astype(np.int64)
+
+
+def _kaplan_meier(
+    birth: Int64s, death: Int64s, like: Int64s, first: int, calls: int
+) -> tuple[Float64s, Int64s, Float64s]:
+    """For each object the share of its like that outlives it; all lives, and keys by like and share that ascend."""
+    survival = np.ones(len(birth))
+    life = np.where(death >= 0, death, calls) - birth
+    alive = np.flatnonzero(death[first:] < 0) + first
+    members: list[Int64s] = []
+    keys: list[Float64s] = []
+    order = np.argsort(like[first:], kind="stable") + first
+    bounds = np.searchsorted(like[order], np.arange(int(like.max(initial=0)) + 2))
+    for kind in np.unique(like[alive]):
+        all_ = order[bounds[kind] : bounds[kind + 1]]
+        all_ = all_[np.lexsort((death[all_] < 0, life[all_]))]  # of equal lives those that ended come first
+        ended = death[all_] >= 0
+        at_risk = np.arange(len(all_), 0, -1)
+        share = np.cumprod(np.where(ended, 1 - 1 / at_risk, 1.0))
+        survival[all_] = share
+        members.append(life[all_[ended]])
+        keys.append(2.0 * kind + 1 - share[ended])
+    if not members:
+        return survival, np.zeros(0, np.int64), np.zeros(0)
+    return survival, np.concatenate(members), np.concatenate(keys)
+
+
+def steady_part(trace: Trace) -> tuple[int, int]:
+    """The call with which start-up is over, and the one with which shutdown begins. O(calls)."""
+    request, free = trace.op <= CALLOC, trace.op == FREE
+    down = np.cumsum((free - ONE_SIDED * request)[::-1])
+    most = int(len(trace) * (1 - MOST_START_UP))
+    stop = len(trace) - (int(np.argmax(down)) + 1 if down.max() > 0 else 0)
+    stop = max(stop, most, 1)
+    up = np.cumsum(request[:stop] - ONE_SIDED * free[:stop])
+    return min(int(np.argmax(up)) + 1, int(stop * MOST_START_UP)), stop
+
+
+def _swing_of(trace: Trace, start: int, stop: int) -> float:
+    """How far the live bytes of sixteen stretches after start-up lie from their mean at most, as a share of it."""
+    live = trace.live_bytes[start:stop]
+    base = int(live.min(initial=0))
+    means = np.array([part.mean() for part in np.array_split(live, 16) if len(part)]) - base
+    mean = float(means.mean())
+    return 0.0 if mean <= 0 else float(np.abs(means - mean).mean() / mean)
+
+
+@dataclass(frozen=True)
+class _Future:
+    """The calls of a future in order; every array has one entry a call.
+
+    Attributes:
+        row: the call of the recording that each repeats; of a free that the recording lacks, the object's birth.
+        object: its number; those of the recording that it frees come first.
+        place: where it happens.
+        is_free: whether it frees.
+    """
+
+    row: Int64s
+    object: Int64s
+    place: Int64s
+    is_free: npt.NDArray[np.bool_]
+
+    @classmethod
+    def drawn(cls, source: _Source, extent: int, seed: int, block: int, swing: float) -> _Future:
+        """Draw what happens at so many places after the recording. O(extent log extent)."""
+        object_, shift = _births(source, extent, seed, block, swing)
+        object_, shift, death = _lives(source, object_, shift, seed)
+        # what still lives when the recording ends comes first: no call but its free
+        old, old_death = object_[shift == 0], death[shift == 0]
+        new, shift, new_death = object_[shift != 0], shift[shift != 0], death[shift != 0]
+        count = len(source.birth)
+        number = count + np.arange(len(new))
+        resized = source.row_from[new + 1] - source.row_from[new]
+        which = np.repeat(np.arange(len(new)), resized)
+        inside = np.arange(len(which)) - np.repeat(np.cumsum(resized) - resized, resized)
+        resize_row = source.rows[source.row_from[new][which] + inside]
+        place = [_STEPS * (source.birth[new] + shift), _STEPS * (resize_row + shift[which]), new_death, old_death]
+        row = [source.birth[new], resize_row, _free_row(source, new), _free_row(source, old)]
+        object_ = np.concatenate([number, number[which], number, old])
+        freed = np.zeros(len(object_), bool)
+        freed[len(new) + len(which) :] = True
+        all_places = np.concatenate(place)
+        kept = np.flatnonzero(all_places < _STEPS * (source.calls + extent))
+        order = kept[np.argsort(all_places[kept], kind="stable")]
+        return cls(np.concatenate(row)[order], object_[order], all_places[order] // _STEPS, freed[order])
+
+
+def _free_row(source: _Source, object_: Int64s) -> Int64s:
+    return np.where(source.death[object_] >= 0, source.death[object_], source.birth[object_])
+
+
+def _births(source: _Source, extent: int, seed: int, block: int, swing: float) -> tuple[Int64s, Int64s]:
+    """Objects of the recording whose births are repeated, in order, and how many places later each is."""
+    load = 1 + swing * _noise(np.random.default_rng([seed, 1]), int(extent * (1 + swing) / block) + 2)
+    step = np.maximum(np.rint(block / load), 1).astype(np.int64)
+    target = np.cumsum(step) - step
+    target = target[target < extent]
+    begin = np.random.default_rng([seed, 2]).integers(0, source.span, len(target))
+    # circular: after the last call comes the first one after start-up
+    birth = source.birth[source.first :] - source.start
+    twice = np.concatenate([birth, birth + source.span])
+    low, high = np.searchsorted(twice, begin), np.searchsorted(twice, begin + block)
+    taken = high - low
+    which = np.repeat(np.arange(len(target)), taken)
+    at = low[which] + np.arange(len(which)) - (np.cumsum(taken) - taken)[which]
+    object_ = source.first + at % len(birth)
+    place = source.calls + target[which] + twice[at] - begin[which]
+    order = np.argsort(place, kind="stable")
+    return object_[order], (place - source.birth[object_])[order]
+
+
+def _noise(random: np.random.Generator, count: int) -> Float64s:
+    """Numbers from -1 to 1 that vary slowly, on time scales of 8, 32, 128, 512 and 2,048 of them."""
+    total = np.zeros(count)
+    scales = (8, 32, 128, 512, 2048)
+    for scale, generator in zip(scales, random.spawn(len(scales)), strict=True):
+        knots = generator.uniform(-1, 1, count // scale + 2)
+        total += np.interp(np.arange(count) / scale, np.arange(len(knots)), knots)
+    return np.clip(total / len(scales) * 2, -1, 1)
+
+
+def _lives(source: _Source, object_: Int64s, shift: Int64s, seed: int) -> tuple[Int64s, Int64s, Int64s]:
+    """The same objects, after those that live when the recording ends, with the place of each one's free, in steps."""
+    alive = np.flatnonzero(source.death[source.first :] < 0) + source.first
+    object_ = np.concatenate([alive, object_])
+    shift = np.concatenate([np.zeros(len(alive), np.int64), shift])
+    death = np.where(source.death[object_] >= 0, _STEPS * (source.death[object_] + shift), _NEVER)
+    unknown = np.flatnonzero(source.death[object_] < 0)
+    uniform = np.random.default_rng([seed, 3]).random(len(unknown))
+    life = source.drawn_life(object_[unknown], uniform)
+    birth = source.birth[object_[unknown]] + shift[unknown]
+    death[unknown] = np.where(life < _NEVER, _STEPS * (birth + life), _NEVER)
+    kept = _one_at_a_time(source, object_, shift, death)
+    object_, shift, death = object_[kept], shift[kept], death[kept]
+    _replace(source, object_, shift, death, seed)
+    earliest = np.maximum(_STEPS * (source.last[object_] + shift) + 1, _STEPS * source.calls)
+    return object_, shift, np.maximum(death, earliest)
+
+
+def _one_at_a_time(source: _Source, object_: Int64s, shift: Int64s, death: Int64s) -> npt.NDArray[np.bool_]:
+    """Which objects remain where a big one is not born while it lives already."""
+    kept = np.ones(len(object_), bool)
+    until: dict[int, int] = {}
+    big = np.flatnonzero(source.is_big[object_])
+    born = _STEPS * (source.birth[object_[big]] + shift[big])
+    for at, which, birth, end in zip(
+        big.tolist(), object_[big].tolist(), born.tolist(), death[big].tolist(), strict=True
+    ):
+        if birth < until.get(which, -1):
+            kept[at] = False
+        else:
+            until[which] = end
+    return kept
+
+
+def _replace(source: _Source, object_: Int64s, shift: Int64s, death: Int64s, seed: int) -> None:
+    """Free those without an end when another one of their like is born: there are never more than when recorded."""
+    endless = np.flatnonzero((death == _NEVER) & ~source.is_big[object_])
+    if not len(endless):
+        return
+    like = source.like[object_[endless]]
+    is_old = shift[endless] == 0
+    most = np.maximum(np.bincount(like[is_old], minlength=int(like.max()) + 1), 1)[like]
+    # each takes one of as many seats as there were such objects; who sat there before is freed
+    rank = np.zeros(len(endless), np.int64)
+    order = np.argsort(like[is_old], kind="stable")
+    counts = np.bincount(like[is_old])
+    rank[np.flatnonzero(is_old)[order]] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    uniform = np.random.default_rng([seed, 4]).random(len(endless))
+    seat = np.where(is_old, rank, (uniform * most).astype(np.int64))
+    order = np.lexsort((np.arange(len(endless)), seat, like))
+    follows = (like[order][1:] == like[order][:-1]) & (seat[order][1:] == seat[order][:-1])
+    older, younger = endless[order[:-1][follows]], endless[order[1:][follows]]
+    death[older] = _STEPS * (source.birth[object_[younger]] + shift[younger]) - 1
+
+
+def _assembled(trace: Trace, source: _Source, future: _Future, calls: int, seed: int) -> Trace:
+    """The recording with a future of so many calls."""
+    row, is_free = future.row[:calls], future.is_free[:calls]
+    before = source.calls
+    whole = np.concatenate([np.arange(before), row])
+    lacks = np.concatenate([np.zeros(before, bool), is_free])
+    columns = {key: getattr(trace, key)[whole] for key in ("tid", "op", "size", "align", "low", "phase", "site")}
+    columns["op"][lacks] = FREE
+    for key in ("size", "align", "low"):
+        columns[key][lacks] = 0
+    return Trace.from_columns(
+        **columns,
+        id=np.concatenate([trace.objects()[0][:before].astype(np.int64), future.object[:calls]]),
+        ts_us=np.concatenate([trace.ts_us[:before], _times(trace, source, future.place[:calls])]),
+        phases=trace.phases,
+        sites=trace.sites,
+        name=f"{trace.name}~future",
+        metadata={
+            **trace.metadata,
+            "resample_of": trace.name,
+            "resample_calls": str(calls),
+            "resample_seed": str(seed),
+        },
+    )
+
+
+def _times(trace: Trace, source: _Source, place: Int64s) -> Int64s:
+    """The clock goes on as fast as after start-up; -1 where the recording lacks any time."""
+    if trace.ts_us.min() < 0:
+        return np.full(len(place), -1, np.int64)
+    last = int(trace.ts_us[source.calls - 1])
+    return last + (place + 1 - source.calls) * (last - int(trace.ts_us[source.start])) // source.span
