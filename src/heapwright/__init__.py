@@ -86,6 +86,7 @@ __all__ = [
     "replay",
     "report",
     "reproduce",
+    "resample",
     "sample_events",
     "scale",
     "schema",

@@ -281,6 +281,34 @@ def copies(
     return make(trace_of(trace, repair), count, kinds=kinds, seed=seed)
 
 
+@one_line
+def resample(
+    trace: AnyTrace,
+    calls: int = 1_000_000,
+    *,
+    seed: int = 0,
+    swing: float | None = None,
+    stalls: float | None = None,
+    block: int | None = None,
+    repair: bool = False,
+) -> Trace:
+    """Continue a recording with traffic like its own, for as many calls as one likes.
+
+    Args:
+        trace: the recording.
+        calls: calls of the future, beyond those that are repeated of the recording.
+        seed: another seed, another future.
+        swing, stalls, block: how far the load swings, how much memory waits for stalled consumers, and calls of a block
+            on average; None is what `heapwright.traces.futures.resample` takes, which says what each means.
+        repair: drop the invalid calls of a trace that is read.
+    """
+    from heapwright.traces.futures import BLOCK
+    from heapwright.traces.futures import resample as make
+
+    block = BLOCK if block is None else block
+    return make(trace_of(trace, repair), calls, seed=seed, swing=swing, stalls=stalls, block=block)
+
+
 @overload
 def cut(
     trace: AnyTrace,

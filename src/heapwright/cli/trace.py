@@ -31,6 +31,9 @@ SHOWN_CHANGES = 16
 """Sizes and sites that `diff` prints."""
 LONGEST_SITE = 28
 
+LONG_FUTURE = 10_000_000
+"""Calls of a future that takes so long that a line says what is done."""
+
 KINDS = ("sizes+blocks", "load", "sizes", "lifetimes", "streams", "blocks")
 
 _trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path), callback=from_stdin)
@@ -387,6 +390,62 @@ def copies(
         return
     for trace, path in traces:
         print_written(trace, path)
+
+
+@command.command()
+@_trace_argument
+@click.option(
+    "--calls",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=1_000_000,
+    show_default=True,
+    help="Calls of the future, beyond those of TRACE.",
+)
+@seed_option
+@click.option(
+    "--swing",
+    type=click.FloatRange(0, 1, max_open=True),
+    metavar="SHARE",
+    help="How far the load swings around its mean; 0 is a steady load. Default: twice as far as in TRACE.",
+)
+@click.option(
+    "--stalls",
+    type=click.FloatRange(0),
+    metavar="TIMES",
+    help="Memory that waits for stalled consumers, as a multiple of what waits in TRACE; 0 is none. Default: 2.",
+)
+@click.option("--block", type=click.IntRange(min=1), metavar="N", help="Calls of a block on average. Default: 512.")
+@trace_output_option
+@repair_option
+@json_option
+def resample(
+    path: Path,
+    calls: int,
+    seed: int,
+    swing: float | None,
+    stalls: float | None,
+    block: int | None,
+    output: Path,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Write a future of TRACE: the recording, then traffic like it for as many calls as you like.
+
+    A block bootstrap: blocks of the recording's allocations are drawn again and again, and each object lives as long
+    as recorded. See docs/traces.md.
+    """
+    from heapwright import api
+
+    (trace,) = read_traces([path], repair)
+    if calls >= LONG_FUTURE:
+        note(f"{trace.name}: drawing {calls:,} calls ...")
+    future = api.resample(trace, calls, seed=seed, swing=swing, stalls=stalls, block=block)
+    future.write(output)
+    if as_json:
+        print_json([written(future, output)])
+        return
+    print_written(future, output)
 
 
 @command.command()

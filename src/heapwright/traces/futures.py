@@ -9,7 +9,8 @@ Places are counted in calls of the recording: a life, a block or a stall is so m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +33,32 @@ ONE_SIDED = 1.5
 """Start-up is the beginning with more than so many requests a free, shutdown the end with so many frees a request."""
 
 BIG = 50
-"""An object of more than 1/50 of the live peak is big: there is no second copy of it while the first one lives."""
+"""An object of more than 1/50 of the live peak is big: of about one size no more live at once than in the recording."""
 
 FEWEST_LIKE = 16
 """Births of one size from which that size has lives of its own; rarer sizes share those of a quarter of an octave."""
+
+SWING = 2.0
+"""The load swings so many times as far as in the recording: one step beyond."""
+
+MOST_SWING = 0.5
+
+STALLS = 1.0
+"""A consumer stalls for up to as long as the recording is: what waits then is as much again as waits at its end."""
+
+MOST_WAITING = 0.2
+"""What waits for a stalled consumer is at most so many times the live peak of the recording."""
+
+MOST_PEAK = 1.3
+"""Where the live peak would be more than so many times that of the recording, the load is less."""
+
+LEAST_LOAD = 0.25
+
+PROBE = 4
+"""The peak is tried on so many times the steady part of the recording."""
+
+BURST = 8
+"""Calls that ask for one consumer: what is born side by side waits together."""
 
 _STEPS = 4
 """Parts of a place, which order calls at the same place: frees, then requests, then frees of what was resized there."""
@@ -58,11 +81,11 @@ def resample(
         trace: the recording.
         calls: calls of the future, that is beyond those that are repeated of the recording.
         seed: another seed, another future. Of one seed, a longer future begins as a shorter one does.
-        swing: how far the load swings, as a share of the mean load: 0 is a steady load. None is twice what the live
-            bytes of the recording swing.
-        stalls: how much memory waits for stalled consumers, as a multiple of what waits in the recording; 0 is none.
-            None is 2.
-        block: calls of a block on average.
+        swing: how far the load swings, as a share of the mean load: 0 is a steady load. None is `SWING` times as far
+            as the live bytes of the recording, at most `MOST_SWING`.
+        stalls: how long a consumer stalls, at most: so many times the recording's steady part. What no known life ends
+            waits for it meanwhile, and is freed in order of birth at its end. 0 is never, None is `STALLS`.
+        block: calls of a block; at most a quarter of the steady part.
 
     Where the recording ends with a shutdown, nearly only frees, these are left out, as if it had been stopped before.
     Objects of start-up that live then stay for good. The life of any other object that lives then is drawn by the
@@ -81,15 +104,48 @@ def resample(
     _check("swing", swing is None or 0 <= swing < 1, swing, "0 or more and below 1")
     _check("stalls", stalls is None or stalls >= 0, stalls, "0 or more")
     source = _Source.of(trace)
-    block = max(1, min(block, source.span // 4))
-    strength = min(2 * _swing_of(trace, source.start, source.calls), 0.5) if swing is None else swing
-    extent = max(calls, 4 * source.span)  # a draw of less may hold no birth
+    traffic = _Traffic(
+        seed=seed,
+        block=max(1, min(block, source.span // 4)),
+        swing=min(SWING * _swing_of(trace, source), MOST_SWING) if swing is None else swing,
+        stalls=STALLS if stalls is None else stalls,
+    )
+    traffic = _below_peak(trace, source, traffic)
+    extent = max(calls, PROBE * source.span)  # a draw of less may hold no birth
     for _ in range(8):
-        future = _Future.drawn(source, extent, seed, block, strength)
+        future = _Future.drawn(source, extent, traffic)
         if len(future.place) >= calls or not len(future.place):
             break
         extent += int(1.1 * extent * (calls - len(future.place)) / len(future.place)) + block
     return _assembled(trace, source, future, calls, seed)
+
+
+@dataclass(frozen=True)
+class _Traffic:
+    """How a future is drawn: as the arguments of `resample`, and the mean load as a multiple of the recording's."""
+
+    seed: int
+    block: int
+    swing: float
+    stalls: float
+    load: float = 1.0
+
+    def random(self, purpose: int) -> np.random.Generator:
+        """Numbers of its own for each purpose, so that a longer future begins as a shorter one does."""
+        return np.random.default_rng([self.seed, purpose])
+
+
+def _below_peak(trace: Trace, source: _Source, traffic: _Traffic) -> _Traffic:
+    """The same with so much less load that the live peak stays below `MOST_PEAK` times that of the recording."""
+    most, held = MOST_PEAK * trace.peak_live_bytes, int(trace.live_bytes[source.start : source.calls].min())
+    for _ in range(3):
+        future = _Future.drawn(source, PROBE * source.span, traffic)
+        peak = _assembled(trace, source, future, len(future.place), traffic.seed).peak_live_bytes
+        if peak <= most:
+            break
+        less = (most - held) / (peak - held)
+        traffic = replace(traffic, load=max(traffic.load * less, LEAST_LOAD))
+    return traffic
 
 
 def _check(parameter: str, valid: bool, value: object, range_: str) -> None:
@@ -108,7 +164,10 @@ class _Source:
         birth: the call that makes each object.
         last: the last call that names each, its free left out.
         death: the call that frees each; -1 where none does before the shutdown.
-        is_big: whether there is one at a time.
+        size: bytes that each asks for when it is born.
+        is_big: whether it is one of those that `BIG` is about.
+        most_big: of each like, how many big ones live at once.
+        waits: bytes of what was born after start-up and lives at the end, over the live peak.
         rows, row_from: the reallocs of object o are rows[row_from[o] : row_from[o + 1]].
         like: number of the objects of about one size.
         survival: share of its like that lives longer than each object did in the recording (Kaplan and Meier 1958).
@@ -121,7 +180,10 @@ class _Source:
     birth: Int64s
     last: Int64s
     death: Int64s
+    size: Int64s
     is_big: npt.NDArray[np.bool_]
+    most_big: Int64s
+    waits: float
     rows: Int64s
     row_from: Int64s
     like: Int64s
@@ -151,12 +213,15 @@ class _Source:
         row_from = np.searchsorted(owner[order], np.arange(count + 1)).astype(np.int64)
         last = birth.copy()
         last[owner] = resizes
-        most = trace.size[birth].astype(np.int64)
+        size = trace.size[birth].astype(np.int64)
+        most = size.copy()
         np.maximum.at(most, owner, trace.size[resizes].astype(np.int64))
         first = int(np.searchsorted(birth, start))
         if first == count:  # all is start-up
             start, first = 0, 0
-        like = _likes(trace.size[birth].astype(np.int64), first)
+        like = _likes(size, first)
+        is_big = most > trace.peak_live_bytes // BIG
+        waiting = int(size[first:][(death[first:] < 0) & ~is_big[first:]].sum())
         survival, lives, deaths = _kaplan_meier(birth, death, like, first, calls)
         return cls(
             calls=calls,
@@ -165,7 +230,10 @@ class _Source:
             birth=birth,
             last=last,
             death=death,
-            is_big=most > trace.peak_live_bytes // BIG,
+            size=size,
+            is_big=is_big,
+            most_big=_most_at_once(birth[is_big], death[is_big], like[is_big], int(like.max()) + 1),
+            waits=waiting / max(trace.peak_live_bytes, 1),
             rows=rows,
             row_from=row_from,
             like=like,
@@ -198,6 +266,22 @@ def _likes(size: Int64s, first: int) -> Int64s:
     key = np.where(common, 1000 + np.arange(len(sizes)), quarter)
     _, like = np.unique(key[which], return_inverse=True)
     return like.astype(np.int64)
+
+
+def _most_at_once(birth: Int64s, death: Int64s, like: Int64s, kinds: int) -> Int64s:
+    """Of each like the most that live at once."""
+    freed = death >= 0
+    place = np.concatenate([birth, death[freed]])
+    change = np.concatenate([np.ones(len(birth), np.int64), np.full(np.count_nonzero(freed), -1)])
+    kind = np.concatenate([like, like[freed]])
+    order = np.lexsort((place, kind))
+    live = np.cumsum(change[order])
+    most = np.zeros(kinds, np.int64)
+    starts = np.searchsorted(kind[order], np.arange(kinds + 1))
+    for at in np.unique(like):
+        before = live[starts[at] - 1] if starts[at] else 0
+        most[at] = live[starts[at] : starts[at + 1]].max() - before
+    return most
 
 
 def _kaplan_meier(
@@ -236,9 +320,11 @@ def steady_part(trace: Trace) -> tuple[int, int]:
     return min(int(np.argmax(up)) + 1, int(stop * MOST_START_UP)), stop
 
 
-def _swing_of(trace: Trace, start: int, stop: int) -> float:
-    """How far the live bytes of sixteen stretches after start-up lie from their mean at most, as a share of it."""
-    live = trace.live_bytes[start:stop]
+def _swing_of(trace: Trace, source: _Source) -> float:
+    """How far the live bytes above the least lie from their mean, over sixteen stretches of the steady part, as a share
+    of it.
+    """
+    live = trace.live_bytes[source.start : source.calls]
     base = int(live.min(initial=0))
     means = np.array([part.mean() for part in np.array_split(live, 16) if len(part)]) - base
     mean = float(means.mean())
@@ -262,10 +348,10 @@ class _Future:
     is_free: npt.NDArray[np.bool_]
 
     @classmethod
-    def drawn(cls, source: _Source, extent: int, seed: int, block: int, swing: float) -> _Future:
+    def drawn(cls, source: _Source, extent: int, traffic: _Traffic) -> _Future:
         """Draw what happens at so many places after the recording. O(extent log extent)."""
-        object_, shift = _births(source, extent, seed, block, swing)
-        object_, shift, death = _lives(source, object_, shift, seed)
+        object_, shift = _births(source, extent, traffic)
+        object_, shift, death = _lives(source, object_, shift, traffic)
         # what still lives when the recording ends comes first: no call but its free
         old, old_death = object_[shift == 0], death[shift == 0]
         new, shift, new_death = object_[shift != 0], shift[shift != 0], death[shift != 0]
@@ -290,13 +376,14 @@ def _free_row(source: _Source, object_: Int64s) -> Int64s:
     return np.where(source.death[object_] >= 0, source.death[object_], source.birth[object_])
 
 
-def _births(source: _Source, extent: int, seed: int, block: int, swing: float) -> tuple[Int64s, Int64s]:
+def _births(source: _Source, extent: int, traffic: _Traffic) -> tuple[Int64s, Int64s]:
     """Objects of the recording whose births are repeated, in order, and how many places later each is."""
-    load = 1 + swing * _noise(np.random.default_rng([seed, 1]), int(extent * (1 + swing) / block) + 2)
-    step = np.maximum(np.rint(block / load), 1).astype(np.int64)
+    block, swing = traffic.block, traffic.swing
+    load = 1 + swing * _noise(traffic.random(1), int(extent * (1 + swing) / block) + 2)
+    step = np.maximum(np.rint(block / (traffic.load * load)), 1).astype(np.int64)
     target = np.cumsum(step) - step
     target = target[target < extent]
-    begin = np.random.default_rng([seed, 2]).integers(0, source.span, len(target))
+    begin = traffic.random(2).integers(0, source.span, len(target))
     # circular: after the last call comes the first one after start-up
     birth = source.birth[source.first :] - source.start
     twice = np.concatenate([birth, birth + source.span])
@@ -320,43 +407,76 @@ def _noise(random: np.random.Generator, count: int) -> Float64s:
     return np.clip(total / len(scales) * 2, -1, 1)
 
 
-def _lives(source: _Source, object_: Int64s, shift: Int64s, seed: int) -> tuple[Int64s, Int64s, Int64s]:
+def _lives(source: _Source, object_: Int64s, shift: Int64s, traffic: _Traffic) -> tuple[Int64s, Int64s, Int64s]:
     """The same objects, after those that live when the recording ends, with the place of each one's free, in steps."""
     alive = np.flatnonzero(source.death[source.first :] < 0) + source.first
     object_ = np.concatenate([alive, object_])
     shift = np.concatenate([np.zeros(len(alive), np.int64), shift])
     death = np.where(source.death[object_] >= 0, _STEPS * (source.death[object_] + shift), _NEVER)
     unknown = np.flatnonzero(source.death[object_] < 0)
-    uniform = np.random.default_rng([seed, 3]).random(len(unknown))
-    life = source.drawn_life(object_[unknown], uniform)
+    life = source.drawn_life(object_[unknown], traffic.random(3).random(len(unknown)))
     birth = source.birth[object_[unknown]] + shift[unknown]
     death[unknown] = np.where(life < _NEVER, _STEPS * (birth + life), _NEVER)
-    kept = _one_at_a_time(source, object_, shift, death)
+    kept = _few_big(source, object_, shift, death)
     object_, shift, death = object_[kept], shift[kept], death[kept]
-    _replace(source, object_, shift, death, seed)
+    endless = np.flatnonzero((death == _NEVER) & ~source.is_big[object_])
+    endless = _stall(source, object_, shift, death, endless, traffic)
+    _replace(source, object_, shift, death, endless, traffic)
     earliest = np.maximum(_STEPS * (source.last[object_] + shift) + 1, _STEPS * source.calls)
     return object_, shift, np.maximum(death, earliest)
 
 
-def _one_at_a_time(source: _Source, object_: Int64s, shift: Int64s, death: Int64s) -> npt.NDArray[np.bool_]:
-    """Which objects remain where a big one is not born while it lives already."""
+def _few_big(source: _Source, object_: Int64s, shift: Int64s, death: Int64s) -> npt.NDArray[np.bool_]:
+    """Which objects remain where a big one is not born while as many live as ever did in the recording."""
     kept = np.ones(len(object_), bool)
-    until: dict[int, int] = {}
+    held = np.flatnonzero(source.is_big[: source.first] & (source.death[: source.first] < 0))
+    ends: dict[int, list[int]] = {}
+    for like in source.like[held].tolist():
+        ends.setdefault(like, []).append(int(_NEVER))
     big = np.flatnonzero(source.is_big[object_])
+    likes = source.like[object_[big]]
     born = _STEPS * (source.birth[object_[big]] + shift[big])
-    for at, which, birth, end in zip(
-        big.tolist(), object_[big].tolist(), born.tolist(), death[big].tolist(), strict=True
-    ):
-        if birth < until.get(which, -1):
+    columns = (big, likes, born, death[big], source.most_big[likes])
+    for at, like, birth, end, most in zip(*(column.tolist() for column in columns), strict=True):
+        living = ends.setdefault(like, [])
+        while living and living[0] <= birth:
+            heappop(living)
+        if len(living) >= most:
             kept[at] = False
         else:
-            until[which] = end
+            heappush(living, end)
     return kept
 
 
-def _replace(source: _Source, object_: Int64s, shift: Int64s, death: Int64s, seed: int) -> None:
+def _stall(
+    source: _Source, object_: Int64s, shift: Int64s, death: Int64s, endless: Int64s, traffic: _Traffic
+) -> Int64s:
+    """Free those without an end that are born while a consumer stalls when it no longer does; return the others."""
+    longest = traffic.stalls * source.span
+    if traffic.stalls * source.waits > MOST_WAITING:
+        longest = source.span * MOST_WAITING / source.waits
+    birth = source.birth[object_[endless]] + shift[endless]
+    new = np.flatnonzero(shift[endless] > 0)
+    if not len(new) or longest < 1:
+        return endless
+    # it stalls and goes on in turn, each for a time of its own
+    turns = np.empty(0, np.int64)
+    random = traffic.random(4)
+    while not len(turns) or turns[-1] <= birth[new[-1]]:
+        drawn = np.maximum(random.uniform(0, longest, 256), 1).astype(np.int64)
+        turns = np.concatenate([turns, (turns[-1] if len(turns) else source.calls) + np.cumsum(drawn)])
+    turn = np.searchsorted(turns, birth[new] // BURST * BURST, side="right")
+    stalled = turn % 2 == 1
+    held = np.zeros(len(endless), bool)
+    held[new[stalled]] = True
+    death[endless[held]] = _STEPS * turns[turn[stalled]] + 1
+    return endless[~held]
+
+
+def _replace(
+    source: _Source, object_: Int64s, shift: Int64s, death: Int64s, endless: Int64s, traffic: _Traffic
+) -> None:
     """Free those without an end when another one of their like is born: there are never more than when recorded."""
-    endless = np.flatnonzero((death == _NEVER) & ~source.is_big[object_])
     if not len(endless):
         return
     like = source.like[object_[endless]]
@@ -367,8 +487,7 @@ def _replace(source: _Source, object_: Int64s, shift: Int64s, death: Int64s, see
     order = np.argsort(like[is_old], kind="stable")
     counts = np.bincount(like[is_old])
     rank[np.flatnonzero(is_old)[order]] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    uniform = np.random.default_rng([seed, 4]).random(len(endless))
-    seat = np.where(is_old, rank, (uniform * most).astype(np.int64))
+    seat = np.where(is_old, rank, (traffic.random(5).random(len(endless)) * most).astype(np.int64))
     order = np.lexsort((np.arange(len(endless)), seat, like))
     follows = (like[order][1:] == like[order][:-1]) & (seat[order][1:] == seat[order][:-1])
     older, younger = endless[order[:-1][follows]], endless[order[1:][follows]]
