@@ -225,7 +225,7 @@ def test_every_future_of_any_recording_is_valid(seed: int) -> None:
 
 def test_requests_for_no_bytes_come_again() -> None:
     future = resample(Trace.from_columns(op=[0, 3] * 50, id=[1, 1] * 50, size=[0, 0] * 50), 100)
-    assert (len(future), future.peak_live_bytes) == (99 + 100, 0)  # the last free is a shutdown
+    assert (len(future), future.peak_live_bytes) == (200, 0)
 
 
 def test_a_recording_of_one_big_block_has_no_future() -> None:

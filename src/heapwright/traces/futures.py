@@ -38,6 +38,9 @@ BIG = 50
 FEWEST_LIKE = 16
 """Births of one size from which that size has lives of its own; rarer sizes share those of a quarter of an octave."""
 
+SHORTEST = 8
+"""Frees that are no shutdown yet: the last request of a loop ends so, too."""
+
 SWING = 2.0
 """The load swings so many times as far as in the recording: one step beyond."""
 
@@ -46,8 +49,8 @@ MOST_SWING = 0.5
 STALLS = 1.0
 """A consumer stalls for up to as long as the recording is: what waits then is as much again as waits at its end."""
 
-MOST_WAITING = 0.2
-"""What waits for a stalled consumer is at most so many times the live peak of the recording."""
+MOST_WAITING = 0.1
+"""What waits for a stalled consumer is at most about so many times the live peak of the recording."""
 
 MOST_PEAK = 1.3
 """Where the live peak would be more than so many times that of the recording, the load is less."""
@@ -314,7 +317,7 @@ def steady_part(trace: Trace) -> tuple[int, int]:
     request, free = trace.op <= CALLOC, trace.op == FREE
     down = np.cumsum((free - ONE_SIDED * request)[::-1])
     most = int(len(trace) * (1 - MOST_START_UP))
-    stop = len(trace) - (int(np.argmax(down)) + 1 if down.max() > 0 else 0)
+    stop = len(trace) - (int(np.argmax(down)) + 1 if down.max() > SHORTEST else 0)
     stop = max(stop, most, 1)
     up = np.cumsum(request[:stop] - ONE_SIDED * free[:stop])
     return min(int(np.argmax(up)) + 1, int(stop * MOST_START_UP)), stop
