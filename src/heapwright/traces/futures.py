@@ -433,7 +433,7 @@ def _few_big(source: _Source, object_: Int64s, shift: Int64s, death: Int64s) -> 
     """Which objects remain if a big one is not born while it lives already, or as many of its like as ever did when
     recorded. None is born that would never be freed: that of the recording lives on.
     """
-    kept = (death < _NEVER) | (shift == 0) | ~source.is_big[object_]
+    kept: npt.NDArray[np.bool_] = (death < _NEVER) | (shift == 0) | ~source.is_big[object_]
     held = np.flatnonzero(source.is_big[: source.first] & (source.death[: source.first] < 0))
     ends: dict[int, list[int]] = {}
     until: dict[int, int] = {}
