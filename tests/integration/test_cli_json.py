@@ -50,6 +50,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "trace diff a.parquet timed.parquet": (False, ["traces", "totals", "lifetimes", "sizes", "sites", "caveats"]),
     "trace export a.parquet --format c -o a.h": (False, ["path", "format", "events", "loses", "caveats"]),
     "trace copies a.parquet --count 2 -o copies": (True, WRITTEN),
+    "trace resample a.parquet --calls 9 -o future.parquet": (True, WRITTEN),
     "trace worst a.parquet tlsf --tries 2 -o worst.parquet": (
         False,
         [*WRITTEN, "heap", "objective", "value", "original_value", "worst_case_bytes"],

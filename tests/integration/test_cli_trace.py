@@ -58,6 +58,20 @@ def test_copies_of_one_kind_in_words(run: Run) -> None:
     assert "20 calls" in done.stdout
 
 
+def test_a_recording_is_continued(run: Run, tmp_path: Path) -> None:
+    op, id_ = [0, 3] * 500, [1, 1] * 500
+    Trace.from_columns(op=op, id=id_, size=[24, 0] * 500, name="loop").write(tmp_path / "loop.parquet")
+    done = run("trace", "resample", "loop.parquet", "-o", "future.parquet", "--calls", "2000", "--seed", "4", "--json")
+    (written,) = json.loads(done.stdout)
+    assert written["events"] == 3000
+    assert written["metadata"]["resample_of"] == "loop"
+    assert Trace.read(tmp_path / "future.parquet").metadata == written["metadata"]
+    words = run(
+        "trace", "resample", "loop.parquet", "-o", "x.parquet", "--calls", "10", "--swing", "0", "--stalls", "0"
+    )
+    assert words.stdout == "x.parquet: 1,010 calls, peak 24 B in 1 objects\n"
+
+
 def test_a_part_is_cut_and_closed(run: Run, tmp_path: Path) -> None:
     done = run("trace", "cut", "app.parquet", "--first", "1.5s", "-o", "part.parquet")
     assert done.stdout == "part.parquet: 5 calls, peak 140 B in 2 objects\n"
@@ -173,6 +187,8 @@ def test_the_array_in_c_compiles_without_a_warning_and_makes_the_same_calls(run:
         (("export", "app.parquet", "-o", ".", "--format", "c"), 1, ".: cannot be written: is a folder"),
         (("cut", "app.parquet", "-o", "x", "--first", "2x"), 2, "2x: give calls, as 5000, or seconds, as 2.5s"),
         (("cut", "app.parquet", "-o", "x", "--first", "0"), 2, "Invalid value for '--first': 0 calls; must be 1"),
+        (("resample", "app.parquet", "-o", "x", "--swing", "1"), 2, "not in the range 0<=x<1"),
+        (("resample", "app.parquet", "-o", "x", "--calls", "0"), 2, "not in the range x>=1"),
         (("copies", "app.parquet", "-o", "x", "--kind", "size"), 2, "'size' is not one of"),
         (("copies", "app.parquet", "-o", "x", "--count", "0"), 2, "not in the range x>=1"),
         (("copies", "none.parquet", "-o", "x"), 1, "heapwright: none.parquet: no such file"),

@@ -38,6 +38,9 @@ BIG = 50
 FEWEST_LIKE = 16
 """Births of one size from which that size has lives of its own; rarer sizes share those of a quarter of an octave."""
 
+SHORTEST = 8
+"""Frees that are no shutdown yet: the last request of a loop ends so, too."""
+
 SWING = 2.0
 """The load swings so many times as far as in the recording: one step beyond."""
 
@@ -46,8 +49,8 @@ MOST_SWING = 0.5
 STALLS = 1.0
 """A consumer stalls for up to as long as the recording is: what waits then is as much again as waits at its end."""
 
-MOST_WAITING = 0.2
-"""What waits for a stalled consumer is at most so many times the live peak of the recording."""
+MOST_WAITING = 0.1
+"""What waits for a stalled consumer is at most about so many times the live peak of the recording."""
 
 MOST_PEAK = 1.3
 """Where the live peak would be more than so many times that of the recording, the load is less."""
@@ -314,7 +317,7 @@ def steady_part(trace: Trace) -> tuple[int, int]:
     request, free = trace.op <= CALLOC, trace.op == FREE
     down = np.cumsum((free - ONE_SIDED * request)[::-1])
     most = int(len(trace) * (1 - MOST_START_UP))
-    stop = len(trace) - (int(np.argmax(down)) + 1 if down.max() > 0 else 0)
+    stop = len(trace) - (int(np.argmax(down)) + 1 if down.max() > SHORTEST else 0)
     stop = max(stop, most, 1)
     up = np.cumsum(request[:stop] - ONE_SIDED * free[:stop])
     return min(int(np.argmax(up)) + 1, int(stop * MOST_START_UP)), stop
@@ -412,11 +415,11 @@ def _lives(source: _Source, object_: Int64s, shift: Int64s, traffic: _Traffic) -
     alive = np.flatnonzero(source.death[source.first :] < 0) + source.first
     object_ = np.concatenate([alive, object_])
     shift = np.concatenate([np.zeros(len(alive), np.int64), shift])
-    death = np.where(source.death[object_] >= 0, _STEPS * (source.death[object_] + shift), _NEVER)
+    death = np.where(source.death[object_] >= 0, _STEPS * (source.death[object_] + shift) - 1, _NEVER)
     unknown = np.flatnonzero(source.death[object_] < 0)
     life = source.drawn_life(object_[unknown], traffic.random(3).random(len(unknown)))
     birth = source.birth[object_[unknown]] + shift[unknown]
-    death[unknown] = np.where(life < _NEVER, _STEPS * (birth + life), _NEVER)
+    death[unknown] = np.where(life < _NEVER, _STEPS * (birth + life) - 1, _NEVER)
     kept = _few_big(source, object_, shift, death)
     object_, shift, death = object_[kept], shift[kept], death[kept]
     endless = np.flatnonzero((death == _NEVER) & ~source.is_big[object_])
@@ -427,23 +430,27 @@ def _lives(source: _Source, object_: Int64s, shift: Int64s, traffic: _Traffic) -
 
 
 def _few_big(source: _Source, object_: Int64s, shift: Int64s, death: Int64s) -> npt.NDArray[np.bool_]:
-    """Which objects remain where a big one is not born while as many live as ever did in the recording."""
-    kept = np.ones(len(object_), bool)
+    """Which objects remain if a big one is not born while it lives already, or as many of its like as ever did when
+    recorded. None is born that would never be freed: that of the recording lives on.
+    """
+    kept: npt.NDArray[np.bool_] = (death < _NEVER) | (shift == 0) | ~source.is_big[object_]
     held = np.flatnonzero(source.is_big[: source.first] & (source.death[: source.first] < 0))
     ends: dict[int, list[int]] = {}
+    until: dict[int, int] = {}
     for like in source.like[held].tolist():
         ends.setdefault(like, []).append(int(_NEVER))
-    big = np.flatnonzero(source.is_big[object_])
+    big = np.flatnonzero(source.is_big[object_] & kept)
     likes = source.like[object_[big]]
     born = _STEPS * (source.birth[object_[big]] + shift[big])
-    columns = (big, likes, born, death[big], source.most_big[likes])
-    for at, like, birth, end, most in zip(*(column.tolist() for column in columns), strict=True):
+    columns = (big, object_[big], likes, born, death[big], source.most_big[likes])
+    for at, itself, like, birth, end, most in zip(*(column.tolist() for column in columns), strict=True):
         living = ends.setdefault(like, [])
         while living and living[0] <= birth:
             heappop(living)
-        if len(living) >= most:
+        if len(living) >= most or until.get(itself, -1) > birth:
             kept[at] = False
         else:
+            until[itself] = end
             heappush(living, end)
     return kept
 
