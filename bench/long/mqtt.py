@@ -129,9 +129,13 @@ async def _subscriber(run: Run, number: int) -> None:
             if draw.random() < 0.5:
                 wanted[0] = f"site/{draw.randrange(SITES)}/+/#"
             writer.write(_subscribe([(topic, draw.randrange(2)) for topic in wanted]))
-            with suppress(asyncio.TimeoutError):
+            try:
                 await asyncio.wait_for(_read(reader, writer, draw, stall), draw.expovariate(1 / 0.8))
-            writer.close()
+            except asyncio.TimeoutError:
+                pass
+            finally:
+                writer.transport.abort()
+                await asyncio.sleep(0)  # until the socket is no longer watched
         await asyncio.sleep(draw.expovariate(1 / 0.15))
 
 

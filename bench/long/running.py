@@ -21,7 +21,7 @@ PORTS = range(15000, 32000)
 """Below those that Linux gives to clients, so that no connection of a client takes a server's port."""
 START_SECONDS = 20
 END_SECONDS = 120
-MOST_SECONDS = 240
+MOST_SECONDS = 400
 """Of one recording's traffic: what is not asked by then is never asked."""
 
 
