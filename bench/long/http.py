@@ -172,9 +172,9 @@ async def _client(run: Run, kinds: list[bytes], number: int, requests: int, stal
         stall = draw.choice(stalls) if stalls else 0.0
         with suppress(OSError):
             async with connection(run.port, draw, stall) as (writer, reading):
-                bursts = draw.randrange(1, 6)
+                bursts = draw.randrange(1, 10)
                 for burst in range(bursts):
-                    asked = min(requests, 1 + int(draw.expovariate(1 / 4)))
+                    asked = min(requests, 1 + int(draw.expovariate(1 / 12)))
                     requests -= asked
                     last = burst + 1 == bursts or requests == 0
                     asks = [draw.choice(kinds) for _ in range(asked - last)] + [request(draw, last=True)] * last

@@ -31,16 +31,16 @@ class Program(NamedTuple):
 
 PROGRAMS = {
     "mosquitto": Program("choose", "mqtt", "mosquitto", "mosquitto", 1_200, 70_000),
-    "lighttpd": Program("choose", "http", "lighttpd", "lighttpd", 5_000, 290_000),
+    "lighttpd": Program("choose", "http", "lighttpd", "lighttpd", 5_000, 400_000),
     "sqlite": Program("choose", "sql", "sqlite3", "sqlite3", 350, 25_000),
     "lua": Program("choose", "lua", "lua5.4", "lua5.4", 1_600, 120_000),
     "unbound": Program("choose", "dns", "unbound", "unbound", 600, 105_000),
     "stunnel": Program("choose", "tls", "stunnel4 openssl", "stunnel4 openssl", 10, 1_400),
     "tinyproxy": Program("choose", "proxy", "tinyproxy", "tinyproxy-bin", 80, 9_000),
     "redis": Program("judge", "keyvalue", "redis-server", "redis-server", 1_000, 100_000),
-    "nginx": Program("judge", "http", "nginx", "nginx-light", 4_000, 250_000),
+    "nginx": Program("judge", "http", "nginx", "nginx-light", 5_000, 330_000),
     "coap": Program("judge", "coap", "coap-server-notls", "libcoap3-bin", 2_500, 160_000),
-    "snmpd": Program("judge", "snmp", "snmpd", "snmpd", 140, 11_500),
+    "snmpd": Program("judge", "snmp", "snmpd", "snmpd", 80, 20_000),
     "mruby": Program("judge", "mruby", "mruby", "mruby", 3_000, 220_000),
     "inspircd": Program("judge", "irc", "inspircd", "inspircd", 450, 60_000),
     "board": Program(
@@ -49,6 +49,6 @@ PROGRAMS = {
         "arm-none-eabi-gcc qemu-system-arm",
         "gcc-arm-none-eabi picolibc-arm-none-eabi qemu-system-arm",
         500,
-        14_000,
+        27_000,
     ),
 }

@@ -48,7 +48,8 @@ async def _origin(run: Run, port: int) -> None:
 
 async def _answer(draw: random.Random, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """A page with some headers; one in twenty comes late, or in pieces."""
-    with suppress(OSError, asyncio.IncompleteReadError):
+    # Cancelled where the clients have ended: a server of this process would tell of that as an error.
+    with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
         asked = await reader.readuntil(b"\r\n\r\n")
         headers = "".join(f"X-Field-{n}: {'v' * draw.randrange(4, 80)}\r\n" for n in range(draw.randrange(2, 12)))
         size = int(min(draw.lognormvariate(7.5, 1.3), 100_000))
