@@ -18,6 +18,8 @@ from pathlib import Path
 READY_SECONDS = 30
 ANSWER_SECONDS = 5
 END_SECONDS = 30
+STALL_SECONDS = 0.3
+NARROW_BYTES = 4096
 PAGES = ("/", "/img/sics.gif", "/none.html")
 GROUPS = (1, 2, 4, 5, 6, 7, 11)
 """Of MIB-II: system, interfaces, ip, icmp, tcp, udp, snmp."""
@@ -25,7 +27,12 @@ GROUPS = (1, 2, 4, 5, 6, 7, 11)
 
 @dataclass(frozen=True)
 class Load:
-    """How many clients of each kind there are, and for how many seconds one waits between requests on average."""
+    """How many clients of each kind there are, and for how many seconds one waits between requests on average.
+
+    Attributes:
+        stalled: clients that stop reading for a while, and then go on.
+        burst: requests that a client makes without waiting, at most.
+    """
 
     http: int = 4
     echo: int = 1
@@ -33,15 +40,17 @@ class Load:
     datagrams: int = 2
     snmp: int = 1
     shell: int = 1
+    stalled: int = 0
     pause: float = 0.2
+    burst: int = 1
 
     def times(self, factor: int) -> Load:
         """So many times the clients."""
-        more = {kind: factor * count for kind, count in asdict(self).items() if kind != "pause"}
+        more = {kind: factor * count for kind, count in asdict(self).items() if kind not in ("pause", "burst")}
         return replace(self, **more)
 
     def counts(self) -> tuple[int, ...]:
-        return self.http, self.echo, self.characters, self.datagrams, self.snmp, self.shell
+        return self.http, self.echo, self.characters, self.datagrams, self.snmp, self.shell, self.stalled
 
 
 @dataclass
@@ -84,7 +93,7 @@ class Clients:
 
     async def run(self) -> None:
         """All clients side by side, until the time is over."""
-        asks = (_http, _echo, _characters, _datagram, _snmp, _shell)
+        asks = (_http, _echo, _characters, _datagram, _snmp, _shell, _stalled)
         clients = [
             self._client(ask, number)
             for ask, count in zip(asks, self.load.counts(), strict=True)
@@ -98,11 +107,12 @@ class Clients:
         over = asyncio.get_running_loop().time() + self.seconds
         while asyncio.get_running_loop().time() < over:
             await asyncio.sleep(chance.expovariate(1 / self.load.pause))
-            try:
-                await asyncio.wait_for(ask(self.ports, chance), ANSWER_SECONDS)
-                self.served[name] += 1
-            except (OSError, EOFError, asyncio.TimeoutError):
-                self.failed[name] += 1
+            for _ in range(chance.randint(1, self.load.burst) if self.load.burst > 1 else 1):
+                try:
+                    await asyncio.wait_for(ask(self.ports, chance), ANSWER_SECONDS)
+                    self.served[name] += 1
+                except (OSError, EOFError, asyncio.TimeoutError):
+                    self.failed[name] += 1
 
 
 Ask = Callable[[Ports, random.Random], Coroutine[None, None, None]]
@@ -145,6 +155,20 @@ async def _characters(ports: Ports, chance: random.Random) -> None:
     """Some kilobytes of characters; the client closes."""
     async with _connection(ports.characters) as (reader, _):
         await reader.readexactly(chance.randrange(1000, 8000))
+
+
+async def _stalled(ports: Ports, chance: random.Random) -> None:
+    """Characters that nobody reads for a while, so that the board's window fills; then some are, and it closes."""
+    with socket.socket() as own:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, NARROW_BYTES)
+        own.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(own, ("127.0.0.1", ports.characters))
+        reader, writer = await asyncio.open_connection(sock=own, limit=NARROW_BYTES)
+        try:
+            await asyncio.sleep(chance.expovariate(1 / STALL_SECONDS))
+            await reader.readexactly(chance.randrange(1000, 100_000))
+        finally:
+            await _closed(writer)
 
 
 async def _shell(ports: Ports, chance: random.Random) -> None:
@@ -230,7 +254,7 @@ class Ran:
     failed: Counter[str]
 
 
-async def _ran(command: Sequence[str], load: Load, seed: int, seconds: float) -> Ran:
+async def _ran(command: Sequence[str], load: Load, seed: int, seconds: float, output: Path | None) -> Ran:
     clients = Clients(load, seed, seconds, Ports.free())
     serial: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
     serial = asyncio.get_running_loop().create_future()
@@ -263,18 +287,24 @@ async def _ran(command: Sequence[str], load: Load, seed: int, seconds: float) ->
                 board.kill()
                 await board.wait()
             await asyncio.gather(*publishing)
-    return Ran(said.decode(errors="replace"), clients.served, clients.failed)
+    console_bytes = said if output is None else output.read_bytes()
+    return Ran(console_bytes.decode(errors="replace"), clients.served, clients.failed)
 
 
 def _port(server: asyncio.Server) -> int:
     return int(server.sockets[0].getsockname()[1])
 
 
-def run(image: Path, load: Load, seed: int, seconds: float, more: Sequence[str] = ()) -> Ran:
+def run(
+    image: Path, load: Load, seed: int, seconds: float, more: Sequence[str] = (), output: Path | None = None
+) -> Ran:
     """Run an image on QEMU's mps2-an385 with clients of this seed for so many seconds, then end it.
+
+    A board that prints much while it runs needs a file, `output`: a pipe is read at the end only.
 
     Raises OSError or TimeoutError where the board does not come up, does not end, or there is no QEMU.
     """
     command = ["qemu-system-arm", "-M", "mps2-an385", "-display", "none", "-monitor", "none"]
-    command += ["-chardev", "stdio,id=out", "-semihosting-config", "enable=on,target=native,chardev=out"]
-    return asyncio.run(_ran([*command, *more, "-kernel", str(image)], load, seed, seconds))
+    console = "stdio,id=out" if output is None else f"file,id=out,path={output}"
+    command += ["-chardev", console, "-semihosting-config", "enable=on,target=native,chardev=out"]
+    return asyncio.run(_ran([*command, *more, "-kernel", str(image)], load, seed, seconds, output))
