@@ -94,6 +94,24 @@ HW_COLD int release_idle(const struct hw_policy *p, const struct hw_quick *q, st
 /* Bytes a list that are asked for from one turn to the next at least, so that small heaps do not turn all the time. */
 enum { HW_TURN_LEAST = 32 };
 
+/* Sets how much is asked for past the lists until the next turn. */
+static inline void set_next_turn(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
+{
+    const uint32_t share = heap_covered(p, h) / 1024u * q->idle_share;
+    const uint32_t least = q->count * HW_TURN_LEAST;
+    store4(h, q->left_at, share > least ? share : least);
+}
+
+/* Takes what waits in a list for the older. */
+static inline void age_list(const struct hw_quick *q, struct hw_heap *h, uint32_t list)
+{
+    const uint32_t at = load_link(&q->links, h, quick_head(q, list));
+    if (at) {
+        store_link(&q->links, h, quick_head(q, quick_older(q, list)), at);
+        store_link(&q->links, h, quick_head(q, list), 0);
+    }
+}
+
 /* A turn: gives back what has waited since the last one, and takes what waits now for the older. As lists are last in,
  * first out, what no request took in between has idled all that time: a low-water mark that costs a hit nothing.
  * O(lists + blocks that idled) releases. */
@@ -102,22 +120,54 @@ HW_COLD void turn_lists(const struct hw_policy *p, const struct hw_quick *q, str
     for (uint32_t list = 0; list < q->count; list++) {
         skip_empty_lists(q, h, &list, 1, 1);
         (void)release_older(p, q, h, list);
-        const uint32_t at = load_link(&q->links, h, quick_head(q, list));
+        age_list(q, h, list);
+    }
+    set_next_turn(p, q, h);
+}
+
+/* With it, and the list where a turn goes on, the word says so that else has the bytes until the next turn. */
+#define HW_TURNING 0x80000000u
+
+/* Goes on with a turn where the word `left` says, or begins one, for a few blocks and lists; 0 where no block came
+ * back. One that is `hurried` does not let what waits now become the older, but gives it back, too. */
+HW_COLD int turn_some(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t left,
+                      int hurried)
+{
+    uint32_t list = left < HW_TURNING ? 0 : left - HW_TURNING;
+    const uint32_t end = smaller(list + HW_TURN_LISTS, q->count);
+    uint32_t released = 0;
+    while (list < end && released < q->release_most) {
+        uint32_t at = quick_pop(q, h, quick_older(q, list), 0);
+        if (at == 0 && hurried) {
+            at = quick_pop(q, h, list, 0);
+        }
         if (at) {
-            store_link(&q->links, h, quick_head(q, quick_older(q, list)), at);
-            store_link(&q->links, h, quick_head(q, list), 0);
+            heap_release(p, h, at);
+            released++;
+        } else {
+            if (!hurried) {
+                age_list(q, h, list);
+            }
+            list++;
         }
     }
-    const uint32_t share = heap_covered(p, h) / 1024u * q->idle_share;
-    const uint32_t least = q->count * HW_TURN_LEAST;
-    store4(h, q->left_at, share > least ? share : least);
+    if (list < q->count) {
+        store4(h, q->left_at, HW_TURNING + list);
+    } else {
+        set_next_turn(p, q, h);
+    }
+    return released != 0;
 }
 
 /* Counts a block of so many bytes that is asked for past the lists, and makes a turn where it is time. */
 static inline void count_past(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t block)
 {
     const uint32_t left = load4(h, q->left_at);
-    if (left < block) {
+    if (q->release_most && (left < block || left >= HW_TURNING)) {
+        (void)turn_some(p, q, h, left, 0);
+        return;
+    }
+    if (q->release_most == 0 && left < block) {
         turn_lists(p, q, h);
         return;
     }
@@ -229,6 +279,21 @@ static inline void set_next_flush(const struct hw_policy *p, const struct hw_qui
     }
 }
 
+/* Gives back what idles because the heap would have to grow for a request of so many bytes: where no list has such
+ * blocks, or a turn is under way that gives back a few in each call; 0 where nothing came back. */
+static inline int release_before_growing(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
+                                         uint32_t request)
+{
+    if (q->release_most == 0) {
+        return request > q->largest && flush_pool(p, q, h);
+    }
+    const uint32_t left = load4(h, q->left_at);
+    if (request > q->largest || left >= HW_TURNING) {
+        return turn_some(p, q, h, left, request > q->largest);
+    }
+    return 0;
+}
+
 /* Returns cached blocks to their pools because the heap would have to grow for a request of so many bytes; 0 where
  * nothing came back. Only the lists above pool `owner`, which would grow, hold blocks of it. */
 static inline int flush_before_growing(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h,
@@ -245,8 +310,8 @@ static inline int flush_before_growing(const struct hw_policy *p, const uint32_t
                 }
             }
         }
-        if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE && request > pool->quick.largest) {
-            if (flush_pool(p, &pool->quick, h)) {
+        if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE) {
+            if (release_before_growing(p, &pool->quick, h, request)) {
                 flushed = 1;
             }
         }

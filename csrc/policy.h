@@ -17,6 +17,7 @@ enum {
     HW_MAX_POOLS = 8,
     HW_MAX_CLASSES = 64,  /* sizes of a quick list, classes of a fixed pool */
     HW_DIRECT_LISTS = 8,  /* most lists of a quick pool that are compared with one after another in straight code */
+    HW_TURN_LISTS = 16,   /* most lists that a call looks at in a turn which gives back a few blocks at a time */
     HW_WAITING = 8,       /* freed blocks that wait before they are free, at level full */
     HW_CACHE_UNITS = 320, /* sizes of blocks in units whose list is looked up, not computed, where several share one */
     HW_MAP_STEPS = 256,   /* most steps of sizes, or of a region, that a map of classes has */
@@ -99,6 +100,7 @@ struct hw_quick {
     uint32_t flush_growth;          /* 1024ths by which the heap has to grow before the next flush */
     uint32_t flush_large;           /* a request from this size on that makes the heap grow does not wait for that */
     uint32_t idle_share;            /* 1024ths of the heap asked for past the lists until what waited goes back */
+    uint32_t release_most;          /* most idle blocks that go back at a time; 0: any number */
     uint32_t octave_log2;           /* log2 of the lists to a power of two; 0: one for every block size */
     uint32_t tabled;                /* derived: 1 where `ranks` tells the list of a block, where several share one */
     uint32_t ranks[HW_CACHE_UNITS]; /* derived: 1 + the list of the largest blocks up to so many units; 0: none */

@@ -191,6 +191,7 @@ def _age(pools: list[dict[str, Any]]) -> None:
         if pool["kind"] == "quick" and apart.random() < 0.5:
             pool |= {"flush": "idle", "idle_share": apart.choice([1 / 1024, 1 / 64, 0.5])}
             _leave_out(pool, "limit_blocks", "limit_bytes")
+            pool["release_most"] = random.Random(str(pool)).choice([0, 1, 2, 4, 9])
         if "up_to" in pool and plain and below[0].get("round_to") != "power-of-two" and apart.random() < 0.7:
             _leave_out(pool, "limit_bytes", "flush_share")
             pool["lists_per_octave"] = apart.choice([2, 4, 8, 16, 32])

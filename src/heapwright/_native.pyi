@@ -32,6 +32,7 @@ class _Lib:
     HW_MAX_POOLS: Final[int]
     HW_MAX_CLASSES: Final[int]
     HW_DIRECT_LISTS: Final[int]
+    HW_TURN_LISTS: Final[int]
     HW_MAX_REQUEST: Final[int]
 
     # policy.h: pool kinds

@@ -19,6 +19,7 @@ import heapwright as hw
 from heapwright.heaps.foreign.heap import addresses
 from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
+from heapwright.recipes.worst_steps import worst_steps
 from heapwright.recipes.zoo import catalogue as zoo
 from heapwright.replay.endurance import Effort, endure
 from heapwright.traces.trace import Trace
@@ -93,6 +94,16 @@ SHARED = """
 )
 def test_blocks(script: Path, tmp_path: Path, keys: dict[str, Any], table: str) -> None:
     play(script, tmp_path, idle(**keys), table, 4000)
+
+
+@pytest.mark.parametrize("name", ["lighttpd_server", "mosquitto_broker"])
+def test_no_call_gives_back_many_blocks(name: str) -> None:
+    trace = Trace.read(ROOT / "examples" / f"{name}.parquet")
+    bins = BINS | {"search_most": 16}
+    for heap in (zoo.load("fast"), recipe(IDLE | {"up_to": 132, "lists_per_octave": 0}, bins, align=8)):
+        steps, metrics = worst_steps(heap), hw.replay(trace, heap).metrics
+        most = max(int(metrics[f"accesses_{call}_max"] or 0) for call in ("malloc", "free"))
+        assert most <= 400 and (steps.most is None or most <= steps.most)
 
 
 def test_a_hit_costs_what_it_costs_in_lists_that_keep() -> None:

@@ -185,6 +185,10 @@ def test_quick_keys_without_effect_do_not_count() -> None:
     assert same(quick(up_to=61), quick())
     assert same(quick(max_size=64), quick())
     assert not same(quick(max_size=63), quick())
+    assert same(quick(release_most=0), quick())
+    idle = {"flush": "idle"}
+    assert same(quick(**idle, release_most=4), quick(**idle))
+    assert not same(quick(**idle, release_most=0), quick(**idle))
     growing = {"flush": "before-growing"}
     assert same(quick(**growing, flush_share=0.25001), quick(**growing, flush_share=0.25))
     assert not same(quick(**growing, flush_share=0.26), quick(**growing, flush_share=0.25))
@@ -276,6 +280,7 @@ QUICKS = st.builds(
         limit_bytes=st.integers(1, 9999),
         flush=st.sampled_from(["never", "over-limit", "before-growing", "idle"]),
         idle_share=st.floats(0, 1),
+        release_most=st.integers(0, 9),
         lists_per_octave=st.sampled_from([0, 2, 8, 32]),
         keep=st.sampled_from(["all", "apart"]),
         flush_share=st.floats(0, 1),

@@ -22,6 +22,10 @@ MAX_QUICK_POOLS = 2
 IDLE_SHARE = 1 / 32
 """`idle_share` where a recipe says nothing: chosen on half of the traces, see docs/zoo/fast.md."""
 
+RELEASE_MOST = 4
+"""`release_most` where a recipe says nothing: no more memory than all at once, and no malloc beyond what general pools
+alone take."""
+
 MOST_AN_OCTAVE = 32
 """Most lists from a power of two to the next one."""
 
@@ -102,6 +106,12 @@ class Quick(BasePool):
         ge=0,
         le=1,
         description='"idle": share of the heap asked for past the lists until what waited all that time goes back',
+    )
+    release_most: int = field(
+        default=RELEASE_MOST,
+        ge=0,
+        le=MAX_REQUEST,
+        description='"idle": most blocks that go back in one call, and before the heap grows; 0: any number',
     )
     keep: Literal["all", "apart"] = field(
         default="all", description='"apart": a block that free memory borders is merged, as far as its header tells'
@@ -229,9 +239,13 @@ class Quick(BasePool):
             (self.flush_growth, f"each {self.flush_growth:.4g}"),
             (self.flush_large, f"grown for {self.flush_large} B"),
             (self.gives_back_idle, f"each {self.idle_share:.4g}"),
+            (self.gives_back_idle and self.release_most != RELEASE_MOST, self._release_summary()),
             (self.flush_from, f"flush for {self.flush_from} B"),
         )
         return " ".join([f"quick {sizes}", *(words for holds, words in told if holds)]) + self.range_summary()
+
+    def _release_summary(self) -> str:
+        return f"{self.release_most} at a time" if self.release_most else "all at once"
 
     def title(self) -> str:
         return f"lists to {self.up_to}" if self.sizes is None else f"lists {sizes_title(self.sizes)}"
@@ -348,6 +362,7 @@ class Quick(BasePool):
             "flush_growth": _steps(self.flush_growth),
             "flush_large": (self.flush_large or MAX_REQUEST) if self.flush_growth else 0,
             "idle_share": _steps(self.idle_share) if self.gives_back_idle else 0,
+            "release_most": self.release_most if self.gives_back_idle else 0,
             "octave_log2": log2(self.lists_per_octave) if self.lists_per_octave else 0,
             "first": number,
             "ranks": (ranks := _ranks(self.lists_per_octave, unit, least, up_to, header)),
@@ -373,6 +388,19 @@ class Quick(BasePool):
     def push(self, values: Mapping[str, Any]) -> int:
         """Accesses to put a block into a list."""
         return 1 + self.hit(values)
+
+    @property
+    def spreads(self) -> bool:
+        """Whether a call gives back a few blocks only, but for one that would be refused."""
+        return self.gives_back_idle and self.release_most > 0 and not self.flush_from
+
+    def turn(self, values: Mapping[str, Any], release: int) -> int:
+        """Accesses to go on with a turn, of the request for which it is looked whether it is time, or the heap grows.
+
+        What is added is the word that says so, the look at what idles, and how large the heap is for the next turn.
+        """
+        looked_at = lib.HW_TURN_LISTS * 4 * width(values["links"]["field"])
+        return 6 + self.hit(values) + int(values["release_most"]) * (self.hit(values) + release) + looked_at
 
     def empty(self, values: Mapping[str, Any], lists: int, release: int) -> int:
         """Accesses to empty so many lists, and to see that they are; `release` is what giving back a block takes."""
@@ -452,5 +480,6 @@ def _canonical(pool: Quick, below: tuple[BasePool, ...], geometry: Geometry) -> 
         share = _steps(getattr(pool, key)) / FLUSH_STEPS
         changes[key] = share if pool.flush == "before-growing" else 0.0
     changes["idle_share"] = _steps(pool.idle_share) / FLUSH_STEPS if pool.gives_back_idle else IDLE_SHARE
+    changes["release_most"] = pool.release_most if pool.gives_back_idle else RELEASE_MOST
     changes["flush_large"] = pool.flush_large if changes["flush_growth"] else 0
     return pool.model_copy(update=changes)
