@@ -179,7 +179,8 @@ def test_a_counted_pool_stands_before_each_general_pool_with_its_sizes_in_order(
     assert len({frozenset(one) for one in behind.values()}) == 1 and len(found) > 2 * len(pools)
     for pool in pools:
         assert isinstance(pool, Fixed) and pool.counts is not None
-        assert list(pool.sizes) == sorted(set(pool.sizes)) and min(pool.counts) >= families.FEWEST_COUNTED == 2
+        assert list(pool.sizes) == sorted(set(pool.sizes))
+        assert all(isinstance(count, int) and count >= families.FEWEST_COUNTED == 2 for count in pool.counts)
         assert pool.max_size == pool.sizes[-1]
     assert Fixed(sizes=(24,), counts=(2,), max_size=24) in {pools[0] for pools in counted(counts=COUNTS[:2])}
     assert all(isinstance(pools[-1], General) for pools in found)
