@@ -48,7 +48,7 @@ COMMANDS = (
     ["platforms"],
     ["pareto", "s.duckdb"],
     ["pareto", "s.duckdb", "--all"],
-    ["pareto", "s.duckdb", "--pick", "fastest"],
+    ["pareto", "s.duckdb", "--pick", "smallest"],
     ["pareto", "endured.duckdb"],
     ["pareto", "endured.duckdb", "--all"],
     ["fit", str(TRACE), "--heap", "tlsf", "--copies", "2"],
