@@ -137,7 +137,7 @@ def wrongly_told(seed: int) -> list[str]:
     space, longest = space_for(1200, 900, every=draw.choice((60, 150, 400))), sum(map(len, some)) * A_CALL * SLOWEST
     budget, tolerance = draw.choice((None, 1.0, 20.0, 60.0, 200.0, 600.0, 6000.0)), draw.choice((None, 0.0, 0.01, 0.1))
     copies, lasting, same = draw.choice((0, 1, 3)), draw.random() < 0.1, draw.random() < 0.5
-    asked = {"copies": copies, "endurance": lasting, "future": 2000, "same_device": same}
+    asked: dict[str, Any] = {"copies": copies, "endurance": lasting, "future": 2000, "same_device": same}
     how = partial(Options, budget=budget, tolerance=tolerance, **asked)
     told, held_out = list[Progress](), [random_trace(7, calls=2000)][: draw.randrange(2)]
     with tempfile.TemporaryDirectory() as folder, in_its_own_time() as clock:

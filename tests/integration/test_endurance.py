@@ -76,10 +76,10 @@ def test_a_heap_that_hoards_grows_without_end(trace: Trace) -> None:
 
 
 def test_no_seed_turns_a_verdict(trace: Trace) -> None:
-    """With one seed alone it grows by -3 to 9 % over the passes, beyond what is let pass with two of ten."""
+    """With one seed alone it grows by -3 to 9 % over the passes, beyond a bound of 5 % with two of ten."""
     coarse = {"kind": "general", "bins": "exact", "fit": "best", "victim_up_to": 4100, "min_block": 64}
     recipe = Recipe.from_dict({"align": 8, "pool": [coarse]})
-    long = replace(BRIEF, calls=1_000_000, loops=(PASSES,))
+    long = replace(BRIEF, calls=1_000_000, loops=(PASSES,), most=1.05)
     found = [endure(trace, recipe, long, seed=seed) for seed in (2, 9, 10)]
     assert [one.growing for one in found] == [[], [], []]
     assert found[1].best_fit[PASSES] != best_fit_growth(trace, PASSES, long, 9)  # averaged, as the heap's own is
@@ -103,7 +103,7 @@ def test_passes_are_no_more_calls_than_loops_are(trace: Trace) -> None:
 
 
 def test_only_the_loops_of_a_form_are_tried(trace: Trace) -> None:
-    few = ("queue", "aligned")
+    few = ("queue", "saw-tooth")
     assert tuple(endure(trace, hw.zoo("tlsf"), replace(SHORT, loops=few)).footprint_bytes) == few
     assert SHORT.loops == LONG.loops == FULL.loops == (*LOOPS, PASSES)
 
@@ -438,7 +438,8 @@ def test_several_threads_tell_what_one_tells(trace: Trace, name: str) -> None:
         assert endure(trace, hw.zoo(name), effort, threads=3, progress=begun.append) == alone
         told = list(alone.footprint_bytes)
         assert [loop for loop in begun if loop in told] == told
-        assert begun == [*LOOPS, PASSES] if effort.whole else begun == [*LOOPS, PASSES][: len(begun)]
+        asked = [*endurance._loops(trace, effort)]
+        assert begun == (asked if effort.whole else asked[: len(begun)])
 
 
 def test_what_several_threads_have_not_begun_is_not_tried(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:

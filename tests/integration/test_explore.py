@@ -443,7 +443,8 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
     stored = len(finished)
     assert stored > 0
     fewest = ("--no-endurance", "--limit", "1", "--copies", "0")
-    resumed = run("explore", "long.parquet", *fewest, "-o", "l.duckdb", "--json")
+    words = [INSTALLED, "explore", "long.parquet", *fewest, "-o", "l.duckdb", "--json"]  # counts of pools as before
+    resumed = subprocess.run(words, cwd=files, capture_output=True, text=True, check=True)
     again = json.loads(resumed.stdout)
     assert again["evaluations"] <= 1 + len(NAMES) + len(BESIDE)  # the zoo comes on top of the limit
     with Study.open(files / "l.duckdb") as study:

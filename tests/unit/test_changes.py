@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from exploring import explore
-from made_studies import IDS, TRACES, identity, metrics, result, trace
+from made_studies import IDS, OBJECTIVES, TRACES, identity, in_the_long_run, metrics, result, trace
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
@@ -24,7 +24,7 @@ from heapwright.decide.study import Study
 from heapwright.explore.space import Space
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import Value
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
 from heapwright.report.pull_request import MOST_LINES
 from heapwright.studies.records import Result
 from heapwright.traces.trace import Trace
@@ -192,6 +192,17 @@ def test_another_pick_is_noise_where_the_old_one_does_as_well(
     }
     assert found.told_pick(found.picks[0]).endswith(f" {words[verdict]}.")
     assert (found.today is None) == (old_now is None)
+
+
+def test_a_study_without_futures_is_compared_by_the_recordings(tmp_path: Path) -> None:
+    """As a baseline from before futures is: by footprint and accesses, whatever the newer one was explored for."""
+    with Study.create_or_resume(tmp_path / "old.duckdb", identity()) as study:
+        study.add([result(0, metrics(100, 1000)), result(1, metrics(200, 400))])
+    with Study.create_or_resume(tmp_path / "new.duckdb", identity(objectives=DEFAULT_OBJECTIVES)) as study:
+        study.add([result(0, metrics(100, 1000, **in_the_long_run(150)))])
+    with Study.open(tmp_path / "old.duckdb") as old, Study.open(tmp_path / "new.duckdb") as new:
+        assert compare(old, new).after.objectives == OBJECTIVES
+        assert compare(new, new).after.objectives == DEFAULT_OBJECTIVES
 
 
 def test_of_other_traces_the_peak_of_what_is_live_is_told(tmp_path: Path) -> None:

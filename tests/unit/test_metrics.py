@@ -12,19 +12,21 @@ KEYS_OF_THE_DESIGN = """
 requested_peak_bytes allocated_peak_bytes fragmentation fragmentation_with_headers footprint_bytes
 internal_bytes external_bytes header_bytes accesses reads writes accesses_malloc_max accesses_malloc_p999
 accesses_realloc_max accesses_free_max accesses_free_p999 energy_nJ moved_bytes failed admitted_fraction utilisation
-pool_utilisation smallest_arena_bytes lower_bound_bytes reach_bytes growth_ratio lasts endured_calls worst_steps
-ns_per_event instructions_malloc_mean instructions_malloc_max instructions_calloc_max
+pool_utilisation smallest_arena_bytes lower_bound_bytes reach_bytes long_run_bytes long_run_accesses long_run_growth
+long_run_calls long_run_malloc_max long_run_free_max growth_ratio lasts endured_calls worst_steps ns_per_event
+instructions_malloc_mean instructions_malloc_max instructions_calloc_max
 instructions_realloc_max instructions_free_mean instructions_free_max instructions_pair_mean code_bytes
 """
 
 FRACTIONS = """
-fragmentation fragmentation_with_headers energy_nJ admitted_fraction utilisation pool_utilisation growth_ratio
-ns_per_event instructions_malloc_mean instructions_free_mean instructions_pair_mean
+fragmentation fragmentation_with_headers energy_nJ admitted_fraction utilisation pool_utilisation
+long_run_accesses long_run_growth growth_ratio ns_per_event
+instructions_malloc_mean instructions_free_mean instructions_pair_mean
 """
 RULES = {
     "sum": "accesses reads writes energy_nJ moved_bytes failed",
     "of-largest-footprint": "internal_bytes external_bytes header_bytes",
-    "smallest": "admitted_fraction utilisation pool_utilisation reach_bytes lasts endured_calls",
+    "smallest": "admitted_fraction utilisation pool_utilisation reach_bytes long_run_calls lasts endured_calls",
 }
 
 WRITTEN_TABLE = "size_bytes,read_pJ,write_pJ\n100,1,2\n10000,10,4\n"

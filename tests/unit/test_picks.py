@@ -37,7 +37,11 @@ def results(
     """Footprint and accesses of recipes on each of some traces: one list of points a trace; ``more`` metrics a recipe,
     and the names of those that are reference allocators."""
     rows = [
-        (id, f"trace{at}", metrics(*trace[number], **{"failed": failed[at][number] if failed else 0, **further}))
+        (
+            id,
+            f"trace{at}",
+            metrics(trace[number][0], trace[number][1], **{"failed": failed[at][number] if failed else 0, **further}),
+        )
         for number, id in enumerate(ids[: len(points[0])])
         for at, trace in enumerate(points)
         for further in [more[number] if more else {}]

@@ -241,7 +241,8 @@ def test_an_exploration_ranks_by_the_future_and_repeats_nothing(tmp_path: Path) 
     trace, path = steady(1500, live=100), tmp_path / "s.duckdb"
     hoarding = Recipe.unchecked((Quick(up_to=1024), General(coalesce="never")))
     merging = Recipe.unchecked((General(bins="exact", fit="best"),))
-    space, how = Space([[hoarding, merging]], include_zoo=False), {"complete": True, "future": 60_000}
+    space = Space([[hoarding, merging]], include_zoo=False)
+    how: dict[str, Any] = {"complete": True, "future": 60_000}
     recorded = explore([trace], space, study_path=tmp_path / "recorded.duckdb", endurance=False, **how)
     assert sorted(recorded.front) == sorted([hoarding.hash, merging.hash])
     with pytest.MonkeyPatch.context() as patched:

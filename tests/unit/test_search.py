@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from traces_random import plain_trace
 
+from heapwright.decide.picks import RIVALS, UNTUNED
 from heapwright.decide.study import Study
 from heapwright.explore import on_dask, runner, timing
 from heapwright.explore.runner import Progress
@@ -225,7 +226,7 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
     assert done.front == alone.front
     with Study.open(path) as study:
         apart = study.elsewhere["held out"]
-        assert set(apart.ids) >= {*done.front, *ZOO.zoo, *(recipe.hash for recipe in ZOO.beside)}
+        assert set(apart.ids) >= {*done.front, *map(study.resolve, (*RIVALS, *UNTUNED))}
         for id in done.front:
             found = apart.find(id)
             assert found is not None

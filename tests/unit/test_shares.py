@@ -142,6 +142,7 @@ def test_a_run_tells_what_was_asked_for_but_what_a_study_tells_elsewhere() -> No
 
 def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The front is tested briefly, what is recommended for longer, and each that takes its place in turn."""
+    short, long = (getattr(endurance, form) for form in ("SHORT", "LONG"))  # brief ones here
     failed: set[str] = set()
     tested: list[tuple[list[str], int]] = []
     known: dict[int, set[tuple[str, str]]] = {}
@@ -153,7 +154,7 @@ def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytes
     def test(_: object, some: list[str], traces: object, effort: Effort, until: float) -> None:
         tested.append((some, effort.calls))
         known.setdefault(effort.calls, set()).update((id, "t") for id in some)
-        failed.update({"a"} & {*some} if effort == endurance.SHORT else {"b"} & {*some})
+        failed.update({"a"} & {*some} if effort == short else {"b"} & {*some})
 
     study = SimpleNamespace(
         endured=lambda calls: {pair for at, pairs in known.items() if at >= calls for pair in pairs},
@@ -166,11 +167,10 @@ def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytes
     candidates: Any = {id: id for id in order}
     who = cast("runner.Runner", SimpleNamespace(study=study))
     endurance.try_what_may_ship(who, candidates, [cast(Any, SimpleNamespace(name="t"))], Shares())
-    short, long = endurance.SHORT.calls, endurance.LONG.calls  # brief ones here
     assert [one for one in tested if one[0]] == [
-        (["a", "b"], short),
-        (["b"], long),
-        (["c", "d"], short),
-        (["c"], long),
+        (["a", "b"], short.calls),
+        (["b"], long.calls),
+        (["c", "d"], short.calls),
+        (["c"], long.calls),
     ]
     assert [one.id for one in front()] == ["c", "d"]

@@ -150,7 +150,7 @@ def test_a_merged_study_is_a_new_file_of_two_or_more(tmp_path: Path) -> None:
 def trace_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("traces")
     for name, size in {"small": 24, "large": 100}.items():
-        calls = [(0, number, size + number % 5) for number in range(40)] + [
+        calls = [(0, number, size + number % 20) for number in range(40)] + [
             (3, number, 0) for number in range(0, 40, 2)
         ]
         op, id, sizes = zip(*calls, strict=True)

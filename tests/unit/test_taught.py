@@ -65,10 +65,10 @@ def test_what_a_trace_makes_of_the_list_stays_as_it_is(align: int, of: Demand, c
     assert (len(recipes), sha256(" ".join(one.hash for one in recipes).encode()).hexdigest()[:12]) == (count, digest)
 
 
-def test_they_are_recipes_of_the_default_space() -> None:
+def test_nine_in_ten_are_recipes_of_the_default_space() -> None:
     known = {recipe.hash for recipe in Space.tailored(demand()).recipes()}
     recipes = made(8, demand())
-    assert sum(recipe.hash in known for recipe in recipes) >= 0.95 * len(recipes)
+    assert sum(recipe.hash in known for recipe in recipes) >= 0.9 * len(recipes)
 
 
 def test_a_trace_of_two_sizes_makes_fewer_and_all_are_valid() -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 from heapwright.decide.candidate import Candidate
 from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
+from heapwright.replay.metrics import DEFAULT_OBJECTIVES, ON_RECORDING, Value
 
 if TYPE_CHECKING:
     from heapwright.heaps.foreign.adapter import WordSize
@@ -51,7 +51,14 @@ def trace_of(trace: AnyTrace, repair: bool = False) -> Trace:
     return trace if isinstance(trace, Trace) else Trace.read(trace, repair=repair)
 
 
-SHOWN = (*DEFAULT_OBJECTIVES, "accesses_malloc_max", "accesses_free_max", "instructions_pair_mean", "growth_ratio")
+SHOWN = (
+    *ON_RECORDING.values(),
+    *DEFAULT_OBJECTIVES,
+    "accesses_malloc_max",
+    "accesses_free_max",
+    "instructions_pair_mean",
+    "growth_ratio",
+)
 """The metrics of a recipe that a notebook shows."""
 
 
@@ -76,7 +83,8 @@ class Member(Candidate):
     study: Path | None = None
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{key} {number(self.metrics[key])}" for key in DEFAULT_OBJECTIVES)
+        keys = [key if self.metrics[key] is not None else ON_RECORDING[key] for key in DEFAULT_OBJECTIVES]
+        shown = ", ".join(f"{key} {number(self.metrics[key])}" for key in keys)
         return f"<{self.label}: {shown}; {self.recipe.summary()}>"
 
     def _repr_html_(self) -> str:

@@ -23,7 +23,7 @@ from heapwright.api.given import (
 )
 from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError, ParameterError
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
+from heapwright.replay.metrics import ON_RECORDING, Value
 
 if TYPE_CHECKING:
     from heapwright.assure.endurance import Endured
@@ -113,7 +113,7 @@ class Replay:
     def __repr__(self) -> str:
         if self.error:
             return f"<Replay of {self.trace} on {self.heap}: {self.error}>"
-        shown = ", ".join(f"{key} {number(self.metrics[key])}" for key in (*DEFAULT_OBJECTIVES, "failed"))
+        shown = ", ".join(f"{key} {number(self.metrics[key])}" for key in (*ON_RECORDING.values(), "failed"))
         return f"<Replay of {self.trace} on {self.heap}: {shown}>"
 
 

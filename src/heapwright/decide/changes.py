@@ -18,7 +18,7 @@ from heapwright.decide.picks import ALIKE, PICKS, NoPickError, Pick
 from heapwright.decide.side_by_side import SideBySide, before_and_after
 from heapwright.decide.study import Study, reserve_for
 from heapwright.files.errors import HeapwrightError
-from heapwright.replay.metrics import METRICS, Value
+from heapwright.replay.metrics import METRICS, ON_RECORDING, Value
 from heapwright.studies.originals import originals
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
@@ -216,12 +216,14 @@ class Changes:
 
 
 def compare(old: Study, new: Study, *, moved: Sequence[Path] = ()) -> Changes:
-    """Compare two studies by the objectives of the new one.
+    """Compare two studies by the objectives of the new one, on the recordings where one of them has no futures.
 
     ``moved``: where traces lie now. Raises `HeapwrightError` where a front is empty, or the old study lacks an
     objective's values.
     """
     keys = new.objectives
+    if not (old.combined.foreseen and new.combined.foreseen):
+        keys = tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
     same = {info.digest for info in old.traces()} == {info.digest for info in new.traces()}
     traces = [] if same else [_read(study, moved) for study in (old, new)]
     missing = [one for one in traces if isinstance(one, str)]

@@ -116,7 +116,11 @@ class Exploring:
             self._finish(rest, rest, meter)
             return
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
-        settled = self._compete(chosen, rest, meter)
+        settled = self._compete(chosen, rest, meter, spread=before is None)
+        left = [one for one in chosen if self._is_left(one)]
+        if left and time.perf_counter() < meter.until:  # once more: what was finished last may open others
+            meter.finished -= sum(map(self._replays_left, left))
+            settled = self._compete(chosen, left, meter, spread=False)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
 
     def _is_hurried(self, zoo: Sequence[Candidate], meter: Meter) -> bool:
@@ -163,29 +167,31 @@ class Exploring:
         meter: Meter,
         *,
         hurried: bool = False,
+        spread: bool = True,
         taught: Collection[str] = (),
     ) -> bool:
         """Finish what can come on the front, give up the others; whether nothing was left for want of time.
 
-        ``hurried``: where there is no time for one of each design; ``taught`` are then tried first.
+        ``hurried``: where there is no time for one of each design; ``taught`` are then tried first. ``spread``: whether
+        one of each design is tried, which an exploration that came to its end has done.
         """
         tolerance = meter.tolerance or 0.0
         rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
         patience = Patience(self.runner.interrupt, rivals, until=meter.until)
-        spread = [] if hurried else _spread(self._open(rest))
-        meter.expect(spread)
-        self.runner.run(spread, self.trials, meter, replace(patience, spared=NEAR))
+        first = _spread(self._open(rest)) if spread and not hurried else []
+        meter.expect(first)
+        self.runner.run(first, self.trials, meter, replace(patience, spared=NEAR))
         known, rest = rest, self._open(rest)
         if not patience.over:  # what was given up and is open again is counted once more
             opened = {one.id for one in rest}
-            meter.finished -= sum(self._replays_left(one) for one in spread if one.id in opened)
-        counted = {one.id for one in (*spread, *rest)}
+            meter.finished -= sum(self._replays_left(one) for one in first if one.id in opened)
+        counted = {one.id for one in (*first, *rest)}
         meter.finished += sum(self._replays_left(one) for one in known if one.id not in counted)
         rest = [one for one in rest if self._is_left(one)]
         if hurried or meter.seconds_of(rest) > meter.until - time.perf_counter():
             rest = by_promise(self.runner, self.trials, rest, meter, patience, taught)
         else:
-            near = {one.design for one in spread if not self._is_left(one)}
+            near = {one.design for one in first if not self._is_left(one)}
             rest.sort(key=lambda one: (one.design not in near, meter.costs.of(one.design) or 0.0))
         for turn in range(_ROUNDS + 1):
             meter.expect(rest)

@@ -26,14 +26,13 @@ from heapwright.files.version import __version__
 from heapwright.replay.energy import EnergyTable
 from heapwright.replay.engine import GROWING, SoFar
 from heapwright.replay.metrics import (
-    LONG_RUN_METRICS,
     METRICS,
-    SHIPPING_METRICS,
     TARGET_METRICS,
     TIME,
     Value,
     named_in,
 )
+from heapwright.studies.candidates import Candidates
 from heapwright.studies.faults import one_line
 from heapwright.studies.migration import migrate, opened
 from heapwright.studies.records import Grown, Identity, Measured, Partial, Result, Run, TraceInfo
@@ -67,7 +66,7 @@ _AT_ONCE: ContextVar[tuple[StudyFile, database.Connection] | None] = ContextVar(
 """The closed study of which several questions are being asked, and what answers them."""
 
 
-class StudyFile:
+class StudyFile(Candidates):
     """One study file. Use as a context manager, or `close` it; once closed it opens the file for each question."""
 
     def __init__(self, path: Path, connection: database.Connection) -> None:
@@ -347,49 +346,6 @@ class StudyFile:
             self._connection.executemany(
                 f"UPDATE {_table(role)} SET {TIME} = ?, machine = ? WHERE recipe = ? AND trace = ?",
                 [[time, machine, id, trace] for id, time in times.items()],
-            )
-            self._connection.commit()
-        self._forget()
-
-    def endured(self, calls: int = 1) -> set[tuple[str, str]]:
-        """The pairs (recipe id, trace name) of which it is known by so many calls whether the heap lasts."""
-        known = f"lasts = 0 OR endured_calls >= {int(calls)}"
-        return set(self._fetch(f"SELECT recipe, trace FROM results WHERE {known}"))
-
-    def set_endurance(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
-        """Store the metrics of `SHIPPING_METRICS` of recipes on traces explored on, if there is a result."""
-        self._set_metrics(SHIPPING_METRICS, found)
-
-    def foreseen(self, calls: int = 1) -> set[tuple[str, str]]:
-        """The pairs (recipe id, trace name) of a recipe that was replayed on a future of that many calls or more."""
-        return set(self._fetch(f"SELECT recipe, trace FROM results WHERE long_run_calls >= {int(calls)}"))
-
-    def long_run(self, ids: Sequence[str], calls: Sequence[int]) -> dict[str, list[dict[str, Value]]]:
-        """The metrics of `LONG_RUN_METRICS`, footprint and failures of recipes that were replayed on futures of all
-        traces explored on, each of that many calls, by id."""
-        names, known = [info.name for info in self.traces()], self.foreseen()
-        asked = [id for id in ids if all((id, name) in known for name in names)]
-        found: dict[str, list[dict[str, Value]]] = {}
-        for id, of_trace in self.per_trace(asked, [*LONG_RUN_METRICS, "footprint_bytes", "failed"]).items():
-            each = [of_trace[name] for name in names]
-            if all(one["long_run_calls"] == count for one, count in zip(each, calls, strict=True)):
-                needs = [one["long_run_bytes"] or one["footprint_bytes"] for one in each]
-                found[id] = [{**one, "footprint_bytes": need} for one, need in zip(each, needs, strict=True)]
-        return found
-
-    def set_long_run(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
-        """Store the metrics of `LONG_RUN_METRICS` of recipes on the futures of traces explored on, by these traces."""
-        self._set_metrics(LONG_RUN_METRICS, found)
-
-    def _set_metrics(self, keys: Sequence[str], found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
-        if not found:
-            return
-        changed = ", ".join(f"{key} = ?" for key in keys)
-        with one_line(self.path):
-            self._connection.begin()
-            self._connection.executemany(
-                f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
-                [[*(metrics[key] for key in keys), id, trace] for id, trace, metrics in found],
             )
             self._connection.commit()
         self._forget()
