@@ -80,7 +80,7 @@ def in_order(id: str, calls: int) -> dict[str, Value]:
 
 
 def test_rounds_are_a_twentieth_a_fifth_and_all_of_the_future() -> None:
-    assert ROUNDS == ((1 / 20, 480), (1 / 5, 120), (1, 40)) and OF_A_DESIGN == 8
+    assert ROUNDS == ((1 / 20, 480), (1 / 5, 120), (1, 40)) and OF_A_DESIGN == 24
 
 
 def test_the_nearest_few_of_each_design_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
