@@ -86,7 +86,7 @@ def test_terms_tell_their_meaning_to_keys_and_pointers(browser: Chromium, axe: s
     opened(browser, made.page, width=390)
     told = dict(browser.run("[...document.querySelectorAll('abbr')].map((one) => [one.textContent, one.title])"))
     known = glossary.terms()
-    assert known["reserve"] == told["reserve"] and "dearest malloc" in told
+    assert known["reserve"] == told["reserve"] and "worst-case malloc" in told
     spoken = {word: meaning for word, meaning in told.items() if word.lower().removesuffix("s") in known}
     assert len(spoken) > 5 and {known[word.lower().removesuffix("s")] for word in spoken} == set(spoken.values())
     heads = "[...document.querySelectorAll('#front thead button, #zoo thead button')].map((one) => one.title)"

@@ -87,14 +87,15 @@ def test_help_lists_every_objective(name: str) -> None:
 
 def test_a_flag_takes_the_same_in_every_command() -> None:
     """Where a number may begin, and what it is if not given, may differ: it depends on what is counted. A --budget is
-    what may be spent: time of an exploration, bytes of a program. Of a --baseline of traces there may be several.
+    what may be spent: time of an exploration, bytes of a program. Of a --baseline of traces there may be several. With
+    --live a part of a trace begins with what is live; for a reserve it is how much that is.
     """
     found: dict[str, set[Any]] = defaultdict(set)
     for command in LEAVES.values():
         for option in options(command):
             for flag in option.opts:
                 found[flag].add((type(option.type), option.is_flag, option.multiple))
-    assert {flag for flag, kinds in found.items() if len(kinds) > 1} == {"--baseline", "--budget"}
+    assert {flag for flag, kinds in found.items() if len(kinds) > 1} == {"--baseline", "--budget", "--live"}
 
 
 def test_a_seed_is_0_unless_it_is_given_and_never_negative() -> None:

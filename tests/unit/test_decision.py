@@ -307,7 +307,7 @@ def test_what_is_better_by_a_step_is_not_alike(tmp_path: Path) -> None:
     ("key", "value", "told"),
     [
         ("instructions_pair_mean", 72.5, "Fewer instructions of a malloc and a free: ID, 72.5 instructions a pair"),
-        ("accesses_malloc_max", 9, "Fewer accesses of the dearest malloc: ID, 9 accesses of the dearest malloc"),
+        ("accesses_malloc_max", 9, "Fewer accesses of the worst-case malloc: ID, 9 accesses of the worst-case malloc"),
         ("energy_nJ", 72, "Less energy: ID, energy 72 nJ"),
         ("fragmentation", 0.072, "Less fragmentation: ID, fragmentation 0.072"),
         ("code_bytes", 720, "Less code: ID, 720 bytes of code"),

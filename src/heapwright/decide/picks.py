@@ -50,6 +50,9 @@ NEAR = 1.5
 RIVALS = ("all-round", "tlsf", "newlib-nano")
 """Reference allocators that stand beside the recommendations: what most would use otherwise."""
 
+DEPLOYED = ("freertos-heap4", "zephyr-sys-heap", "lwip-mem", "umm-malloc")
+"""Reference allocators that systems come with: replayed on futures too, as somebody has them today."""
+
 UNTUNED = ("all-round", "fast", "small", "small-lists", "exact-bins", "lea-2.7.2", "half-fit", "tlsf")
 """Reference allocators that are candidates in any case: what one would use without a recording."""
 

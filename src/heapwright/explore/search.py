@@ -16,7 +16,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright.decide.picks import RIVALS, UNTUNED
+from heapwright.decide.picks import DEPLOYED, RIVALS, UNTUNED
 from heapwright.decide.study import Study
 from heapwright.explore.ahead import trying_ahead
 from heapwright.explore.budget import Shares
@@ -137,7 +137,7 @@ def explore(
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in others if ranked}
         shares.end_exploring()
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
-        named = [tried[name] for name in (*RIVALS, *UNTUNED, options.current) if name in tried]
+        named = [tried[name] for name in (*RIVALS, *UNTUNED, *DEPLOYED, options.current) if name in tried]
         if options.endurance:
             futures = futures_of(traces, options.future, study.runs()[0].seed)  # needs of another future do not compare
             near = race(runner, candidates, traces, futures, named, shares.lasting_until)

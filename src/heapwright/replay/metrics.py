@@ -100,11 +100,11 @@ METRICS: Mapping[str, Metric] = _Metrics(
         Metric("worst_steps", "count", "most accesses of any malloc or free, by formula"),
         Metric("ns_per_event", "ns", "host time of a call; on request", integer=False),
         Metric("instructions_malloc_mean", "count", "mean of a malloc on the target CPU; on request", integer=False),
-        Metric("instructions_malloc_max", "count", "dearest malloc on the target CPU; on request"),
-        Metric("instructions_calloc_max", "count", "dearest calloc on the target CPU, clearing included; on request"),
-        Metric("instructions_realloc_max", "count", "dearest realloc on the target CPU, copy included; on request"),
+        Metric("instructions_malloc_max", "count", "worst-case malloc on the target CPU; on request"),
+        Metric("instructions_calloc_max", "count", "worst-case calloc on the target CPU, clearing included"),
+        Metric("instructions_realloc_max", "count", "worst-case realloc on the target CPU, copy included; on request"),
         Metric("instructions_free_mean", "count", "mean of a free on the target CPU; on request", integer=False),
-        Metric("instructions_free_max", "count", "dearest free on the target CPU; on request"),
+        Metric("instructions_free_max", "count", "worst-case free on the target CPU; on request"),
         Metric("instructions_pair_mean", "count", "a malloc and a free: the means added; on request", integer=False),
         Metric("code_bytes", "B", "code and constants of malloc, free and realloc at -Os; on request"),
     )
@@ -165,14 +165,19 @@ def named_in(key: str) -> frozenset[str]:
     )
 
 
+_WORDS = {"long_run_accesses": "accesses a call", "long_run_bytes": "long-run need"}
+
+
 def words(key: str) -> str:
     """A key for people: without its unit, `instructions_pair_mean` as "instructions of a malloc and a free"."""
+    if key in _WORDS:
+        return _WORDS[key]
     what, *of = key.split("_")
     if what in ("accesses", "instructions") and len(of) == 2:
         call, which = of
-        dearest = "the dearest " if which == "max" else "a "
+        worst = "the worst-case " if which == "max" else "a "
         many = ", 99.9 % of them" if which == "p999" else ""
-        return f"{what} of {'a malloc and a free' if call == 'pair' else dearest + call}{many}"
+        return f"{what} of {'a malloc and a free' if call == 'pair' else worst + call}{many}"
     return key.removesuffix("_bytes").removesuffix("_nJ").replace("_", " ")
 
 
