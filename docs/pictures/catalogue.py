@@ -68,7 +68,7 @@ class Explored:
 
 
 EXPLORED: Mapping[str, Explored] = {
-    "docs/choosing.md": Explored("broker.duckdb", {"limit": 300, "copies": 2}, {"front": studies.trade_off}),
+    "docs/choosing.md": Explored("broker.duckdb", {"limit": 300}, {"front": studies.trade_off}),
     "docs/tutorial.md": Explored(
         "demo/broker.duckdb",
         {"complete": True},

@@ -82,7 +82,7 @@ def many_machines() -> Picture:
 def foretold() -> Picture:
     """Falls in memory that each kind of copy foretells, and its false alarms, on the pairs chosen on."""
     rows = table("bench/robustness.md", "kind")[1:]
-    picture = Picture("Falls in memory that copies foretell, and their false alarms", 52 + 62 * len(rows))
+    picture = Picture("Falls in memory that copies predict, and their false alarms", 52 + 62 * len(rows))
     picture.text(16, 28, "Falls in memory on a second recording", bold=True)
     share = Span(0, 1, 16, 340)
     for at, row in enumerate(rows):
