@@ -86,7 +86,7 @@ class Pair:
 
 def need(trace: hw.Trace, recipe: hw.Recipe) -> float:
     """Footprint in bytes; infinite where a request is refused."""
-    metrics = hw.replay(trace, [recipe])[0].metrics
+    metrics = hw.replay(trace, recipe).metrics
     return float("inf") if metrics["failed"] else float(metrics["footprint_bytes"] or 0)
 
 
@@ -99,7 +99,7 @@ def recipes_near(trace: hw.Trace) -> dict[str, hw.Recipe]:
     others = [recipe for recipe in space.recipes() if recipe.hash not in space.zoo]
     costs: list[tuple[hw.Recipe, float, float]] = []
     for recipe in draw.sample(others, min(TRIED, len(others))):
-        metrics = hw.replay(trace, [recipe])[0].metrics
+        metrics = hw.replay(trace, recipe).metrics
         if not metrics["failed"]:
             costs.append((recipe, float(metrics["footprint_bytes"] or 0), float(metrics["accesses"] or 0)))
     bytes_, accesses = (np.array([cost[at] for cost in costs]) for at in (1, 2))

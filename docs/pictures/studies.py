@@ -25,7 +25,8 @@ Points = Mapping[str, tuple[str, int, float]]
 def _points(study: hw.Study) -> Points:
     """Those that were replayed on all of the future, and have a bounded need."""
     _, rows = study.sql(
-        "SELECT recipe, name, long_run_bytes, long_run_accesses FROM replays WHERE ranked AND long_run_bytes IS NOT NULL"
+        "SELECT recipe, name, long_run_bytes, long_run_accesses FROM replays "
+        "WHERE ranked AND long_run_bytes IS NOT NULL"
     )
     return {id: (name or "", int(need), float(accesses)) for id, name, need, accesses in rows}
 

@@ -72,7 +72,7 @@ def test_a_pool_without_use_costs_lists_behind_it_nothing(name: str) -> None:
 def test_on_traces_of_other_programs_too(shared_data: Path) -> None:
     paths = sorted([*(shared_data / "heap").glob("*.parquet"), *(shared_data / "pairs").glob("*.parquet")])
     assert paths
-    found = {}
+    found: dict[str, None] = {}
     for path in some(paths, 4):
         found |= {f"{path.stem}: {one}": None for one in wrong(Trace.read(path))}
     assert not list(found)

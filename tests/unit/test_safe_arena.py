@@ -16,6 +16,7 @@ import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.decide.decision import decide
 from heapwright.decide.study import Study
+from heapwright.files.errors import HeapwrightError
 from heapwright.heaps.heaps import RecipeHeap, fit_each
 from heapwright.recipes.policy import policy_struct
 from heapwright.recipes.recipe import Recipe
@@ -245,14 +246,14 @@ def test_the_margin_ends_where_the_heap_reaches_no_further() -> None:
     assert [reserved([1000], [], 1.0, reach) for reach in (999, 1000, 1055, 2000)] == [None, 1000, 1055, 1216]
 
 
-def test_what_comes_with_the_load_grows_and_what_is_live_all_along_does_not(broker: Trace) -> None:
+def test_what_depends_on_the_load_grows_and_what_is_permanent_does_not(broker: Trace) -> None:
     load = load_of(broker)
     assert (load.fixed_bytes, load.peak_bytes) == (load.peak_bytes - load.varying_bytes, broker.peak_live_bytes)
     assert load.factor(1) == 1 and load.factor(3) == (load.fixed_bytes + 3 * load.varying_bytes) / load.peak_bytes
     heap = {"tlsf": RecipeHeap(catalogue.load("tlsf"))}
     made = copies(broker, 2, kinds=AT_LOAD)
     (once,) = fit_each(broker, heap, copies=made).values()
-    (grown,) = fit_each(broker, heap, copies=made, growth=2.5).values()
+    (grown,) = fit_each(broker, heap, copies=made, scaled=lambda trace: load_of(trace).factor(2.5)).values()
     assert once.reserve is not None and grown.reserve is not None
     assert grown.reserve / once.reserve == pytest.approx(load.factor(2.5), rel=0.02)
     assert (grown.smallest, grown.safe) == (once.smallest, once.safe), "these are of the recording"
@@ -312,3 +313,17 @@ def test_a_growth_that_means_nothing_is_refused(options: tuple[str, ...], says: 
     file = str(EXAMPLES / "mosquitto_broker.parquet")
     done = CliRunner().invoke(command_line, ["fit", file, "--heap", "tlsf", *options])
     assert done.exit_code == 2 and says in " ".join(done.output.split())
+
+
+def test_a_live_peak_that_is_known_scales_what_depends_on_the_load(broker: Trace) -> None:
+    """The reserve is for that live peak: three halves of the need if it is three halves of the recording's."""
+    load = load_of(broker)
+    live = load.peak_bytes * 3 // 2
+    assert load.factor(load.growth_for(live)) == pytest.approx(live / load.peak_bytes)
+    once, more = hw.fit(broker, "small"), hw.fit(broker, "small", live=live)
+    assert once.reserve_bytes and more.reserve_bytes
+    assert more.reserve_bytes / once.reserve_bytes == pytest.approx(1.5, rel=0.001)
+    with pytest.raises(HeapwrightError, match="are permanent; give more"):
+        hw.fit(broker, "small", live=load.fixed_bytes)
+    with pytest.raises(HeapwrightError, match="says the same as growth"):
+        hw.fit(broker, "small", live=live, growth=2)
