@@ -284,9 +284,9 @@ def test_growth_is_named_by_a_factor_or_by_clients(broker: Trace, tmp_path: Path
         return done.exit_code, " ".join(done.output.split())
 
     load = load_of(broker)
-    parts = f"{load.fixed_bytes:,} bytes are live all along, {load.varying_bytes:,} come with the load"
+    parts = f"{load.fixed_bytes:,} bytes are permanent, {load.varying_bytes:,} depend on the load"
     assert f"{parts}." in told()[1]
-    assert f"{parts}; the reserve is for 2.5 times what comes with the load." in told("--growth", "2.5")[1]
+    assert f"{parts}; the reserve is for 2.5 times what depends on the load." in told("--growth", "2.5")[1]
     assert (
         f"{parts} ({load.varying_bytes / 8:,.0f} a client); the reserve is for 20 clients."
         in told("--clients", "8:20")[1]
