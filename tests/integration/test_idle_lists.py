@@ -100,7 +100,7 @@ def test_blocks(script: Path, tmp_path: Path, keys: dict[str, Any], table: str) 
 def test_no_call_gives_back_many_blocks(name: str) -> None:
     trace = Trace.read(ROOT / "examples" / f"{name}.parquet")
     bins = BINS | {"search_most": 16}
-    for heap in (zoo.load("fast"), recipe(IDLE | {"up_to": 132, "lists_per_octave": 0}, bins, align=8)):
+    for heap in (recipe(IDLE, bins, align=8), recipe(IDLE | {"up_to": 132, "lists_per_octave": 0}, bins, align=8)):
         steps, metrics = worst_steps(heap), hw.replay(trace, heap).metrics
         most = max(int(metrics[f"accesses_{call}_max"] or 0) for call in ("malloc", "free"))
         assert most <= 400 and (steps.most is None or most <= steps.most)
