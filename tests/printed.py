@@ -71,7 +71,7 @@ FAILING = (
 WRONG: tuple[tuple[str, int, str], ...] = (
     ("profile nothing.parquet", 1, "nothing.parquet: No such file"),
     ("replay busy.parquet --heap tls", 1, "did you mean tlsf"),
-    ("fit busy.parquet --heap tlsf --growth 2 --clients 1:2", 2, "--growth and --clients"),
+    ("fit busy.parquet --heap tlsf --growth 2 --clients 1:2", 2, "--growth, --clients and --live"),
     ("fit busy.parquet --heap tlsf --admit 0.9 --step 8", 2, "--admit"),
     ("fit busy.parquet --heap tlsf --set n=2", 2, "--set and --sweep"),
     ("fit --heap tlsf", 2, "give traces"),

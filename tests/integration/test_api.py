@@ -126,12 +126,12 @@ def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(stud
         member.id for member in hw.explore(trace, study.path, strategy="random", limit=40, seed=1).front()
     ]
     smallest = study.pick("smallest")
-    least = min(known(member.metrics["footprint_bytes"]) for member in front)
-    assert least <= known(smallest.metrics["footprint_bytes"]) <= 1.05 * least
+    least = min(known(member.metrics["long_run_bytes"]) for member in front)
+    assert least <= known(smallest.metrics["long_run_bytes"]) <= 1.05 * least
     assert study[smallest.id[:8]] == smallest
     assert isinstance(smallest.recipe, Recipe)
     assert smallest.recipe.hash == smallest.id
-    assert smallest.tuned_for.startswith("start (400 calls); objectives footprint_bytes, accesses")
+    assert smallest.tuned_for.startswith("start (400 calls); objectives long_run_bytes, long_run_accesses")
     assert " of " in study.tried and smallest.tuned_for.endswith(f"; {study.tried} recipes tried"), (
         "a partial study says so"
     )
@@ -164,7 +164,7 @@ def test_short_reprs(study: hw.api.Study, trace: Trace) -> None:
     )
     assert repr(hw.zoo("sos")) == f"<Recipe sos: {hw.zoo('sos').summary()}>"
     assert repr(study).startswith(f"<Study {study.path}: ")
-    assert repr(study["tlsf"]).startswith("<tlsf: footprint_bytes ")
+    assert repr(study["tlsf"]).startswith("<tlsf: long_run_bytes ")
 
 
 def test_profiles_of_traces_and_packets(trace: Trace) -> None:

@@ -48,7 +48,7 @@ def test_every_plot_is_written_as_png_and_svg(made: Made) -> None:
         content = path.read_bytes()
         assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"<svg")
         assert len(content) > 2000
-    assert "against long run accesses" in (made.folder / "plots" / "trade-off.svg").read_text(encoding="utf-8")
+    assert "against accesses a call" in (made.folder / "plots" / "trade-off.svg").read_text(encoding="utf-8")
 
 
 def test_a_png_has_twice_the_pixels_of_the_svg(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def test_held_out_traces_have_a_table_and_the_zoo_says_by_how_much(made: Made) -
     assert "Held out: later." in text
     zoo_part = text[text.index('<section id="zoo">') : text.index("</main>")]
     assert all(recipe.name in zoo_part for recipe in zoo.staying())
-    assert re.search(r"\d× (long run )?accesses of [0-9a-f]{6}", zoo_part)
+    assert re.search(r"\d× accesses a call of [0-9a-f]{6}", zoo_part)
 
 
 def test_a_trace_that_is_gone_or_changed_is_said_so(made: Made, tmp_path: Path) -> None:

@@ -162,4 +162,6 @@ def energies_of(table: EnergyTable | PathLike | None) -> EnergyTable | None:
 
 def number(value: Value) -> str:
     """A metric for people."""
-    return "unknown" if value is None else f"{value:,}"
+    if value is None:
+        return "unknown"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

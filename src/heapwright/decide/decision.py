@@ -173,7 +173,7 @@ class Decision:
             return ""
         return (
             " One recording shows one load, and minutes do not show the plateau of years: record a second with other "
-            "clients, or say what is live at most with --live."
+            "clients, or let fit reserve for the live peak that you know."
         )
 
     @property
