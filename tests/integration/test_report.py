@@ -58,7 +58,7 @@ def test_page_shows_everything_without_network_or_complaint(browser: Chromium, m
         "[...document.querySelectorAll('.chart')].filter((one) => one.querySelector('svg')).map((one) => one.id)"
     )
     heaps = [f"{kind}-traffic-{heap}" for heap in ("balanced-pick", "tlsf") for kind in ("timeline", "heap-map")]
-    assert drawn == ["reserve", "arena", "trade-off", *heaps, "sizes-traffic", "histogram-traffic"]
+    assert drawn == ["arena", "trade-off", *heaps, "sizes-traffic", "histogram-traffic"]
     assert {file.stem for file in made.written[1:]} == set(drawn)
 
 
@@ -142,12 +142,13 @@ def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made
     assert selected(browser) == chosen.id
     assert Recipe.parse(text(browser, "details-toml")).hash == recipe.hash
     assert text(browser, "details-summary") == recipe.summary()
-    assert f"{chosen.metrics['footprint_bytes']:,} B" in text(browser, "details-objectives")
-    assert text(browser, "answer-text").startswith(f"Ship {study_name(made, chosen)}: reserve {reserve:,} bytes, ")
+    assert f"{chosen.metrics['long_run_bytes']:,} B" in text(browser, "details-objectives")
+    assert f"{study_name(made, chosen)}: reserve {reserve:,} bytes. It needs " in text(browser, "answer-text")
     assert text(browser, "selection-name") == chosen.label
     first = "[...document.querySelectorAll('#others tr')].map((row) => row.cells[1].textContent)"
     told = browser.run(first)
-    assert told[0].startswith(f"{chosen.label} ship{recipe.title()}") and told[1] == f"{reserve:,}"
+    assert told[0] in [f"{chosen.label} {role}{recipe.title()}" for role in ("ship", "chosen")]
+    assert told[1] == f"{reserve:,}"
     marked = browser.run("[...document.querySelectorAll('tr.selected')].map((row) => row.dataset.id)")
     assert set(marked) == {chosen.id} and len(marked) >= 2
     assert browser.run(f"document.querySelector('#trade-off [data-id=\"{chosen.id}\"] .chosen') !== null")
@@ -356,7 +357,8 @@ def test_no_dominated_recipe_is_drawn_as_front_and_no_name_at_another_point(
         with Study.open(one.study) as study:
             results, rows = study.combined, np.flatnonzero(study.combined.eligible(study.objectives))
         assert {"footprint_bytes", "accesses", "energy_nJ"} <= set(offered)
-        title = f"{len(rows):,} recipes: footprint against accesses"
+        axes = "long-run need against accesses a call" if results.foreseen else "footprint against accesses"
+        title = f"{len(rows):,} recipes: {axes}"
         assert browser.run("document.querySelector('#trade-offs h3').textContent") == title
         names = 0
         pairs = list(combinations(offered, 2)) if width > 600 else list(combinations(offered[:4], 2))
@@ -391,7 +393,6 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
         browser.press("ArrowLeft")
     assert selected(browser) == pick.id
     assert text(browser, "answer-text") == f"Within {memory:,} bytes: {evidence[0].lower()}{evidence[1:]}"
-    assert " times the recorded load." in evidence
     assert browser.run("document.getElementById('budget-memory').getAttribute('aria-valuetext')") == f"{memory:,} bytes"
     browser.press("Tab")
     for _ in range(2):
@@ -400,9 +401,6 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
     assert f"Within {memory:,} bytes and with at most {worst:,} loads and stores a call:" in text(
         browser, "answer-text"
     )
-    browser.run("location.hash = '#kingsley'")
-    browser.wait("document.getElementById('details-name').textContent === 'kingsley'")
-    assert text(browser, "answer-text").startswith("Do not ship kingsley: ")  # it does not stay within, nor last
     browser.run("document.querySelector('#budget button').click()")
     browser.wait(f"document.documentElement.dataset.selected === '{unbound}'")
     assert text(browser, "answer-text").startswith("Ship ")
@@ -458,17 +456,17 @@ def test_tables_sort_filter_and_show_the_pick(browser: Chromium, made: Made) -> 
     opened(browser, made.page)
     cells = "[...document.querySelectorAll('#front tbody tr:not([hidden])')].map((row) => row.cells[2].textContent)"
     browser.run("document.querySelectorAll('#front thead button')[2].click()")
-    rising = [int(cell.replace(",", "")) for cell in browser.run(cells)]
+    rising = [float(cell.replace(",", "")) for cell in browser.run(cells)]
     assert rising == sorted(rising) and len(rising) > 9
     browser.run("document.querySelectorAll('#front thead button')[2].click()")
-    assert [int(cell.replace(",", "")) for cell in browser.run(cells)] == rising[::-1]
+    assert [float(cell.replace(",", "")) for cell in browser.run(cells)] == rising[::-1]
     fits = "(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight)(document.querySelector('#front .scroll'))"
     assert browser.run(fits) <= 1
     assert browser.run("document.querySelector('#front tr.selected') !== null")
     browser.run(
         "for (const input of document.querySelectorAll('#front input')) {"
-        "input.value = 'enea'; input.dispatchEvent(new Event('input')) }"
+        "input.value = 'small-lists'; input.dispatchEvent(new Event('input')) }"
     )
     assert browser.run(
         "[...document.querySelectorAll('#front tbody tr:not([hidden]) a')].map((one) => one.textContent)"
-    ) == ["enea-ose"]
+    ) == ["small-lists"]

@@ -153,7 +153,7 @@ class Decision:
             told += f"; the reserve is {100 * (MARGIN - 1):.0f} % above the {'former' if of_future else 'need'}"
         told += "."
         if self.why_not:
-            told = f"Nothing that was tried is fit to ship. {self.named} comes nearest, but it {self.why_not}."
+            told = f"Do not ship {self.named}: it {self.why_not}."
         elif self.worst_call > WORST_CALL:
             told += f" A call may make {self.worst_call:,.0f} accesses, and nothing with less serves."
         if self.keep and (yours := next((one for one in self.others if one.why == "yours"), None)):
