@@ -247,6 +247,13 @@ def test_the_current_heap_is_kept_where_nothing_is_better_by_more_than_2_percent
     assert decision.evidence().startswith(kept) == keep
 
 
+def test_a_current_heap_that_is_recommended_itself_is_kept(tmp_path: Path) -> None:
+    with of_futures(tmp_path / "s.duckdb", in_the_long_run(1000), in_the_long_run(2000), names={0: "tlsf"}) as opened:
+        assert decide(opened).evidence().startswith("Ship tlsf: reserve ")
+        opened.set_current("tlsf")
+        assert decide(opened).evidence().startswith("Keep tlsf: reserve ")
+
+
 def test_the_current_heap_stands_in_every_table_after_it_was_named_once(tmp_path: Path) -> None:
     path = tmp_path / "s.duckdb"
     with of_futures(path, in_the_long_run(1000), in_the_long_run(2000), names={1: "half-fit"}) as opened:

@@ -156,7 +156,10 @@ class Decision:
             told = f"Do not ship {self.named}: it {self.why_not}."
         elif self.worst_call > WORST_CALL:
             told += f" A call may make {self.worst_call:,.0f} accesses, and nothing with less serves."
-        if self.keep and (yours := next((one for one in self.others if one.why == "yours"), None)):
+        yours = next((one for one in self.others if one.why == "yours"), None)
+        if self.keep and yours is None:  # it is the recommendation itself
+            told = told.replace("Ship", "Keep", 1)
+        elif self.keep and yours:
             told = f"Keep {yours.heap.label}: no recipe needs less by more than {100 * (ALIKE - 1):.0f} %. Else: {told}"
         if copies:
             many_copies = _counted(copies, "perturbed copy needs", "perturbed copies need")

@@ -32,8 +32,8 @@ A device is bought by its memory. What needs more than `COST_STEP` times the lea
 """
 
 ALIKE = 1.02
-"""Within so many times the best, recipes count as equal, and the other needs decide: another recording of the same load
-changes a need by as much."""
+"""Within so many times the best, recipes count as equal, and the other needs decide: the order of smaller differences
+turns on another recording."""
 
 WORST_CALL = 400
 """Accesses of a malloc or free on the future that a recommendation stays within where anything does.

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 UNBOUNDED = 1.10
 """Growth over the last nine tenths of a future, over best fit's there, above which a need counts as infinite.
 
-On eight real long runs each of 88 recipes that grew by more than a tenth did so in a million calls of a future, too.
+Of the recipes that grew by more than a tenth on a future of a million calls, three quarters did so on eight real long
+runs, too; of those that failed loops at constant live bytes one third did.
 """
 
 CALLS = 500_000
-"""Calls of a future, if nothing else is asked for: 1,000,000 predicted the need on real runs no better."""
+"""Calls of a future, if nothing else is asked for: a compromise. Of two programs judged at 300,000 and 1,000,000 calls
+the longer future ranked one better (.80 for .70) and the other the same (.77 for .79)."""
 
 _BASE = 0.1
 """Share of a future after which growth is measured: a decade of calls before its end."""
