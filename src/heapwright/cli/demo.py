@@ -53,7 +53,7 @@ def _demonstrate(folder: Path) -> dict[str, Any]:
     study.unlink(missing_ok=True)
     shutil.copyfile(_shipped(), trace)
 
-    _say("1. Try more than 10,000 allocators on the calls of a recorded MQTT broker, the best on perturbed copies")
+    _say("1. Try more than 10,000 allocators on the calls of a recorded MQTT broker, the best on a future of it")
     _run(*EXPLORE, trace, "-o", study, "--json")
     (pick,) = json.loads(_run("pareto", study, "--pick", "balanced", "--json"))
     heap = f"{study}:{pick['id']}"
