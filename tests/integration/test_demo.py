@@ -20,7 +20,7 @@ from heapwright.cli import demo, heapwright
 from heapwright.files.errors import HeapwrightError
 
 PIPED_COLUMNS = 100
-FEW = ("--strategy", "random", "--limit", "30", "--copies", "2", "--no-endurance")
+FEW = ("--strategy", "random", "--limit", "30", "--no-endurance")
 SPACE = """
 include_zoo = false
 [[pool]]
@@ -69,7 +69,7 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
     find, without = importlib.util.find_spec, ("unicorn", "ziglang")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in without else find(name))
     (tmp_path / "space.toml").write_text(SPACE)
-    monkeypatch.setattr(demo, "EXPLORE", ("explore", "--space", "space.toml", "--copies", "1", "--no-endurance"))
+    monkeypatch.setattr(demo, "EXPLORE", ("explore", "--space", "space.toml", "--no-endurance"))
     told = json.loads(demonstrate("--json").stdout)
     assert [reason.partition(";")[0].partition(",")[0] for reason in told["left_out"]] == [
         "no compiler for cortex-m3",

@@ -63,7 +63,7 @@ def _demonstrate(folder: Path) -> dict[str, Any]:
 
     report = "report", study, "-o", page
     with _beside(*report) as printed:  # it takes longest of what is left
-        files, missing = _answer(pick, heap, trace, study, firmware)
+        files, missing = _answer(heap, trace, study, firmware)
         left_out += missing
         _say("6. The report: front, recipes, size histogram, memory over time, heap maps")
         _show(("heapwright", *report))
@@ -85,18 +85,14 @@ def _demonstrate(folder: Path) -> dict[str, Any]:
     }
 
 
-def _answer(pick: dict[str, Any], heap: str, trace: Path, study: Path, firmware: Path) -> tuple[list[Path], list[str]]:
-    """The steps that tell what to ship, and make it: the C files, and what was left out."""
-    _say("3. The answer: the balanced pick and the arena to reserve, beside what most would take")
-    _run("fit", trace, "--heap", heap, "--heap", "tlsf", "--heap", "newlib-nano")
-    if worst := pick["copies"] and pick["copies"]["worst_ratio"]["footprint_bytes"]:
-        print_sentences(
-            [f"On copies with other sizes, order and load the pick needs at most {worst:.2f} x the best one's memory."]
-        )
-
-    _say("4. Why: what the broker asks of memory, and the front, with the allocators of the literature beside it")
-    _run("profile", trace)
+def _answer(heap: str, trace: Path, study: Path, firmware: Path) -> tuple[list[Path], list[str]]:
+    """The steps that print what to ship, and make it: the C files, and what was left out."""
+    _say("3. The answer: what to ship and to reserve, compared with alternatives, and the Pareto front")
     _run("pareto", study)
+
+    _say("4. Why: what the broker asks of memory, and the arenas that serve the recording alone, without the long run")
+    _run("profile", trace)
+    _run("fit", trace, "--heap", heap, "--heap", "tlsf", "--heap", "newlib-nano")
 
     _say("5. Ship it: C for the firmware, compiled without warnings and tested here, for a target whose objects need 8")
     _run("generate", heap, "--prefix", "app", "-o", firmware)
