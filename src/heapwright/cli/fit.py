@@ -304,7 +304,8 @@ def _tell_reserve(copies: int, share: float, held_out: int) -> None:
     most = f" and {held_out} held-out trace{'s need' if held_out > 1 else ' need'}" if held_out else " needs"
     told = f"The reserve is {100 * (MARGIN - 1):.0f} % more than the trace{most}"
     serves = f"serves {copies if share == 1 else f'{share:.0%} of {copies}'} perturbed copies of it"
-    print_sentences([f"{told}, and {serves}." if copies else f"{told}."])
+    more = "The long run is not in it: explore covers that."
+    print_sentences([f"{told}, and {serves}. {more}" if copies else f"{told}. {more}"])
 
 
 def _tell_load(fit: Fit, clients: tuple[float, float] | None) -> str:
