@@ -5,7 +5,7 @@
 For each trace of examples/ and each DIR/*_a.parquet (`../shared/data/pairs` by default): 8 and 16 classes for the
 sizes asked for most, each with as many blocks as are in use nine tenths of the time, before the general pool of
 `small-lists` and before `fast`. Counts are learnt on the trace itself. A cell is the arena's bytes, accesses a call,
-instructions of a malloc and a free together, and of the longest malloc, on a Cortex-M3 at -Os. The last row has
+instructions of a malloc and a free together, and of the worst-case malloc, on a Cortex-M3 at -Os. The last row has
 geometric means over `fast`, and the most instructions of any malloc.
 """
 
@@ -54,10 +54,10 @@ def blocks_in_use(trace: Trace) -> dict[int, int]:
     for block, _ in asked.most_common():
         if block <= LARGEST:
             calls, changes = np.array(steps[block]).T
-            lasts = np.diff(np.append(calls, len(trace)))
+            stretch = np.diff(np.append(calls, len(trace)))
             live = np.cumsum(changes)
             order = np.argsort(live)
-            place = np.searchsorted(np.cumsum(lasts[order]), SHARE * lasts.sum())
+            place = np.searchsorted(np.cumsum(stretch[order]), SHARE * stretch.sum())
             found[block] = int(live[order][min(place, len(order) - 1)])
     return found
 
@@ -77,7 +77,7 @@ def heaps(trace: Trace) -> dict[str, Recipe]:
 
 
 def cell(trace: Trace, recipe: Recipe) -> Cell:
-    """The smallest arena, accesses a call, instructions of a malloc and a free, those of the longest malloc."""
+    """The smallest arena, accesses a call, instructions of a malloc and a free, those of the worst-case malloc."""
     host = hw.replay(trace, recipe, fit=True).metrics
     calls = hw.measure(recipe, trace)["calls"]
     pair = sum(calls[kind]["instructions_mean"] for kind in ("malloc", "free"))

@@ -18,7 +18,7 @@ import heapwright as hw
 
 LOAD = Load(http=12, echo=4, characters=2, datagrams=8, snmp=4, shell=3, stalled=2, pause=0.1, burst=8)
 REQUESTS_A_SECOND = 100
-"""About so many are answered: a run is as long as its requests would take."""
+"""Requests a second that are answered, about: a run is as long as its requests would take."""
 WRAPPED = (
     "-Wl,--wrap=pvPortMalloc,--wrap=pvPortCalloc,--wrap=vPortFree,--wrap=vApplicationIdleHook,--wrap=default_netif_poll"
 )

@@ -78,7 +78,7 @@ def _opened(run: Run) -> socket.socket:
 
 
 async def _answers(own: socket.socket, count: int) -> None:
-    """Read so many answers, and acknowledge those that ask for it."""
+    """Read a number of answers, and acknowledge those that require it."""
     loop = asyncio.get_running_loop()
     while count > 0:
         got = await loop.sock_recv(own, READ_BYTES)

@@ -32,7 +32,7 @@ FAR = 2.2
 TRIED = 500
 """Recipes of the default space that are replayed on the recording to find some near the front."""
 NEAREST, FURTHER = 22, 12
-"""Of these the nearest to the front, and so many at random of the 120 that follow."""
+"""How many recipes nearest to the front are compared, and how many at random of the 120 that follow."""
 VICTIMS = (0, 68, 260, 516, 1004, 2000)
 EXACT = 'align = 8\n[[pool]]\nkind = "general"\nbins = "exact"\nbins_per_octave = 2\nfit = "best"\nsearch_most = 16\n'
 

@@ -35,7 +35,7 @@ SHORT, MIDDLE = CALLS // 20, CALLS // 5
 CANDIDATES = {id: Candidate(id, one, None) for id, one in zip(IDS, RECIPES, strict=True)}
 
 Needs = Callable[[str, int], dict[str, Value]]
-"""What a recipe, by its id, takes on a future of so many calls."""
+"""What a recipe, by its id, takes on a future, by its calls."""
 
 
 def future(name: str = "busy") -> Trace:

@@ -129,11 +129,11 @@ class Decision:
         if metrics["long_run_calls"] is None:
             return ["Its need in the long run was not estimated: that takes a future (explore without --no-endurance)."]
         calls, grown = int(metrics["long_run_calls"]), float(metrics["long_run_growth"] or 1)
-        told = f"On a future of {calls:,} calls its footprint grows by {max(0.0, 100 * (grown - 1)):.1f} % in the last"
-        told += f" nine tenths beyond best fit's; its worst-case malloc or free makes {self.worst_call:,.0f} accesses"
+        text = f"On a future of {calls:,} calls its footprint grows by {max(0.0, 100 * (grown - 1)):.1f} % in the last"
+        text += f" nine tenths beyond best fit's; its worst-case malloc or free makes {self.worst_call:,.0f} accesses"
         stress = metrics["growth_ratio"]
         more = "" if stress is None else f"; stress test: {100 * (float(stress) - 1):.1f} % growth in the worst loop"
-        return [f"{told}{more}."]
+        return [f"{text}{more}."]
 
     def evidence(self) -> str:
         """What to ship and to reserve, and what that was made from."""
@@ -146,28 +146,28 @@ class Decision:
         many = len(explored) > 1 or bool(held_out)
         recorded = "the recordings" if many else "the recording"
         most, of_future = most_needed([*explored, *held_out]), most_needed(futures)
-        told = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes. It needs {most:,} on {recorded}"
+        text = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes. It needs {most:,} on {recorded}"
         if of_future:
-            told += f" and {of_future:,} in the long run"
+            text += f" and {of_future:,} in the long run"
         if self.reserve_bytes == with_margin(most):
-            told += f"; the reserve is {100 * (MARGIN - 1):.0f} % above the {'former' if of_future else 'need'}"
-        told += "."
+            text += f"; the reserve is {100 * (MARGIN - 1):.0f} % above the {'former' if of_future else 'need'}"
+        text += "."
         if self.why_not:
-            told = f"Do not ship {self.named}: it {self.why_not}."
+            text = f"Do not ship {self.named}: it {self.why_not}."
         elif self.worst_call > WORST_CALL:
-            told += f" A call may make {self.worst_call:,.0f} accesses, and nothing with less serves."
+            text += f" A call may make {self.worst_call:,.0f} accesses, and nothing with less serves."
         yours = next((one for one in self.others if one.why == "yours"), None)
         if self.keep and yours is None:  # it is the recommendation itself
-            told = told.replace("Ship", "Keep", 1)
+            text = text.replace("Ship", "Keep", 1)
         elif self.keep and yours:
-            told = f"Keep {yours.heap.label}: no recipe needs less by more than {100 * (ALIKE - 1):.0f} %. Else: {told}"
+            text = f"Keep {yours.heap.label}: no recipe needs less by more than {100 * (ALIKE - 1):.0f} %. Else: {text}"
         if copies:
             many_copies = _counted(copies, "perturbed copy needs", "perturbed copies need")
-            told += f" {many_copies} up to {most_needed(copies):,}."
+            text += f" {many_copies} up to {most_needed(copies):,}."
             if failed := sum(need.bytes is None for need in copies):
-                told += f" On {failed} of them requests failed."
+                text += f" On {failed} of them requests failed."
         served = "" if self.arena is None else f" {self.served(self.arena)}".rstrip()
-        return f"{told}{self._loaded()}{served}{self._one_recording(explored, held_out)}"
+        return f"{text}{self._loaded()}{served}{self._one_recording(explored, held_out)}"
 
     @staticmethod
     def _one_recording(explored: Sequence[Need], held_out: Sequence[Need]) -> str:

@@ -32,7 +32,7 @@ A device is bought by its memory. What needs more than `COST_STEP` times the lea
 """
 
 ALIKE = 1.02
-"""Within so many times the best, recipes count as equal, and the other needs decide: the order of smaller differences
+"""Within this factor of the best, recipes count as equal, and the other needs decide: the order of smaller differences
 turns on another recording."""
 
 WORST_CALL = 400
@@ -48,7 +48,7 @@ NEAR = 1.5
 """A recipe is near the front that needs at most so many times what some member needs, in every objective."""
 
 RIVALS = ("all-round", "tlsf", "newlib-nano")
-"""Reference allocators that stand beside the recommendations: what most would use otherwise."""
+"""Reference allocators that recommendations are compared with: what most would use otherwise."""
 
 DEPLOYED = ("freertos-heap4", "zephyr-sys-heap", "lwip-mem", "umm-malloc")
 """Reference allocators that systems come with: replayed on futures too, as somebody has them today."""

@@ -20,7 +20,7 @@ FEWEST = 20
 """So few recipes are tried on a copy at least: where there is no time for these on one copy, none is kept."""
 
 MOST_APART = 60
-"""About so many recipes are tried on copies and the hold-out set."""
+"""Recipes that are tried on copies and the hold-out set, about."""
 
 ENDURED = 12.0
 """Seconds of a processor that futures and the stress test take, about."""

@@ -106,7 +106,7 @@ def try_what_may_ship(
     """Stress-test what is on the front, briefly, and for longer what is recommended.
 
     Whatever fails leaves the front, and the next one takes its place and is tested in turn. If time is short, what is
-    recommended comes first, and ``shares`` are told what there was no time for.
+    recommended comes first, and ``shares`` notes what there was no time for.
     """
     study, until = runner.study, shares.lasting_until
 

@@ -140,8 +140,8 @@ def _values(study: Study, key: str, ids: Sequence[str], found: Mapping[str, Sequ
         values = results.columns[key][rows][:, np.newaxis]
         direction = METRICS[key].direction
     else:
-        told = "footprint_bytes" if key == "long_run_bytes" else key
-        values = np.array([[float(one[told] or 0) for one in found[id]] for id in ids])
+        measured = "footprint_bytes" if key == "long_run_bytes" else key
+        values = np.array([[float(one[measured] or 0) for one in found[id]] for id in ids])
         direction = "min"
     ratios: Floats = pareto.ratios_to_best(values, [direction] * values.shape[1]).max(axis=1)
     return ratios

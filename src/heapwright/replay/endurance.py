@@ -44,10 +44,10 @@ PASSES = "passes"
 """The trace again and again, some of each pass's objects freed in the next one, in another order."""
 
 GUARD = 1.15
-"""The stress test is passed if the footprint grows by no more, or by no more than so many times best fit's growth.
+"""The stress test is passed if the footprint grows by no more, or by no more than this times best fit's growth.
 
-These loops are no program's: constant live bytes at every size at once. So they guard against loads that nobody
-recorded, with a wide bound, and rank nothing; `heapwright.replay.long_run` does.
+No program makes these loops: constant live bytes at every size at once. So they guard against unrecorded loads,
+with a wide bound, and rank nothing; `heapwright.replay.long_run` does.
 """
 
 SIZES = 10_000

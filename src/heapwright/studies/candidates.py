@@ -20,7 +20,7 @@ class Candidates:
     path: Path
 
     def endured(self, calls: int = 1) -> set[tuple[str, str]]:
-        """The pairs (recipe id, trace name) of which it is known by so many calls whether the heap lasts."""
+        """The pairs (recipe id, trace name) of a recipe that failed the stress test, or ran it for that many calls."""
         known = f"lasts = 0 OR endured_calls >= {int(calls)}"
         return set(self._fetch(f"SELECT recipe, trace FROM results WHERE {known}"))
 

@@ -1,10 +1,10 @@
-"""Futures of a trace: traffic like a recording's, for as many calls as one likes.
+"""Futures of a trace: traffic like a recording's, of any length.
 
 A short recording shows what a heap needs in its first minutes. What it needs after days depends on how objects that
 live side by side are mixed, again and again. A future draws that mix anew: a block bootstrap (Kuensch 1989; circular
 and of random block lengths: Politis and Romano 1992, 1994) of births, each object with its recorded life.
 
-Places are counted in calls of the recording: a life, a block or a stall is so many of them long.
+Places are counted in calls of the recording: lives, blocks and stalls are as long as a number of these calls.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_START_UP = 1 / 3
 """Share of the recording's calls that start-up takes at most; shutdown takes at most the same of the rest."""
 
 ONE_SIDED = 1.5
-"""Start-up is the beginning with more than so many requests a free, shutdown the end with so many frees a request."""
+"""Start-up is the beginning with more requests a free than this, shutdown the end with more frees a request."""
 
 BIG = 50
 """An object of more than 1/50 of the live peak is big: of about one size no more live at once than in the recording."""
@@ -42,7 +42,7 @@ SHORTEST = 8
 """Frees that are no shutdown yet: the last request of a loop ends so, too."""
 
 SWING = 2.0
-"""The load swings so many times as far as in the recording: one step beyond."""
+"""Swing of the load over that in the recording: one step beyond."""
 
 MOST_SWING = 0.5
 
@@ -50,15 +50,15 @@ STALLS = 1.0
 """A consumer stalls for up to as long as the recording is: what waits then is as much again as waits at its end."""
 
 MOST_WAITING = 0.1
-"""What waits for a stalled consumer is at most about so many times the live peak of the recording."""
+"""Bytes that wait for a stalled consumer over the live peak of the recording, at most about."""
 
 MOST_PEAK = 1.3
-"""Where the live peak would be more than so many times that of the recording, the load is less."""
+"""Live peak over that of the recording, above which the load is reduced."""
 
 LEAST_LOAD = 0.25
 
 PROBE = 4
-"""The peak is tried on so many times the steady part of the recording."""
+"""Length of the trial that finds the live peak, over the steady part of the recording."""
 
 BURST = 8
 """Calls that ask for one consumer: what is born side by side waits together."""
@@ -78,7 +78,7 @@ def resample(
     stalls: float | None = None,
     block: int = BLOCK,
 ) -> Trace:
-    """Return the recording up to its shutdown, followed by a future of so many calls.
+    """Return the recording up to its shutdown, followed by a future of ``calls`` calls.
 
     Args:
         trace: the recording.
@@ -86,8 +86,8 @@ def resample(
         seed: another seed, another future. Of one seed, a longer future begins as a shorter one does.
         swing: how far the load swings, as a share of the mean load: 0 is a steady load. None is `SWING` times as far
             as the live bytes of the recording, at most `MOST_SWING`.
-        stalls: how long a consumer stalls, at most: so many times the recording's steady part. What no known life ends
-            waits for it meanwhile, and is freed in order of birth at its end. 0 is never, None is `STALLS`.
+        stalls: how long a consumer stalls, at most, as a multiple of the recording's steady part. What no known life
+            ends waits for it meanwhile, and is freed in order of birth at its end. 0 is never, None is `STALLS`.
         block: calls of a block; at most a quarter of the steady part.
 
     Where the recording ends with a shutdown, nearly only frees, these are left out, as if it had been stopped before.
@@ -352,7 +352,7 @@ class _Future:
 
     @classmethod
     def drawn(cls, source: _Source, extent: int, traffic: _Traffic) -> _Future:
-        """Draw what happens at so many places after the recording. O(extent log extent)."""
+        """Draw what happens at ``extent`` places after the recording. O(extent log extent)."""
         object_, shift = _births(source, extent, traffic)
         object_, shift, death = _lives(source, object_, shift, traffic)
         # what still lives when the recording ends comes first: no call but its free
