@@ -48,7 +48,6 @@ BESIDE = (
     "victim-bins",
     "exact-bins",
     "small",
-    "real-time",
     "lea-2.7.2",
     "tlsf",
     "half-fit",

@@ -30,7 +30,7 @@ from heapwright.generate import generated_files
 
 HEAPS = (
     "tlsf", "lea-2.7.2", "all-round", "half-fit", "first-fit-fast-free", "binary-buddy", "drr-proposed", "fixed-pool",
-    "exact-bins", "real-time",
+    "exact-bins", "small",
 )  # fmt: skip
 
 OPERATORS = {

@@ -191,21 +191,6 @@ TABLES: dict[str, tuple[int, str]] = {
         malloc h 30     |0:24:.|24:16:b|40:40:h|80:16:d|96:32:g|128:16:f|
         free b          |0:40:.|40:40:h|80:16:d|96:32:g|128:16:f|
     """),
-    # blocks of 1088 to 1148 bytes share a bin: e, of 1104, looks from 1152 up and passes a's hole by, f's 1088 is in it
-    "real-time": (4000, """
-        malloc a 1100   |0:1104:a|
-        malloc b 8      |0:1104:a|1104:16:b|
-        malloc c 1016   |0:1104:a|1104:16:b|1120:1020:c|
-        malloc d 8      |0:1104:a|1104:16:b|1120:1020:c|2140:16:d|
-        free a          |0:1104:.|1104:16:b|1120:1020:c|2140:16:d|
-        malloc e 1100   |0:1104:.|1104:16:b|1120:1020:c|2140:16:d|2156:1104:e|
-        malloc f 1084   |0:1088:f|1088:16:.|1104:16:b|1120:1020:c|2140:16:d|2156:1104:e|
-        free c          |0:1088:f|1088:16:.|1104:16:b|1120:1020:.|2140:16:d|2156:1104:e|
-        malloc g 500    |0:1088:f|1088:16:.|1104:16:b|1120:504:g|1624:516:.|2140:16:d|2156:1104:e|
-        free b          |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|2156:1104:e|
-        free e          |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|
-        malloc h 1200   |0:1088:f|1088:32:.|1120:504:g|1624:516:.|2140:16:d|2156:1204:h|
-    """),
     # what a leaves after e is the victim and serves f; c's 28 bytes are in the bin behind g's, which looks there first;
     # i looks two bins further before the victim
     "victim-bins": (500, """
@@ -223,24 +208,9 @@ TABLES: dict[str, tuple[int, str]] = {
         free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
         malloc i 12     |0:24:i|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
     """),
-    # e makes the rest of a the victim; f takes all of c, one bin further, though the victim would do; g is cut from the
-    # victim, and what is freed beside it joins it
-    "all-round": (700, """
-        malloc a 200    |0:208:a|
-        malloc b 20     |0:208:a|208:24:b|
-        malloc c 36     |0:208:a|208:24:b|232:40:c|
-        malloc d 20     |0:208:a|208:24:b|232:40:c|272:24:d|
-        free a          |0:208:.|208:24:b|232:40:c|272:24:d|
-        malloc e 60     |0:64:e|64:144:v|208:24:b|232:40:c|272:24:d|
-        free c          |0:64:e|64:144:v|208:24:b|232:40:.|272:24:d|
-        malloc f 28     |0:64:e|64:144:v|208:24:b|232:40:f|272:24:d|
-        malloc g 20     |0:64:e|64:24:g|88:120:v|208:24:b|232:40:f|272:24:d|
-        free b          |0:64:e|64:24:g|88:144:v|232:40:f|272:24:d|
-        free e          |0:64:.|64:24:g|88:144:v|232:40:f|272:24:d|
-        free g          |0:232:v|232:40:f|272:24:d|
-    """),
-    # 300 and 290 bytes share a list; f has none, and empties them; b borders free memory and does not wait, d does
-    "fast": (8000, """
+    # 300 and 290 bytes share a list; f begins a turn, which comes to the list of a at g, as a turn looks at a few lists a
+    # call; the rest of a is the victim, beside which b, c and h do not wait; d does
+    "all-round": (6000, """
         malloc a 300    |0:320:a|
         malloc b 20     |0:320:a|320:24:b|
         malloc c 300    |0:320:a|320:24:b|344:320:c|
@@ -248,12 +218,34 @@ TABLES: dict[str, tuple[int, str]] = {
         free a          |0:320:~|320:24:b|344:320:c|664:24:d|
         malloc e 290    |0:320:e|320:24:b|344:320:c|664:24:d|
         free e          |0:320:~|320:24:b|344:320:c|664:24:d|
-        malloc f 1600   |0:320:.|320:24:b|344:320:c|664:24:d|688:1608:f|
-        free b          |0:344:.|344:320:c|664:24:d|688:1608:f|
-        free d          |0:344:.|344:320:c|664:24:~|688:1608:f|
-        malloc g 1500   |0:344:.|344:320:c|664:24:~|688:1608:f|2296:1536:g|
-        free f          |0:344:.|344:320:c|664:24:~|688:1608:.|2296:1536:g|
-        free c          |0:664:.|664:24:~|688:1608:.|2296:1536:g|
+        malloc f 1600   |0:320:~|320:24:b|344:320:c|664:24:d|688:1608:f|
+        malloc g 600    |0:320:.|320:24:b|344:320:c|664:24:d|688:1608:f|2296:608:g|
+        malloc h 40     |0:48:h|48:272:v|320:24:b|344:320:c|664:24:d|688:1608:f|2296:608:g|
+        free d          |0:48:h|48:272:v|320:24:b|344:320:c|664:24:~|688:1608:f|2296:608:g|
+        free b          |0:48:h|48:296:v|344:320:c|664:24:~|688:1608:f|2296:608:g|
+        free c          |0:48:h|48:616:v|664:24:~|688:1608:f|2296:608:g|
+        free h          |0:664:v|664:24:~|688:1608:f|2296:608:g|
+        malloc i 8      |0:16:i|16:648:v|664:24:~|688:1608:f|2296:608:g|
+        malloc j 20     |0:16:i|16:648:v|664:24:j|688:1608:f|2296:608:g|
+    """),
+    # as all-round, but b waits beside a and c beside a's hole, and no rest is kept apart; k empties the lists in vain
+    "fast": (6000, """
+        malloc a 300    |0:320:a|
+        malloc b 20     |0:320:a|320:24:b|
+        malloc c 300    |0:320:a|320:24:b|344:320:c|
+        malloc d 20     |0:320:a|320:24:b|344:320:c|664:24:d|
+        free a          |0:320:~|320:24:b|344:320:c|664:24:d|
+        malloc e 290    |0:320:e|320:24:b|344:320:c|664:24:d|
+        free e          |0:320:~|320:24:b|344:320:c|664:24:d|
+        free b          |0:320:~|320:24:~|344:320:c|664:24:d|
+        malloc f 1600   |0:320:~|320:24:.|344:320:c|664:24:d|688:1608:f|
+        malloc g 600    |0:344:.|344:320:c|664:24:d|688:1608:f|2296:608:g|
+        free d          |0:344:.|344:320:c|664:24:~|688:1608:f|2296:608:g|
+        free c          |0:344:.|344:320:~|664:24:~|688:1608:f|2296:608:g|
+        malloc h 300    |0:344:.|344:320:h|664:24:~|688:1608:f|2296:608:g|
+        malloc i 60     |0:64:i|64:280:.|344:320:h|664:24:~|688:1608:f|2296:608:g|
+        malloc j 310    |0:64:i|64:280:.|344:320:h|664:24:~|688:1608:f|2296:608:g|2904:320:j|
+        malloc k 3000   refused |0:64:i|64:280:.|344:320:h|664:24:.|688:1608:f|2296:608:g|2904:320:j|
     """),
     # e is cut from a, as c is too small; f takes all of c, whose rest would be no block; g is cut from the rest of a
     "small": (700, """

@@ -17,7 +17,7 @@ from heapwright.replay.worst_found import find_worst
 from heapwright.traces.trace import Trace
 
 GENERAL = 'align = 4\n[[pool]]\nkind = "general"\n'
-NEAR = {"tlsf": 2, "half-fit": 2, "real-time": 2, "fixed-pool": 3, "sos": 3, "kingsley": 2, "zephyr-sys-heap": 4}
+NEAR = {"tlsf": 2, "half-fit": 2, "fixed-pool": 3, "sos": 3, "kingsley": 2, "zephyr-sys-heap": 4}
 """Bounded heaps, and how many times what an adversary found their bound is at most."""
 
 

@@ -56,7 +56,6 @@ NAMES = [
     "nano-qplus",
     "newlib-nano",
     "newlib-nano-2020",
-    "real-time",
     "small",
     "small-lists",
     "sos",

@@ -390,14 +390,14 @@ def _counted_family(levels: Levels) -> Family:
     most = max(256, min(1532, levels.largest))
     behind: list[tuple[Quick, General]] = [
         (
-            Quick(up_to=most, lists_per_octave=8, flush="idle", idle_share=1 / 32, keep="apart"),
-            General(**BINS, victim_up_to=256, close_bins=1),
+            Quick(up_to=min(most, 516), lists_per_octave=8, flush="idle", idle_share=1 / 32, keep="apart"),
+            General(**SMALL, victim_up_to=256),
         ),
+        (Quick(up_to=min(most, 516), lists_per_octave=8, flush="idle", idle_share=1 / 32), General(**SMALL)),
         (
             Quick(up_to=most, lists_per_octave=4, flush="idle", idle_share=1 / 16, keep="apart"),
             General(**SMALL, victim_up_to=256),
         ),
-        (Quick(up_to=132, flush="idle", idle_share=1 / 16), General(**BINS)),
         (Quick(up_to=260, flush="idle", idle_share=1 / 16), General(**SMALL)),
     ]
     seen = set[tuple[tuple[int, int], ...]]()
