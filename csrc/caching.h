@@ -279,19 +279,15 @@ static inline void set_next_flush(const struct hw_policy *p, const struct hw_qui
     }
 }
 
-/* Gives back what idles because the heap would have to grow for a request of so many bytes: where no list has such
- * blocks, or a turn is under way that gives back a few in each call; 0 where nothing came back. */
+/* Gives back what waits because the heap would have to grow for a request of so many bytes, where no list has such
+ * blocks: a smaller one has gone on with a turn before it searched; 0 where nothing came back. */
 static inline int release_before_growing(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
                                          uint32_t request)
 {
-    if (q->release_most == 0) {
-        return request > q->largest && flush_pool(p, q, h);
+    if (request <= q->largest) {
+        return 0;
     }
-    const uint32_t left = load4(h, q->left_at);
-    if (request > q->largest || left >= HW_TURNING) {
-        return turn_some(p, q, h, left, request > q->largest);
-    }
-    return 0;
+    return q->release_most == 0 ? flush_pool(p, q, h) : turn_some(p, q, h, load4(h, q->left_at), 1);
 }
 
 /* Returns cached blocks to their pools because the heap would have to grow for a request of so many bytes; 0 where

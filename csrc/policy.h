@@ -17,7 +17,7 @@ enum {
     HW_MAX_POOLS = 8,
     HW_MAX_CLASSES = 64,  /* sizes of a quick list, classes of a fixed pool */
     HW_DIRECT_LISTS = 8,  /* most lists of a quick pool that are compared with one after another in straight code */
-    HW_TURN_LISTS = 16,   /* most lists that a call looks at in a turn which gives back a few blocks at a time */
+    HW_TURN_LISTS = 2,    /* most lists that a call looks at in a turn which gives back a few blocks at a time */
     HW_WAITING = 8,       /* freed blocks that wait before they are free, at level full */
     HW_CACHE_UNITS = 320, /* sizes of blocks in units whose list is looked up, not computed, where several share one */
     HW_MAP_STEPS = 256,   /* most steps of sizes, or of a region, that a map of classes has */

@@ -38,7 +38,7 @@ VALUES = {
     "quick.flush": {"before-refusing", "over-limit", "before-growing", "idle"},
     "quick.lists_per_octave": {0, "some"},
     "quick.idle_share": {1 / 32, "some"},
-    "quick.release_most": {4, "some"},
+    "quick.release_most": {2, "some"},
     "quick.flush_growth": {0.0, "some"},
     "quick.flush_large": {0, "some"},
     "quick.flush_from": {0, "some"},

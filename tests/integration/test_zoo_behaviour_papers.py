@@ -208,44 +208,41 @@ TABLES: dict[str, tuple[int, str]] = {
         free b          |0:24:.|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
         malloc i 12     |0:24:i|24:24:f|48:56:h|104:16:v|120:28:g|148:16:d|
     """),
-    # 300 and 290 bytes share a list; f begins a turn, which comes to the list of a at g, as a turn looks at a few lists a
-    # call; the rest of a is the victim, beside which b, c and h do not wait; d does
+    # 70 and 69 bytes share a list, which a turn of two lists a call reaches at f; b lies beside what came back and does
+    # not wait, d does; g is cut from it, the rest is the victim, and what is freed beside that joins it
     "all-round": (6000, """
-        malloc a 300    |0:320:a|
-        malloc b 20     |0:320:a|320:24:b|
-        malloc c 300    |0:320:a|320:24:b|344:320:c|
-        malloc d 20     |0:320:a|320:24:b|344:320:c|664:24:d|
-        free a          |0:320:~|320:24:b|344:320:c|664:24:d|
-        malloc e 290    |0:320:e|320:24:b|344:320:c|664:24:d|
-        free e          |0:320:~|320:24:b|344:320:c|664:24:d|
-        malloc f 1600   |0:320:~|320:24:b|344:320:c|664:24:d|688:1608:f|
-        malloc g 600    |0:320:.|320:24:b|344:320:c|664:24:d|688:1608:f|2296:608:g|
-        malloc h 40     |0:48:h|48:272:v|320:24:b|344:320:c|664:24:d|688:1608:f|2296:608:g|
-        free d          |0:48:h|48:272:v|320:24:b|344:320:c|664:24:~|688:1608:f|2296:608:g|
-        free b          |0:48:h|48:296:v|344:320:c|664:24:~|688:1608:f|2296:608:g|
-        free c          |0:48:h|48:616:v|664:24:~|688:1608:f|2296:608:g|
-        free h          |0:664:v|664:24:~|688:1608:f|2296:608:g|
-        malloc i 8      |0:16:i|16:648:v|664:24:~|688:1608:f|2296:608:g|
-        malloc j 20     |0:16:i|16:648:v|664:24:j|688:1608:f|2296:608:g|
+        malloc a 70     |0:80:a|
+        malloc b 300    |0:80:a|80:320:b|
+        malloc c 70     |0:80:a|80:320:b|400:80:c|
+        malloc d 300    |0:80:a|80:320:b|400:80:c|480:320:d|
+        free a          |0:80:~|80:320:b|400:80:c|480:320:d|
+        malloc e 69     |0:80:e|80:320:b|400:80:c|480:320:d|
+        free e          |0:80:~|80:320:b|400:80:c|480:320:d|
+        malloc f 1600   |0:80:.|80:320:b|400:80:c|480:320:d|800:1608:f|
+        free b          |0:400:.|400:80:c|480:320:d|800:1608:f|
+        malloc g 40     |0:48:g|48:352:v|400:80:c|480:320:d|800:1608:f|
+        free d          |0:48:g|48:352:v|400:80:c|480:320:~|800:1608:f|
+        malloc h 8      |0:48:g|48:16:h|64:336:v|400:80:c|480:320:~|800:1608:f|
+        free h          |0:48:g|48:352:v|400:80:c|480:320:~|800:1608:f|
+        free c          |0:48:g|48:432:v|480:320:~|800:1608:f|
+        malloc i 290    |0:48:g|48:432:v|480:320:i|800:1608:f|
     """),
-    # as all-round, but b waits beside a and c beside a's hole, and no rest is kept apart; k empties the lists in vain
+    # as all-round, but b and c wait beside free memory, and no rest is kept apart; i empties the lists in vain
     "fast": (6000, """
-        malloc a 300    |0:320:a|
-        malloc b 20     |0:320:a|320:24:b|
-        malloc c 300    |0:320:a|320:24:b|344:320:c|
-        malloc d 20     |0:320:a|320:24:b|344:320:c|664:24:d|
-        free a          |0:320:~|320:24:b|344:320:c|664:24:d|
-        malloc e 290    |0:320:e|320:24:b|344:320:c|664:24:d|
-        free e          |0:320:~|320:24:b|344:320:c|664:24:d|
-        free b          |0:320:~|320:24:~|344:320:c|664:24:d|
-        malloc f 1600   |0:320:~|320:24:.|344:320:c|664:24:d|688:1608:f|
-        malloc g 600    |0:344:.|344:320:c|664:24:d|688:1608:f|2296:608:g|
-        free d          |0:344:.|344:320:c|664:24:~|688:1608:f|2296:608:g|
-        free c          |0:344:.|344:320:~|664:24:~|688:1608:f|2296:608:g|
-        malloc h 300    |0:344:.|344:320:h|664:24:~|688:1608:f|2296:608:g|
-        malloc i 60     |0:64:i|64:280:.|344:320:h|664:24:~|688:1608:f|2296:608:g|
-        malloc j 310    |0:64:i|64:280:.|344:320:h|664:24:~|688:1608:f|2296:608:g|2904:320:j|
-        malloc k 3000   refused |0:64:i|64:280:.|344:320:h|664:24:.|688:1608:f|2296:608:g|2904:320:j|
+        malloc a 70     |0:80:a|
+        malloc b 300    |0:80:a|80:320:b|
+        malloc c 70     |0:80:a|80:320:b|400:80:c|
+        malloc d 300    |0:80:a|80:320:b|400:80:c|480:320:d|
+        free a          |0:80:~|80:320:b|400:80:c|480:320:d|
+        malloc e 69     |0:80:e|80:320:b|400:80:c|480:320:d|
+        free e          |0:80:~|80:320:b|400:80:c|480:320:d|
+        free b          |0:80:~|80:320:~|400:80:c|480:320:d|
+        malloc f 1600   |0:80:.|80:320:~|400:80:c|480:320:d|800:1608:f|
+        free c          |0:80:.|80:320:~|400:80:~|480:320:d|800:1608:f|
+        malloc g 290    |0:80:.|80:320:g|400:80:~|480:320:d|800:1608:f|
+        malloc h 40     |0:48:h|48:32:.|80:320:g|400:80:~|480:320:d|800:1608:f|
+        free g          |0:48:h|48:32:.|80:320:~|400:80:~|480:320:d|800:1608:f|
+        malloc i 6000   refused |0:48:h|48:432:.|480:320:d|800:1608:f|
     """),
     # e is cut from a, as c is too small; f takes all of c, whose rest would be no block; g is cut from the rest of a
     "small": (700, """

@@ -11,6 +11,7 @@ from each import each
 from traces_random import random_trace
 
 import heapwright as hw
+from heapwright.explore.families import Demand
 from heapwright.traces.futures import resample, steady_part
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import CALLOC, FREE, REALLOC
@@ -231,6 +232,23 @@ def test_requests_for_no_bytes_come_again() -> None:
 def test_a_recording_of_one_big_block_has_no_future() -> None:
     trace = Trace.from_columns(op=[0], id=[0], size=[100])
     assert same(resample(trace, 1000), trace)
+    with pytest.raises(hw.HeapwrightError, match="no load of this recording has that live peak"):
+        resample(trace, 1000, live=1000)
+
+
+@each("times", [1, 2, 4])
+def test_the_load_is_scaled_to_a_live_peak(times: int) -> None:
+    """Once the recording's own objects have gone; and pools with learnt counts follow the load."""
+    broker = Trace.read(BROKER)
+    asked = times * broker.peak_live_bytes
+    future = resample(broker, 100_000, live=asked)
+    reached = int(future.live_bytes[len(future) // 2 :].max())
+    assert asked / 1.1 < reached < 1.1 * asked
+    count = {size: counts[-1] for size, counts in Demand.of([future]).counts}
+    recorded = {size: counts[-1] for size, counts in Demand.of([broker]).counts}
+    common = count.keys() & recorded.keys()
+    ratio = sum(count[size] for size in common) / sum(recorded[size] for size in common)
+    assert 0.6 * times < ratio < 1.7 * times
 
 
 @each(
@@ -241,6 +259,8 @@ def test_a_recording_of_one_big_block_has_no_future() -> None:
         ({"swing": 1.0}, "swing: 1.0; must be 0 or more and below 1"),
         ({"stalls": -1.0}, "stalls: -1.0; must be 0 or more"),
         ({"block": 0}, "block: 0; must be 1 or more"),
+        ({"live": 0}, "live: 0; must be 1 or more bytes"),
+        ({"live": 1000, "calls": 1000}, "live: 1,000 bytes: no load of this recording has that live peak; those tried"),
     ],
 )
 def test_numbers_out_of_range_are_refused(options: dict[str, float], message: str) -> None:

@@ -18,7 +18,7 @@ GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
         (Quick(sizes=(16, 1476)), "quick 16,1476"),
         (Quick(up_to=512, limit_blocks=4, flush="over-limit"), "quick up to 512 limit 4 blocks flush over-limit"),
         (Quick(up_to=64, lists_per_octave=8, flush="idle"), "quick up to 64 8 an octave flush idle each 0.03125"),
-        (Quick(up_to=64, flush="idle", release_most=2), "quick up to 64 flush idle each 0.03125 2 at a time"),
+        (Quick(up_to=64, flush="idle", release_most=4), "quick up to 64 flush idle each 0.03125 4 at a time"),
         (Quick(up_to=64, flush="idle", release_most=0), "quick up to 64 flush idle each 0.03125 all at once"),
         (Quick(up_to=64, limit_bytes=999, flush_from=501), "quick up to 64 limit 999 B flush for 501 B"),
         (

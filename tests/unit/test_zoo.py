@@ -236,10 +236,12 @@ def test_victim_bins_is_exact_bins_with_a_victim() -> None:
     assert without == general("exact-bins")
 
 
-def test_all_round_is_victim_bins_at_alignment_8_with_one_close_bin() -> None:
-    ours, theirs = (zoo.load(name).to_dict() for name in ("all-round", "victim-bins"))
-    (pool,) = theirs["pool"]
-    assert (ours["align"], ours["pool"]) == (8, [pool | {"close_bins": 1}])
+def test_all_round_and_fast_are_small_behind_lists_that_give_back_what_idles() -> None:
+    (small,) = zoo.load("small").to_dict()["pool"]
+    ours, fast = (zoo.load(name).to_dict()["pool"] for name in ("all-round", "fast"))
+    lists = {"kind": "quick", "up_to": 516, "lists_per_octave": 8, "flush": "idle"}
+    assert fast == [lists, small]
+    assert ours == [lists | {"keep": "apart"}, small | {"victim_up_to": 256}]
 
 
 def test_small_lists_is_small_with_a_victim_behind_lists_of_few_blocks() -> None:

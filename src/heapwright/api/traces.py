@@ -290,6 +290,7 @@ def resample(
     swing: float | None = None,
     stalls: float | None = None,
     block: int | None = None,
+    live: int | None = None,
     repair: bool = False,
 ) -> Trace:
     """Continue a recording with traffic like its own, for as many calls as one likes.
@@ -300,13 +301,14 @@ def resample(
         seed: another seed, another future.
         swing, stalls, block: how far the load swings, how much memory waits for stalled consumers, and calls of a block
             on average; None is what `heapwright.traces.futures.resample` takes, which says what each means.
+        live: bytes of the live peak, to which the load is scaled; None is the load recorded.
         repair: drop the invalid calls of a trace that is read.
     """
     from heapwright.traces.futures import BLOCK
     from heapwright.traces.futures import resample as make
 
     block = BLOCK if block is None else block
-    return make(trace_of(trace, repair), calls, seed=seed, swing=swing, stalls=stalls, block=block)
+    return make(trace_of(trace, repair), calls, seed=seed, swing=swing, stalls=stalls, block=block, live=live)
 
 
 @overload

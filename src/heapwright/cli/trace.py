@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from heapwright.cli.group import Group
-from heapwright.cli.options import Bytes, heap_argument, read_traces, repair_option, seed_option, trace_output_option
+from heapwright.cli.options import (
+    Bytes,
+    heap_argument,
+    live_option,
+    read_traces,
+    repair_option,
+    seed_option,
+    trace_output_option,
+)
 from heapwright.cli.output import json_option, note, print_json, print_sentences, print_written, written
 from heapwright.cli.pipes import called, from_stdin, to_stdout
 from heapwright.cli.tables import print_table
@@ -416,6 +424,7 @@ def copies(
     help="Memory that waits for stalled consumers, as a multiple of what waits in TRACE; 0 is none. Default: 2.",
 )
 @click.option("--block", type=click.IntRange(min=1), metavar="N", help="Calls of a block on average. Default: 512.")
+@live_option
 @trace_output_option
 @repair_option
 @json_option
@@ -426,6 +435,7 @@ def resample(
     swing: float | None,
     stalls: float | None,
     block: int | None,
+    live: int | None,
     output: Path,
     repair: bool,
     as_json: bool,
@@ -440,7 +450,7 @@ def resample(
     (trace,) = read_traces([path], repair)
     if calls >= LONG_FUTURE:
         note(f"{trace.name}: drawing {calls:,} calls ...")
-    future = api.resample(trace, calls, seed=seed, swing=swing, stalls=stalls, block=block)
+    future = api.resample(trace, calls, seed=seed, swing=swing, stalls=stalls, block=block, live=live)
     future.write(output)
     if as_json:
         print_json([written(future, output)])

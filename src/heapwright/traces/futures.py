@@ -57,6 +57,12 @@ MOST_PEAK = 1.3
 
 LEAST_LOAD = 0.25
 
+MOST_LOAD = 32.0
+"""Load over that recorded up to which a live peak that is asked for is sought."""
+
+NEAR_LIVE = 1.05
+"""The live peak that is asked for is met within this factor."""
+
 PROBE = 4
 """Length of the trial that finds the live peak, over the steady part of the recording."""
 
@@ -77,6 +83,7 @@ def resample(
     swing: float | None = None,
     stalls: float | None = None,
     block: int = BLOCK,
+    live: int | None = None,
 ) -> Trace:
     """Return the recording up to its shutdown, followed by a future of ``calls`` calls.
 
@@ -89,6 +96,9 @@ def resample(
         stalls: how long a consumer stalls, at most, as a multiple of the recording's steady part. What no known life
             ends waits for it meanwhile, and is freed in order of birth at its end. 0 is never, None is `STALLS`.
         block: calls of a block; at most a quarter of the steady part.
+        live: bytes of the live peak, about: the load, how often objects are born, is scaled to it, to at most
+            `MOST_LOAD` times that recorded. What the recording never frees lives under any load, so that less than the
+            recorded peak is seldom possible. None is the load recorded.
 
     Where the recording ends with a shutdown, nearly only frees, these are left out, as if it had been stopped before.
     Objects of start-up that live then stay for good. The life of any other object that lives then is drawn by the
@@ -106,6 +116,7 @@ def resample(
     _check("block", block >= 1, block, "1 or more")
     _check("swing", swing is None or 0 <= swing < 1, swing, "0 or more and below 1")
     _check("stalls", stalls is None or stalls >= 0, stalls, "0 or more")
+    _check("live", live is None or live >= 1, live, "1 or more bytes")
     source = _Source.of(trace)
     traffic = _Traffic(
         seed=seed,
@@ -113,7 +124,7 @@ def resample(
         swing=min(SWING * _swing_of(trace, source), MOST_SWING) if swing is None else swing,
         stalls=STALLS if stalls is None else stalls,
     )
-    traffic = _below_peak(trace, source, traffic)
+    traffic = _below_peak(trace, source, traffic) if live is None else _at_peak(trace, source, traffic, calls, live)
     extent = max(calls, PROBE * source.span)  # a draw of less may hold no birth
     for _ in range(8):
         future = _Future.drawn(source, extent, traffic)
@@ -149,6 +160,29 @@ def _below_peak(trace: Trace, source: _Source, traffic: _Traffic) -> _Traffic:
         less = (most - held) / (peak - held)
         traffic = replace(traffic, load=max(traffic.load * less, LEAST_LOAD))
     return traffic
+
+
+def _at_peak(trace: Trace, source: _Source, traffic: _Traffic, calls: int, live: int) -> _Traffic:
+    """The same with so much load that the live peak is near ``live`` bytes; raises ParameterError where none gives it."""
+    held = int(trace.live_bytes[source.start : source.calls].min())
+    lowest, highest, peaks = 0.0, MOST_LOAD, list[int]()
+    for _ in range(12):
+        future = _Future.drawn(source, max(calls, PROBE * source.span), traffic)
+        whole = _assembled(trace, source, future, min(calls, len(future.place)), traffic.seed)
+        # what lives when the recording ends goes by and by
+        peak = int(whole.live_bytes[(source.calls + len(whole)) // 2 :].max(initial=0))
+        if live / NEAR_LIVE <= peak <= live * NEAR_LIVE:
+            return traffic
+        peaks.append(peak)
+        lowest, highest = (traffic.load, highest) if peak < live else (lowest, traffic.load)
+        aimed = traffic.load * max(live - held, 0) / max(peak - held, 1)
+        if not lowest < aimed < highest:
+            aimed = (lowest + highest) / 2
+        traffic = replace(traffic, load=aimed)
+    raise ParameterError(
+        f"{live:,} bytes: no load of this recording has that live peak; those tried have {min(peaks):,} to {max(peaks):,}",
+        parameter="live",
+    )
 
 
 def _check(parameter: str, valid: bool, value: object, range_: str) -> None:
@@ -420,7 +454,7 @@ def _lives(source: _Source, object_: Int64s, shift: Int64s, traffic: _Traffic) -
     life = source.drawn_life(object_[unknown], traffic.random(3).random(len(unknown)))
     birth = source.birth[object_[unknown]] + shift[unknown]
     death[unknown] = np.where(life < _NEVER, _STEPS * (birth + life) - 1, _NEVER)
-    kept = _few_big(source, object_, shift, death)
+    kept = _few_big(source, object_, shift, death, traffic)
     object_, shift, death = object_[kept], shift[kept], death[kept]
     endless = np.flatnonzero((death == _NEVER) & ~source.is_big[object_])
     endless = _stall(source, object_, shift, death, endless, traffic)
@@ -429,9 +463,11 @@ def _lives(source: _Source, object_: Int64s, shift: Int64s, traffic: _Traffic) -
     return object_, shift, np.maximum(death, earliest)
 
 
-def _few_big(source: _Source, object_: Int64s, shift: Int64s, death: Int64s) -> npt.NDArray[np.bool_]:
+def _few_big(
+    source: _Source, object_: Int64s, shift: Int64s, death: Int64s, traffic: _Traffic
+) -> npt.NDArray[np.bool_]:
     """Which objects remain if a big one is not born while it lives already, or as many of its like as ever did when
-    recorded. None is born that would never be freed: that of the recording lives on.
+    recorded, and more under more load. None is born that would never be freed: that of the recording lives on.
     """
     kept: npt.NDArray[np.bool_] = (death < _NEVER) | (shift == 0) | ~source.is_big[object_]
     held = np.flatnonzero(source.is_big[: source.first] & (source.death[: source.first] < 0))
@@ -442,12 +478,13 @@ def _few_big(source: _Source, object_: Int64s, shift: Int64s, death: Int64s) -> 
     big = np.flatnonzero(source.is_big[object_] & kept)
     likes = source.like[object_[big]]
     born = _STEPS * (source.birth[object_[big]] + shift[big])
-    columns = (big, object_[big], likes, born, death[big], source.most_big[likes])
+    most_big = np.maximum(np.rint(source.most_big[likes] * max(traffic.load, 1.0)), 1).astype(np.int64)
+    columns = (big, object_[big], likes, born, death[big], most_big)
     for at, itself, like, birth, end, most in zip(*(column.tolist() for column in columns), strict=True):
         living = ends.setdefault(like, [])
         while living and living[0] <= birth:
             heappop(living)
-        if len(living) >= most or until.get(itself, -1) > birth:
+        if len(living) >= most or (traffic.load <= 1 and until.get(itself, -1) > birth):
             kept[at] = False
         else:
             until[itself] = end
@@ -483,12 +520,14 @@ def _stall(
 def _replace(
     source: _Source, object_: Int64s, shift: Int64s, death: Int64s, endless: Int64s, traffic: _Traffic
 ) -> None:
-    """Free those without an end when another one of their like is born: there are never more than when recorded."""
+    """Free those without an end when another one of their like is born: there are never more than when recorded, but
+    under more load."""
     if not len(endless):
         return
     like = source.like[object_[endless]]
     is_old = shift[endless] == 0
-    most = np.maximum(np.bincount(like[is_old], minlength=int(like.max()) + 1), 1)[like]
+    seats = np.rint(np.bincount(like[is_old], minlength=int(like.max()) + 1) * max(traffic.load, 1.0))
+    most = np.maximum(seats, 1)[like]
     # each takes one of as many seats as there were such objects; who sat there before is freed
     rank = np.zeros(len(endless), np.int64)
     order = np.argsort(like[is_old], kind="stable")
