@@ -119,6 +119,8 @@ def explore(
         study.add_run(_run(space, strategy, options))
         if options.current is not None:
             study.set_current(options.current)
+        # drawn while there is little in memory; needs of another future do not compare
+        futures = futures_of(traces, options.future, study.runs()[0].seed) if options.endurance else []
         first = first_of(traces, space.align)
         tried_first = [one.hash for one in first]
         chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)
@@ -139,8 +141,8 @@ def explore(
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         named = [tried[name] for name in (*RIVALS, *UNTUNED, *DEPLOYED, options.current) if name in tried]
         if options.endurance:
-            futures = futures_of(traces, options.future, study.runs()[0].seed)  # needs of another future do not compare
             near = race(runner, candidates, traces, futures, named, shares.lasting_until)
+            futures.clear()  # what follows needs the memory
         else:
             near = starters(study, candidates)[:NEAREST]
         elsewhere = Elsewhere(runner, replay_for((), table), shares)

@@ -8,8 +8,8 @@ the need on real runs of millions of calls.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import GivenUpError, Margins, SoFar, arena_holding, run
@@ -117,10 +117,14 @@ def _growth(covered: dict[int, int]) -> float:
     return covered[end] / max(1, before[-1] if before else covered[min(covered)])
 
 
-@lru_cache(maxsize=16)
+_OF_BEST_FIT = WeakKeyDictionary["Trace", float]()
+
+
 def _best_fit_growth(future: Trace) -> float:
     """Growth of best fit, whose free memory is wherever it fits: the worst moment of a longer run is a worse one."""
     from heapwright.recipes.pools import BEST_FIT
     from heapwright.recipes.recipe import Recipe
 
-    return _growth(_covered(future, Recipe(pools=(BEST_FIT,), align=8))[0])
+    if future not in _OF_BEST_FIT:
+        _OF_BEST_FIT[future] = _growth(_covered(future, Recipe(pools=(BEST_FIT,), align=8))[0])
+    return _OF_BEST_FIT[future]
