@@ -144,7 +144,7 @@ def test_what_a_leak_leaves_does_not_accumulate(size: int) -> None:
     assert future.peak_live_objects <= trace.peak_live_objects + 2
     assert future.peak_live_bytes <= 1.01 * trace.peak_live_bytes + 48
     held = resample(trace, 100_000)
-    assert 1.05 * trace.peak_live_bytes < held.peak_live_bytes < 1.3 * trace.peak_live_bytes
+    assert 1.01 * trace.peak_live_bytes < held.peak_live_bytes < 1.3 * trace.peak_live_bytes
 
 
 def test_a_life_that_the_end_cuts_off_is_drawn_from_longer_ones() -> None:
