@@ -461,3 +461,15 @@ def test_giving_up_keeps_the_front(tmp_path: Path) -> None:
     exact = drawn(study_path=tmp_path / "exact", tolerance=0)
     assert exact.front == whole.front
     assert whole.given_up == 0 < exact.given_up < 300
+
+
+@pytest.mark.parametrize(
+    ("told", "asked", "current"), [("tlsf", None, "tlsf"), ("tlsf", "half-fit", "half-fit"), ("glibc", None, None)]
+)
+def test_the_heap_that_was_recorded_is_the_current_one(
+    trace: Trace, path: Path, told: str, asked: str | None, current: str | None
+) -> None:
+    recorded = replace(trace, metadata={**trace.metadata, "allocator": told})
+    explore([recorded], ZOO, study_path=path, endurance=False, current=asked)
+    with Study.open(path) as study:
+        assert study.current == current

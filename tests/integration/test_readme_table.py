@@ -24,13 +24,14 @@ PICK = """
 [[pool]]
 kind = "fixed"
 sizes = [8, 16, 24, 32, 40, 48, 56, 64, 96, 112, 512, 648]
-counts = [54, 102, 9, 55, 20, 128, 16, 37, 46, 32, 32, 26]
+counts = [62, 115, 14, 63, 22, 148, 26, 40, 48, 36, 34, 38]
 
 [[pool]]
 kind = "quick"
-up_to = 260
+up_to = 572
+lists_per_octave = 8
 flush = "idle"
-idle_share = 0.0625
+keep = "apart"
 
 [[pool]]
 kind = "general"
@@ -38,6 +39,7 @@ bins = "exact"
 linear_up_to = 128
 bins_per_octave = 2
 most_bins = 32
+victim_up_to = 260
 fit = "best"
 search_most = 16
 """

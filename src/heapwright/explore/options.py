@@ -49,6 +49,7 @@ class Options:
             (`heapwright.explore.endurance`). Without, recipes are ranked by the recordings alone.
         future: calls of the future of each trace, drawn with the seed of the study's first exploration.
         current: a reference allocator by its name: what the user has today, replayed on everything that candidates are.
+            None is what the traces' metadata tell as ``allocator``.
         same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
             summed, or of many, where the worst ratio to each one's best counts. None is the former where all come from
             one program (`heapwright.traces.origin`), or what the study says.

@@ -38,6 +38,7 @@ from heapwright.files.remote import working
 from heapwright.files.tools import processors
 from heapwright.files.version import __version__
 from heapwright.measure.metrics import replay_for
+from heapwright.recipes.zoo.catalogue import names
 from heapwright.replay.engine import GROWING
 from heapwright.replay.metrics import ON_RECORDING, TIME, Value
 from heapwright.studies.records import Identity, Run, TraceInfo
@@ -117,8 +118,9 @@ def explore(
     hired = _crew(options.jobs, options.dask)
     with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
         study.add_run(_run(space, strategy, options))
-        if options.current is not None:
-            study.set_current(options.current)
+        current = options.current or _recorded_on(traces)
+        if current is not None:
+            study.set_current(current)
         # drawn while there is little in memory; needs of another future do not compare
         futures = futures_of(traces, options.future, study.runs()[0].seed) if options.endurance else []
         first = first_of(traces, space.align)
@@ -139,7 +141,7 @@ def explore(
             candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in others if ranked}
         shares.end_exploring()
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
-        named = [tried[name] for name in (*RIVALS, *UNTUNED, *DEPLOYED, options.current) if name in tried]
+        named = [tried[name] for name in (*RIVALS, *UNTUNED, *DEPLOYED, current) if name in tried]
         if options.endurance:
             near = race(runner, candidates, traces, futures, named, shares.lasting_until)
             futures.clear()  # what follows needs the memory
@@ -176,6 +178,12 @@ def _run(space: AnySpace, strategy: Strategy, options: Options) -> Run:
     built, begun = engine(), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     asked = options.command, strategy, options.seed, options.told(), space.text
     return Run(begun, __version__, built.digest, built.commit, *asked)
+
+
+def _recorded_on(traces: Sequence[Trace]) -> str | None:
+    """The reference allocator that all traces were recorded on, where they tell one."""
+    told = {trace.metadata.get("allocator") for trace in traces}
+    return next(iter(told & set(names()))) if len(told) == 1 and told <= set(names()) else None
 
 
 def _shares(effort: Effort, options: Options, traces: Sequence[Trace], held_out: Sequence[Trace], jobs: int) -> Shares:

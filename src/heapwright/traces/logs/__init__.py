@@ -186,7 +186,8 @@ class Reading:
         self.name = source.path.name.partition(".")[0] or source.path.name
         self.caveats = (*self.format.loses, *self.history.caveats)
         told = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
-        self.metadata = {"recorder": self.format.name} | told
+        on = {"allocator": self.format.allocator} if self.format.allocator else {}
+        self.metadata = {"recorder": self.format.name} | on | told
         cut = [f"the log is cut, and what is sound was read: {source.cut}"] if source.cut else []
         self.repairs = (*cut, *self.history.notes)
 

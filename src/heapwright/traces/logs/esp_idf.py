@@ -47,4 +47,5 @@ FORMAT = Format(
         "when a block was freed is not told: its free stands where the address is given out again, or at the end",
         "no times",
     ),
+    allocator="tlsf",  # since ESP-IDF 4.3
 )

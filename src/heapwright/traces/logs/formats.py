@@ -13,10 +13,12 @@ class Format(NamedTuple):
     """A format of logs.
 
     `matches` tells it by the first bytes of a file, `read` reads it whole. `loses` says what the format cannot tell, in
-    words that a report may carry.
+    words that a report may carry. `allocator` is the reference allocator that such a log is written on, where there is
+    but one.
     """
 
     name: str
     matches: Callable[[bytes], bool]
     read: Callable[[Source], History]
     loses: tuple[str, ...] = ()
+    allocator: str = ""
