@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from heapwright.api.given import AnyHeap, AnyTrace, PathLike, listed, one_line, trace_of
+from heapwright.api.given import AnyHeap, AnyTrace, PathLike, heap_of, listed, one_line, trace_of
 from heapwright.api.heaps import fit, replay
 from heapwright.decide.gate import ARENAS, Checked, Rule, judged
 from heapwright.files.errors import HeapwrightError, ParameterError
@@ -88,7 +89,24 @@ def described(checked: Sequence[Checked]) -> list[dict[str, Any]]:
 
 def _values(trace: Trace, heap: AnyHeap, given: Mapping[str, Any]) -> dict[str, float | int | None]:
     found, metrics = fit(trace, heap, **given), replay(trace, heap).metrics
-    return {**metrics, **{key: getattr(found, key) for key in ARENAS}}
+    return {**metrics, **_in_the_long_run(trace, heap), **{key: getattr(found, key) for key in ARENAS}}
+
+
+def _in_the_long_run(trace: Trace, heap: AnyHeap) -> Mapping[str, float | int | None]:
+    """The metrics of a future as an exploration makes it by default; none of a heap that has no recipe."""
+    from heapwright.heaps.heaps import RecipeHeap
+    from heapwright.replay.long_run import long_run
+
+    known = heap_of(heap, None)
+    return long_run(_future(trace), known.recipe).metrics() if isinstance(known, RecipeHeap) else {}
+
+
+@lru_cache(maxsize=1)  # several heaps follow one another
+def _future(trace: Trace) -> Trace:
+    from heapwright.explore.race import futures_of
+    from heapwright.replay.long_run import CALLS
+
+    return futures_of([trace], CALLS, 0)[0]
 
 
 def _name(heap: AnyHeap) -> str:

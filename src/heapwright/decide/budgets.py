@@ -1,4 +1,4 @@
-"""What to ship within bounds on memory and on the dearest call: a study's picks, for bounds worth telling apart."""
+"""What to ship within bounds on memory and on the worst-case call: a study's picks, for bounds worth telling apart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heapwright.decide.picks import RESERVE
+from heapwright.decide.picks import MEMORY, RESERVE
 from heapwright.decide.results import Floats
 from heapwright.decide.study import Study
 from heapwright.files.errors import HeapwrightError
@@ -22,7 +22,7 @@ class Budgets:
 
     Attributes:
         memory: bounds on what is to be reserved, bytes (`Study.reserves`), rising.
-        worst: bounds on all of `WORST_CALLS`, loads and stores, rising.
+        worst: bounds on all of `worst_calls`, loads and stores, rising.
         picks: ids of the balanced picks, by ``worst`` and ``memory``, either followed by no bound; None where
             nothing that may ship stays within.
     """
@@ -40,17 +40,17 @@ class Budgets:
 def budgets(study: Study) -> Budgets:
     """The balanced picks of a study within bounds: what `Study.pick` gives with these conditions.
 
-    The bounds are what recipes on the front, and on the fronts of memory with the dearest calls, are to be given, on
+    The bounds are what recipes on the front, and on the fronts of memory with the worst-case calls, are to be given, on
     those of all recipes and on those of what may ship.
     """
-    columns = study.combined.columns
-    kinds = [key for key in WORST_CALLS.values() if not np.isnan(columns[key]).all()]  # older studies lack one
-    dearest = np.max([columns[key] for key in kinds], axis=0)
-    fronts = [study.objectives, *(("footprint_bytes", key) for key in kinds)]
+    columns, kinds = study.combined.columns, worst_calls(study)
+    longest = np.max([columns[key] for key in kinds], axis=0)
+    memory_key = next((key for key in study.objectives if key in MEMORY), "footprint_bytes")
+    fronts = [study.objectives, *((memory_key, key) for key in kinds)]
     may_ship = np.isin(np.arange(len(study.combined.ids)), study.may_ship("balanced"))
     rows = np.concatenate([study.combined.front_rows(keys, among) for keys in fronts for among in (None, may_ship)])
     memory = _stops(study.reserves[rows], MEMORY_STOPS)
-    worst = _stops(dearest[rows], WORST_STOPS)
+    worst = _stops(longest[rows], WORST_STOPS)
     picks: list[list[str | None]] = []
     for most in (*worst, None):
         conditions = [f"{key} <= {most}" for key in kinds] if most is not None else []
@@ -59,6 +59,17 @@ def budgets(study: Study) -> Budgets:
             where = [*conditions, f"{RESERVE} <= {bytes}"] if bytes is not None else conditions
             picks[-1].append(_pick(study, where))
     return Budgets(memory, worst, picks)
+
+
+def worst_calls(study: Study) -> list[str]:
+    """The metrics of the worst-case calls, of each the one on the future where the study has it."""
+    columns = study.combined.columns
+
+    def measured(key: str) -> bool:  # older studies lack some
+        return key in columns and not bool(np.isnan(columns[key]).all())
+
+    keys = [key if measured(key := f"long_run_{call}_max") else here for call, here in WORST_CALLS.items()]
+    return [key for key in keys if measured(key)]
 
 
 def _pick(study: Study, where: list[str]) -> str | None:

@@ -120,7 +120,7 @@ WORST_CALLS = {
     "realloc": "accesses_realloc_max",
     "free": "accesses_free_max",
 }
-"""The metrics of the dearest call by its kind; a calloc counts as the malloc that it starts with."""
+"""The metrics of the worst-case call by its kind; a calloc counts as the malloc that it starts with."""
 
 TIME = "ns_per_event"
 """What a call takes on this machine."""
