@@ -59,7 +59,7 @@ def load_served(arena: int, reserve: int, more: int | None) -> float | None:
     once the load to `reserve_for_more` at `Load.times` times; at most that many. None where `more` is not known, and
     below the reserve.
 
-    At twice the load all-round needs within 10 % of what that line says on 33 of 36 recordings: docs/robustness.md.
+    At twice the load TLSF needs within 10 % of what that line says on 30 of 36 recordings: docs/robustness.md.
     """
     if more is None or arena < reserve:
         return None
