@@ -2,8 +2,8 @@
 
 For each program NAME there is a short recording FOLDER/NAME_a.parquet and a long run FOLDER/NAME_long.parquet of
 another seed. The need of a recipe is its footprint on the long run. It is predicted by its footprint on the recording,
-on perturbed copies of it, by the stress test's growth, and on resampled futures. Compared by Spearman's rank correlation: over all recipes, and over
-those that need at most `NEAR` times the least.
+on perturbed copies of it, by the stress test's growth, and on resampled futures. Compared by Spearman's rank
+correlation: over all recipes, and over those that need at most `NEAR` times the least.
 
 Recipes: the zoo at alignment 8, exact bins with six sizes of victim, and recipes of the default space near the Pareto
 front of footprint and accesses on the recording. Those that refuse a request on the recording or on the long run, or

@@ -76,7 +76,7 @@ NEEDED = (
     ),
     Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 82),
     Needed(("fit", FEW, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 86),
-    Needed(("check", FEW, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 90),
+    Needed(("check", FEW, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 92),
     Needed(("study", "info", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 83),
     Needed(("pareto", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 88),
 )

@@ -17,7 +17,7 @@ from traces_random import plain_trace, steady
 from heapwright.decide.study import Study
 from heapwright.explore import race as module
 from heapwright.explore import search
-from heapwright.explore.race import OF_A_DESIGN, ROUNDS, futures_of, race, starters
+from heapwright.explore.race import OF_A_DESIGN, ROUNDS, race, starters
 from heapwright.explore.runner import Progress, Runner
 from heapwright.explore.space import Space
 from heapwright.explore.trial import Candidate
@@ -25,7 +25,7 @@ from heapwright.explore.workers import Interrupt, Threads
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
-from heapwright.replay.long_run import long_run
+from heapwright.replay.long_run import futures_of, long_run
 from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
 from heapwright.replay.replay import Replayed
 from heapwright.traces.trace import Trace

@@ -103,8 +103,7 @@ def _in_the_long_run(trace: Trace, heap: AnyHeap) -> Mapping[str, float | int | 
 
 @lru_cache(maxsize=1)  # several heaps follow one another
 def _future(trace: Trace) -> Trace:
-    from heapwright.explore.race import futures_of
-    from heapwright.replay.long_run import CALLS
+    from heapwright.replay.long_run import CALLS, futures_of
 
     return futures_of([trace], CALLS, 0)[0]
 

@@ -27,7 +27,6 @@ from heapwright.explore.trial import Candidate, Patience, Task, Trier
 from heapwright.replay.long_run import long_run
 from heapwright.replay.metrics import METRICS, ON_RECORDING, Value
 from heapwright.replay.replay import Replayed
-from heapwright.traces.futures import resample
 
 if TYPE_CHECKING:
     from heapwright.decide.study import Study
@@ -52,11 +51,6 @@ class Foreseeing:
         """The metrics of `LONG_RUN_METRICS`, and `footprint_bytes` at the end, growth without bound or not."""
         found = long_run(trace, recipe, watch)
         return Replayed({**found.metrics(), "footprint_bytes": found.footprint, "failed": found.failed})
-
-
-def futures_of(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
-    """A future of each trace: of ``calls`` calls, and of twice a recording's own where that is more."""
-    return [resample(trace, max(calls, 2 * len(trace)), seed=seed) for trace in traces]
 
 
 def race(

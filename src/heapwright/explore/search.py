@@ -23,7 +23,7 @@ from heapwright.explore.budget import Shares
 from heapwright.explore.elsewhere import Elsewhere
 from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.options import Options, Strategy
-from heapwright.explore.race import futures_of, race, starters
+from heapwright.explore.race import race, starters
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import Effort, Exploring
 from heapwright.explore.space import WideSpace
@@ -40,6 +40,7 @@ from heapwright.files.version import __version__
 from heapwright.measure.metrics import replay_for
 from heapwright.recipes.zoo.catalogue import names
 from heapwright.replay.engine import GROWING
+from heapwright.replay.long_run import futures_of
 from heapwright.replay.metrics import ON_RECORDING, TIME, Value
 from heapwright.studies.records import Identity, Run, TraceInfo
 from heapwright.studies.tables import Role

@@ -103,14 +103,16 @@ class Effort:
 
 FULL = Effort()
 
-GUARDED = tuple(loop for loop in FULL.loops if loop != "refill")
-"""The loops of the guard: all but one. A heap whose calls are short hands memory over a few blocks a call, and so grows
-where all that lives is freed and gives way to all of another size; `heapwright endure` shows by how much.
-"""
-
-SHORT = Effort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20_000, whole=False, loops=GUARDED)
+SHORT = Effort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20_000, whole=False)
 """For each candidate of an exploration: what leaks grows by half or more in it."""
 
+
+GUARDED = tuple(loop for loop in FULL.loops if loop != "refill")
+"""The loops of `LONG`: all but one, which `SHORT` makes, as pools that never give memory back grow there.
+
+Over more calls a heap whose calls are short grows there, too: it hands memory over a few blocks a call where all that
+lives is freed and gives way to all of another size. `heapwright endure` shows by how much.
+"""
 
 LONG = Effort(calls=300_000, whole=False, loops=GUARDED)
 """For what is recommended: slow growth, as of classes that take pages and never give them back, shows in it."""

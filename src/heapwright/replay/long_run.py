@@ -7,6 +7,7 @@ the need on real runs of millions of calls.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -71,6 +72,13 @@ class LongRun:
             "long_run_malloc_max": self.malloc_max,
             "long_run_free_max": self.free_max,
         }
+
+
+def futures_of(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
+    """A future of each trace: of ``calls`` calls, and of twice a recording's own where that is more."""
+    from heapwright.traces.futures import resample
+
+    return [resample(trace, max(calls, 2 * len(trace)), seed=seed) for trace in traces]
 
 
 def long_run(future: Trace, recipe: Recipe, watch: Watch | None = None) -> LongRun:

@@ -166,7 +166,7 @@ def _below_peak(trace: Trace, source: _Source, traffic: _Traffic) -> _Traffic:
 
 
 def _at_peak(trace: Trace, source: _Source, traffic: _Traffic, calls: int, live: int) -> _Traffic:
-    """The same with so much load that the live peak is near ``live`` bytes; raises ParameterError where none gives it."""
+    """The traffic under a load whose live peak is near ``live`` bytes; raises ParameterError if there is none."""
     held = int(trace.live_bytes[source.start : source.calls].min())
     lowest, highest, peaks = 0.0, MOST_LOAD, list[int]()
     for _ in range(12):
@@ -183,7 +183,8 @@ def _at_peak(trace: Trace, source: _Source, traffic: _Traffic, calls: int, live:
             aimed = (lowest + highest) / 2
         traffic = replace(traffic, load=aimed)
     raise ParameterError(
-        f"{live:,} bytes: no load of this recording has that live peak; those tried have {min(peaks):,} to {max(peaks):,}",
+        f"{live:,} bytes: no load of this recording has that live peak; those tried have {min(peaks):,} to "
+        f"{max(peaks):,}",
         parameter="live",
     )
 

@@ -69,10 +69,11 @@ def serves(recipe: Recipe) -> str:
 
 def waste(recipe: Recipe, values: Mapping[str, Any]) -> str:
     """The most bytes that an object of `size` bytes may use, as a C expression; SIZE_MAX where nothing is split."""
-    each = zip(recipe.pools, values["pools"], strict=True)
+    each = list(zip(recipe.pools, values["pools"], strict=True))
     most = [pool.wasted(its[pool.kind]) for pool, its in each if pool.owns_blocks]
     bounded = [size for size in most if size is not None]
-    return f"size + {max(bounded)}u" if len(bounded) == len(most) else "SIZE_MAX"
+    rounding = max(pool.rounding(its[pool.kind]) for pool, its in each)
+    return f"size + {max(bounded) + rounding}u" if len(bounded) == len(most) else "SIZE_MAX"
 
 
 def initialiser(value: Any) -> str:

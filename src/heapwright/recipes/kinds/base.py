@@ -459,6 +459,10 @@ class BasePool(Table):
         """The most bytes that an object may use beyond its own; None where nothing bounds them."""
         return None
 
+    def rounding(self, values: Mapping[str, Any]) -> int:
+        """The most bytes by which a request is rounded up before the pools below are asked."""
+        return 0
+
     def marks(self, values: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
         """Where control data lies that the checker vouches for, and how many bytes."""
         yield from ()

@@ -23,9 +23,9 @@ IDLE_SHARE = 1 / 32
 """`idle_share` where a recipe says nothing: chosen on half of the traces, see docs/zoo/all-round.md."""
 
 RELEASE_MOST = 2
-"""`release_most` where a recipe says nothing. Of 1, 2, 3, 4 and 8 on seven real long runs all need the same memory within
-1 %. With 2 a malloc takes at most 127 accesses, and 434 instructions of a Cortex-M3; with 4 it takes 173 and 590. With 1
-lists outgrow what is given back where one request in eight passes them by."""
+"""`release_most` where a recipe says nothing. On seven long runs all-round and fast need the same memory within 1 %
+with 1, 2, 3, 4 and 8. With 2 a malloc takes at most 127 accesses and 495 instructions of a Cortex-M3, with 4 it takes
+173 and 590. With 1 lists outgrow what is given back where one request in eight passes them by."""
 
 MOST_AN_OCTAVE = 32
 """Most lists from a power of two to the next one."""
@@ -389,6 +389,10 @@ class Quick(BasePool):
     def push(self, values: Mapping[str, Any]) -> int:
         """Accesses to put a block into a list."""
         return 1 + self.hit(values)
+
+    def rounding(self, values: Mapping[str, Any]) -> int:
+        octave = int(values["octave_log2"])  # a step of the last octave
+        return (1 << max(int(values["up_to"]).bit_length() - 1 - octave, 0)) - 1 if octave else 0
 
     @property
     def spreads(self) -> bool:
