@@ -35,7 +35,7 @@ REQUIRED: Any = _Required()
 """The default of a key that has to be said; nothing else is equal to it."""
 
 
-class Before(NamedTuple):
+class Conversion(NamedTuple):
     """In an `Annotated`: the value is given to a function first; ValueError refuses it."""
 
     function: Callable[[Any], Any]
@@ -272,7 +272,7 @@ def _unsure(value: Any) -> Any:
 def _annotated(annotation: Any, said: tuple[Any, ...], bounds: Mapping[str, Any]) -> Callable[[Any], Any]:
     own = [one.bounds for one in said if isinstance(one, Key)]
     read = _reader(annotation, reduce(lambda all, one: {**all, **one}, own, dict(bounds)))
-    before = [one.function for one in said if isinstance(one, Before)]
+    before = [one.function for one in said if isinstance(one, Conversion)]
 
     def read_after(value: Any) -> Any:
         try:
@@ -395,7 +395,7 @@ def _for_pydantic(annotation: Any) -> Any:
     if origin is Annotated:
         said = [_for_pydantic(parts[0])]
         for one in parts[1:]:
-            if isinstance(one, Before):
+            if isinstance(one, Conversion):
                 said.append(BeforeValidator(one.function))
             elif isinstance(one, AsSchema):
                 said.append(WithJsonSchema(one.schema))

@@ -22,7 +22,7 @@ from heapwright.recipes.alignment import moved_pools
 from heapwright.recipes.geometry import GUARD_BYTES, Geometry
 from heapwright.recipes.kinds.base import reach_of, whole
 from heapwright.recipes.limits import MEMORY_NAME
-from heapwright.recipes.model import AsSchema, Before, by_pydantic, field
+from heapwright.recipes.model import AsSchema, Conversion, by_pydantic, field
 from heapwright.recipes.pools import (
     KINDS,
     MAX_MEMORIES,
@@ -77,11 +77,11 @@ class Recipe(Table):
     year: int | None = field(default=None, ge=1950, le=2100, description="when it was published or first used")
     source: str = field(default="", description="paper, section or program it follows")
     about: str = field(default="", description="what is documented and what was chosen")
-    align: Annotated[Alignment, Before(whole)] = field(default=8, description="alignment of payloads, bytes")
-    link_bytes: Annotated[LinkBytes, Before(whole)] = field(
+    align: Annotated[Alignment, Conversion(whole)] = field(default=8, description="alignment of payloads, bytes")
+    link_bytes: Annotated[LinkBytes, Conversion(whole)] = field(
         default=4, description="width of a link in metadata, bytes; 2 counts in units of align"
     )
-    checks: Annotated[Checks, Before(_level)] = field(
+    checks: Annotated[Checks, Conversion(_level)] = field(
         default="none", description="what free and realloc look at before they believe a pointer"
     )
     counters: Annotated[bool, field(strict=True)] = field(
@@ -102,7 +102,7 @@ class Recipe(Table):
     )
     memory: Annotated[
         tuple[tuple[Annotated[str, field(pattern=MEMORY_NAME)], Annotated[int, field(ge=1, le=MAX_REACH)]], ...],
-        Before(_pairs),
+        Conversion(_pairs),
         AsSchema({"type": "object", "additionalProperties": {"type": "integer", "minimum": 1}}),
     ] = field(
         default=(),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from heapwright.recipes.kinds.bounds import OWNED, Calls, UnboundedError, width
+from heapwright.recipes.kinds.bounds import OWNED, AccessBounds, UnboundedError, width
 from heapwright.recipes.policy import Structure, policy, structure_of
 from heapwright.recipes.pools import Lists
 from heapwright.recipes.recipe import Recipe
@@ -75,7 +75,7 @@ def _worst_steps(recipe: Recipe) -> WorstSteps:
     return WorstSteps(calls.malloc, calls.free, "", _EMPTYING if spreads else "")
 
 
-def _heap(recipe: Recipe) -> Calls:
+def _heap(recipe: Recipe) -> AccessBounds:
     if recipe.checks != "none":
         raise UnboundedError(f'what the checks of level "{recipe.checks}" look at has no bound by formula')
     if recipe.threads == "cached":
@@ -101,4 +101,4 @@ def _heap(recipe: Recipe) -> Calls:
     kept = sum(pool.push(its) for pool, its in lists) + flush_one + 1 + told if lists else 0
     counted = _COUNTED if recipe.counters else 0
     reserved = _RESERVED if recipe.reserve else 0
-    return Calls(malloc + counted + reserved, release + kept + counted)
+    return AccessBounds(malloc + counted + reserved, release + kept + counted)

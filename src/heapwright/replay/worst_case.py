@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.recipes.kinds.bounds import Load, WorstCase
+from heapwright.recipes.kinds.bounds import BlockLoad, WorstCase
 from heapwright.recipes.policy import policy_struct
 from heapwright.replay.engine import arena_holding
 from heapwright.traces.validation import FREE, REALLOC
@@ -54,11 +54,11 @@ def _takes_all(trace: Trace, pool: Any) -> bool:
     return bool((sizes >= pool.min_size).all() and (sizes <= pool.max_size).all())
 
 
-def load_of(trace: Trace, recipe: Recipe) -> Load:
+def load_of(trace: Trace, recipe: Recipe) -> BlockLoad:
     """The load of a trace on a recipe in which a single pool owns blocks; a realloc has both of its blocks live."""
     blocks, smallest = block_sizes(recipe, trace.size)
     blocks[trace.op == FREE] = 0
-    return Load(trace.largest_live_sum(blocks, both=True), int(blocks.max(initial=smallest)), smallest)
+    return BlockLoad(trace.largest_live_sum(blocks, both=True), int(blocks.max(initial=smallest)), smallest)
 
 
 def block_sizes(recipe: Recipe, requests: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], int]:

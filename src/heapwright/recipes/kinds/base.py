@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 from heapwright.recipes.geometry import Geometry, round_up
-from heapwright.recipes.kinds.bounds import Calls, Load, Thresholds, WorstCase
+from heapwright.recipes.kinds.bounds import AccessBounds, BlockLoad, Thresholds, WorstCase
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST, MAX_SITES
 from heapwright.recipes.model import Table, field
 
@@ -340,11 +340,11 @@ class BasePool(Table):
 
     # ---- bounds
 
-    def worst_calls(self, values: Mapping[str, Any]) -> Calls:
+    def worst_calls(self, values: Mapping[str, Any]) -> AccessBounds:
         """Most accesses of its calls. Raises UnboundedError where nothing bounds them."""
         raise NotImplementedError
 
-    def worst_cases(self, laid_out: Any, load: Load, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
+    def worst_cases(self, laid_out: Any, load: BlockLoad, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
         """Yield the arenas, beyond control data, that theorems say are enough; none where none holds.
 
         lists: quick lists stand in front of it, which are emptied before a request is refused. reallocs: the program

@@ -19,7 +19,7 @@ class UnboundedError(Exception):
     """Why there is no bound."""
 
 
-class Calls(NamedTuple):
+class AccessBounds(NamedTuple):
     """Accesses of a pool's calls at most: to find a block or grow, and to release one."""
 
     malloc: int
@@ -38,7 +38,7 @@ class WorstCase(NamedTuple):
     theorem: str
 
 
-class Load(NamedTuple):
+class BlockLoad(NamedTuple):
     """What programs ask of a heap, in bytes of its blocks: live at once, the largest block, the smallest."""
 
     live: int

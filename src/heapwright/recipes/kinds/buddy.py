@@ -10,7 +10,7 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, power_above, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, region_contradictions
-from heapwright.recipes.kinds.bounds import Calls, Load, UnboundedError, WorstCase, powers, width
+from heapwright.recipes.kinds.bounds import AccessBounds, BlockLoad, UnboundedError, WorstCase, powers, width
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
 from heapwright.recipes.model import field
 
@@ -183,7 +183,7 @@ class Buddy(BasePool):
 
     # ---- bounds
 
-    def worst_calls(self, values: Mapping[str, Any]) -> Calls:
+    def worst_calls(self, values: Mapping[str, Any]) -> AccessBounds:
         word, link, orders = width(values["word"]), width(values["links"]["field"]), values["orders"]
         listed, unlisted = word + 5 * link, 4 * link
         if self.max_block and not self.region:
@@ -192,9 +192,9 @@ class Buddy(BasePool):
         largest = self.min_block << orders - 1
         steps = max(orders, self.region.bit_length()) + 1  # sizes tried for the block before the top
         lowered = (2 * orders + self.region // largest) * (steps * word + unlisted)
-        return Calls(malloc, 2 + word + orders * (word + unlisted) + max(listed, lowered))
+        return AccessBounds(malloc, 2 + word + orders * (word + unlisted) + max(listed, lowered))
 
-    def worst_cases(self, laid_out: Any, load: Load, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
+    def worst_cases(self, laid_out: Any, load: BlockLoad, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
         """(1 + log2 of largest / smallest) times what is live is never split and used up (Knuth 2.5, exercise 41).
 
         That is for a memory which is there from the start. One that grows block by block may have one more block of

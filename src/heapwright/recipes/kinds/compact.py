@@ -10,7 +10,7 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool
-from heapwright.recipes.kinds.bounds import Calls, UnboundedError
+from heapwright.recipes.kinds.bounds import AccessBounds, UnboundedError
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
 from heapwright.recipes.model import field
 
@@ -151,7 +151,7 @@ class Compact(BasePool):
 
     # ---- bounds
 
-    def worst_calls(self, values: Mapping[str, Any]) -> Calls:
+    def worst_calls(self, values: Mapping[str, Any]) -> AccessBounds:
         raise UnboundedError("closing holes moves any number of objects")
 
     # ---- what the C struct says

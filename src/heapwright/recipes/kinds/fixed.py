@@ -12,7 +12,7 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, Size, sizes_summary, sizes_title
-from heapwright.recipes.kinds.bounds import NEVER, OWNED, Calls, UnboundedError, rounded, width
+from heapwright.recipes.kinds.bounds import NEVER, OWNED, AccessBounds, UnboundedError, rounded, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST
 from heapwright.recipes.model import field
 
@@ -264,7 +264,7 @@ class Fixed(BasePool):
 
     # ---- bounds
 
-    def worst_calls(self, values: Mapping[str, Any]) -> Calls:
+    def worst_calls(self, values: Mapping[str, Any]) -> AccessBounds:
         word, link, grows = width(values["word"]), width(values["links"]["field"]), self.counts == "grow"
         if grows and self.find == "first-fit":
             raise UnboundedError("first fit walks a class's chain of blocks of any length")
@@ -272,9 +272,9 @@ class Fixed(BasePool):
         free = OWNED + word + 3 * link + 1
         if not isinstance(self.counts, str):
             flags = (sum(self.counts) if tried > 1 else max(self.counts)) if self.find == "first-fit" else 0
-            return Calls(flags + tried * (3 * link + 4), free)
+            return AccessBounds(flags + tried * (3 * link + 4), free)
         carved = max(1, *(self.page // max(1, size + self.header) for size in self.sizes), 1)
-        return Calls(2 * tried * 3 * link + 3 + carved * (word + 3 * link) + 3 * link, free)
+        return AccessBounds(2 * tried * 3 * link + 3 + carved * (word + 3 * link) + 3 * link, free)
 
     # ---- what the C struct says
 

@@ -10,9 +10,9 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, Size, sizes_summary, sizes_title, whole
-from heapwright.recipes.kinds.bounds import NEVER, OWNED, Calls, rounded, width
+from heapwright.recipes.kinds.bounds import NEVER, OWNED, AccessBounds, rounded, width
 from heapwright.recipes.limits import MAX_CLASSES
-from heapwright.recipes.model import Before, field
+from heapwright.recipes.model import Conversion, field
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
@@ -23,7 +23,7 @@ DESCRIPTION_BYTES = 8
 MOST_PAGES = 0xFFFF
 """Numbers of pages have 2 bytes; 0 is none."""
 
-PageBytes = Annotated[Literal[512, 1024, 2048, 4096], Before(whole)]
+PageBytes = Annotated[Literal[512, 1024, 2048, 4096], Conversion(whole)]
 
 
 class Room(NamedTuple):
@@ -200,14 +200,14 @@ class Pages(BasePool):
 
     # ---- bounds
 
-    def worst_calls(self, values: Mapping[str, Any]) -> Calls:
+    def worst_calls(self, values: Mapping[str, Any]) -> AccessBounds:
         word, number, words = width(values["word"]), width(values["number"]), values["words"]
         link, unlink = 4 * number + 4, 8 * number + 5
         found = 4 + word + 4 * number
         begun = 20 + (words + 1) * word + link
         cut = (words + 4) * word + unlink
         merged = 2 + 4 * word + unlink + link + 12
-        return Calls(2 * found + 4 * word + unlink + begun + cut, OWNED + 2 + 5 * word + unlink + merged)
+        return AccessBounds(2 * found + 4 * word + unlink + begun + cut, OWNED + 2 + 5 * word + unlink + merged)
 
     # ---- what the C struct says
 

@@ -10,7 +10,7 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape, Size
-from heapwright.recipes.kinds.bounds import Calls, UnboundedError, width
+from heapwright.recipes.kinds.bounds import AccessBounds, UnboundedError, width
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
 from heapwright.recipes.model import field
 
@@ -183,13 +183,13 @@ class Partition(BasePool):
 
     # ---- bounds
 
-    def worst_calls(self, values: Mapping[str, Any]) -> Calls:
+    def worst_calls(self, values: Mapping[str, Any]) -> AccessBounds:
         number = width(values["field"])
         if self.count == "grow":
             raise UnboundedError("a search walks a list of free groups of any length")
         walked = self.count * 2 * number
         each = 20 * number + 20
-        return Calls(walked + each, walked + 2 * each)
+        return AccessBounds(walked + each, walked + 2 * each)
 
     # ---- what the C struct says
 

@@ -12,7 +12,7 @@ from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, Size, bare, can_serve, capacities_below, sizes_summary, sizes_title
 from heapwright.recipes.kinds.bounds import NEVER, UnboundedError, width
 from heapwright.recipes.limits import MAX_CLASSES, MAX_REQUEST, MAX_UP_TO
-from heapwright.recipes.model import Before, field
+from heapwright.recipes.model import Conversion, field
 
 if TYPE_CHECKING:
     from heapwright.recipes.kinds.bounds import Sizes
@@ -81,7 +81,7 @@ class Quick(BasePool):
     )
     limit_blocks: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
     limit_bytes: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
-    flush: Annotated[Flush, Before(_flush_name)] = field(
+    flush: Annotated[Flush, Conversion(_flush_name)] = field(
         default="before-refusing", description="when blocks go back, at the latest before a request is refused"
     )
     flush_from: int = field(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from heapwright.recipes.geometry import round_up
-from heapwright.recipes.kinds.bounds import Calls, Load, Thresholds, UnboundedError, WorstCase, width
+from heapwright.recipes.kinds.bounds import AccessBounds, BlockLoad, Thresholds, UnboundedError, WorstCase, width
 from heapwright.recipes.kinds.general.keys import GeneralKeys
 
 _COVERED = 6
@@ -95,12 +95,12 @@ class _Steps:
         return grown
 
 
-def worst_calls(pool: GeneralKeys, g: Mapping[str, Any]) -> Calls:
+def worst_calls(pool: GeneralKeys, g: Mapping[str, Any]) -> AccessBounds:
     """Most accesses of its calls. Raises UnboundedError where nothing bounds them."""
     _require_bound(pool, g)
     steps = _Steps(pool, g)
     malloc = steps.small() + steps.search() + max(steps.take(), steps.reuse(), 2 + steps.grow()) + steps.pad
-    return Calls(malloc, steps.release())
+    return AccessBounds(malloc, steps.release())
 
 
 def _require_bound(pool: GeneralKeys, g: Mapping[str, Any]) -> None:
@@ -158,7 +158,7 @@ def step_of(octave: int, step: int, steps_log2: int) -> int:
     return (1 << octave) + (step << octave >> steps_log2)
 
 
-def worst_cases(pool: GeneralKeys, general: Any, load: Load, *, placed: bool) -> Iterator[WorstCase]:
+def worst_cases(pool: GeneralKeys, general: Any, load: BlockLoad, *, placed: bool) -> Iterator[WorstCase]:
     """Yield the arenas, beyond control data, that theorems say are enough; `general` is the pool's C struct.
 
     `placed`: no list and no realloc keeps a block from where the strategy puts it, which all theorems but that on any

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from heapwright.recipes.geometry import Geometry, power_above, round_up
 from heapwright.recipes.kinds.base import BasePool, whole
 from heapwright.recipes.limits import MAX_REACH, MAX_REQUEST
-from heapwright.recipes.model import Before, field
+from heapwright.recipes.model import Conversion, field
 
 MAX_BINS = 1024
 """A bitmap of bins and a one-word summary of it: 32 words of 32 bits."""
@@ -50,7 +50,7 @@ class GeneralKeys(BasePool):
     linear_up_to: int | None = field(
         default=None, ge=0, le=2**20, description="block sizes below this have a bin each, bytes; 0 or a power of two"
     )
-    bins_per_octave: Annotated[BinsPerOctave | None, Before(whole)] = field(
+    bins_per_octave: Annotated[BinsPerOctave | None, Conversion(whole)] = field(
         default=None, description="bins between a power of two and the next"
     )
     most_bins: int = field(

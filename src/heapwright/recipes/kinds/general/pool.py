@@ -10,7 +10,7 @@ from heapwright._native import lib
 from heapwright.recipes.geometry import Geometry, log2, round_up
 from heapwright.recipes.kinds import layout as lay
 from heapwright.recipes.kinds.base import BasePool, BlockShape
-from heapwright.recipes.kinds.bounds import Calls, Load, Thresholds, WorstCase, powers, rounded
+from heapwright.recipes.kinds.bounds import AccessBounds, BlockLoad, Thresholds, WorstCase, powers, rounded
 from heapwright.recipes.kinds.general import bounds, rules
 from heapwright.recipes.kinds.general.canonical import canonical_changes
 from heapwright.recipes.kinds.general.keys import BINS_PER_OCTAVE, GeneralKeys
@@ -394,10 +394,10 @@ class General(GeneralKeys):
 
     # ---- bounds
 
-    def worst_calls(self, values: Mapping[str, Any]) -> Calls:
+    def worst_calls(self, values: Mapping[str, Any]) -> AccessBounds:
         return bounds.worst_calls(self, values)
 
-    def worst_cases(self, laid_out: Any, load: Load, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
+    def worst_cases(self, laid_out: Any, load: BlockLoad, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
         keeps_more = reallocs and self.resize in ("keep", "keep-half")
         if keeps_more or not bounds.passes_none_by(self, laid_out.general, load.largest):
             return iter(())
