@@ -9,7 +9,7 @@ from heap_logs import LOGS
 
 import heapwright as hw
 from heapwright.traces.logs.functions import note_call
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 
 CANNOT_TELL = {
     "valgrind": ["no times", "no threads", "1 smaller process of the log left out"],
@@ -57,7 +57,7 @@ def test_what_a_format_cannot_tell_is_said_of_each_of_its_traces(name: str, tmp_
 
 
 def test_a_call_of_each_function_is_told_with_all_bytes_of_its_arguments() -> None:
-    history = History()
+    history = LogHistory()
     calls = [("malloc", [24], 16), ("calloc", [3, 7], 64), ("aligned_alloc", [32, 40], 96), ("realloc", [16, 48], 160),
              ("reallocarray", [160, 6, 10], 256), ("free", [64], 0)]  # fmt: skip
     assert all(note_call(history, name, numbers, result) for name, numbers, result in calls)

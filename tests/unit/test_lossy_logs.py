@@ -20,7 +20,7 @@ from heap_logs import (
 import heapwright as hw
 from heapwright.files.errors import HeapwrightError
 from heapwright.traces.logs import blocks, board_lines
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.stand_ins import StandIns
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC, REALLOC
@@ -65,7 +65,7 @@ def test_numbers_that_are_no_addresses_do_not_overlap(tmp_path: Path) -> None:
 def test_blocks_are_those_that_a_list_of_all_would_find(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "_LONGEST", 7)
     for seed in range(40):
-        draw, live, model = random.Random(seed), blocks.Blocks(overlap=False), dict[int, int]()
+        draw, live, model = random.Random(seed), blocks.LiveBlocks(overlap=False), dict[int, int]()
         for number in range(200):
             address, size = draw.randrange(1, 3000), draw.choice([0, 1, 5, 20, 60, 500])
             if draw.random() < 0.4:
@@ -203,7 +203,7 @@ def test_the_stand_in_is_taken_whose_size_is_nearest() -> None:
 
 
 def test_stand_ins_make_as_many_objects_live_as_do() -> None:
-    history = History()
+    history = LogHistory()
     history.allocate(0x100, 24)
     history.lose(10, 2, 40)  # 2 more live, of 40 bytes each
     history.release(0x900)  # one of them

@@ -21,7 +21,7 @@ from traces_random import labelled_traces, random_trace
 import heapwright as hw
 from heapwright.files import parquet
 from heapwright.traces import streams, tables
-from heapwright.traces.diff import Lifetimes, _least, _step
+from heapwright.traces.diff import LifetimeHistogram, _least, _step
 from heapwright.traces.merge import merge as merged_streams
 from heapwright.traces.profile import profile
 from heapwright.traces.streams import COLUMNS, Stream
@@ -482,7 +482,7 @@ def test_every_lifetime_lies_in_its_step() -> None:
     assert (least <= values).all()
     assert (values * 31 <= least * 32).all()
     assert np.array_equal(least[values < 64], values[values < 64])
-    assert Lifetimes().percentiles()["p50"] is None
+    assert LifetimeHistogram().percentiles()["p50"] is None
 
 
 # ---- exporting -----------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ class _Described:
     """One trace: its totals, its lifetimes, and by size and by site requests, bytes requested and bytes at the peak."""
 
     def __init__(self, trace: Stream) -> None:
-        self._totals, self._lives = Totals(), Lifetimes()
+        self._totals, self._lives = Totals(), LifetimeHistogram()
         self._sums = {"requests": 0, "requested_bytes": 0}
         by_size: dict[int, list[int]] = {}
         by_site = np.zeros((3, len(trace.sites)), np.int64)
@@ -99,7 +99,7 @@ class _Described:
         return self._lives.percentiles()
 
 
-class Lifetimes:
+class LifetimeHistogram:
     """How many calls the freed objects live, in steps of 3 %, so that the memory does not grow with the trace."""
 
     def __init__(self) -> None:

@@ -22,8 +22,8 @@ from heapwright.traces.validation import (
     LABEL_TYPES,
     OPTIONAL,
     REQUIRED,
-    Before,
     Columns,
+    PrecedingCalls,
     check_labels,
     in_words,
     validated,
@@ -152,7 +152,7 @@ def _of_file(path: Path, repair: bool) -> Stream:
             for raw in table.windows():
                 born = living.columns.get("row", np.empty(0, np.int64))
                 ids = living.columns.get("id", np.empty(0, np.uint32))
-                window, found = validated(raw, str(path), repair, Before(read, ids, born, latest))
+                window, found = validated(raw, str(path), repair, PrecedingCalls(read, ids, born, latest))
                 read += len(raw["op"])
                 latest = max(latest, int(window["ts_us"].max(initial=-1)))
                 living.follow({key: window[key] for key in ("op", "id")})

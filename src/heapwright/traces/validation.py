@@ -63,7 +63,7 @@ def check_labels(columns: Columns, names: dict[str, tuple[str, ...]], where: str
 
 
 @dataclass(frozen=True)
-class Before:
+class PrecedingCalls:
     """What calls that follow others have to know of these.
 
     Attributes:
@@ -79,7 +79,7 @@ class Before:
     latest_us: int
 
 
-_NOTHING = Before(0, np.empty(0, np.uint32), np.empty(0, np.int64), -1)
+_NOTHING = PrecedingCalls(0, np.empty(0, np.uint32), np.empty(0, np.int64), -1)
 
 
 def filled(values: NDArray[Any], instead: float) -> NDArray[Any]:
@@ -93,7 +93,9 @@ def _mask(values: NDArray[Any]) -> NDArray[np.bool_] | None:
     return None if type(values) is np.ndarray or not np.ma.is_masked(values) else np.ma.getmaskarray(values)
 
 
-def validated(columns: Columns, where: str, repair: bool, before: Before = _NOTHING) -> tuple[Columns, dict[str, int]]:
+def validated(
+    columns: Columns, where: str, repair: bool, before: PrecedingCalls = _NOTHING
+) -> tuple[Columns, dict[str, int]]:
     """Check every rule of ``docs/traces.md``; return columns of the declared types, and how often what was repaired."""
     repairs: dict[str, int] = {}
     for faults_of in (_row_faults, _state_faults):
@@ -147,7 +149,7 @@ def _typed(columns: Columns) -> Columns:
     return result
 
 
-def _row_faults(columns: Columns, _: Before) -> Iterator[_Fault]:
+def _row_faults(columns: Columns, _: PrecedingCalls) -> Iterator[_Fault]:
     """Faults a row has by itself."""
     for key in REQUIRED:
         mask = _mask(columns[key])
@@ -189,7 +191,7 @@ def order_by_id(ids: NDArray[np.uint32]) -> NDArray[np.intp]:
     return key.view(np.int64).astype(np.intp, copy=False)
 
 
-def _state_faults(columns: Columns, before: Before) -> Iterator[_Fault]:
+def _state_faults(columns: Columns, before: PrecedingCalls) -> Iterator[_Fault]:
     """Faults against the life of an object: allocated, any reallocs, freed, allocated again.
 
     A faulty call is as if it had not happened. An allocation leaves its id live whether or not it was faulty, a free
@@ -239,7 +241,7 @@ def _state_faults(columns: Columns, before: Before) -> Iterator[_Fault]:
 
 
 def _ordered_times(
-    ts_us: NDArray[np.int64], where: str, repair: bool, repairs: dict[str, int], before: Before
+    ts_us: NDArray[np.int64], where: str, repair: bool, repairs: dict[str, int], before: PrecedingCalls
 ) -> NDArray[np.int64]:
     """Check that known times never decrease; a repair raises them, for the order of rows is what counts."""
     if not len(ts_us) or ((ts_us[1:] >= ts_us[:-1]).all() and ts_us[0] >= before.latest_us):

@@ -24,7 +24,7 @@ _MAX_CAPTURED = 262_144
 _MAX_BLOCK = 16 * 1024 * 1024
 
 
-class Frame(NamedTuple):
+class CapturedFrame(NamedTuple):
     """One captured frame: nanoseconds since the epoch, bytes on the wire, bytes captured, link type."""
 
     nanoseconds: int
@@ -92,7 +92,7 @@ def _read_exactly(stream: IO[bytes], length: int) -> bytes:
     return data
 
 
-def _pcap_frames(stream: IO[bytes]) -> Iterator[Frame]:
+def _pcap_frames(stream: IO[bytes]) -> Iterator[CapturedFrame]:
     start = _read_exactly(stream, pcap.FileHdr.__hdr_len__)
     magic = pcap.FileHdr(start).magic
     little = magic in (pcap.PMUDPCT_MAGIC, pcap.PMUDPCT_MAGIC_NANO, pcap.PACPDOM_MAGIC)
@@ -107,10 +107,10 @@ def _pcap_frames(stream: IO[bytes]) -> Iterator[Frame]:
             raise DamageError(f"a record claims {record.caplen} captured bytes")
         data = _read_exactly(stream, record.caplen)
         nanoseconds = record.tv_sec * 1_000_000_000 + record.tv_usec * unit
-        yield Frame(nanoseconds, max(record.len, record.caplen), data, link_type)
+        yield CapturedFrame(nanoseconds, max(record.len, record.caplen), data, link_type)
 
 
-def _pcapng_frames(stream: IO[bytes]) -> Iterator[Frame]:
+def _pcapng_frames(stream: IO[bytes]) -> Iterator[CapturedFrame]:
     little = False
     interfaces: list[_Interface] = []
     while stream.peek(1):  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ class _Interface:
         return cls(parsed.linktype, ticks, offset)
 
 
-def _frame_of_block(block: bytes, kind: int, little: bool, interfaces: list[_Interface]) -> Frame:
+def _frame_of_block(block: bytes, kind: int, little: bool, interfaces: list[_Interface]) -> CapturedFrame:
     if kind == pcapng.PCAPNG_BT_EPB:
         packet = (pcapng.EnhancedPacketBlockLE if little else pcapng.EnhancedPacketBlock)()
     else:
@@ -179,4 +179,4 @@ def _frame_of_block(block: bytes, kind: int, little: bool, interfaces: list[_Int
     if not -(1 << 62) <= nanoseconds < 1 << 62:
         raise DamageError("a time is out of range")
     data = block[data_at : data_at + packet.caplen]
-    return Frame(nanoseconds, max(packet.pkt_len, packet.caplen), data, interface.link_type)
+    return CapturedFrame(nanoseconds, max(packet.pkt_len, packet.caplen), data, interface.link_type)

@@ -31,7 +31,7 @@ from heapwright.traces.logs import (
 )
 from heapwright.traces.logs.arena import within_arena
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 from heapwright.traces.tables import room_beside
 from heapwright.traces.trace import FORMAT_VERSION, Trace
@@ -176,7 +176,7 @@ class Reading:
         """Read it. Raises HeapwrightError where it has no call."""
         self._path = source.path
         self.format = format_
-        self.history: History = format_.read(source)
+        self.history: LogHistory = format_.read(source)
         if not len(self.history):
             raise HeapwrightError(
                 f"{source.path}: no call that its format has ({self.format.name}); docs/logs.md tells what writes one, "

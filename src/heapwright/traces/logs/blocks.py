@@ -12,7 +12,7 @@ _LONGEST = 512
 """Addresses in a list before it is halved."""
 
 
-class Blocks:
+class LiveBlocks:
     """The blocks that live, by address: each has a number and a size, `number << 32 | size`, or is `LEFT_OUT`.
 
     Addresses are kept in short sorted lists. A call takes O(log n), and some 1.5 us with 25,000 blocks.

@@ -12,9 +12,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from heapwright.traces.logs import board_lines
-from heapwright.traces.logs.board_lines import COUNTS, Code, DamagedError, Line, Lost
+from heapwright.traces.logs.board_lines import COUNTS, BoardLine, Code, DamagedError, Lost
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _MAGIC = 0x48577472
@@ -39,7 +39,7 @@ _TIMES = 1 << 32
 class _Records:
     """Records and codes become calls, one by one."""
 
-    def __init__(self, history: History, elf: Path | None) -> None:
+    def __init__(self, history: LogHistory, elf: Path | None) -> None:
         self.history, self._elf = history, elf
         self._ticks_per_second = self._lost = self._lost_before = 0
         self._marked = self._on_the_way = self._restarts = 0
@@ -48,7 +48,7 @@ class _Records:
         self._resizing: dict[int, list[int | None]] = defaultdict(list)
         self._time = 0  # in a line's units
         self._told: tuple[int, int] | None = None  # calls, and mallocs more than frees, modulo COUNTS
-        self._waiting: Line | None = None
+        self._waiting: BoardLine | None = None
         self._crowded = False
         self._lost_numbers: list[int] = []
         self._site = 0  # address of that of the calls that follow
@@ -117,16 +117,16 @@ class _Records:
         else:
             self._take_line(line)
 
-    def _take_waiting(self, following: Line | None) -> None:
+    def _take_waiting(self, following: BoardLine | None) -> None:
         if self._waiting is not None:
             line, self._waiting = self._waiting, None
             known = following is not None and following.live is not None and not self._begins_anew(following)
             self._take_line(line, following.peak if following is not None and known else None)
 
-    def _begins_anew(self, line: Line) -> bool:
+    def _begins_anew(self, line: BoardLine) -> bool:
         return (line.time - self._time) % _TIMES >= _TIMES // 2
 
-    def _take_line(self, line: Line, most: int | None = None) -> None:
+    def _take_line(self, line: BoardLine, most: int | None = None) -> None:
         if self._begins_anew(line):
             self._restarts += 1
             self._time = line.time
@@ -213,7 +213,7 @@ class _Records:
             self._resizing[moved] = begun
         self.history.end_resize(moved, number, word, size)
 
-    def done(self) -> History:
+    def done(self) -> LogHistory:
         """What was told, once all is."""
         self._take_waiting(None)
         caveats = self.history.caveats
@@ -241,7 +241,7 @@ def _name_in(elf: Path, address: int) -> str:
     return name_in(elf, address)
 
 
-def _read(source: Source) -> History:
+def _read(source: Source) -> LogHistory:
     records = _Records(source.history(), source.elf)
     if (order := _order(source.start(4))) is None:
         _of_lines(source, records)

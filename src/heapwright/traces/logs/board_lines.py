@@ -56,7 +56,7 @@ class Code(NamedTuple):
     lost: Lost = Lost(0, 0, 0, 0)
 
 
-class Line(NamedTuple):
+class BoardLine(NamedTuple):
     """Before it `calls` were told, and `objects` more mallocs than frees, both modulo `COUNTS`.
 
     `live` bytes live then and `peak` did at most before, None where that is not known. It begins at `time`; `thread` is
@@ -87,7 +87,7 @@ def unit_bits(ticks_per_second: int) -> int:
     return (ticks_per_second // (_UNITS + 1)).bit_length()
 
 
-def line_of(mark: bytes, text: bytes) -> Line:
+def line_of(mark: bytes, text: bytes) -> BoardLine:
     """The line of the characters behind its mark, which is b"!" of earlier hooks; raises DamagedError."""
     numbers = [one - _FIRST for one in text]
     value = _HASH_BEGIN
@@ -113,7 +113,7 @@ class _Reader:
         self._has_sites = False
         self._time = 0
 
-    def line(self, count: int) -> Line:
+    def line(self, count: int) -> BoardLine:
         calls, objects = self._take(_COUNT_BITS), self._take(_COUNT_BITS)
         live = self._number() if not self._early and self._take(1) else None
         peak = live + self._number() if live is not None else 0
@@ -124,7 +124,7 @@ class _Reader:
         codes = [self._code() for _ in range(count)]
         if self._left >= _PAIR_BITS or self._take(self._left):
             raise DamagedError
-        return Line(calls, objects, begun, thread, codes, live, peak, live is None and not self._early)
+        return BoardLine(calls, objects, begun, thread, codes, live, peak, live is None and not self._early)
 
     def _take(self, bits: int) -> int:
         if bits > self._left:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.processes import Processes
 from heapwright.traces.logs.source import Source
 
@@ -57,7 +57,7 @@ class _Lines:
             yield now, found
 
 
-def _read(source: Source) -> History:
+def _read(source: Source) -> LogHistory:
     processes = Processes(source)
     resizing: dict[tuple[bytes, bytes], tuple[int, int | None]] = {}
     lines = _Lines(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _ALLOCATE, _FREE, _REALLOCATE, _PUSH, _POP = range(1, 6)
@@ -17,8 +17,8 @@ def _matches(start: bytes) -> bool:
     return len(words) > 0 and bool(((words[:, 0] >= _ALLOCATE) & (words[:, 0] <= _POP)).all())
 
 
-def _read(source: Source) -> History:
-    history = History(source.folder, overlap=True)
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder, overlap=True)
     for block in source.blocks(32 * _BLOCK):
         words = np.frombuffer(block[: len(block) // 32 * 32], np.uint64).reshape(-1, 4)
         for kind, slot, microseconds, size in words.tolist():

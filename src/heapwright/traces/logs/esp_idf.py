@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _RECORD = re.compile(
@@ -13,8 +13,8 @@ _RECORD = re.compile(
 )
 
 
-def _read(source: Source) -> History:
-    history = History(source.folder)
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder)
     freed: set[int] = set()
     pointer = 0
     for line in source.lines():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 
@@ -19,6 +19,6 @@ class Format(NamedTuple):
 
     name: str
     matches: Callable[[bytes], bool]
-    read: Callable[[Source], History]
+    read: Callable[[Source], LogHistory]
     loses: tuple[str, ...] = ()
     allocator: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 
 _CPP = re.compile(
     r"_Z(n[wa][mj]|d[la]Pv)|operator (new|delete)\b|__builtin_(vec_)?(new|delete)$|builtin_(vec_)?(new|delete)$"
@@ -22,7 +22,7 @@ def plain_name(name: str) -> str | None:
     return "free" if "delete" in found[0] or found[0].startswith("_Zd") else "malloc"
 
 
-def note_call(history: History, name: str, numbers: Sequence[int], result: int, align: int = 0) -> bool:
+def note_call(history: LogHistory, name: str, numbers: Sequence[int], result: int, align: int = 0) -> bool:
     """Note a call of the function of this plain name with these arguments; False where they are too few."""
     if len(numbers) < _ARGUMENTS[name]:
         return False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _LATEST_MS = 1 << 42
@@ -15,15 +15,15 @@ _LATEST_MS = 1 << 42
 _START = re.compile(rb"v [0-9a-f]+(?: [0-9a-f]+)?\n[xX] ")
 
 
-def _read(source: Source) -> History:
-    history = History(source.folder)
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder)
     history.now_ns = 0
     lines = source.lines()
     for line in lines:
         sign, fields = line[:1], line[2:].split()
         try:
             if sign == b"a" and not len(history):
-                return _interpreted(History(source.folder, overlap=True), line, lines)
+                return _interpreted(LogHistory(source.folder, overlap=True), line, lines)
             if sign == b"+":
                 size, _, pointer = map(_number, fields)
                 history.allocate(pointer, size)
@@ -37,7 +37,7 @@ def _read(source: Source) -> History:
     return history
 
 
-def _interpreted(history: History, first: bytes, lines: Iterator[bytes]) -> History:
+def _interpreted(history: LogHistory, first: bytes, lines: Iterator[bytes]) -> LogHistory:
     """Interpreted files know the size and place of a call, and no object: the youngest of them is freed first."""
     history.now_ns = 0
     sizes: list[int] = []

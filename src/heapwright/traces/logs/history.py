@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.traces.logs.blocks import LEFT_OUT, Blocks, size_of
+from heapwright.traces.logs.blocks import LEFT_OUT, LiveBlocks, size_of
 from heapwright.traces.logs.stand_ins import StandIns
 from heapwright.traces.tables import TableWriter
 from heapwright.traces.trace import Trace
@@ -26,7 +26,7 @@ _SLACK_BITS = 8
 """Stand-ins do not follow what is less than the peak divided by two to the power of this."""
 
 
-class History:
+class LogHistory:
     """What a log tells, call by call; O(log n) each, of n objects that are alive.
 
     An object that is alive takes some 150 bytes. No two may overlap: an allocation where others still lie ends these,
@@ -60,7 +60,7 @@ class History:
         self._rows_before = 0
         self._ops, self._ids, self._sizes, self._times = array("B"), array("I"), array("I"), array("q")
         self._threads, self._sites, self._aligns = _Changes(), _Changes(), _Changes()
-        self._live = Blocks(overlap)
+        self._live = LiveBlocks(overlap)
         self._ended: dict[int, int] = {}  # address: size, of what other objects' addresses ended and nothing since
         self._ended_bytes = self._peak_without_ending = 0
         self._bytes = self._objects = self._born = 0

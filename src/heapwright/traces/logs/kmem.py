@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _THREAD = re.compile(rb"\s{0,40}(\S.{0,60}?)\s{1,40}\[\d{1,5}\]")
@@ -16,8 +16,8 @@ _EVENT = re.compile(
 _FIELD = re.compile(rb"(call_site|ptr|bytes_req)=\(?(\S{1,200}?)\)?(?: |$)")
 
 
-def _read(source: Source) -> History:
-    history = History(source.folder, overlap=True)  # the kernel prints hashes of addresses, unless told not to
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder, overlap=True)  # the kernel prints hashes of addresses, unless told not to
     for line in source.lines():
         found, of_thread = _EVENT.search(line), _THREAD.match(line)
         if found is None or of_thread is None:

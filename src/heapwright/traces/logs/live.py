@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol
 from heapwright.files.errors import HeapwrightError
 from heapwright.traces.logs import FORMATS, Imported, Reading
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 from heapwright.traces.logs.wire import Wire
 from heapwright.traces.tables import room_beside
@@ -109,7 +109,7 @@ class _LiveSource(Source):
         super().__init__(wire.path, folder)
         self._wire, self._kept, self._follower = wire, kept, follower
         self._first = b""
-        self._history: History | None = None
+        self._history: LogHistory | None = None
         self._ended = False
         self._next_look = 0.0
 
@@ -122,7 +122,7 @@ class _LiveSource(Source):
                     return one
         return None
 
-    def history(self) -> History:
+    def history(self) -> LogHistory:
         self._history = super().history()
         self._history.follower = self._follower.take
         self._follower.sites = self._history.site_names

@@ -6,7 +6,7 @@ import re
 
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.functions import note_call, plain_name
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _DAY_NS = 86_400 * 10**9
@@ -20,8 +20,8 @@ _START = re.compile(
 )
 
 
-def _read(source: Source) -> History:
-    history, clock = History(source.folder, overlap=True), _Clock()
+def _read(source: Source) -> LogHistory:
+    history, clock = LogHistory(source.folder, overlap=True), _Clock()
     begun: dict[bytes, tuple[str, list[int], int | None]] = {}
     for line in source.lines():
         if found := _CALL.fullmatch(line):
@@ -52,7 +52,7 @@ def _read(source: Source) -> History:
     return history
 
 
-def _end(history: History, call: tuple[str, list[int], int | None], result: int) -> None:
+def _end(history: LogHistory, call: tuple[str, list[int], int | None], result: int) -> None:
     name, numbers, taken = call
     if name == "realloc" and len(numbers) > 1:
         history.end_resize(numbers[0], taken, result, numbers[1])

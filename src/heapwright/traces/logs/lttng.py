@@ -6,7 +6,7 @@ import re
 
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.functions import note_call, plain_name
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _EVENT = re.compile(
@@ -22,8 +22,8 @@ _ARGUMENTS = {
 }
 
 
-def _read(source: Source) -> History:
-    history = History(source.folder)
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder)
     for line in source.lines():
         found = _EVENT.fullmatch(line)
         if found is None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _START = re.compile(rb"(?:\s*\d+\s*\n){4}\s*[arf] \d+")
 _CALL = re.compile(rb"([ar]) (\d{1,19}) (\d{1,19})|f (-?\d{1,19})")
 
 
-def _read(source: Source) -> History:
-    history = History(source.folder, overlap=True)
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder, overlap=True)
     for row, line in enumerate(source.lines()):
         found = _CALL.fullmatch(line.strip())
         if found is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _CALL = re.compile(rb"(?:@ (.*?) )?([-+<>!]) (0x[0-9a-f]{1,16}|\(nil\))(?: (0x[0-9a-f]{1,16}|0))?")
 
 
-def _read(source: Source) -> History:
-    history = History(source.folder)
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder)
     old: int | None = None
     for line in source.lines():
         found = _CALL.fullmatch(line)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.functions import note_call
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.processes import Processes
 from heapwright.traces.logs.source import Source
 
@@ -38,7 +38,7 @@ class _Call(NamedTuple):
 class _Thread:
     """What a thread is in the midst of: one call, in which glibc may make others."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: LogHistory) -> None:
         self.history = history
         self._call: _Call | None = None
         self._nested: list[str] = []
@@ -87,7 +87,7 @@ class _Thread:
 _ARGUMENTS = {"malloc": 1, "free": 1, "calloc": 2, "realloc": 2, "memalign": 2}
 
 
-def _read(source: Source) -> History:
+def _read(source: Source) -> LogHistory:
     processes = Processes(source)
     threads: dict[tuple[bytes, bytes], _Thread] = {}
     lost = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 
@@ -13,18 +13,18 @@ class Processes:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._histories: dict[Hashable, History] = {}
+        self._histories: dict[Hashable, LogHistory] = {}
 
-    def history(self, process: Hashable) -> History:
+    def history(self, process: Hashable) -> LogHistory:
         """The history of a process; begun where there is none yet."""
         found = self._histories.get(process)
         if found is None:
-            found = self._histories[process] = History(self._source.folder)
+            found = self._histories[process] = LogHistory(self._source.folder)
         return found
 
-    def largest(self) -> History:
+    def largest(self) -> LogHistory:
         """That with most calls, which says how many others were left out."""
-        found = max(self._histories.values(), key=len, default=History())
+        found = max(self._histories.values(), key=len, default=LogHistory())
         if others := sum(len(one) > 0 for one in self._histories.values()) - (len(found) > 0):
             found.caveats.append(f"{others} smaller {'process' if others == 1 else 'processes'} of the log left out")
         return found

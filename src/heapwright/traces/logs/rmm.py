@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _HEADER = b"Thread,Time,Action,Pointer,Size,Stream"
@@ -15,8 +15,8 @@ _CALL = re.compile(
 )
 
 
-def _read(source: Source) -> History:
-    history = History(source.folder)
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder)
     for line in source.lines():
         found = _CALL.fullmatch(line)
         if found is None:

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.remote import local
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 
 _LONGEST_LINE = 1 << 12
 """Bytes; what is longer is no call, and patterns take time that grows with the square of it."""
@@ -33,9 +33,9 @@ class Source:
         self.path, self.folder, self.elf = path, folder, elf
         self.cut: str | None = None
 
-    def history(self) -> History:
+    def history(self) -> LogHistory:
         """An empty history for its calls, which keeps a long trace in `folder`."""
-        return History(self.folder)
+        return LogHistory(self.folder)
 
     def start(self, most: int) -> bytes:
         """The first bytes."""

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 
 
 class StandIns:
-    """Which of them live: each has a number and a size, as in `Blocks`. O(log n) a call, the oldest O(1)."""
+    """Which of them live: each has a number and a size, as in `LiveBlocks`. O(log n) a call, the oldest O(1)."""
 
     def __init__(self) -> None:
         self._by_age: dict[int, None] = {}

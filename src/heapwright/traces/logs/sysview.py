@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _SYNC = bytes(10)
@@ -91,7 +91,7 @@ def _packet(data: bytes, at: int, of_esp: bool) -> tuple[_Packet, int]:
     return _Packet(number, core, data[begin:at], ticks), end
 
 
-def _packets(source: Source, history: History) -> Iterator[_Packet]:
+def _packets(source: Source, history: LogHistory) -> Iterator[_Packet]:
     """The packets of a recording, from its first mark of synchronisation on; behind damage from the next one on."""
     data, synchronised, of_esp = b"", False, _ESP_HEADER in source.start(_START)
     for block in source.blocks(_BLOCK):
@@ -121,7 +121,7 @@ def _packets(source: Source, history: History) -> Iterator[_Packet]:
 class _Board:
     """What the packets tell of a board: its clock, how it shrinks addresses, and who runs."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: LogHistory) -> None:
         self.history = history
         self.lost = 0
         self.told_of_blocks = self.told_by_esp = False
@@ -190,7 +190,7 @@ class _Board:
         else:
             self.history.allocate(numbers[0], numbers[1])
 
-    def done(self) -> History:
+    def done(self) -> LogHistory:
         caveats = self.history.caveats
         if self.lost:
             caveats.append(f"{self.lost} packets were lost on the board, whose buffer was full")
@@ -213,8 +213,8 @@ def _numbers(data: bytes) -> list[int]:
     return numbers
 
 
-def _read(source: Source) -> History:
-    board = _Board(History(source.folder))
+def _read(source: Source) -> LogHistory:
+    board = _Board(LogHistory(source.folder))
     for packet in _packets(source, board.history):
         try:
             board.put(packet)

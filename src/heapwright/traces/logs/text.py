@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _ADDRESS = rb" (0x[0-9a-fA-F]{1,16}|0|[1-9]\d{0,19})"
@@ -32,7 +32,7 @@ _CALL = re.compile(
 _START = re.compile(rb"hw[-+=]" + _ADDRESS)
 
 
-def _read(source: Source) -> History:
+def _read(source: Source) -> LogHistory:
     history = source.history()
     for line in source.lines():
         found = _CALL.search(line)
@@ -54,7 +54,7 @@ def _read(source: Source) -> History:
     return history
 
 
-def _set(history: History, time: bytes | None, thread: bytes | None) -> None:
+def _set(history: LogHistory, time: bytes | None, thread: bytes | None) -> None:
     if time is not None:
         history.now_ns = int(time) * 1000
     if thread is not None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.traces.logs.formats import Format
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.source import Source
 
 _MARKS = {b"\0FSP": "<", b"PSF\0": ">"}
@@ -133,8 +133,8 @@ class _Stream:
         return event._replace(core=core)
 
 
-def _read(source: Source) -> History:
-    history, stream = History(source.folder), _Stream(source)
+def _read(source: Source) -> LogHistory:
+    history, stream = LogHistory(source.folder), _Stream(source)
     start = source.start(_HEADER_BYTES + _CLOCK_BYTES)
     if len(start) < _HEADER_BYTES + _CLOCK_BYTES:
         source.cut = "its header is not whole"

@@ -6,7 +6,7 @@ import re
 
 from heapwright.traces.logs.formats import Format
 from heapwright.traces.logs.functions import note_call, plain_name
-from heapwright.traces.logs.history import History
+from heapwright.traces.logs.history import LogHistory
 from heapwright.traces.logs.processes import Processes
 from heapwright.traces.logs.source import Source
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(al |size )?(0x[0-9A-Fa-f]{1,16}|0|[1-9]\d{0,18})")
 _START = re.compile(rb"^--\d+-- (?:malloc|calloc|realloc|free|memalign|_Z[nd]\w+)\(", re.MULTILINE)
 
 
-def _read(source: Source) -> History:
+def _read(source: Source) -> LogHistory:
     processes = Processes(source)
     for line in source.lines():
         if (found := _CALL.fullmatch(line)) is None:
@@ -32,7 +32,7 @@ def _read(source: Source) -> History:
     return processes.largest()
 
 
-def _note(history: History, name: str, arguments: str, result: int) -> bool:
+def _note(history: LogHistory, name: str, arguments: str, result: int) -> bool:
     """Arguments are numbers; those of aligned calls say which is which."""
     numbers = [(label, int(text, 0)) for label, text in _NUMBER.findall(arguments)]
     align = next((number for label, number in numbers if label == "al "), 0)
