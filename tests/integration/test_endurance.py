@@ -39,7 +39,7 @@ from heapwright.replay.endurance import (
     LOOPS,
     PASSES,
     SHORT,
-    Effort,
+    StressEffort,
     best_fit_growth,
     drawn,
     endure,
@@ -56,7 +56,7 @@ pytestmark = pytest.mark.usefixtures("forks")
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
 
-BRIEF = Effort(calls=300_000, base=100_000, enough=300_000, cramped=100_000)
+BRIEF = StressEffort(calls=300_000, base=100_000, enough=300_000, cramped=100_000)
 
 HOARDING = Recipe.from_dict(
     {"align": 8, "pool": [{"kind": "quick", "up_to": 1024}, {"kind": "general", "coalesce": "never"}]}
@@ -110,7 +110,7 @@ def test_only_the_loops_of_a_form_are_tried(trace: Trace) -> None:
 
 
 @pytest.mark.parametrize("effort", [SHORT, LONG])
-def test_a_short_form_leaves_out_calls_that_the_trace_never_makes(effort: Effort) -> None:
+def test_a_short_form_leaves_out_calls_that_the_trace_never_makes(effort: StressEffort) -> None:
     """A program that never resizes, or never asks for an alignment, is not judged by how a heap does."""
     resizing, aligned = {"shrink", "grow", "resize"}, {"aligned"}
     op, id, size = [MALLOC, FREE] * 10, [at // 2 for at in range(20)], [24, 0] * 10
@@ -139,7 +139,7 @@ def test_lists_that_are_flushed_as_the_heap_grows_stay_bounded(trace: Trace) -> 
 
 
 def test_the_same_seed_makes_the_same_calls(trace: Trace) -> None:
-    brief = Effort(calls=20_000, base=10_000, enough=20_000, cramped=10_000)
+    brief = StressEffort(calls=20_000, base=10_000, enough=20_000, cramped=10_000)
     recipe = hw.zoo("tlsf")
     assert endure(trace, recipe, brief) == endure(trace, recipe, brief) != endure(trace, recipe, brief, seed=2)
 
@@ -214,7 +214,7 @@ def test_what_no_arena_changes_is_not_tried_in_a_smaller_one(
         return after
 
     monkeypatch.setattr(endurance._Loop, "refuses_after", counted)
-    brief = Effort(calls=20_000, base=2_000, enough=20_000, cramped=20_000)
+    brief = StressEffort(calls=20_000, base=2_000, enough=20_000, cramped=20_000)
     found = endure(trace, hw.zoo(name), brief)
     few = len(tried)
     monkeypatch.setattr(endurance, "depends_on_arena", lambda recipe: True)
@@ -234,7 +234,7 @@ def test_a_verdict_that_is_known_asks_neither_best_fit_nor_other_seeds(
     whole = endure(trace, hw.zoo(name), BRIEF)
     asked: list[tuple[str, int]] = []
 
-    def best_fit(of: Trace, loop: str, effort: Effort, seed: int) -> float:
+    def best_fit(of: Trace, loop: str, effort: StressEffort, seed: int) -> float:
         asked.append((loop, seed))
         return best_fit_growth(of, loop, effort, seed)
 
@@ -299,7 +299,7 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
     path = hw.explore([short, other], tmp_path / "s.duckdb", **how).path
     asked: list[tuple[str, int]] = []
 
-    def told(effort: Effort, failing: str) -> Any:
+    def told(effort: StressEffort, failing: str) -> Any:
         def tried(of: Trace, recipe: Recipe, watch: object) -> Replayed:
             asked.append((of.name, effort.calls))
             metrics = {"growth_ratio": 1.0, "lasts": int(of.name != failing), "endured_calls": effort.calls}
@@ -367,7 +367,7 @@ def test_a_heap_that_covered_more_is_tried_in_twice_what_its_blocks_take(
 def test_what_best_fit_refuses_as_early_is_no_leak() -> None:
     """Of the server's sizes the largest are so large that one that moves finds no room in twice what lives."""
     server = hw.read_trace(BROKER.with_name("lighttpd_server.parquet"))
-    effort = Effort(calls=500_000, base=100_000, enough=500_000, cramped=500_000)
+    effort = StressEffort(calls=500_000, base=100_000, enough=500_000, cramped=500_000)
     best = endurance.best_fit_refuses_after(server, "resize", effort)
     assert best and best < 20_000 and endurance.best_fit_refuses_after(server, "drift", effort) is None
 
@@ -381,7 +381,7 @@ def test_what_best_fit_refuses_as_early_is_no_leak() -> None:
 
 def test_a_loop_has_a_number_for_each_object_that_lives() -> None:
     few = Trace.from_columns(op=[MALLOC], id=[1], size=[16])
-    slots = [endurance._Loop(few, 0, Effort(objects=count), 1)._calls.slots for count in (1000, 1 << 19)]
+    slots = [endurance._Loop(few, 0, StressEffort(objects=count), 1)._calls.slots for count in (1000, 1 << 19)]
     assert slots == [4000, 1 << 20]
 
 
@@ -466,7 +466,7 @@ def test_idle_threads_help_with_what_is_tried_alone(
     assert [Threads(5).threads_of_each(tasks) for tasks in (0, 1, 2, 4, 9)] == [5, 5, 2, 1, 1]
     asked: list[int] = []
 
-    def note(effort: Effort, threads: int) -> Any:
+    def note(effort: StressEffort, threads: int) -> Any:
         asked.append(threads)
         return lambda trace, recipe, watch: Replayed({"growth_ratio": 1.0, "lasts": 1, "endured_calls": 1, "failed": 0})
 

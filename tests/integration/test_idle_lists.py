@@ -21,13 +21,13 @@ from heapwright.recipes.policy import policy
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.worst_steps import worst_steps
 from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.endurance import Effort, endure
+from heapwright.replay.endurance import StressEffort, endure
 from heapwright.traces.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 BINS = {"kind": "general", "bins": "exact", "fit": "best"}
 IDLE = {"kind": "quick", "up_to": 60, "lists_per_octave": 2, "flush": "idle", "idle_share": 1 / 64}
-SHORT = Effort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20_000)
+SHORT = StressEffort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20_000)
 
 
 def idle(**keys: Any) -> Recipe:

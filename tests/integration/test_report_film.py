@@ -21,7 +21,7 @@ from heapwright.heaps.names import resolve_recipe
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.film import frames, holes, regions
 from heapwright.replay.replay import replay
-from heapwright.replay.what_if import Elsewhere
+from heapwright.replay.what_if import Relocation
 from heapwright.report import film as content
 from heapwright.report import write_report
 from heapwright.report.page import TEMPLATE
@@ -335,7 +335,7 @@ def test_the_numbers_of_the_sentence_are_those_of_replays(heap: str) -> None:
 
 
 def test_a_small_gain_is_not_worth_it_and_a_refusal_says_nothing() -> None:
-    found = Elsewhere(birth=0, death=None, bytes=8, requested=8, arena=9900, footprint=10_000)
+    found = Relocation(birth=0, death=None, bytes=8, requested=8, arena=9900, footprint=10_000)
     trace = busy_trace()
     recipe = resolve_recipe("victim-bins")
     (frame,) = frames(trace, recipe, int(known(replay(trace, recipe)["footprint_bytes"])), [5])

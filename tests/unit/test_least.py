@@ -23,8 +23,8 @@ from heapwright.replay.engine import (
     STRETCH,
     WATCHED_CALLS,
     GivenUpError,
-    Levels,
     LevelWatch,
+    PruningThresholds,
     SoFar,
     control_bytes,
 )
@@ -214,13 +214,13 @@ class AtLevels(LevelWatch):
 
     def __init__(self, corners: list[dict[str, int]], to_come: ToCome | None = None) -> None:
         rows = [[corner.get(key, 0) for key in GROWING] for corner in corners]
-        self.told, self._levels = list[SoFar](), Levels(np.array(rows, np.int64), to_come)
+        self.told, self._levels = list[SoFar](), PruningThresholds(np.array(rows, np.int64), to_come)
 
     def __call__(self, so_far: SoFar) -> bool:
         self.told.append(so_far)
         return True
 
-    def levels(self) -> Levels:
+    def levels(self) -> PruningThresholds:
         return self._levels
 
 

@@ -15,7 +15,7 @@ from heapwright.explore import budget, elsewhere, endurance, options, runner, sc
 from heapwright.explore.budget import COPIES, ENDURANCE, TELLING, Shares, in_bisecting_order
 from heapwright.explore.space import Space
 from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.endurance import Effort
+from heapwright.replay.endurance import StressEffort
 from heapwright.replay.engine import GivenUpError
 from heapwright.replay.replay import replay
 from heapwright.traces.cut import cut
@@ -151,7 +151,7 @@ def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytes
     def front() -> list[Any]:
         return [SimpleNamespace(id=id) for id in order if id not in failed][:2]
 
-    def test(_: object, some: list[str], traces: object, effort: Effort, until: float) -> None:
+    def test(_: object, some: list[str], traces: object, effort: StressEffort, until: float) -> None:
         tested.append((some, effort.calls))
         known.setdefault(effort.calls, set()).update((id, "t") for id in some)
         failed.update({"a"} & {*some} if effort == short else {"b"} & {*some})

@@ -11,7 +11,7 @@ from pathlib import Path
 from heapwright.api.given import AnyHeap, PathLike, label_of, listed, one_line, recipe_of
 from heapwright.files.errors import ParameterError
 from heapwright.recipes.zoo.catalogue import RECOMMENDED
-from heapwright.replay.running import RunningHeap, Standing, running
+from heapwright.replay.running import HeapUsage, RunningHeap, running
 from heapwright.traces.alive import Alive
 from heapwright.traces.logs import Imported, elf_of
 from heapwright.traces.logs.live import LIVE_FORMATS, follow_log
@@ -46,7 +46,7 @@ class Moment:
     at_peak: list[tuple[int, int]]
     holders: list[tuple[str, int]]
     curve: list[int]
-    heaps: dict[str, Standing]
+    heaps: dict[str, HeapUsage]
     repairs: list[str]
 
 

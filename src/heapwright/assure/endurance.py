@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from heapwright.files.errors import ParameterError
 from heapwright.files.tools import processors
-from heapwright.replay.endurance import GUARD, Effort
+from heapwright.replay.endurance import GUARD, StressEffort
 from heapwright.replay.endurance import endure as try_one
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Endured:
         return f"<Endured {self.heap} on {self.trace}: {told}, grows {self.growth_ratio:.3f} x ({self.worst})>"
 
 
-def effort_of(calls: int) -> Effort:
+def effort_of(calls: int) -> StressEffort:
     """So many calls of a loop at most; one whose footprint is flat for a decade ends after a tenth.
 
     Raises ParameterError for fewer than 10,000.
@@ -60,10 +60,10 @@ def effort_of(calls: int) -> Effort:
     if calls < 10_000:
         raise ParameterError(f"{calls}; must be 10,000 or more", parameter="calls")
     tenth = calls // 10
-    return Effort(calls=calls, base=min(100_000, tenth), enough=tenth, cramped=tenth)
+    return StressEffort(calls=calls, base=min(100_000, tenth), enough=tenth, cramped=tenth)
 
 
-def endure(trace: Trace, label: str, recipe: Recipe, effort: Effort, seed: int) -> Endured:
+def endure(trace: Trace, label: str, recipe: Recipe, effort: StressEffort, seed: int) -> Endured:
     """Try whether the recipe, which is called ``label``, lasts on what the trace asks for."""
     one = try_one(trace, recipe, effort, seed=seed, threads=processors())
     told = (one.growth_ratio, one.worst, one.best_fit, one.lasts, tuple(one.refused), one.calls, one.footprint_bytes)

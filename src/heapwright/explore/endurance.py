@@ -15,7 +15,7 @@ from heapwright.explore.budget import Shares
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import NOT_BEGUN, Meter, Runner
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
-from heapwright.replay.endurance import LONG, SHORT, Effort, endure
+from heapwright.replay.endurance import LONG, SHORT, StressEffort, endure
 from heapwright.replay.engine import GivenUpError, Margins
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import Replayed
@@ -36,7 +36,7 @@ MOST_PICKED = 30
 class Enduring:
     """What takes the place of a replay: whether a recipe lasts on what a trace asks for."""
 
-    effort: Effort = SHORT
+    effort: StressEffort = SHORT
     threads: int = 1
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
@@ -56,7 +56,11 @@ class Enduring:
 
 
 def try_endurance(
-    runner: Runner, candidates: Sequence[Candidate], traces: Sequence[Trace], effort: Effort = SHORT, until: float = inf
+    runner: Runner,
+    candidates: Sequence[Candidate],
+    traces: Sequence[Trace],
+    effort: StressEffort = SHORT,
+    until: float = inf,
 ) -> None:
     """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
 
@@ -110,7 +114,7 @@ def try_what_may_ship(
     """
     study, until = runner.study, shares.lasting_until
 
-    def run(ids: Iterable[str], effort: Effort) -> bool:
+    def run(ids: Iterable[str], effort: StressEffort) -> bool:
         """Whether any of these recipes was not tested for as long before."""
         known = study.endured(effort.calls)
         new = [id for id in dict.fromkeys(ids) if any((id, trace.name) not in known for trace in traces)]

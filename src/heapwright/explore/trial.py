@@ -22,7 +22,7 @@ from heapwright.explore.giving_up import Bar, Known, Rivals
 from heapwright.files.errors import HeapwrightError
 from heapwright.measure.host.machine import machine
 from heapwright.measure.metrics import Measure, Replay
-from heapwright.replay.engine import GROWING, GivenUpError, Levels, LevelWatch, SoFar, Watch
+from heapwright.replay.engine import GROWING, GivenUpError, LevelWatch, PruningThresholds, SoFar, Watch
 from heapwright.replay.least import LeastAccesses, LeastFootprints, ToCome, in_all
 from heapwright.replay.metrics import Value
 from heapwright.replay.replay import BATCH
@@ -259,14 +259,14 @@ class _OnTrace(LevelWatch):
         self._to_come = to_come[at] if to_come else None
         self._columns = [GROWING.index(key) for key in objectives]
         self._bar: Bar | None = None
-        self._levels: Levels | None = None
+        self._levels: PruningThresholds | None = None
 
     def __call__(self, so_far: SoFar) -> bool:
         if self._to_come is not None:
             self._known.expect(self._at, "accesses", in_all(self._to_come, so_far))
         return self._patience.goes_on(self._known, self._at, so_far)
 
-    def levels(self) -> Levels | None:
+    def levels(self) -> PruningThresholds | None:
         """Those of the bar, which is often the same as before; None where pieces end replays."""
         bar = None if self._patience.pieces is not None else self._patience.bar
         if bar is not self._bar:
@@ -275,5 +275,5 @@ class _OnTrace(LevelWatch):
                 corners = bar.corners(self._known, self._at)
                 levels = np.zeros((len(corners), len(GROWING)), np.int64)
                 levels[:, self._columns] = corners
-                self._levels = Levels(levels, self._to_come)
+                self._levels = PruningThresholds(levels, self._to_come)
         return self._levels

@@ -76,7 +76,7 @@ OUTLIVE = 8
 
 
 @dataclass(frozen=True)
-class Effort:
+class StressEffort:
     """How long heaps are tried.
 
     Attributes:
@@ -101,9 +101,9 @@ class Effort:
     loops: tuple[str, ...] = (*LOOPS, PASSES)
 
 
-FULL = Effort()
+FULL = StressEffort()
 
-SHORT = Effort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20_000, whole=False)
+SHORT = StressEffort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20_000, whole=False)
 """For each candidate of an exploration: what leaks grows by half or more in it."""
 
 
@@ -114,7 +114,7 @@ Over more calls a heap whose calls are short grows there, too: it hands memory o
 lives is freed and gives way to all of another size. `heapwright endure` shows by how much.
 """
 
-LONG = Effort(calls=300_000, whole=False, loops=GUARDED)
+LONG = StressEffort(calls=300_000, whole=False, loops=GUARDED)
 """For what is recommended: slow growth, as of classes that take pages and never give them back, shows in it."""
 
 
@@ -124,12 +124,12 @@ class Endurance:
 
     Attributes:
         footprint_bytes: loop -> calls -> bytes of the arena that the heap had covered by then.
-        growth: loop -> footprint at the end over that after `Effort.base` calls, each over the most that live blocks
-            took by then; the mean over `SEEDS` seeds where that was too much with the first, but not by far.
+        growth: loop -> footprint at the end over that after `StressEffort.base` calls, each over the most that live
+            blocks took by then; the mean over `SEEDS` seeds where that was too much with the first, but not by far.
         best_fit: the same of best fit with the same seeds; 1 where it was not asked.
         refused: loop -> requests refused in an arena of twice what its live blocks take, where any were, and best fit
             refuses none in twice what its own take, or none within twice the calls.
-        most: as `Effort.most`.
+        most: as `StressEffort.most`.
     """
 
     footprint_bytes: Mapping[str, Mapping[int, int]]
@@ -182,7 +182,7 @@ def grows(growth_ratio: float) -> str:
 def endure(
     trace: Trace,
     recipe: Recipe,
-    effort: Effort = FULL,
+    effort: StressEffort = FULL,
     *,
     seed: int = 1,
     threads: int = 1,
@@ -244,7 +244,7 @@ def _let_pass(most: float, best_fit: float) -> float:
     return most * max(1.0, best_fit)
 
 
-def _suited(trace: Trace, struct: Any, effort: Effort) -> Effort:
+def _suited(trace: Trace, struct: Any, effort: StressEffort) -> StressEffort:
     """Fewer objects where a heap reaches too little for so many: it is no leak that an arena cannot be larger."""
     _, live = drawn(trace, effort.objects)
     room = 4 * live
@@ -253,7 +253,7 @@ def _suited(trace: Trace, struct: Any, effort: Effort) -> Effort:
     return replace(effort, objects=max(LEAST_OBJECTS, effort.objects * int(struct.reach) // room))
 
 
-def _loops(trace: Trace, effort: Effort) -> tuple[str, ...]:
+def _loops(trace: Trace, effort: StressEffort) -> tuple[str, ...]:
     """The loops that are tried. A short form omits passes of a long trace, and calls that the trace never makes."""
     brief = not effort.whole and len(trace) * 2 * WARM_PASSES > effort.calls
     without = {PASSES} if brief else set[str]()
@@ -280,7 +280,7 @@ class _Tried:
     trace: Trace
     recipe: Recipe
     struct: Any
-    effort: Effort
+    effort: StressEffort
 
     def outcome(self, seed: int) -> _Outcome | None:
         """What comes of the loop; None where the heap cannot serve what it asks for."""
@@ -330,13 +330,13 @@ class _Tried:
         return _Loop(self.trace, LOOPS.index(self.loop), self.effort, seed)
 
 
-def best_fit_growth(trace: Trace, loop: str, effort: Effort = FULL, seed: int = 1) -> float:
+def best_fit_growth(trace: Trace, loop: str, effort: StressEffort = FULL, seed: int = 1) -> float:
     """What best fit grows by in a loop: what no heap can help."""
     return _covered_by_best_fit(trace, loop, effort, seed)[1]
 
 
 @lru_cache(maxsize=16 * len(LOOPS))
-def best_fit_refuses_after(trace: Trace, loop: str, effort: Effort = FULL, seed: int = 1) -> int | None:
+def best_fit_refuses_after(trace: Trace, loop: str, effort: StressEffort = FULL, seed: int = 1) -> int | None:
     """The calls of a loop after which best fit refuses one in twice what its live blocks take; None where it does not.
 
     So it is where `resize` finds objects so large that one that moves has no room beside others.
@@ -346,11 +346,13 @@ def best_fit_refuses_after(trace: Trace, loop: str, effort: Effort = FULL, seed:
 
 
 @lru_cache(maxsize=16 * (len(LOOPS) + 1))
-def _covered_by_best_fit(trace: Trace, loop: str, effort: Effort, seed: int) -> tuple[Mapping[int, int], float, Any]:
+def _covered_by_best_fit(
+    trace: Trace, loop: str, effort: StressEffort, seed: int
+) -> tuple[Mapping[int, int], float, Any]:
     return _best_fit(trace, loop, effort).covered(seed)
 
 
-def _best_fit(trace: Trace, loop: str, effort: Effort) -> _Tried:
+def _best_fit(trace: Trace, loop: str, effort: StressEffort) -> _Tried:
     from heapwright.recipes.pools import BEST_FIT
     from heapwright.recipes.recipe import Recipe
 
@@ -377,7 +379,7 @@ def points(calls: int) -> list[int]:
 class _Loop:
     """A loop over a trace's sizes."""
 
-    def __init__(self, trace: Trace, kind: int, effort: Effort, seed: int) -> None:
+    def __init__(self, trace: Trace, kind: int, effort: StressEffort, seed: int) -> None:
         self._effort, self._of = effort, (trace, kind, effort, seed)
         sizes, live = drawn(trace, effort.objects)
         if LOOPS[kind] == "shrink":
@@ -476,7 +478,7 @@ _WRITTEN = 1 << 20
 
 
 @lru_cache(maxsize=len(LOOPS) + 3)
-def _written(trace: Trace, kind: int, effort: Effort, seed: int) -> Any:
+def _written(trace: Trace, kind: int, effort: StressEffort, seed: int) -> Any:
     return _Loop(trace, kind, effort, seed).calls()
 
 
@@ -507,11 +509,13 @@ def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
 # ---- the trace again and again -------------------------------------------------------------------------------------
 
 
-def _passes(trace: Trace, recipe: Recipe, struct: Any, effort: Effort, seed: int) -> tuple[Mapping[int, int], float]:
+def _passes(
+    trace: Trace, recipe: Recipe, struct: Any, effort: StressEffort, seed: int
+) -> tuple[Mapping[int, int], float]:
     """Footprints by calls of the trace, pass after pass, and by how much they grew.
 
-    These are `Effort.calls`, and no more than ten times the `base`. Each footprint counts by the most that live objects
-    took by then: what lives on from pass to pass is drawn.
+    These are `StressEffort.calls`, and no more than ten times the `base`. Each footprint counts by the most that live
+    objects took by then: what lives on from pass to pass is drawn.
     """
     again = repeated(trace, max(min(10 * effort.base, effort.calls), len(trace) * 2 * WARM_PASSES), seed)
     told: dict[int, int] = {}

@@ -87,7 +87,7 @@ STRETCH = 512
 """Calls between two times that levels are looked at, and between two for which accesses to come are told."""
 
 
-class Levels(NamedTuple):
+class PruningThresholds(NamedTuple):
     """What a replay must come to before it can be given up: all of some corner.
 
     ``corners`` are int64[n, len(GROWING)]; ``to_come`` are accesses that count as made, uint64, after each `STRETCH`
@@ -116,7 +116,7 @@ class LevelWatch(ABC):
         """Whether a replay is worth going on with."""
 
     @abstractmethod
-    def levels(self) -> Levels | None:
+    def levels(self) -> PruningThresholds | None:
         """Those as known now; None where it wants to be asked anyway."""
 
 
@@ -167,7 +167,7 @@ class _Watcher:
         self._struct, self._watch = struct, watch
         self.so_far: SoFar | None = None
         self.error: BaseException | None = None
-        self._levels: Levels | None = None
+        self._levels: PruningThresholds | None = None
         self._often = max(WATCHED_CALLS, calls // _WATCHED_TIMES)
         self.asked = ffi.new("struct hw_watch *", {"every": self._often, "go_on": lib.hw_go_on})
         if isinstance(watch, LevelWatch):
@@ -184,7 +184,7 @@ class _Watcher:
             return False
         return goes_on
 
-    def _take(self, levels: Levels | None) -> None:
+    def _take(self, levels: PruningThresholds | None) -> None:
         """Have the engine look at levels, or ask anyway."""
         if levels and self.so_far and levels.are_reached(self.so_far):
             levels = None

@@ -31,7 +31,7 @@ MOST_OBJECTS = 1 << 20
 _THREADS = 1 << 16
 
 
-class Standing(NamedTuple):
+class HeapUsage(NamedTuple):
     """What a heap has come to.
 
     Attributes:
@@ -78,12 +78,12 @@ class RunningHeap:
         lib.hw_film_show(self._handle, len(slots), ffi.NULL, 0)
         self._kept = (calls, given)  # the engine still points to them
 
-    def standing(self) -> Standing:
+    def standing(self) -> HeapUsage:
         """What it has come to. O(slots) and O(blocks)."""
         counts = ffi.new("struct hw_metrics *")
         lib.hw_film_counts(self._handle, counts)
         used = high_water_mark(self._struct, counts)
-        return Standing(
+        return HeapUsage(
             used_bytes=used,
             reserve_bytes=None if counts.failed else min(with_margin(used), self._reach),
             largest_free_bytes=int(self._free().max(initial=0)),

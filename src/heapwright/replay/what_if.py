@@ -35,7 +35,7 @@ SEARCHES = 16
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class Relocation:
     """What an arena would need with an object somewhere else: static, or in a pool of its own.
 
     Attributes:
@@ -80,7 +80,7 @@ def is_long(blocks: NDArray[Any], calls: int) -> NDArray[np.bool_]:
     return long
 
 
-def cap(trace: Trace, recipe: Recipe, frame: Frame, within: Iterable[Region], needed: int) -> Elsewhere | None:
+def cap(trace: Trace, recipe: Recipe, frame: Frame, within: Iterable[Region], needed: int) -> Relocation | None:
     """The long-lived object whose absence saves most, of those beside the largest holes of a frame.
 
     Up to `MOST_TRIED` objects are tried, each by a replay of the trace without it, and as many others. Where none saves
@@ -138,7 +138,7 @@ def _candidates(frame: Frame, within: Iterable[Region], calls: int) -> list[tupl
     return [(block, below) for _, block, below in found]
 
 
-def _without(trace: Trace, recipe: Recipe, lives: tuple[int, int], needed: int) -> Elsewhere | None:
+def _without(trace: Trace, recipe: Recipe, lives: tuple[int, int], needed: int) -> Relocation | None:
     """`lives`: calls of birth and death of the object that is left out."""
     struct = policy_struct(recipe)
     ample = arena_bytes_of(struct, None)
@@ -156,7 +156,7 @@ def _without(trace: Trace, recipe: Recipe, lives: tuple[int, int], needed: int) 
         return None
     birth, death = lives
     requested = _largest_size(trace, birth, death)
-    return Elsewhere(
+    return Relocation(
         birth=birth,
         death=death if death >= 0 else None,
         bytes=round_up(max(requested, 1), recipe.align),

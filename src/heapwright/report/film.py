@@ -19,7 +19,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.engine import run
 from heapwright.replay.film import PIECE_TYPE, Frame, Region, cell_shares, frames, holes, last_growth, regions
 from heapwright.replay.smallest import footprint
-from heapwright.replay.what_if import LONG_SHARE, Elsewhere, cap, is_long
+from heapwright.replay.what_if import LONG_SHARE, Relocation, cap, is_long
 from heapwright.traces.trace import Trace
 
 FRAMES = 120
@@ -113,7 +113,7 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
 
 
 def _sentence(
-    trace: Trace, frame: Frame, told: npt.NDArray[Any], found: Elsewhere | None, arena: int, refused: int
+    trace: Trace, frame: Frame, told: npt.NDArray[Any], found: Relocation | None, arena: int, refused: int
 ) -> str:
     """What caps the arena."""
     begin = f"The arena is fullest after call {frame.call:,}: {arena:,} bytes, {_holes_in_words(told)}."
@@ -286,7 +286,7 @@ class _Reel:
             )
         return " ".join(lines)
 
-    def packed(self, peak: int, found: Elsewhere | None) -> dict[str, Any]:
+    def packed(self, peak: int, found: Relocation | None) -> dict[str, Any]:
         """The film as columns of small whole numbers, which pack well.
 
         `frames`: of each, call, how far the arena has been used (see `Extent`), live bytes and objects, free bytes and
