@@ -155,7 +155,7 @@ def _do_more_than_compute(program: Program) -> list[GrammarError]:
     for function in (one for variants in program.opaque.values() for one in variants):
         for part in c.all_expressions(function.body or []):
             calls = isinstance(part, c.Call) and not (part.name in known or part.name.startswith(HARMLESS))
-            if calls or (isinstance(part, c.Change) and not isinstance(part.target, c.Name)):
+            if calls or (isinstance(part, c.Change) and not isinstance(part.target, c.Identifier)):
                 found.append(GrammarError(function.file, part.line, f"{function.name} does more than to compute"))
     return found
 
@@ -274,10 +274,10 @@ class _Checker:
         match expr:
             case c.Literal():
                 return _NUMBER
-            case c.Name(name=name):
+            case c.Identifier(name=name):
                 known = name in self.program.enumerators or name in BUILTIN_VALUES or name in self.program.macros
                 return self.names.get(name, _NUMBER if known else _RUN_TIME)
-            case c.Member():
+            case c.MemberAccess():
                 return self.member(expr)
             case c.Index():
                 return self.index(expr)
@@ -305,7 +305,7 @@ class _Checker:
                 if all(isinstance(part, (c.Literal, c.Binary, c.Unary)) for part in c.walk(operand)):
                     self.report(expr, "a literal that is shifted or inverted needs a cast: an int may have 16 bits")
 
-    def member(self, expr: c.Member) -> _Kind:
+    def member(self, expr: c.MemberAccess) -> _Kind:
         base = self.kind(expr.base)
         if not base.part:
             return _RUN_TIME
@@ -330,7 +330,7 @@ class _Checker:
 
     def assignment(self, expr: c.Change) -> _Kind:
         kind = self.kind(expr.target)
-        if not isinstance(expr.target, c.Name) and (kind.part or kind.static):
+        if not isinstance(expr.target, c.Identifier) and (kind.part or kind.static):
             self.report(expr, "the policy is assigned to")
         if expr.source:
             self.number(expr.source)

@@ -6,7 +6,7 @@ import pytest
 from each import each
 
 from heapwright.generate.program import MIRRORED, binary_value, negated, number, unary_value
-from heapwright.generate.syntax import Binary, Name
+from heapwright.generate.syntax import Binary, Identifier
 
 
 @each(
@@ -39,7 +39,7 @@ def test_operations_are_those_of_c(op: str, left: int, right: int, value: int | 
 def test_comparisons_are_those_of_c(op: str, of: str) -> None:
     for left, wanted in enumerate(of, 1):
         assert binary_value(op, left, 2) == binary_value(MIRRORED[op], 2, left) == int(wanted)
-        opposite = negated(Binary(op, Name("a"), Name("b")))
+        opposite = negated(Binary(op, Identifier("a"), Identifier("b")))
         assert isinstance(opposite, Binary) and binary_value(opposite.op, left, 2) == 1 - int(wanted)
 
 

@@ -13,7 +13,7 @@ from heapwright.generate.core import core_sources, defined, parsed
 
 def told(part: Any) -> Any:
     """All that a tree holds, as plain values."""
-    if isinstance(part, (c.Node, c.Source)):
+    if isinstance(part, (c.Node, c.SourceFile)):
         return type(part).__name__, {name: told(value) for name, value in vars(part).items()}
     if isinstance(part, dict):
         return {name: told(value) for name, value in part.items()}

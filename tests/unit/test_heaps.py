@@ -7,7 +7,7 @@ import pytest
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.heaps.heaps import find, fit_each, resolve
-from heapwright.heaps.names import Name, is_heap, parse, resolve_recipe
+from heapwright.heaps.names import HeapName, is_heap, parse, resolve_recipe
 from heapwright.traces.trace import Trace
 
 FILES = {
@@ -22,42 +22,42 @@ FILES = {
 }
 
 NAMES = {
-    "tlsf": Name("zoo", "tlsf"),
-    "no-such-heap": Name("zoo", "no-such-heap"),
-    "recipe.toml": Name("recipe", "recipe.toml"),
-    "missing.toml": Name("recipe", "missing.toml"),
-    "my+front.toml": Name("recipe", "my+front.toml"),
-    "app.duckdb:a882": Name("study", "app.duckdb", "a882"),
-    "lib:glibc": Name("library", "glibc"),
-    "lib:a+b": Name("library", "a+b"),
-    "heap.c": Name("file", "heap.c"),
-    "missing.c": Name("file", "missing.c"),
-    "x=y.c": Name("file", "x=y.c"),
-    "libheap.so": Name("file", "libheap.so"),
-    "libheap.so.1.2": Name("file", "libheap.so.1.2"),
-    "a+b/heap.c": Name("file", "a+b/heap.c"),
-    "no/a+b/heap.c": Name("file", "no/a+b/heap.c"),
-    "adapter.toml": Name("adapter", "adapter.toml"),
-    "a+b/adapter.toml": Name("adapter", "a+b/adapter.toml"),
-    "tlsf=src": Name("sources", "src", "tlsf"),
-    "tlsf=a+b/heap.c": Name("sources", "a+b/heap.c", "tlsf"),
-    "tlsf=no/a+b/tlsf.c": Name("sources", "no/a+b/tlsf.c", "tlsf"),
-    "tlsf=a=b": Name("sources", "a=b", "tlsf"),
-    "tlsf=a+lib:glibc": Name("sources", "a+lib:glibc", "tlsf"),
-    "own.toml=src/heap.c": Name("sources", "src/heap.c", "own.toml"),
-    "adapter.toml=a+b": Name("sources", "a+b", "adapter.toml"),
-    "a+b/adapter.toml=a+b/heap.c": Name("sources", "a+b/heap.c", "a+b/adapter.toml"),
-    "kingsley+lib:glibc": Name("front", "kingsley", "lib:glibc"),
-    "recipe.toml+lib:glibc": Name("front", "recipe.toml", "lib:glibc"),
-    "recipe.toml+malloc": Name("front", "recipe.toml", "lib:glibc"),
-    "my+front.toml+lib:glibc": Name("front", "my+front.toml", "lib:glibc"),
-    "app.duckdb:a8+lib:glibc": Name("front", "app.duckdb:a8", "lib:glibc"),
-    "recipe.toml+heap.c": Name("front", "recipe.toml", "heap.c"),
-    "recipe.toml+a+b/libx.so": Name("front", "recipe.toml", "a+b/libx.so"),
-    "recipe.toml+adapter.toml": Name("front", "recipe.toml", "adapter.toml"),
-    "tlsf+tlsf=src": Name("front", "tlsf", "tlsf=src"),
-    "recipe.toml+tlsf=a+b": Name("front", "recipe.toml", "tlsf=a+b"),
-    "recipe.toml+a+b/adapter.toml=a+b": Name("front", "recipe.toml", "a+b/adapter.toml=a+b"),
+    "tlsf": HeapName("zoo", "tlsf"),
+    "no-such-heap": HeapName("zoo", "no-such-heap"),
+    "recipe.toml": HeapName("recipe", "recipe.toml"),
+    "missing.toml": HeapName("recipe", "missing.toml"),
+    "my+front.toml": HeapName("recipe", "my+front.toml"),
+    "app.duckdb:a882": HeapName("study", "app.duckdb", "a882"),
+    "lib:glibc": HeapName("library", "glibc"),
+    "lib:a+b": HeapName("library", "a+b"),
+    "heap.c": HeapName("file", "heap.c"),
+    "missing.c": HeapName("file", "missing.c"),
+    "x=y.c": HeapName("file", "x=y.c"),
+    "libheap.so": HeapName("file", "libheap.so"),
+    "libheap.so.1.2": HeapName("file", "libheap.so.1.2"),
+    "a+b/heap.c": HeapName("file", "a+b/heap.c"),
+    "no/a+b/heap.c": HeapName("file", "no/a+b/heap.c"),
+    "adapter.toml": HeapName("adapter", "adapter.toml"),
+    "a+b/adapter.toml": HeapName("adapter", "a+b/adapter.toml"),
+    "tlsf=src": HeapName("sources", "src", "tlsf"),
+    "tlsf=a+b/heap.c": HeapName("sources", "a+b/heap.c", "tlsf"),
+    "tlsf=no/a+b/tlsf.c": HeapName("sources", "no/a+b/tlsf.c", "tlsf"),
+    "tlsf=a=b": HeapName("sources", "a=b", "tlsf"),
+    "tlsf=a+lib:glibc": HeapName("sources", "a+lib:glibc", "tlsf"),
+    "own.toml=src/heap.c": HeapName("sources", "src/heap.c", "own.toml"),
+    "adapter.toml=a+b": HeapName("sources", "a+b", "adapter.toml"),
+    "a+b/adapter.toml=a+b/heap.c": HeapName("sources", "a+b/heap.c", "a+b/adapter.toml"),
+    "kingsley+lib:glibc": HeapName("front", "kingsley", "lib:glibc"),
+    "recipe.toml+lib:glibc": HeapName("front", "recipe.toml", "lib:glibc"),
+    "recipe.toml+malloc": HeapName("front", "recipe.toml", "lib:glibc"),
+    "my+front.toml+lib:glibc": HeapName("front", "my+front.toml", "lib:glibc"),
+    "app.duckdb:a8+lib:glibc": HeapName("front", "app.duckdb:a8", "lib:glibc"),
+    "recipe.toml+heap.c": HeapName("front", "recipe.toml", "heap.c"),
+    "recipe.toml+a+b/libx.so": HeapName("front", "recipe.toml", "a+b/libx.so"),
+    "recipe.toml+adapter.toml": HeapName("front", "recipe.toml", "adapter.toml"),
+    "tlsf+tlsf=src": HeapName("front", "tlsf", "tlsf=src"),
+    "recipe.toml+tlsf=a+b": HeapName("front", "recipe.toml", "tlsf=a+b"),
+    "recipe.toml+a+b/adapter.toml=a+b": HeapName("front", "recipe.toml", "a+b/adapter.toml=a+b"),
 }
 
 
@@ -71,7 +71,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("text", "name"), NAMES.items())
-def test_a_name_is_taken_apart(text: str, name: Name, folder: Path) -> None:
+def test_a_name_is_taken_apart(text: str, name: HeapName, folder: Path) -> None:
     assert parse(text) == name
     assert name.is_recipe == (name.kind in ("zoo", "recipe", "study"))
 

@@ -68,7 +68,7 @@ def defined(shared: bool) -> frozenset[str]:
     return frozenset(f"HW_{name}" for name in names)
 
 
-def parsed(sources: Sources, defines: frozenset[str]) -> list[c.Source]:
+def parsed(sources: Sources, defines: frozenset[str]) -> list[c.SourceFile]:
     """The files as `heapwright.generate.parse.parse` reads them, which the build may have done. Raises GrammarError."""
     digest, kept = _kept()
     names = tuple(sorted(defines))
@@ -82,7 +82,7 @@ def write_parsed(path: Path) -> None:
     path.write_bytes(pickle.dumps((_digest(sources), found), protocol=5))
 
 
-def _parsed(sources: Sources, defines: frozenset[str]) -> list[c.Source]:
+def _parsed(sources: Sources, defines: frozenset[str]) -> list[c.SourceFile]:
     from heapwright.generate.parse import parse
 
     # A file that does not name a define is the same with and without it: it is read once for both.
@@ -99,7 +99,7 @@ def _digest(sources: Sources) -> str:
 
 
 @lru_cache(maxsize=1)
-def _kept() -> tuple[str, Mapping[tuple[str, ...], list[c.Source]]]:
+def _kept() -> tuple[str, Mapping[tuple[str, ...], list[c.SourceFile]]]:
     """What the build left, with its digest; nothing where it left nothing."""
     import heapwright
 

@@ -58,10 +58,10 @@ class Expressions:
     def place(self, expr: c.Expr) -> c.Place | None:
         """The part of the policy that an expression names; None for everything else."""
         match expr:
-            case c.Name(name=name):
+            case c.Identifier(name=name):
                 known = self.names.get(name)
                 return known.static if known and isinstance(known.static, c.Place) else None
-            case c.Unary(op="&", operand=inner) | c.Member(base=inner) | c.Index(base=inner):
+            case c.Unary(op="&", operand=inner) | c.MemberAccess(base=inner) | c.Index(base=inner):
                 base = self.place(inner)
                 return base and self._part(expr, base)
             case _:
@@ -72,7 +72,7 @@ class Expressions:
         match expr:
             case c.Unary():
                 return replace(base, pointer=True)
-            case c.Member(name=name):
+            case c.MemberAccess(name=name):
                 found = self.program.fields(base.of)[name]
                 return c.Place((*base.path, name), c.bare_type(found.type), array=bool(found.suffix), line=expr.line)
         index = self.expr(expr.index)
@@ -108,7 +108,7 @@ class Expressions:
             out.source = self.convert(out.source, out.type)
         return out
 
-    def _name(self, expr: c.Name, _: bool) -> c.Expr:
+    def _identifier(self, expr: c.Identifier, _: bool) -> c.Expr:
         program, name = self.program, expr.name
         if name in self.names:
             known = self.names[name]
@@ -130,11 +130,11 @@ class Expressions:
     def _access(self, expr: c.Expr, _: bool) -> c.Expr:
         """Members, elements and initialisers of run-time objects, and elements of the policy at a run-time index."""
         if isinstance(expr, c.Index) and (base := self.place(expr.base)):
-            table = c.Table(base.path, type=base.of + " *", line=expr.line)
+            table = c.ConstantTable(base.path, type=base.of + " *", line=expr.line)
             return c.Index(table, self.expr(expr.index), type=base.of, line=expr.line)
         out = c.rebuild(expr, self.expr)
         match out:
-            case c.Member():
+            case c.MemberAccess():
                 found = self.program.fields((out.base.type or "").removesuffix(" *")).get(out.name)
                 out.type = c.bare_type(found.type) + (" *" if found.suffix else "") if found else None
             case c.Index():
@@ -316,7 +316,7 @@ def path_text(path: c.Path) -> str:
 
 def expanded(expr: c.Expr) -> c.Expr:
     """A static expression without local variables, as it may be written anywhere."""
-    return expanded(expr.origin) if isinstance(expr, c.Name) and expr.origin else c.rebuild(expr, expanded)
+    return expanded(expr.origin) if isinstance(expr, c.Identifier) and expr.origin else c.rebuild(expr, expanded)
 
 
 def _pointed(typed: str | None) -> str | None:

@@ -123,7 +123,7 @@ class _Body(Expressions):
         value = result.value if kind is None or result.value is None else kind.wrap(result.value)
         form = expanded(result)
         typed = self.program.promoted(self.function.type)
-        if isinstance(form, (c.Constant, c.Name, c.Derived)) and form.value == value:
+        if isinstance(form, (c.Constant, c.Identifier, c.Derived)) and form.value == value:
             return replace(form, paren=False)
         if any(isinstance(part, (c.Constant, c.Derived)) for part in c.walk(form)) and value == result.value:
             path = next((part for part in self.target.key if isinstance(part, tuple) and part), ())
@@ -245,7 +245,9 @@ class _Body(Expressions):
     def iterations(self, stmt: c.For) -> list[int] | None:
         """The counter's values, where they are static."""
         match stmt.init, stmt.test, stmt.update:
-            case c.Declare(name=name, init=c.Expr() as first), c.Expr() as test, c.Change(target=c.Name(name=other)):
+            case c.Declare(name=name, init=c.Expr() as first), c.Expr() as test, c.Change(
+                target=c.Identifier(name=other)
+            ):
                 counts = name == other and stmt.update.op in ("++", "+=")
             case _:
                 return None
@@ -343,7 +345,7 @@ def join(body: list[c.Stmt], more: list[c.Stmt]) -> None:
         if "*" not in previous.type:
             previous.type = previous.type.removeprefix("const ")
         if stmt.init is not None:
-            name = c.Name(stmt.name, line=stmt.line, type=c.bare_type(stmt.type))
+            name = c.Identifier(stmt.name, line=stmt.line, type=c.bare_type(stmt.type))
             assign = c.Change("=", name, stmt.init, line=stmt.line, type=name.type)
             body.append(c.Do(assign, line=stmt.line, comments=stmt.comments, trailing=stmt.trailing, blank=stmt.blank))
 
@@ -369,7 +371,7 @@ def needs_static(program: Program, counter: str, body: list[c.Stmt]) -> bool:
     static: list[c.Expr] = []
     for expr in c.all_expressions(body):
         match expr:
-            case c.Index(base=c.Member(name=name), index=index) if name in program.struct_arrays:
+            case c.Index(base=c.MemberAccess(name=name), index=index) if name in program.struct_arrays:
                 static.append(index)
             case c.Call(name=name, arguments=arguments) if name in program.functions:
                 for parameter, argument in zip(program.functions[name].parameters, arguments, strict=False):
@@ -448,6 +450,6 @@ def _same(arguments: list[c.Expr], parameter: c.Declare, program: Program) -> c.
     if any(other.value != value or not is_pure(other, program.pure_opaque) for other in arguments):
         return None
     form, typed = expanded(arguments[0]), program.promoted(parameter.type)
-    atomic = isinstance(form, (c.Constant, c.Derived, c.Name)) and form.type == typed
+    atomic = isinstance(form, (c.Constant, c.Derived, c.Identifier)) and form.type == typed
     alike = all(spelling(expanded(other)) == spelling(form) for other in arguments)
     return form if atomic and alike else number(value, typed) if isinstance(form, c.Literal) else None

@@ -169,7 +169,7 @@ class Names:
 
     def meaning(self, expr: c.Named) -> object:
         """What has to be equal for two constants to share a name."""
-        if isinstance(expr, c.Table):
+        if isinstance(expr, c.ConstantTable):
             return tuple(self.value(expr.path))
         return expr.value, expr.type, isinstance(expr, c.Derived)
 
@@ -184,7 +184,7 @@ class Names:
         rows, tables = [], ""
         for name, expr in sorted(self.meanings.items(), key=lambda pair: (self._place_of(pair[1]), pair[0])):
             note = self._note(expr, printer)
-            if isinstance(expr, c.Table):
+            if isinstance(expr, c.ConstantTable):
                 tables += (f"/* {note} */\n" if note else "") + self._table(name, expr, printer)
             else:
                 text = f"UINT32_C({expr.value})" if expr.type == "uint32_t" else number(expr.value or 0, expr.type).text
@@ -198,7 +198,7 @@ class Names:
             comments = expr.function.comments
             text = comments[-1].removeprefix("/*").removesuffix("*/").strip() if comments else ""
             return "" if "\n" in text else printer.words(text)
-        value = None if isinstance(expr, c.Table) else expr.value
+        value = None if isinstance(expr, c.ConstantTable) else expr.value
         clauses = re.split(r"(?:; |^)(?=\d+: )", ": ".join(note for _, note in self._way(expr.path) if note))
         of = [re.match(r"(\d+): ", clause) for clause in clauses]  # what is said of one value of the member
         true = [clause for clause, one in zip(clauses, of, strict=True) if one is None or int(one[1]) == value]

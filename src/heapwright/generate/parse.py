@@ -19,7 +19,7 @@ Made = TypeVar("Made", bound=c.Commented)
 _FORMS: dict[str, tuple[Callable[..., Any], list[str], list[str]]] = {
     kind: (form, words.split(), parts.split())
     for kinds, form, words, parts in (
-        ("identifier null", c.Name, "*", ""),
+        ("identifier null", c.Identifier, "*", ""),
         ("number_literal char_literal string_literal true false", c.Literal, "*", ""),
         ("sizeof_expression alignof_expression offsetof_expression", c.Verbatim, "*", ""),
         ("unary_expression pointer_expression", c.Unary, "operator", "argument"),
@@ -28,7 +28,12 @@ _FORMS: dict[str, tuple[Callable[..., Any], list[str], list[str]]] = {
         ("assignment_expression", c.Change, "operator", "left right"),
         ("conditional_expression", c.Conditional, "", "condition consequence alternative"),
         ("subscript_expression", c.Index, "", "argument index"),
-        ("field_expression", lambda op, name, base: c.Member(op == "->", name, base), "operator field", "argument"),
+        (
+            "field_expression",
+            lambda op, name, base: c.MemberAccess(op == "->", name, base),
+            "operator field",
+            "argument",
+        ),
     )
     for kind in kinds.split()
 }
@@ -68,7 +73,7 @@ def resolved(file: str, lines: list[str], defines: frozenset[str]) -> list[bool]
 
 
 @lru_cache(maxsize=64)
-def parse(file: str, text: str, defines: frozenset[str]) -> c.Source:
+def parse(file: str, text: str, defines: frozenset[str]) -> c.SourceFile:
     """Read one file.
 
     `file` is for messages; `defines` are the HW_ names taken as defined. Raises GrammarError for what it cannot read.
@@ -77,7 +82,7 @@ def parse(file: str, text: str, defines: frozenset[str]) -> c.Source:
     lines = text.split("\n")
     kept = resolved(file, lines, defines)
     reader = _Reader(file, lines, kept)
-    return c.Source(file, reader.items(tree_of(file, reader.text).children), reader.includes)
+    return c.SourceFile(file, reader.items(tree_of(file, reader.text).children), reader.includes)
 
 
 def tree_of(file: str, text: str, also: Iterable[str] = ()) -> Node:

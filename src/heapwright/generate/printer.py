@@ -53,7 +53,7 @@ class Printer:
     def _bare(self, expr: c.Expr) -> str:
         flat = self.flat
         match expr:
-            case c.Name():
+            case c.Identifier():
                 return self.rename(expr.name)
             case c.Literal() | c.Verbatim():
                 return self.type(expr.text)
@@ -75,7 +75,7 @@ class Printer:
                 return f"{flat(expr.target, _UNARY)} {op} {flat(expr.source, 1)}"
             case c.Index():
                 return f"{flat(expr.base, _UNARY + 1)}[{flat(expr.index)}]"
-            case c.Member():
+            case c.MemberAccess():
                 return f"{flat(expr.base, _UNARY + 1)}{'->' if expr.arrow else '.'}{expr.name}"
             case c.Cast():
                 return f"({self.type(expr.to)}){flat(expr.operand, _UNARY)}"

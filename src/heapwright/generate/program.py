@@ -31,7 +31,7 @@ _NOTHING = ("", "((void)0)", "(void)0")
 class Program:
     """All sources together, without hooks and their calls. Raises GrammarError where they contradict each other."""
 
-    def __init__(self, sources: Sequence[c.Source]) -> None:
+    def __init__(self, sources: Sequence[c.SourceFile]) -> None:
         self.functions: dict[str, c.Function] = {}
         self.opaque: dict[str, list[c.Function]] = {}
         self.structs: dict[str, c.Struct] = {}
@@ -39,13 +39,13 @@ class Program:
         self.globals: dict[str, c.Global] = {}
         self.enumerators: dict[str, int] = {}
         self.hooks: dict[str, c.Expr | None] = {}  # what each returns
-        self.sources = [c.Source(one.file, self._without_hooks(one), one.includes) for one in sources]
+        self.sources = [c.SourceFile(one.file, self._without_hooks(one), one.includes) for one in sources]
         for source in self.sources:
             for item in source.items:
                 self._add(item)
         self.integer = cache(self._integer)
 
-    def _without_hooks(self, source: c.Source) -> list[c.Item]:
+    def _without_hooks(self, source: c.SourceFile) -> list[c.Item]:
         """The items of a file without hooks, structs for these alone, and calls."""
         items = source.items
         if source.file == DOOR:
@@ -176,7 +176,7 @@ class Program:
 def _answer(hook: c.Function) -> c.Expr | None:
     """What a hook returns; None for one that returns nothing. Else it only says of names that they are not used."""
     *unused, last = hook.body if isinstance(hook.body[-1], c.Return) else [*hook.body, c.Return(c.Literal(""))]
-    parts = [part for part in c.walk(*unused) if not isinstance(part, (c.Do, c.Name, c.Cast))]
+    parts = [part for part in c.walk(*unused) if not isinstance(part, (c.Do, c.Identifier, c.Cast))]
     if any(getattr(part, "op", "") != "," for part in parts) or not isinstance(last.expr, c.Literal):
         raise GrammarError(hook.file, hook.line, f"the hook {hook.name} does something")
     return last.expr if last.expr.text else None
@@ -235,7 +235,9 @@ def binary_value(op: str, left: int, right: int) -> int | None:
 
 def substitute(expr: c.Expr, given: Mapping[str, c.Expr]) -> c.Expr:
     """What stands in place of a variable; any other expression itself."""
-    return c.replace(given[expr.name], line=expr.line) if isinstance(expr, c.Name) and expr.name in given else expr
+    return (
+        c.replace(given[expr.name], line=expr.line) if isinstance(expr, c.Identifier) and expr.name in given else expr
+    )
 
 
 def negated(expr: c.Expr) -> c.Expr:
@@ -250,9 +252,9 @@ def negated(expr: c.Expr) -> c.Expr:
 def equal(test: c.Expr) -> tuple[str, int] | None:
     """The variable, and the number that it has where a condition holds."""
     match test:
-        case c.Binary(op="==", left=c.Name(name=name), right=c.Expr(value=int(value))):
+        case c.Binary(op="==", left=c.Identifier(name=name), right=c.Expr(value=int(value))):
             return name, value
-        case c.Unary(op="!", operand=c.Name(name=name)):
+        case c.Unary(op="!", operand=c.Identifier(name=name)):
             return name, 0
         case _:
             return None

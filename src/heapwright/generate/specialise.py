@@ -370,7 +370,7 @@ def _words_of_function(function: c.Function, body: list[c.Stmt], parameters: lis
     declared = [stmt for stmt in c.all_statements(body) if isinstance(stmt, c.Declare)]
     texts = [function.type, *(f"{one.type} {one.suffix}" for one in (*declared, *parameters))]
     for part in c.all_expressions(body):
-        if not isinstance(part, c.Member):
+        if not isinstance(part, c.MemberAccess):
             texts += [getattr(part, word) for word in part.words if word in ("name", "text", "to")]
             texts += [part.to] if isinstance(part, c.Braces) else []
     return frozenset(c.WORD.findall(" ".join(texts)))

@@ -118,7 +118,7 @@ def _of_statement(stmt: c.Stmt, typed: str) -> _Site | None:
             return _Site(stmt, call)
         case c.Declare(init=c.Call() as call):
             return _Site(stmt, call, stmt.name, stmt.type)
-        case c.Do(expr=c.Change(op="=", target=c.Name(name=name, type=str(kind)), source=c.Call() as call)):
+        case c.Do(expr=c.Change(op="=", target=c.Identifier(name=name, type=str(kind)), source=c.Call() as call)):
             return _Site(stmt, call, name, kind)
         case _:
             return None
@@ -148,9 +148,9 @@ def _fitted(left: Left, callee: Specialisation, site: _Site) -> list[c.Stmt] | N
         return None
     declared = c.declared(body)
     last = body[-1] if body else None
-    own = last.expr.name if isinstance(last, c.Return) and isinstance(last.expr, c.Name) else ""
+    own = last.expr.name if isinstance(last, c.Return) and isinstance(last.expr, c.Identifier) else ""
     if isinstance(site.stmt, c.Declare) and own in declared and site.name not in declared:
-        given[own] = c.Name(site.name, type=site.type)
+        given[own] = c.Identifier(site.name, type=site.type)
         declared.remove(own)
     if taken & set(declared) or len(set(declared)) < len(declared):
         return None
@@ -170,9 +170,9 @@ def _passed(parameter: c.Declare, argument: c.Expr, body: list[c.Stmt]) -> c.Exp
         return unsigned
     if argument.value is not None:  # of what type its name is, does not matter where it is converted as it was
         calls = [part for part in c.all_expressions(body) if isinstance(part, c.Call) and part.callee]
-        given = [one.name for call in calls for one in call.arguments if isinstance(one, c.Name)]
+        given = [one.name for call in calls for one in call.arguments if isinstance(one, c.Identifier)]
         return argument if given.count(parameter.name) == c.names(*body).count(parameter.name) else None
-    return argument if isinstance(argument, c.Name) and c.bare_type(argument.type or "") == typed else None
+    return argument if isinstance(argument, c.Identifier) and c.bare_type(argument.type or "") == typed else None
 
 
 def _placed(inner: list[c.Stmt], site: _Site) -> list[c.Stmt] | None:
@@ -239,13 +239,13 @@ class _Ending:
     def given(self, stmt: c.Return, value: c.Expr | None) -> list[c.Stmt]:
         """What the last return does."""
         name = self.site.name
-        if value is None or (name and isinstance(value, c.Name) and value.name == name):
+        if value is None or (name and isinstance(value, c.Identifier) and value.name == name):
             return []
         if not name:  # nobody wants the value, and yet it may do something
             calls = isinstance(value, c.Call)
             return [c.Do(value if calls else c.Cast("void", value), line=stmt.line, comments=stmt.comments)]
         if not self.declared:
             return [replace(self.site.stmt, init=replace(value, paren=False), comments=stmt.comments)]
-        target = c.Name(name, line=stmt.line, type=c.bare_type(self.site.type))
+        target = c.Identifier(name, line=stmt.line, type=c.bare_type(self.site.type))
         assign = c.Change("=", target, replace(value, paren=False), line=stmt.line, type=target.type)
         return [c.Do(assign, line=stmt.line, comments=stmt.comments)]

@@ -117,7 +117,7 @@ class Expr(Node):
     index: Expr
 
 
-class Name(Expr, words="name"):
+class Identifier(Expr, words="name"):
     """A variable, enumerator or object-like macro; `origin` is the initialiser of a static variable."""
 
     origin: Expr | None = None
@@ -156,7 +156,7 @@ class Index(Expr, parts="base index"):
     """base[index]."""
 
 
-class Member(Expr, words="arrow name", parts="base"):
+class MemberAccess(Expr, words="arrow name", parts="base"):
     """base.name or base->name."""
 
     arrow: bool
@@ -194,7 +194,7 @@ class Constant(Named, words="path"):
     """A number of the policy."""
 
 
-class Table(Named, words="path"):
+class ConstantTable(Named, words="path"):
     """An array of numbers of the policy, indexed at run time."""
 
 
@@ -323,7 +323,7 @@ class GuardedItems(Item, words="branches"):
 
 
 @dataclass
-class Source:
+class SourceFile:
     """One parsed file: its items in order and the system headers it includes."""
 
     file: str
@@ -414,14 +414,14 @@ def expressions(stmt: Stmt) -> list[Expr]:
 
 def root(expr: Expr) -> str:
     """The variable that an assignment changes, when it is a variable itself or a member of one."""
-    while isinstance(expr, Member) and not expr.arrow:
+    while isinstance(expr, MemberAccess) and not expr.arrow:
         expr = expr.base
-    return expr.name if isinstance(expr, Name) else ""
+    return expr.name if isinstance(expr, Identifier) else ""
 
 
 def names(*nodes: Node) -> list[str]:
     """The names that nodes mention, once for each time."""
-    return [part.name for part in walk(*nodes) if part.__class__ is Name]
+    return [part.name for part in walk(*nodes) if part.__class__ is Identifier]
 
 
 def declared(body: Iterable[Stmt]) -> list[str]:

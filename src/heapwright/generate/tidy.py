@@ -136,7 +136,9 @@ class _Cleaner:
                 return c.with_comments(stmt, self.discarded(stmt.test))
             case c.If(yes=[]):
                 return [replace(stmt, test=negated(stmt.test), yes=stmt.no, no=[])]
-            case c.If(no=[], yes=[c.Do(expr=c.Change(op="=", target=c.Name(name=name), source=c.Expr(value=int(n))))]):
+            case c.If(
+                no=[], yes=[c.Do(expr=c.Change(op="=", target=c.Identifier(name=name), source=c.Expr(value=int(n))))]
+            ):
                 return [] if equal(stmt.test) == (name, n) else [stmt]
             case c.For(body=[], init=c.Declare(name=name), test=c.Expr() as test, update=c.Change(target=target)):
                 return [] if self.pure(test) and getattr(target, "name", "") == name else [stmt]
@@ -189,9 +191,9 @@ class _Cleaner:
             return False
         value, typed = first.init, c.bare_type(first.type)
         value = as_unsigned(value, typed) if isinstance(value, c.Literal) else value
-        if not isinstance(value, (c.Name, c.Literal)) or value.type is None or c.bare_type(value.type) != typed:
+        if not isinstance(value, (c.Identifier, c.Literal)) or value.type is None or c.bare_type(value.type) != typed:
             return False
-        if isinstance(value, c.Name) and (value.value is not None or value.name not in self.own_names()):
+        if isinstance(value, c.Identifier) and (value.value is not None or value.name not in self.own_names()):
             return False
         own = {first.name, getattr(value, "name", first.name)}
         declared = c.declared(self.whole)
@@ -228,7 +230,7 @@ class _Cleaner:
         match body[index]:
             case c.Declare(name=name, init=c.Expr(value=int(value))):
                 pass
-            case c.Do(expr=c.Change(op="=", target=c.Name(name=name), source=c.Expr(value=int(value)))):
+            case c.Do(expr=c.Change(op="=", target=c.Identifier(name=name), source=c.Expr(value=int(value)))):
                 pass
             case _:
                 return False
@@ -250,18 +252,24 @@ class _Cleaner:
     def merged(self, first: c.Stmt, second: c.Stmt) -> c.Stmt | None:
         returned = second.expr if isinstance(second, c.Return) else None
         match first, returned:
-            case c.Declare(init=c.Expr() as value, name=of), c.Name(name=name) if not isinstance(value, c.Braces):
+            case c.Declare(init=c.Expr() as value, name=of), c.Identifier(name=name) if not isinstance(value, c.Braces):
                 if name == of and self.returns(first.type):
                     return replace(second, expr=value)
-            case c.Do(expr=c.Change(op="=", target=c.Name(name=of, type=typed), source=value)), _:
-                if isinstance(returned, c.Name) and returned.name == of in self.own_names() and self.returns(typed):
+            case c.Do(expr=c.Change(op="=", target=c.Identifier(name=of, type=typed), source=value)), _:
+                if (
+                    isinstance(returned, c.Identifier)
+                    and returned.name == of in self.own_names()
+                    and self.returns(typed)
+                ):
                     return replace(second, expr=value)
                 if self.overwritten(of, second) and self.pure(value):
                     return replace(second)
             case c.If(no=[], yes=[c.Return(expr=c.Literal(value=0 | 1 as yes), comments=[])]), c.Literal(value=0 | 1):
                 if yes != returned.value and not second.comments and is_boolean(first.test):
                     return replace(second, expr=first.test if yes else negated(first.test))
-            case c.If(no=[], yes=[c.Return(expr=c.Name(name=name, type=typed), comments=[]) as early]), c.Expr(value=0):
+            case c.If(no=[], yes=[c.Return(expr=c.Identifier(name=name, type=typed), comments=[]) as early]), c.Expr(
+                value=0
+            ):
                 if not second.comments and _tested(first.test) == name and self.returns(typed):
                     return replace(early, trailing="")
             case _:
@@ -275,7 +283,7 @@ class _Cleaner:
         match after:
             case c.Return(expr=expr):
                 return expr is None or name not in c.names(expr)
-            case c.Do(expr=c.Change(op="=", target=c.Name(name=other), source=source)):
+            case c.Do(expr=c.Change(op="=", target=c.Identifier(name=other), source=source)):
                 return bool(other == name and name not in c.names(source))
             case _:
                 return False
@@ -346,7 +354,7 @@ def _homes(block: list[c.Stmt], start: int, name: str) -> list[tuple[list[c.Stmt
         match stmt:
             case _ if not mentions:
                 continue
-            case c.Do(expr=c.Change(op="=", target=c.Name(name=assigned))) if assigned == name and mentions == 1:
+            case c.Do(expr=c.Change(op="=", target=c.Identifier(name=assigned))) if assigned == name and mentions == 1:
                 return [*homes, (block, at)]
         inside = c.bodies(stmt)
         if sum(c.names(*body).count(name) for body in inside) != mentions:
@@ -362,13 +370,13 @@ def _tested(test: c.Expr) -> str:
     """The variable that a condition compares with zero."""
     if isinstance(test, c.Binary) and test.op == "!=" and test.right.value == 0:
         test = test.left
-    return test.name if isinstance(test, c.Name) else ""
+    return test.name if isinstance(test, c.Identifier) else ""
 
 
 def _outcome(test: c.Expr, name: str, value: int) -> int | None:
     """What a condition comes to where a variable has a value; None where that does not decide it."""
     match test:
-        case c.Name() if test.name == name:
+        case c.Identifier() if test.name == name:
             return value
         case c.Expr(value=int(known)):
             return known

@@ -110,8 +110,10 @@ def _forwarded(target: Specialisation) -> c.Call | None:
                 return None
         case _:
             return None
-    names = [argument.name for argument in call.arguments if isinstance(argument, c.Name) and argument.value is None]
-    simple = all(isinstance(argument, c.Name) or argument.value is not None for argument in call.arguments)
+    names = [
+        argument.name for argument in call.arguments if isinstance(argument, c.Identifier) and argument.value is None
+    ]
+    simple = all(isinstance(argument, c.Identifier) or argument.value is not None for argument in call.arguments)
     own = {parameter.name for parameter in target.left.parameters}
     same = c.bare_type(call.callee.function.type) == c.bare_type(target.function.type)
     return call if same and simple and set(names) <= own and len(set(names)) == len(names) else None
@@ -136,7 +138,7 @@ def _collapse_forwarders(live: list[Specialisation]) -> bool:
             continue
         if (call := _forwarded(target)) is not None:
             found[target] = target.left, call
-        elif isinstance(target.left.body[0], c.Return) and isinstance(target.left.body[0].expr, c.Name):
+        elif isinstance(target.left.body[0], c.Return) and isinstance(target.left.body[0].expr, c.Identifier):
             sites = call_sites(live) if sites is None else sites
             if _hands_back(target, target.left.body[0].expr, sites.get(target, [])):
                 found[target] = target.left, target.left.body[0].expr
@@ -144,7 +146,7 @@ def _collapse_forwarders(live: list[Specialisation]) -> bool:
     return bool(found)
 
 
-def _hands_back(target: Specialisation, value: c.Name, calls: list[c.Call]) -> bool:
+def _hands_back(target: Specialisation, value: c.Identifier, calls: list[c.Call]) -> bool:
     """Whether a function is left to return its one argument, which is of the same type at every call.
 
     As an initialiser or an operand it is then converted as the function's result was.
@@ -215,7 +217,7 @@ def _may_stand(target: Specialisation, expr: c.Expr, calls: list[c.Call], progra
             case c.Binary(op=op, left=left, right=right) if op in COMPARISONS:
                 if c.bare_type(left.type or "") != c.bare_type(right.type or ""):
                     return False  # the parameters are there to convert
-            case c.Name(name=name, value=None) if name not in own:
+            case c.Identifier(name=name, value=None) if name not in own:
                 return False
             case _:
                 pass
@@ -296,7 +298,7 @@ def _beside_zero(expr: c.Expr, op: str, program: Program) -> c.Expr | None:
     if is_boolean(expr) or not (typed.endswith("*") or program.integer(typed)):
         return None
     zero = number(0, _UNSIGNED.get(program.promoted(typed) or "", "int"))
-    return c.Binary(op, expr, c.Name("NULL") if typed.endswith("*") else zero, line=expr.line, type="int")
+    return c.Binary(op, expr, c.Identifier("NULL") if typed.endswith("*") else zero, line=expr.line, type="int")
 
 
 def _numbered(expr: c.Expr, beside: c.Expr) -> c.Expr:

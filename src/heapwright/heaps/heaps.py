@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
-from heapwright.heaps.names import Name, parse, resolve_recipe
+from heapwright.heaps.names import HeapName, parse, resolve_recipe
 from heapwright.recipes.kinds.bounds import WorstCase
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, with_energy
@@ -160,7 +160,7 @@ def resolve(text: str, word_size: WordSize | None = None) -> RecipeHeap | Foreig
     return RecipeHeap(resolve_recipe(text)) if name.is_recipe else _foreign(name, text, word_size)
 
 
-def _foreign(name: Name, text: str, word_size: WordSize | None) -> ForeignHeap:
+def _foreign(name: HeapName, text: str, word_size: WordSize | None) -> ForeignHeap:
     from heapwright.heaps.foreign import names
     from heapwright.heaps.foreign.adapter import Adapter, ready_made
 

@@ -18,7 +18,7 @@ _C_LIBRARY = {"malloc": "lib:glibc"}
 _FILE = re.compile(r"\.c$|\.so(\.\d+)*$")
 
 
-class Name(NamedTuple):
+class HeapName(NamedTuple):
     """A heap's name, taken apart.
 
     `kind` says what the parts are: a zoo NAME; a RECIPE.toml; STUDY and its ID; the NAME of lib:NAME; a C file or
@@ -36,32 +36,32 @@ class Name(NamedTuple):
         return self.kind in ("zoo", "recipe", "study")
 
 
-def parse(text: str) -> Name:
+def parse(text: str) -> HeapName:
     """Take a heap's name apart; whether anything has that name shows only when it is resolved."""
     if text.startswith("lib:"):
-        return Name("library", text.removeprefix("lib:"))
+        return HeapName("library", text.removeprefix("lib:"))
     if not Path(text).exists():
         adapter, equals, place = text.partition("=")
         if equals and ("+" not in adapter or Path(adapter).exists()):
-            return Name("sources", place, adapter)
+            return HeapName("sources", place, adapter)
         for plus in re.finditer(r"\+", text):
             front, behind = text[: plus.start()], _C_LIBRARY.get(text[plus.end() :], text[plus.end() :])
             if _can_stand_in_front(parse(front)) and parse(behind).kind in _BEHIND:
-                return Name("front", front, behind)
+                return HeapName("front", front, behind)
     if _FILE.search(text):
-        return Name("file", text)
+        return HeapName("file", text)
     if text.endswith(".toml"):
         from heapwright.heaps.foreign.adapter import is_adapter
 
-        return Name("adapter" if is_adapter(Path(text)) else "recipe", text)
+        return HeapName("adapter" if is_adapter(Path(text)) else "recipe", text)
     study, colon, identifier = text.rpartition(":")
     if colon and not (is_address(text) and "/" in identifier):  # that of the scheme, or before a port
-        return Name("study", study, identifier)
+        return HeapName("study", study, identifier)
     folded = text.lower()
-    return Name("zoo", folded if folded.partition("@")[0] in catalogue.names() else text)
+    return HeapName("zoo", folded if folded.partition("@")[0] in catalogue.names() else text)
 
 
-def _can_stand_in_front(name: Name) -> bool:
+def _can_stand_in_front(name: HeapName) -> bool:
     return name.is_recipe and not (name.kind == "zoo" and "/" in name.first)
 
 
