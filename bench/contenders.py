@@ -85,7 +85,9 @@ class Contender:
     recipe: hw.Recipe | None = None
     compact: ForeignHeap | None = None
 
-    def programs(self, bench: hw.timing.Bench, trace: Trace) -> tuple[hw.timing.Program, hw.timing.Program] | None:
+    def programs(
+        self, bench: hw.timing.Bench, trace: Trace
+    ) -> tuple[hw.timing.TimedProgram, hw.timing.TimedProgram] | None:
         """Its program with the payload untouched, and written once; None where it cannot serve the trace."""
         try:
             program = self._program(bench, trace)
@@ -93,10 +95,10 @@ class Contender:
             return None
         return program, replace(program, arguments=(*program.arguments, "written"))
 
-    def _program(self, bench: hw.timing.Bench, trace: Trace) -> hw.timing.Program:
+    def _program(self, bench: hw.timing.Bench, trace: Trace) -> hw.timing.TimedProgram:
         if self.name == EMPTY:  # it serves nothing, so no replay may check it
             largest = int(trace.size.max(initial=0)) + 4096
-            return hw.timing.Program(self.heap.program(largest), (str(largest),))
+            return hw.timing.TimedProgram(self.heap.program(largest), (str(largest),))
         return self.heap.timed_program(bench, trace)
 
     def smallest_arena(self, trace: Trace) -> int | None:

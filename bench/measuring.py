@@ -46,7 +46,7 @@ QUICK = Effort(rounds=1, milliseconds=1, passes=1, explored=30, folded_up_to=20_
 
 
 def times(
-    bench: hw.timing.Bench, programs: Mapping[str, hw.timing.Program], trace: Trace, effort: Effort
+    bench: hw.timing.Bench, programs: Mapping[str, hw.timing.TimedProgram], trace: Trace, effort: Effort
 ) -> dict[str, float]:
     """CPU nanoseconds a call, by heap: the median over rounds, each of as many passes as fill its time."""
     once = bench.measure(programs, trace, 1, 1)

@@ -32,7 +32,7 @@ THREADED_CALLS = 100_000
 LOCKED, CACHED = "lock x2", "cached x2"
 
 
-def threaded_programs(bench: hw.timing.Bench) -> dict[str, hw.timing.Program]:
+def threaded_programs(bench: hw.timing.Bench) -> dict[str, hw.timing.TimedProgram]:
     """Every heap that is there for two threads, and the recipe for one, too."""
     recipe = hw.zoo(THREADED)
     found = {"none x1": bench.generated(recipe, "-DTHREADS=1")}

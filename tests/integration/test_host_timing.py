@@ -20,7 +20,7 @@ from heapwright.explore.space import Space
 from heapwright.files.errors import HeapwrightError
 from heapwright.heaps.heaps import RecipeHeap, replay_each
 from heapwright.measure.host.calls import STDIN, calls_file
-from heapwright.measure.host.timing import TICKS, Bench, Program, has_ticks, ns_per_event
+from heapwright.measure.host.timing import TICKS, Bench, TimedProgram, has_ticks, ns_per_event
 from heapwright.recipes.policy import policy
 from heapwright.recipes.pools import General, Pool, Quick
 from heapwright.recipes.recipe import Recipe
@@ -36,7 +36,7 @@ def broker() -> Trace:
     return Trace.read(ROOT / "examples" / "mosquitto_broker.parquet")
 
 
-def told(program: Program, trace: Trace, arena: int) -> tuple[list[int], tuple[int, int]]:
+def told(program: TimedProgram, trace: Trace, arena: int) -> tuple[list[int], tuple[int, int]]:
     """Nanoseconds of each pass, and the heap's peak and refused requests after the last one."""
     words = [str(program.path), STDIN, str(PASSES), str(arena), *program.arguments[1:]]
     done = subprocess.run(words, capture_output=True, text=True, check=True, stdin=calls_file(trace))
@@ -126,7 +126,7 @@ def test_a_program_that_fails_is_named(broker: Trace) -> None:
     recipe = zoo.load("tlsf")
     with Bench() as bench:
         program = bench.generated(recipe)
-        tiny = Program(program.path, (str(policy(recipe)["fixed_end"] - 1),))
+        tiny = TimedProgram(program.path, (str(policy(recipe)["fixed_end"] - 1),))
         with pytest.raises(HeapwrightError, match="the arena is too small"):
             bench.measure({"tiny": tiny}, broker, rounds=1, passes=1)
 

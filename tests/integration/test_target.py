@@ -67,7 +67,7 @@ def random_trace() -> Trace:
     return Trace.from_columns(op=op, id=id, size=size, name="random")
 
 
-def both(heap: str, cpu: str, compiler: str, trace: Trace) -> tuple[feed.Run, feed.Run]:
+def both(heap: str, cpu: str, compiler: str, trace: Trace) -> tuple[feed.BoardRun, feed.BoardRun]:
     with Workshop(resolve_on_target(heap), find_compiler(CPUS[cpu], compiler)) as workshop:
         image = workshop.image()
         given = feed.Input.of(trace, CPUS[cpu], 1 << 20, 4096)
@@ -293,7 +293,7 @@ def test_cycles_of_the_stub_are_the_manuals() -> None:
 
 
 def test_an_emulator_that_counts_wrongly_is_refused() -> None:
-    run = feed.Run(np.zeros(0, np.int64), np.zeros(0, bool), {}, (1, 10, 14), 0x5A, True, 0, np.zeros(0, np.uint8))
+    run = feed.BoardRun(np.zeros(0, np.int64), np.zeros(0, bool), {}, (1, 10, 14), 0x5A, True, 0, np.zeros(0, np.uint8))
     with pytest.raises(HeapwrightError, match=r"self-test failed.*pip install 'unicorn>=2.1.3,<2.1.4'"):
         feed.check_stubs(run, CPUS["cortex-m3"], "unicorn 2.1.4", unicorn_backend.REMEDY)
 
@@ -320,7 +320,9 @@ def test_phases_are_told_apart() -> None:
 def test_statistics_of_known_counts() -> None:
     trace = Trace.from_columns(op=[0, 0, 0, 3], id=[1, 2, 3, 1], size=[8] * 4)
     counts = dict.fromkeys(feed.COUNTS) | {"instructions": np.array([10, 30, 20, 5])}
-    run = feed.Run(np.arange(4), np.array([False, True, False, False]), counts, (), 0, True, 0, np.zeros(0, np.uint8))
+    run = feed.BoardRun(
+        np.arange(4), np.array([False, True, False, False]), counts, (), 0, True, 0, np.zeros(0, np.uint8)
+    )
     malloc = calls_by_kind(run, trace)["malloc"]
     assert (malloc["instructions_mean"], malloc["instructions_median"], malloc["instructions_p999"]) == (20, 20, 30)
     assert (malloc["instructions_max"], malloc["instructions_max_call"], malloc["refused"]) == (30, 1, 1)

@@ -21,9 +21,9 @@ from heapwright.measure.boards.feed import (
     SKIPPED,
     STUB_VALUE,
     STUBS,
+    BoardRun,
+    FeedLayout,
     Input,
-    Layout,
-    Run,
     check_stubs,
     split_ticks,
 )
@@ -37,7 +37,7 @@ MEMORY = cpu("cortex-m3").memory
 
 
 def test_an_arena_lies_in_the_fast_memory_behind_what_belongs_to_the_program() -> None:
-    found = Layout.of(MEMORY, count=100, slots=10, arena_bytes=5000, front=70_000)
+    found = FeedLayout.of(MEMORY, count=100, slots=10, arena_bytes=5000, front=70_000)
     assert (found.arena, found.arena_bytes) == (MEMORY.fast + BLOCK + 2 * BLOCK, 5000)
     assert found.events == MEMORY.slow + DATA_AT
     assert found.ticks == found.events + 8 * 100
@@ -47,10 +47,10 @@ def test_an_arena_lies_in_the_fast_memory_behind_what_belongs_to_the_program() -
 
 def test_an_arena_that_the_fast_memory_has_no_room_for_lies_behind_all_else() -> None:
     most = MEMORY.fast_bytes - BLOCK
-    assert Layout.of(MEMORY, 100, 10, most, 0).arena == MEMORY.fast + BLOCK
-    assert Layout.of(MEMORY, 100, 10, most - BLOCK, 1).arena == MEMORY.fast + 2 * BLOCK
+    assert FeedLayout.of(MEMORY, 100, 10, most, 0).arena == MEMORY.fast + BLOCK
+    assert FeedLayout.of(MEMORY, 100, 10, most - BLOCK, 1).arena == MEMORY.fast + 2 * BLOCK
     for arena, front, blocks in ((most + 1, 0, 0), (most - BLOCK + 1, 1, 1)):
-        found = Layout.of(MEMORY, 100, 10, arena, front)
+        found = FeedLayout.of(MEMORY, 100, 10, arena, front)
         assert found.arena == MEMORY.slow + (1 + blocks) * BLOCK
         assert found.end == found.arena + arena
 
@@ -64,7 +64,7 @@ def test_events_tell_the_call_its_object_and_its_size() -> None:
     assert kinds == [MALLOC, MALLOC, 5 + 3, REALLOC, FREE], "an alignment of 2^n bytes is n + 3"
     assert (told.events[:, 0] & 0x0FFFFFFF).tolist() == [0, 1, 2, 0, 1]
     assert told.events[:4, 1].tolist() == [24, 40, 64, 99]
-    assert (told.slots, told.arena_used, told.layout) == (3, 100, Layout.of(MEMORY, 5, 3, 4096, 3 * 4))
+    assert (told.slots, told.arena_used, told.layout) == (3, 100, FeedLayout.of(MEMORY, 5, 3, 4096, 3 * 4))
     assert Input.of(trace, cpu("cortex-m3"), 4096, callocs=True).events[1, 0] >> 28 == CALLOC
     at = told.layout
     assert FEED.unpack(told.header()) == (5, at.events, at.ticks, at.objects, at.arena, 4096, 0, 0, 0, 0)
@@ -88,7 +88,7 @@ def test_flags_of_ticks_tell_what_was_performed_and_what_was_refused() -> None:
 def test_an_emulator_that_counts_or_computes_wrongly_is_refused() -> None:
     none = np.empty(0, np.int64)
     target = cpu("cortex-m3")
-    run = Run(none, none.astype(bool), {}, target.stub_instructions, STUB_VALUE, True, 0, none.astype(np.uint8))
+    run = BoardRun(none, none.astype(bool), {}, target.stub_instructions, STUB_VALUE, True, 0, none.astype(np.uint8))
     check_stubs(run, target, "played 1.0", "install another")
     for wrong in (replace(run, stubs=(1, 10, 16)), replace(run, stub_value=0x5B)):
         with pytest.raises(
@@ -132,9 +132,9 @@ def test_a_call_takes_its_code_and_its_data() -> None:
 
 def test_a_recipe_is_called_by_its_name_or_its_hash() -> None:
     named = catalogue.load("tlsf")
-    assert image.Heap.of_recipe(named).name == "tlsf"
+    assert image.BoardHeap.of_recipe(named).name == "tlsf"
     nameless = named.model_copy(update={"name": ""})
-    assert image.Heap.of_recipe(nameless).name == nameless.hash
+    assert image.BoardHeap.of_recipe(nameless).name == nameless.hash
 
 
 @pytest.mark.parametrize("name", CPUS)

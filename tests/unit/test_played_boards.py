@@ -18,8 +18,8 @@ from heapwright._native import ffi
 from heapwright.files.errors import HeapwrightError
 from heapwright.measure.boards import compilers, measure, objectives, qemu_backend, unicorn_backend
 from heapwright.measure.boards.cpus import cpu
-from heapwright.measure.boards.feed import COUNTS, Run
-from heapwright.measure.boards.image import Heap, Size
+from heapwright.measure.boards.feed import COUNTS, BoardRun
+from heapwright.measure.boards.image import BoardHeap, Size
 from heapwright.measure.host import timing
 from heapwright.measure.host.calls import STDIN
 from heapwright.recipes.recipe import Recipe
@@ -38,7 +38,7 @@ def trace_of_all() -> Trace:
     )  # fmt: skip
 
 
-def run_of(*instructions: int, refused: tuple[int, ...] = (), **others: Any) -> Run:
+def run_of(*instructions: int, refused: tuple[int, ...] = (), **others: Any) -> BoardRun:
     """One whose calls took so many instructions, half as many loads, and a tenth of them stores."""
     counted = np.array(instructions, np.int64)
     shares = dict(zip(COUNTS, (1, 0.5, 0.1, 0.25, 0.05, 2, 1, 1.5, 2), strict=True))
@@ -47,7 +47,7 @@ def run_of(*instructions: int, refused: tuple[int, ...] = (), **others: Any) -> 
         "performed": np.arange(len(counted)), "refused": np.isin(np.arange(len(counted)), refused), "counts": counts,
         "stubs": (1, 2, 3), "stub_value": 0x5A, "started": True, "taken": 4096, "arena": np.zeros(0, np.uint8),
     }  # fmt: skip
-    return Run(**{**given, **others})
+    return BoardRun(**{**given, **others})
 
 
 INSTRUCTIONS = (100, 300, 80, 200, 500, 40, 60)
@@ -95,7 +95,7 @@ def test_what_an_emulator_cannot_count_is_none() -> None:
 class Workshop:
     """Builds nothing: an image of no code."""
 
-    def __init__(self, heap: Heap, compiler: Any) -> None:
+    def __init__(self, heap: BoardHeap, compiler: Any) -> None:
         self.heap, self.compiler = heap, compiler
 
     def __enter__(self) -> Workshop:
@@ -119,7 +119,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     """A board whose calls take INSTRUCTIONS, and what it was asked."""
     found: list[dict[str, Any]] = []
 
-    def run(image: Any, given: Any, *, memory: bool = True) -> Run:
+    def run(image: Any, given: Any, *, memory: bool = True) -> BoardRun:
         found.append({"memory": memory, "arena": given.layout.arena_bytes, "used": given.arena_used})
         return run_of(*INSTRUCTIONS, arena=np.zeros(given.arena_used, np.uint8))
 
@@ -175,7 +175,7 @@ def test_the_arena_is_the_boards_memory_or_what_the_trace_needs(asked: list[dict
     )
     session.instructions(hw.zoo("tlsf"), [large])
     assert asked[-1]["arena"] == (int(replay(large, hw.zoo("tlsf"))["footprint_bytes"] or 0) // 65536 + 2) * 65536
-    session.instructions(Heap.of_library("newlib-nano"), [large])
+    session.instructions(BoardHeap.of_library("newlib-nano"), [large])
     assert asked[-1]["arena"] == (2 * large.lower_bound(8) // 65536 + 2) * 65536, "nobody knows its footprint"
     narrow = Recipe.from_dict({"link_bytes": 2, "pool": [{"kind": "general"}]})
     session.instructions(narrow, [trace_of_all()])
@@ -199,7 +199,7 @@ def test_only_a_trace_with_callocs_is_replayed_with_them_as_such(asked: list[dic
 
 def test_callocs_of_a_file_without_any_are_not_replayed_as_such(asked: list[dict[str, Any]], tmp_path: Path) -> None:
     (tmp_path / "heap.c").touch()
-    told = measure.Session().measure(Heap.of_file(tmp_path / "heap.c"), [trace_of_all()], ["Os"])[0]
+    told = measure.Session().measure(BoardHeap.of_file(tmp_path / "heap.c"), [trace_of_all()], ["Os"])[0]
     assert len(asked) == 1 and "calloc" not in told["calls"]
 
 
@@ -228,7 +228,7 @@ def test_a_kernel_is_asked_for_the_same_as_the_heap_alone_but_for_aligned_reques
 
 
 def test_a_c_library_is_told_by_what_it_took(asked: list[dict[str, Any]]) -> None:
-    told = measure.Session().measure(Heap.of_library("newlib-nano"), [trace_of_all()], ["Os"])[0]
+    told = measure.Session().measure(BoardHeap.of_library("newlib-nano"), [trace_of_all()], ["Os"])[0]
     assert (told["heap"], told["footprint_bytes"], told["prediction"]) == ("lib:newlib-nano", 4096 + 8 + 16, None)
 
 
@@ -404,8 +404,8 @@ def test_a_program_that_fails_while_it_is_timed_is_told_by_its_name(monkeypatch:
         return subprocess.CompletedProcess(words, *answers[words[0]])
 
     class Named(SimpleNamespace):
-        def timed_program(self, bench: timing.Bench, trace: Trace, arena: int | None = None) -> timing.Program:
-            return timing.Program(Path(self.name), (), None, 2.5)
+        def timed_program(self, bench: timing.Bench, trace: Trace, arena: int | None = None) -> timing.TimedProgram:
+            return timing.TimedProgram(Path(self.name), (), None, 2.5)
 
     monkeypatch.setattr(timing, "run_tool", run)
     monkeypatch.setattr(timing, "find_compiler", lambda what: "cc")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from heapwright.decide.shipping import ToShip
     from heapwright.decide.study import Study as _Study
     from heapwright.heaps.foreign.adapter import WordSize
-    from heapwright.measure.boards.image import Heap as TargetHeap
+    from heapwright.measure.boards.image import BoardHeap
     from heapwright.measure.boards.kernel import Kernel
     from heapwright.platforms.catalogue import Platform
     from heapwright.recipes.recipe import Recipe
@@ -351,7 +351,7 @@ def _exploit(
 
 @one_line
 def measure(
-    heap: AnyHeap | TargetHeap,
+    heap: AnyHeap | BoardHeap,
     trace: AnyTrace,
     *,
     cpu: str = "cortex-m3",
@@ -393,7 +393,7 @@ def measure(
 
 @one_line
 def measure_each(
-    heap: AnyHeap | TargetHeap,
+    heap: AnyHeap | BoardHeap,
     traces: Sequence[AnyTrace],
     *,
     cpu: str,
@@ -407,27 +407,27 @@ def measure_each(
     """What `measure` tells of a heap on each of the traces; it is built once."""
     from heapwright.heaps.heaps import resolve_on_target
     from heapwright.measure.boards.compilers import LEVELS
-    from heapwright.measure.boards.image import Heap as TargetHeap
+    from heapwright.measure.boards.image import BoardHeap
     from heapwright.measure.boards.kernel import Kernel
     from heapwright.measure.boards.measure import Session
 
     around = None if platform is None else Kernel.of(platform, kernel, lock, config)
     if around is not None:
         found = _in_kernel(heap, around)
-    elif isinstance(heap, TargetHeap):
+    elif isinstance(heap, BoardHeap):
         found = heap
     elif isinstance(heap, str | os.PathLike):
         found = resolve_on_target(os.fspath(heap))
     else:
-        found = TargetHeap.of_recipe(recipe_of(heap))
+        found = BoardHeap.of_recipe(recipe_of(heap))
     read = [trace_of(trace, repair) for trace in traces]
     return Session(cpu_name=cpu, kernel=around, **session).measure(found, read, LEVELS)
 
 
-def _in_kernel(heap: AnyHeap | TargetHeap, kernel: Kernel) -> TargetHeap:
+def _in_kernel(heap: AnyHeap | BoardHeap, kernel: Kernel) -> BoardHeap:
     """The kernel's own heap of that name, or a recipe with the platform's glue."""
     from heapwright.heaps.heaps import resolve_on_target
-    from heapwright.measure.boards.image import Heap as TargetHeap
+    from heapwright.measure.boards.image import BoardHeap
     from heapwright.measure.boards.kernel import PLATFORM
     from heapwright.platforms.catalogue import platform
     from heapwright.platforms.files import firmware_files, recipe_for
@@ -436,13 +436,13 @@ def _in_kernel(heap: AnyHeap | TargetHeap, kernel: Kernel) -> TargetHeap:
         return own
     if isinstance(heap, str | os.PathLike):
         heap = resolve_on_target(os.fspath(heap))
-    given = heap.recipe if isinstance(heap, TargetHeap) else recipe_of(heap)
-    name = heap.name if isinstance(heap, TargetHeap) else label_of(heap)
+    given = heap.recipe if isinstance(heap, BoardHeap) else recipe_of(heap)
+    name = heap.name if isinstance(heap, BoardHeap) else label_of(heap)
     if given is None:
         raise HeapwrightError(f"{name}: goes into no kernel; a recipe does, and lib:freertos-heap4")
     into = platform(PLATFORM)
     recipe = recipe_for(into, given)
-    return TargetHeap(name, recipe=recipe, files=firmware_files(into, recipe, "target"))
+    return BoardHeap(name, recipe=recipe, files=firmware_files(into, recipe, "target"))
 
 
 @one_line

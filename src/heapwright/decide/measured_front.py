@@ -11,7 +11,7 @@ from heapwright.decide.picks import PICKS
 from heapwright.decide.study import Study
 from heapwright.files.tools import processors
 from heapwright.measure.boards.compilers import LEVELS
-from heapwright.measure.boards.image import Heap
+from heapwright.measure.boards.image import BoardHeap
 from heapwright.measure.boards.measure import Session
 from heapwright.measure.boards.objectives import metrics_of
 from heapwright.recipes.recipe import Recipe
@@ -24,7 +24,7 @@ def measure_front(
     study_path: Path | str,
     trace_paths: Sequence[Path] = (),
     *,
-    beside: Sequence[Heap] = (),
+    beside: Sequence[BoardHeap] = (),
     objectives: Objectives | None = None,
     repair: bool = False,
     progress: Callable[[str], None] | None = None,
@@ -53,7 +53,7 @@ def measure_front(
         members = {one.id: one for one in [*picks, *front, *standings] if not one.metrics["failed"]}
         recipes = {id: study.recipe(id) for id in members}
         traces = originals(study, trace_paths, repair=repair)
-    heaps: dict[str, Heap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}
+    heaps: dict[str, BoardHeap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}
     labels = {id: member.label for id, member in members.items()}
     measured = []
     with ThreadPoolExecutor(processors()) as pool:  # compilers and emulators, which run beside one another

@@ -20,8 +20,8 @@ from heapwright.replay.replay import refused_low, replay, replay_recipes
 if TYPE_CHECKING:
     from heapwright.heaps.foreign.adapter import WordSize
     from heapwright.heaps.foreign.heap import ForeignHeap
-    from heapwright.measure.boards.image import Heap as TargetHeap
-    from heapwright.measure.host.timing import Bench, Program
+    from heapwright.measure.boards.image import BoardHeap
+    from heapwright.measure.host.timing import Bench, TimedProgram
     from heapwright.replay.safe import SafeArena
     from heapwright.traces.trace import Trace
 
@@ -51,8 +51,8 @@ class Heap(Protocol):
     def worst_case(self, trace: Trace) -> WorstCase | None:
         """The arena that is enough for any program like the trace, where a theorem gives one; else None."""
 
-    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
-        """See `heapwright.measure.host.timing.Timed`."""
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> TimedProgram:
+        """See `heapwright.measure.host.timing.TimedHeap`."""
 
     @property
     def reach(self) -> Reach:
@@ -103,7 +103,7 @@ class RecipeHeap:
         """See `heapwright.replay.reach.reach`."""
         return reach(self.recipe)
 
-    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> TimedProgram:
         """The recipe's generated code; it takes the arena it needs."""
         return bench.generated(self.recipe)
 
@@ -136,7 +136,7 @@ class UnusableHeap:
         """None: nothing is known of it."""
         return None
 
-    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> TimedProgram:
         """Raise the reason."""
         raise self.reason
 
@@ -190,19 +190,19 @@ def find(text: str, word_size: WordSize | None = None) -> Heap:
         return UnusableHeap(text, error)
 
 
-def resolve_on_target(text: str) -> TargetHeap:
+def resolve_on_target(text: str) -> BoardHeap:
     """Find what can be measured on a target: a zoo NAME, RECIPE.toml, STUDY:ID, lib:NAME of a C library, or FILE.c.
 
     Raises HeapwrightError where nothing has that name.
     """
-    from heapwright.measure.boards.image import Heap as TargetHeap
+    from heapwright.measure.boards.image import BoardHeap
 
     name = parse(text)
     if name.kind == "library":
-        return TargetHeap.of_library(name.first)
+        return BoardHeap.of_library(name.first)
     if name.kind == "file" and text.endswith(".c"):
-        return TargetHeap.of_file(Path(text))
-    return TargetHeap(text, recipe=resolve_recipe(text))
+        return BoardHeap.of_file(Path(text))
+    return BoardHeap(text, recipe=resolve_recipe(text))
 
 
 # ---- side by side --------------------------------------------------------------------------------------------------

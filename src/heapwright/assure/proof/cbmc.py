@@ -22,7 +22,7 @@ _UNWINDING = re.compile(r"(.*)\.unwind\.(\d+)")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProofVerdict:
     """What CBMC found: how many properties it checked, and for each that failed its text and the trace's steps."""
 
     properties: int
@@ -43,7 +43,7 @@ def cbmc_version() -> str:
     return str(run_tool([cbmc_path(), "--version"], text=True).stdout).split()[0]
 
 
-def verify(source: Path, iterations: int) -> Verdict:
+def verify(source: Path, iterations: int) -> ProofVerdict:
     """Check all properties of `source`; a loop that `iterations` are too few for is unwound as many times more.
 
     Raises HeapwrightError where CBMC is missing or cannot read the source.
@@ -55,7 +55,7 @@ def verify(source: Path, iterations: int) -> Verdict:
         failed = [one for one in results if one["status"] != "SUCCESS"]
         short = [match for one in failed if (match := _UNWINDING.fullmatch(one["property"]))]
         if not short:
-            return Verdict(len(results), {_name(one): one.get("trace", ()) for one in failed}, unwinding)
+            return ProofVerdict(len(results), {_name(one): one.get("trace", ()) for one in failed}, unwinding)
         for match in short:
             loop = f"{match[1]}.{match[2]}"
             unwinding[loop] = unwinding.get(loop, iterations) + iterations

@@ -28,7 +28,7 @@ from heapwright.heaps.foreign.adapter import Adapter, WordSize
 from heapwright.heaps.foreign.build import DRIVER, build, library_arguments
 from heapwright.heaps.foreign.source import BEHIND, BEHIND_TEXT, FRONT, defines, heap_source
 from heapwright.measure.host.calls import STDIN, calls_file
-from heapwright.measure.host.timing import Bench, Program
+from heapwright.measure.host.timing import Bench, TimedProgram
 from heapwright.recipes.geometry import round_up
 from heapwright.recipes.kinds.bounds import WorstCase
 from heapwright.recipes.policy import policy_struct
@@ -71,7 +71,7 @@ class _RefusedArenaError(ForeignHeapError):
 
 
 @dataclass(frozen=True)
-class Run:
+class ForeignRun:
     """What one replay of a foreign heap found; bytes, requests for `failed`, and what it took."""
 
     arena: int | None
@@ -106,7 +106,7 @@ class ForeignHeap:
     word_size: WordSize = 32
     front: Recipe | None = None
     _programs: dict[tuple[str, ...], Path] = field(default_factory=dict, init=False, repr=False)
-    _ample: WeakKeyDictionary[Trace, Run] = field(default_factory=WeakKeyDictionary, init=False, repr=False)
+    _ample: WeakKeyDictionary[Trace, ForeignRun] = field(default_factory=WeakKeyDictionary, init=False, repr=False)
     _served: WeakKeyDictionary[Trace, dict[int, bool]] = field(
         default_factory=WeakKeyDictionary, init=False, repr=False
     )
@@ -210,11 +210,11 @@ class ForeignHeap:
 
     # ---- running ---------------------------------------------------------------------------------------------------
 
-    def run(self, trace: Trace, arena: int | None, addresses: Path | None = None) -> Run:
+    def run(self, trace: Trace, arena: int | None, addresses: Path | None = None) -> ForeignRun:
         """Replay once, checked, in an arena of so many bytes. Raises ForeignHeapError."""
         return self._run(trace, arena, "replay", *([str(addresses)] if addresses else []))
 
-    def _run(self, trace: Trace, arena: int | None, mode: str, *more: str) -> Run:
+    def _run(self, trace: Trace, arena: int | None, mode: str, *more: str) -> ForeignRun:
         """Run the driver, see there, and read what it found."""
         program = self.program(arena)
         result = self._folder / "result"
@@ -237,7 +237,7 @@ class ForeignHeap:
         weighted, weight = fields[8:]
         mean = weighted / weight if weight else 0.0
         known = None if footprint == _UNKNOWN else round_up(footprint, self.unit) + self.front_bytes
-        return Run(arena, failed, requested, admitted, peak, known, mean, seconds)
+        return ForeignRun(arena, failed, requested, admitted, peak, known, mean, seconds)
 
     def _finish(self, command: Sequence[str], trace: Trace) -> tuple[str, str]:
         """Run the driver to its end: how it ended in words, and what it said last."""
@@ -255,7 +255,7 @@ class ForeignHeap:
     def _time_limit(self, trace: Trace) -> float:
         return self.adapter.time_limit or SECONDS + SECONDS_A_CALL * len(trace)
 
-    def ample_run(self, trace: Trace) -> Run:
+    def ample_run(self, trace: Trace) -> ForeignRun:
         """Replay in an arena that is large enough to refuse nothing, if one up to the adapter's limit is.
 
         Starts with four times what any allocator needs. It is done once a trace. Raises ForeignHeapError.
@@ -264,7 +264,7 @@ class ForeignHeap:
             self._ample[trace] = self._find_ample(trace) if self.has_arena else self.run(trace, None)
         return self._ample[trace]
 
-    def _find_ample(self, trace: Trace) -> Run:
+    def _find_ample(self, trace: Trace) -> ForeignRun:
         most = self._max_arena // self.unit * self.unit
         least = self.front_bytes + max(LEAST_AMPLE, self.adapter.min_arena, 4 * trace.lower_bound(self.align))
         bytes_ = min(1 << (least - 1).bit_length(), most)
@@ -363,14 +363,14 @@ class ForeignHeap:
         """Unknown: nobody tells how far somebody else's headers and links reach."""
         return UNKNOWN
 
-    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> TimedProgram:
         """The program that `bench` times, in an arena of so many bytes; None is ample.
 
         Replays once before, so that a heap which fails does so here. Raises ForeignHeapError.
         """
         run = self.run(trace, arena) if arena is not None and self.has_arena else self.ample_run(trace)
         behind = str(self.behind_front(run.arena) or 0)
-        return Program(self.program(run.arena), (behind,), time_limit=self._time_limit(trace))
+        return TimedProgram(self.program(run.arena), (behind,), time_limit=self._time_limit(trace))
 
 
 # ---- addresses and metrics -----------------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def addresses(trace: Trace, heap: ForeignHeap, arena: int | None = None) -> NDAr
     return np.fromfile(path, np.int64)
 
 
-def _metrics(trace: Trace, heap: ForeignHeap, run: Run, arena: int | None) -> dict[str, Value]:
+def _metrics(trace: Trace, heap: ForeignHeap, run: ForeignRun, arena: int | None) -> dict[str, Value]:
     space = arena if arena is not None else run.footprint
     known: dict[str, Value] = {
         "requested_peak_bytes": run.requested_peak,

@@ -30,7 +30,7 @@ MAX_ALIGN_LOG2 = 12
 
 
 @dataclass(frozen=True)
-class Layout:
+class FeedLayout:
     """Addresses of everything that is given to an image."""
 
     events: int
@@ -41,7 +41,7 @@ class Layout:
     arena_bytes: int
 
     @classmethod
-    def of(cls, memory: Memory, count: int, slots: int, arena_bytes: int, front: int) -> Layout:
+    def of(cls, memory: Memory, count: int, slots: int, arena_bytes: int, front: int) -> FeedLayout:
         """Place a trace and an arena, which goes into the fast memory where that has room for it.
 
         `front`: bytes in front of the arena that belong to the program.
@@ -62,7 +62,7 @@ class Input:
 
     events: NDArray[np.uint32]
     slots: int
-    layout: Layout
+    layout: FeedLayout
     arena_used: int
     """Bytes of the arena to be read back after the last call."""
 
@@ -97,7 +97,7 @@ class Input:
         log2[aligned] = np.log2(align[aligned]).astype(np.uint32)
         op = np.where(aligned, log2 + 3, np.where((op == CALLOC) & (not callocs), MALLOC, op))
         events = np.column_stack([op << 28 | slot, records[:, 1]]).astype(np.uint32)
-        layout = Layout.of(cpu.memory, len(events), slots, arena_bytes, slots * reference_bytes)
+        layout = FeedLayout.of(cpu.memory, len(events), slots, arena_bytes, slots * reference_bytes)
         return cls(events, slots, layout, arena_used)
 
     def header(self) -> bytes:
@@ -121,7 +121,7 @@ COUNTS = (
 
 
 @dataclass(frozen=True)
-class Run:
+class BoardRun:
     """What one replay on an emulated core counted.
 
     Attributes:
@@ -148,7 +148,7 @@ class Run:
 STUB_VALUE = 0x5A
 
 
-def check_stubs(run: Run, cpu: Cpu, backend: str, remedy: str) -> None:
+def check_stubs(run: BoardRun, cpu: Cpu, backend: str, remedy: str) -> None:
     """Refuse an emulator that counts or computes the driver's stubs wrongly; `remedy` says what to install."""
     if run.stubs == cpu.stub_instructions and run.stub_value == STUB_VALUE:
         return

@@ -16,7 +16,7 @@ from heapwright.files.temporary import folder_for, temporary_folder
 from heapwright.measure.boards.compilers import LEVELS, Compiler
 
 if TYPE_CHECKING:
-    from heapwright.measure.boards.feed import Layout
+    from heapwright.measure.boards.feed import FeedLayout
     from heapwright.recipes.pools import Pool
     from heapwright.recipes.recipe import Recipe
 
@@ -42,7 +42,7 @@ def no_lock(prefix: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Heap:
+class BoardHeap:
     """What is measured: exactly one of a recipe, the name of a C library, and a C file.
 
     `files`: of a recipe that goes into a kernel, heap and glue by their names, for the prefix `target`.
@@ -55,21 +55,21 @@ class Heap:
     files: Mapping[str, str] | None = None
 
     @classmethod
-    def of_library(cls, library: str) -> Heap:
+    def of_library(cls, library: str) -> BoardHeap:
         """The heap of a C library for the target. Raises HeapwrightError where it is none of `SPECS`."""
         if library not in SPECS:
             raise HeapwrightError(f"lib:{library}: no C library that can be measured; known: {', '.join(SPECS)}")
         return cls(f"lib:{library}", library=library)
 
     @classmethod
-    def of_file(cls, file: Path) -> Heap:
+    def of_file(cls, file: Path) -> BoardHeap:
         """The heap in a C file. Raises HeapwrightError where there is no such file."""
         if not file.is_file():
             raise HeapwrightError(f"{file}: no such file; a C heap defines heap_init, heap_malloc and heap_free")
         return cls(str(file), file=file)
 
     @classmethod
-    def of_recipe(cls, recipe: Recipe) -> Heap:
+    def of_recipe(cls, recipe: Recipe) -> BoardHeap:
         """The heap of a recipe, called by its name or hash."""
         return cls(recipe.name or recipe.hash, recipe=recipe)
 
@@ -193,7 +193,7 @@ class Workshop:
     `generated`: a recipe's files by name, where they are at hand.
     """
 
-    heap: Heap
+    heap: BoardHeap
     compiler: Compiler
     generated: dict[str, str] | None = None
     _objects: dict[tuple[str, tuple[str, ...]], Path] = field(default_factory=dict)
@@ -208,7 +208,7 @@ class Workshop:
     def __exit__(self, *exception: Any) -> None:
         self._folder.__exit__(*exception)
 
-    def image(self, level: str = LEVELS[0], layout: Layout | None = None) -> Image:
+    def image(self, level: str = LEVELS[0], layout: FeedLayout | None = None) -> Image:
         """The heap with the driver around it, the heap compiled at this level of optimisation.
 
         One image serves every layout: only a kernel is told its arena at compile time.

@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from heapwright.files.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright.measure.boards.compilers import LEVELS
-from heapwright.measure.boards.image import DRIVER, Heap, Image, Size, Workshop, link_alone, named_nowhere, undefined
+from heapwright.measure.boards.image import (
+    DRIVER,
+    BoardHeap,
+    Image,
+    Size,
+    Workshop,
+    link_alone,
+    named_nowhere,
+    undefined,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from heapwright.measure.boards.cpus import Cpu
-    from heapwright.measure.boards.feed import Layout
+    from heapwright.measure.boards.feed import FeedLayout
 
 PLATFORM = "freertos"
 """The platform whose kernel can be run."""
@@ -81,7 +90,7 @@ class Kernel:
         own = Path(config).resolve() if config is not None else None
         return cls(Path(named).resolve(), "critical" if lock == "critical" else "scheduler", own)
 
-    def own_heap(self, name: str) -> Heap | None:
+    def own_heap(self, name: str) -> BoardHeap | None:
         """The kernel's own heap of that name, as in `lib:freertos-heap4`; None where it is none of `OWN_HEAPS`.
 
         Raises HeapwrightError where the kernel's folder lacks the file.
@@ -92,7 +101,7 @@ class Kernel:
         path = self.folder / "portable" / "MemMang" / file
         if not path.is_file():
             raise HeapwrightError(f"{name}: {path} is missing", parameter="kernel")
-        return Heap(name, file=path)
+        return BoardHeap(name, file=path)
 
     def port(self, cpu: Cpu) -> Path:
         """The folder of the port for a processor. Raises HeapwrightError where it has none that can be run."""
@@ -108,7 +117,7 @@ class KernelWorkshop(Workshop):
 
     kernel: Kernel | None = None
 
-    def image(self, level: str = LEVELS[0], layout: Layout | None = None) -> Image:
+    def image(self, level: str = LEVELS[0], layout: FeedLayout | None = None) -> Image:
         """The heap in an arena of this layout, the kernel, and a task that replays, all compiled at this level."""
         assert layout is not None and self.kernel is not None
         port = self.kernel.port(self.compiler.cpu)

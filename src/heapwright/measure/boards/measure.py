@@ -13,8 +13,8 @@ from heapwright.files.errors import HeapwrightError, ParameterError
 from heapwright.measure.boards import qemu_backend, unicorn_backend
 from heapwright.measure.boards.compilers import LEVELS, find_compiler
 from heapwright.measure.boards.cpus import Cpu, cpu
-from heapwright.measure.boards.feed import Input, Run
-from heapwright.measure.boards.image import Heap, Image, Size, Workshop
+from heapwright.measure.boards.feed import BoardRun, Input
+from heapwright.measure.boards.image import BoardHeap, Image, Size, Workshop
 from heapwright.measure.boards.kernel import PLATFORM, Kernel, KernelWorkshop
 from heapwright.traces.validation import CALLOC, FREE, REALLOC
 
@@ -35,7 +35,7 @@ _ROUND = 1 << 16
 
 
 def measure(
-    heap: Heap | Recipe,
+    heap: BoardHeap | Recipe,
     trace: Trace,
     *,
     cpu_name: str = DEFAULT_CPU,
@@ -116,38 +116,40 @@ class Session:
         """The cross compiler, with its version."""
         return find_compiler(self.cpu, self.compiler).version
 
-    def sizes(self, heap: Heap | Recipe, entries: Sequence[str], levels: Sequence[str]) -> dict[str, Size]:
+    def sizes(self, heap: BoardHeap | Recipe, entries: Sequence[str], levels: Sequence[str]) -> dict[str, Size]:
         """What a firmware links for these calls at each level of optimisation; bytes of `text`, `data` and `bss`.
 
         `entries` are of "malloc", "free", "realloc" and "calloc". Raises HeapwrightError as `measure`.
         """
-        resolved = heap if isinstance(heap, Heap) else Heap.of_recipe(heap)
+        resolved = heap if isinstance(heap, BoardHeap) else BoardHeap.of_recipe(heap)
         with Workshop(resolved, find_compiler(self.cpu, self.compiler)) as workshop:
             return {level: workshop.size_of(tuple(entries), level) for level in levels}
 
-    def measure(self, heap: Heap | Recipe, traces: Sequence[Trace], sizes_at: Sequence[str]) -> list[dict[str, Any]]:
+    def measure(
+        self, heap: BoardHeap | Recipe, traces: Sequence[Trace], sizes_at: Sequence[str]
+    ) -> list[dict[str, Any]]:
         """`measure` on several traces with one image; code sizes at these levels, the first of them unnested."""
-        resolved = heap if isinstance(heap, Heap) else Heap.of_recipe(heap)
+        resolved = heap if isinstance(heap, BoardHeap) else BoardHeap.of_recipe(heap)
         with self._workshop(resolved) as workshop:
             code: dict[str, Any] = {**workshop.code_bytes(sizes_at[0])}
             code |= {other: workshop.code_bytes(other) for other in sizes_at[1:]}
             return [self._measure(workshop, code, trace) for trace in traces]
 
-    def _workshop(self, heap: Heap) -> Workshop:
+    def _workshop(self, heap: BoardHeap) -> Workshop:
         compiler = find_compiler(self.cpu, self.compiler)
         return KernelWorkshop(heap, compiler, kernel=self.kernel) if self.kernel else Workshop(heap, compiler)
 
-    def instructions(self, heap: Heap | Recipe, traces: Sequence[Trace]) -> list[int | None]:
+    def instructions(self, heap: BoardHeap | Recipe, traces: Sequence[Trace]) -> list[int | None]:
         """Instructions of all calls of each trace, None where one was refused; nothing else is counted, which is fast.
 
         Raises HeapwrightError as `measure`.
         """
-        resolved = heap if isinstance(heap, Heap) else Heap.of_recipe(heap)
+        resolved = heap if isinstance(heap, BoardHeap) else BoardHeap.of_recipe(heap)
         with Workshop(resolved, find_compiler(self.cpu, self.compiler)) as workshop:
             image = workshop.image(self.level)
             return [self._instructions(resolved, image, trace) for trace in traces]
 
-    def _instructions(self, heap: Heap, image: Image, trace: Trace) -> int | None:
+    def _instructions(self, heap: BoardHeap, image: Image, trace: Trace) -> int | None:
         arena = self.arena or _arena_bytes(heap, trace, self.cpu)
         given = Input.of(trace, self.cpu, arena, reference_bytes=heap.reference_bytes)
         run = _run(find_backend(self.cpu, self._backend), image, given, heap, memory=False)
@@ -204,7 +206,7 @@ class _Host:
     metrics: dict[str, Value]
 
     @classmethod
-    def of(cls, heap: Heap, trace: Trace, arena: int) -> _Host | None:
+    def of(cls, heap: BoardHeap, trace: Trace, arena: int) -> _Host | None:
         if heap.recipe is None:
             return None
         from heapwright.replay.pictures import metadata
@@ -213,7 +215,7 @@ class _Host:
         content, marks = metadata(trace, heap.recipe, arena)
         return cls(content, marks, replay(trace, heap.recipe, arena=arena))
 
-    def beside(self, run: Run) -> dict[str, Any]:
+    def beside(self, run: BoardRun) -> dict[str, Any]:
         """Prediction against measurement: the same metadata, and how many accesses became loads and stores."""
         loads, stores = run.counts["arena_loads"], run.counts["arena_stores"]
         accesses = int(self.metrics["accesses"] or 0)
@@ -253,7 +255,7 @@ def _version(backend: str, target: Cpu) -> str:
     return unicorn_backend.version() if backend == "unicorn" else qemu_backend.version(target.qemu[0])
 
 
-def _run(backend: str, image: Image, given: Input, heap: Heap, *, memory: bool = True) -> Run:
+def _run(backend: str, image: Image, given: Input, heap: BoardHeap, *, memory: bool = True) -> BoardRun:
     """Replay on the emulator; `memory` says whether loads, stores and stack are counted, where that can be."""
     unicorn = backend == "unicorn"
     run = unicorn_backend.run(image, given, memory=memory) if unicorn else qemu_backend.run(image, given)
@@ -267,7 +269,7 @@ def _run(backend: str, image: Image, given: Input, heap: Heap, *, memory: bool =
 # ---- arenas --------------------------------------------------------------------------------------------------------
 
 
-def _arena_bytes(heap: Heap, trace: Trace, target: Cpu) -> int:
+def _arena_bytes(heap: BoardHeap, trace: Trace, target: Cpu) -> int:
     """The fast memory behind the driver's data, or what the trace needs, within a recipe's reach."""
     from heapwright.replay.replay import replay
 
@@ -284,7 +286,7 @@ def _rounded(needed: int) -> int:
     return (needed // _ROUND + 2) * _ROUND
 
 
-def _footprint(heap: Heap, host: _Host | None, run: Run, code: dict[str, Any]) -> int | None:
+def _footprint(heap: BoardHeap, host: _Host | None, run: BoardRun, code: dict[str, Any]) -> int | None:
     """Bytes of memory the heap took: the replay's for a recipe, sbrk's peak and static data for a C library."""
     if host is not None:
         return int(host.metrics["footprint_bytes"] or 0)
@@ -295,7 +297,7 @@ def _footprint(heap: Heap, host: _Host | None, run: Run, code: dict[str, Any]) -
 
 
 def calls_by_kind(
-    run: Run, trace: Trace, cleared: Run | None = None, among: NDArray[np.bool_] | None = None
+    run: BoardRun, trace: Trace, cleared: BoardRun | None = None, among: NDArray[np.bool_] | None = None
 ) -> dict[str, dict[str, Any]]:
     """Statistics of the performed calls by kind.
 
@@ -323,7 +325,7 @@ def calls_by_kind(
     return found
 
 
-def _statistics(run: Run, chosen: NDArray[np.intp]) -> dict[str, Any]:
+def _statistics(run: BoardRun, chosen: NDArray[np.intp]) -> dict[str, Any]:
     """Counts of the chosen calls: indices into the performed ones."""
     found: dict[str, Any] = {"count": len(chosen), "refused": int(run.refused[chosen].sum())}
     counts = {key: None if column is None or not len(chosen) else column[chosen] for key, column in run.counts.items()}
@@ -379,7 +381,7 @@ def _histogram(values: NDArray[np.int64] | None) -> list[list[int]] | None:
     return [[int(number), int(count)] for number, count in zip(numbers, calls, strict=True)]
 
 
-def _by_phase(run: Run, trace: Trace, cleared: Run | None) -> dict[str, dict[str, Any]] | None:
+def _by_phase(run: BoardRun, trace: Trace, cleared: BoardRun | None) -> dict[str, dict[str, Any]] | None:
     """The statistics of each phase; None where the trace names none."""
     if len(trace.phases) < 2 and not trace.phases[0]:
         return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from heapwright.measure.boards.compilers import LEVELS, find_compiler
 from heapwright.measure.boards.cpus import cpu
-from heapwright.measure.boards.image import Heap, Workshop
+from heapwright.measure.boards.image import BoardHeap, Workshop
 from heapwright.measure.boards.measure import DEFAULT_CPU, Session
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def code_bytes(recipe: Recipe, cpu_name: str = DEFAULT_CPU, compiler: str | None
     code = re.sub(r"/\*.*?\*/", "", files["target_heap.c"], flags=re.DOTALL)
     key = hashlib.sha256(f"{found.version} {cpu_name} {code}".encode()).hexdigest()
     if key not in _sizes:
-        with Workshop(Heap.of_recipe(recipe), found, files) as workshop:
+        with Workshop(BoardHeap.of_recipe(recipe), found, files) as workshop:
             size = workshop.total_bytes()
         with _sizes_lock:
             _sizes[key] = size

@@ -22,8 +22,8 @@ from heapwright.measure.boards.feed import (
     OUTPUT_AT,
     PATH_AT,
     STUBS,
+    BoardRun,
     Input,
-    Run,
     check_stubs,
     split_ticks,
 )
@@ -54,7 +54,7 @@ def version(program: str) -> str:
     return f"qemu {words[words.index('version') + 1]}" if "version" in words else "qemu"
 
 
-def run(image: Image, given: Input) -> Run:
+def run(image: Image, given: Input) -> BoardRun:
     """Replay on the emulated board.
 
     Raises HeapwrightError where the board has too little memory, QEMU fails its self-test, or the image does not reach
@@ -114,7 +114,7 @@ def _run(command: list[str], folder: Path, name: str) -> None:
         raise HeapwrightError(f"{name}: the image did not reach its end: {what}")
 
 
-def _results(output: bytes, given: Input, cpu: Cpu) -> Run:
+def _results(output: bytes, given: Input, cpu: Cpu) -> BoardRun:
     stub_value, _, taken, started = FEED.unpack_from(output)[6:]
     all_ticks = np.frombuffer(output, np.uint32, len(given.events) + STUBS, FEED.size)
     arena = np.frombuffer(output, np.uint8, given.arena_used, FEED.size + all_ticks.nbytes)
@@ -123,7 +123,7 @@ def _results(output: bytes, given: Input, cpu: Cpu) -> Run:
     counts: dict[str, NDArray[np.int64] | None] = dict.fromkeys(COUNTS)
     counts["instructions"] = _instructions(ticks[performed], cpu)
     stubs = tuple(int(one) for one in _instructions(all_ticks[:STUBS], cpu))
-    return Run(performed, refused, counts, stubs, stub_value, bool(started), taken, arena)
+    return BoardRun(performed, refused, counts, stubs, stub_value, bool(started), taken, arena)
 
 
 def _instructions(ticks: NDArray[np.uint32], cpu: Cpu) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heapwright._native import ffi, lib
 from heapwright.files.errors import HeapwrightError
-from heapwright.measure.boards.feed import COUNTS, FEED, STUBS, Input, Run, check_stubs, split_ticks
+from heapwright.measure.boards.feed import COUNTS, FEED, STUBS, BoardRun, Input, check_stubs, split_ticks
 
 if TYPE_CHECKING:
     from heapwright.measure.boards.cpus import Cpu
@@ -40,7 +40,7 @@ def version() -> str:
     return f"unicorn {installed('unicorn')}"
 
 
-def run(image: Image, given: Input, *, memory: bool = True) -> Run:
+def run(image: Image, given: Input, *, memory: bool = True) -> BoardRun:
     """Replay on the emulated core; without `memory` loads, stores and stack are not counted, which is much faster.
 
     Raises HeapwrightError where Unicorn fails its self-test or the image does not reach its end.
@@ -167,7 +167,7 @@ class _Machine:
     def _progress(self) -> str:
         return f"{max(self.counter.count - STUBS, 0):,} calls"
 
-    def results(self) -> Run:
+    def results(self) -> BoardRun:
         """Read back what the driver and the counter wrote."""
         layout = self.given.layout
         header = FEED.unpack(bytes(self.core.mem_read(self.cpu.memory.slow, FEED.size)))
@@ -185,7 +185,7 @@ class _Machine:
             counts |= dict.fromkeys(("cycles_minimum", "cycles_nominal", "cycles_maximum"))
         arena = np.frombuffer(self.core.mem_read(layout.arena, self.given.arena_used), np.uint8)
         stubs = tuple(int(row) for row in rows[:STUBS, 0])
-        return Run(performed, refused, counts, stubs, stub_value, bool(started), taken, arena)
+        return BoardRun(performed, refused, counts, stubs, stub_value, bool(started), taken, arena)
 
 
 def _library(unicorn: Any) -> Any:

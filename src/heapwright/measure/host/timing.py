@@ -41,7 +41,7 @@ DRIVER = Path(__file__).with_name("driver.c")
 
 
 @dataclass(frozen=True)
-class Program:
+class TimedProgram:
     """A compiled driver: its command up to the calls, what follows the number of passes, and its environment.
 
     `time_limit` is in seconds for all passes of a round together; None is none.
@@ -81,7 +81,7 @@ class Bench:
     def __exit__(self, *exception: Any) -> None:
         self._folder.__exit__(*exception)
 
-    def generated(self, recipe: Recipe, *defines: str) -> Program:
+    def generated(self, recipe: Recipe, *defines: str) -> TimedProgram:
         """The driver around the recipe's generated code, compiled as a separate file, as firmware would."""
         from heapwright.generate.emit import align_unchecked, generate
         from heapwright.recipes.policy import policy, require_no_sites
@@ -95,9 +95,9 @@ class Bench:
         drive = f"-DDRIVE_HANDLES={words}" if words else "-DDRIVE_GENERATED"
         arguments = [drive, *defines, f"-D{align_unchecked('timed')}", f"-I{folder}"]
         program = self._compile(folder / "driver", arguments, folder / "timed_heap.c")
-        return Program(program, (str(arena),))
+        return TimedProgram(program, (str(arena),))
 
-    def with_policy(self, recipe: Recipe, *defines: str) -> Program:
+    def with_policy(self, recipe: Recipe, *defines: str) -> TimedProgram:
         """The driver around the core as it is, which reads the recipe's policy at run time."""
         from heapwright.generate.core import core_directory
         from heapwright.recipes.policy import policy_struct, require_no_sites, whole_bytes
@@ -107,11 +107,11 @@ class Bench:
         path = self.folder / f"policy-{recipe.hash}.bin"
         path.write_bytes(whole_bytes(struct))
         program = self._compile(self.folder / "policy-driver", ["-DDRIVE_POLICY", *defines, f"-I{core_directory()}"])
-        return Program(program, (str(min(int(struct.reach), 1 << 31)), str(path)))
+        return TimedProgram(program, (str(min(int(struct.reach), 1 << 31)), str(path)))
 
-    def library(self, preload: str | None = None, *defines: str) -> Program:
+    def library(self, preload: str | None = None, *defines: str) -> TimedProgram:
         """The driver around the C library's heap, or the shared object preloaded in its place."""
-        return Program(self._compile(self.folder / "library-driver", list(defines)), (), preload)
+        return TimedProgram(self._compile(self.folder / "library-driver", list(defines)), (), preload)
 
     def _compile(self, program: Path, arguments: list[str], *sources: Path) -> Path:
         variant = hashlib.sha256(repr((arguments, self.flags)).encode()).hexdigest()[:8]
@@ -133,7 +133,7 @@ class Bench:
         return program
 
     def measure(
-        self, programs: Mapping[str, Program], trace: Trace, rounds: int = ROUNDS, passes: int = PASSES
+        self, programs: Mapping[str, TimedProgram], trace: Trace, rounds: int = ROUNDS, passes: int = PASSES
     ) -> dict[str, float]:
         """Median nanoseconds of CPU time a call, by program, over interleaved rounds. Raises ProgramError."""
         times: dict[str, list[int]] = {name: [] for name in programs}
@@ -143,7 +143,7 @@ class Bench:
         return {name: statistics.median(found) / max(len(trace), 1) for name, found in times.items()}
 
     def ticks(
-        self, programs: Mapping[str, Program], trace: Trace, passes: int = TICK_PASSES
+        self, programs: Mapping[str, TimedProgram], trace: Trace, passes: int = TICK_PASSES
     ) -> dict[str, NDArray[np.float64]]:
         """Ticks of the processor's time-stamp counter in each call: float64[calls] by program, the median over passes.
 
@@ -155,7 +155,7 @@ class Bench:
             found[name] = np.median(counted.reshape(passes, len(trace)), axis=0)
         return found
 
-    def _output(self, name: str, program: Program, trace: Trace, passes: int) -> bytes:
+    def _output(self, name: str, program: TimedProgram, trace: Trace, passes: int) -> bytes:
         environment = {**os.environ, "LD_PRELOAD": program.preload} if program.preload else None
         command = [str(program.path), STDIN, str(passes), *program.arguments]
         try:
@@ -169,22 +169,22 @@ class Bench:
         return output
 
 
-class Timed(Protocol):
+class TimedHeap(Protocol):
     """A heap that can be timed."""
 
-    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> Program:
+    def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> TimedProgram:
         """The program for an arena of so many bytes; None is ample."""
 
 
 def time_heaps(
-    trace: Trace, heaps: Mapping[str, Timed], arena: int | None = None
+    trace: Trace, heaps: Mapping[str, TimedHeap], arena: int | None = None
 ) -> dict[str, float | ForeignHeapError | ProgramError]:
     """CPU nanoseconds a call of every heap on this host, measured in turn, the median of repeated passes.
 
     A heap that fails has the error in its place.
     """
     failed: dict[str, ForeignHeapError | ProgramError] = {}
-    programs: dict[str, Program] = {}
+    programs: dict[str, TimedProgram] = {}
     with Bench() as bench:
         for name, heap in heaps.items():
             try:
