@@ -14,7 +14,7 @@ from made_studies import IDS, identity, metrics, result, trace
 
 from heapwright.assure.endurance import Endured
 from heapwright.decide.changes import compare
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.replay.admit import Admission
 from heapwright.report import admission_picture, attack_picture, endurance_picture
 from heapwright.report.figure import Figure, dark_style
@@ -81,14 +81,14 @@ def measured(heap: str, malloc: list[list[int]], recipe: bool) -> dict[str, Any]
     return {**told, "footprint_bytes": 54321, "calls": calls, "prediction": prediction}
 
 
-def study_of(path: Path, factor: float) -> Study:
+def study_of(path: Path, factor: float) -> Analysis:
     """A search that was tried on copies and on a trace held out, and measured on a board."""
     later, file = trace("later", 100), path.with_name("busy.parquet")
     busy().write(file)
     explored = Trace.read(file)
     made = (trace(f"busy~{name}", at) for at, name in enumerate(("load-1", "sizes+blocks-1"), 30))
     copies = [replace(TraceInfo.of(one), seed=1) for one in made]
-    study = Study.create_or_resume(path, identity([explored]))
+    study = Analysis.create_or_resume(path, identity([explored]))
     study.add(results("busy", factor))
     study.set_apart(copies, "copy")
     study.set_apart([TraceInfo.of(later)], "held out")

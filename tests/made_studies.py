@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable, default_energy_table
@@ -75,7 +75,7 @@ def identity(
 
 def write_five(path: Path) -> Path:
     """Five recipes on one trace: 0, 1, 3 on the front, 2 (zoo) dominated by 1, 4 (zoo) refused a request."""
-    with Study.create_or_resume(path, identity()) as study:
+    with Analysis.create_or_resume(path, identity()) as study:
         study.add(
             [
                 result(0, metrics(100, 1000)),

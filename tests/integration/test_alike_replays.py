@@ -15,7 +15,7 @@ from recipes_random import random_recipe
 from traces_random import plain_trace, random_trace
 
 from heapwright.api import cut, workload
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore import trial
 from heapwright.explore.equivalent import KEPT, Alikes, form_of
 from heapwright.explore.space import Space
@@ -163,7 +163,7 @@ def test_a_study_has_what_replays_of_all_would_tell(
         space, path = Space(drawn, include_zoo=False), tmp_path / str(kept)
         asked = {"complete": True} if tolerance is None else {"tolerance": tolerance}
         fronts.append(explore(traces, space, study_path=path, copies=0, endurance=False, jobs=2, **asked).front)
-        with Study.open(path) as study:
+        with Analysis.open(path) as study:
             told.append({(id, name): metrics for id, name, metrics in study.measured_on("explored", tuple(METRICS))})
     assert fronts[0] == fronts[1]
     shared = told[0].keys() & told[1].keys()

@@ -18,7 +18,7 @@ import pytest
 from distributed import Client
 
 import heapwright as hw
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore import on_dask
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import Progress, Runner
@@ -52,7 +52,7 @@ coalesce = ["immediate", "deferred"]
 
 def rows(path: Path) -> list[tuple[object, ...]]:
     """Every result of a study but for what made it, and when."""
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         return study.sql(f"SELECT recipe, name, ranked, trace, role, {', '.join(METRICS)} FROM replays ORDER BY ALL")[1]
 
 
@@ -168,11 +168,11 @@ def test_heaps_are_timed_in_turn_on_one_worker(undisturbed: Path, cluster: Clust
     trace, told, interrupt = hw.read_trace(TRACE), list[Progress](), Interrupt()
 
     def timed() -> list[tuple[object, ...]]:
-        with on_dask.cluster(cluster.address, 2) as crew, Study.open(path, write=True) as study:
+        with on_dask.cluster(cluster.address, 2) as crew, Analysis.open(path, write=True) as study:
             recipes = {one.id: study.recipe(one.id) for one in study.front()[:2]}
             assert crew.threads_of_each(1) == 1
             time_in_turn(Runner(study, crew, interrupt, told.append), Turns(recipes, [trace], 1, 0))
-        with Study.open(path) as study:
+        with Analysis.open(path) as study:
             return study.sql("SELECT recipe, role FROM replays WHERE ns_per_event > 0 AND machine <> '' ORDER BY ALL")[
                 1
             ]
@@ -331,7 +331,7 @@ def test_a_driver_that_dies_goes_on_from_what_is_stored(undisturbed: Path, clust
             share = len(rows(undisturbed)) * (turn + 1) // (KILLS + 2)
             assert any(int(line) >= share for line in one.stdout), one.stderr.read()
             kill(one)
-        with Study.open(study) as found:
+        with Analysis.open(study) as found:
             stored.append(len(found.finished()))
     assert stored[-1] > 0 and stored == sorted(stored)
     assert explored(study, dask=cluster.address).path == study
@@ -354,7 +354,7 @@ def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
     study = tmp_path / "study.duckdb"
     with pytest.raises(hw.HeapwrightError, match=r"no Dask worker is left; what was finished is stored"):
         explored(study, dask=cluster.address, progress=kill_all)
-    with Study.open(study) as stored:
+    with Analysis.open(study) as stored:
         assert stored.finished()
     monkeypatch.setattr(on_dask, "_WORKERS_SECONDS", 0.5)
     with pytest.raises(hw.HeapwrightError, match=r"has no workers; start some with: dask worker tcp://[^\n]*$"):

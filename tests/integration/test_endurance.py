@@ -20,7 +20,7 @@ from recipes_random import random_recipes
 import heapwright as hw
 from heapwright.assure.endurance import Endured
 from heapwright.cli import heapwright
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore import endurance as exploring
 from heapwright.explore.runner import Runner
 from heapwright.explore.trial import Candidate
@@ -283,7 +283,7 @@ def test_what_failed_the_stress_test_is_not_shipped(trace: Trace, tmp_path: Path
     few = hw.cut(trace, first=400)
     how: dict[str, Any] = {"strategy": "random", "limit": 2, "endurance": False}
     path = hw.explore(few, tmp_path / "s.duckdb", **how).path
-    with Study.open(path, write=True) as study:
+    with Analysis.open(path, write=True) as study:
         failing = study.pick("balanced").id
         study.set_endurance([(failing, few.name, {"growth_ratio": 1.6, "lasts": 0, "endured_calls": 50_000})])
         assert study.pick("balanced").id != failing and failing not in {one.id for one in study.front()}
@@ -307,7 +307,7 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
 
         return tried
 
-    with Study.open(path, write=True) as study, Interrupt() as interrupt:
+    with Analysis.open(path, write=True) as study, Interrupt() as interrupt:
         runner, recipe = Runner(study, Threads(1), interrupt, None), study.candidate("tlsf")
         heap = Candidate(recipe.id, study.recipe(recipe.id), "tlsf")
         for effort, failing in ((SHORT, "none"), (LONG, short.name)):
@@ -473,7 +473,7 @@ def test_idle_threads_help_with_what_is_tried_alone(
     monkeypatch.setattr(exploring, "Enduring", note)
     few = hw.cut(trace, first=200)
     path = hw.explore(few, tmp_path / "s.duckdb", strategy="random", limit=2, copies=0, endurance=False).path
-    with Study.open(path, write=True) as study, Interrupt() as interrupt:
+    with Analysis.open(path, write=True) as study, Interrupt() as interrupt:
         runner = Runner(study, Threads(4), interrupt, None)
         heaps = [Candidate(study.candidate(name).id, hw.zoo(name), name) for name in ("tlsf", "half-fit")]
         exploring.try_endurance(runner, heaps[:1], [few])

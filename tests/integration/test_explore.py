@@ -18,7 +18,7 @@ from forked_commands import INSTALLED
 from in_process import run_here
 from traces_random import plain_trace
 
-from heapwright.decide.study import Study, reserve_for
+from heapwright.decide.study import Analysis, reserve_for
 from heapwright.explore.space import Space
 from heapwright.recipes.recipe import Recipe
 from heapwright.traces.trace import Trace
@@ -158,7 +158,7 @@ def test_the_table_shows_the_front_and_every_zoo_allocator(run: Run, monkeypatch
 def test_the_answer_comes_first_and_last(run: Run, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "1000")
     done = run(*EXPLORE, "--held-out", "second.parquet")
-    with Study.open(files / "s.duckdb") as study:
+    with Analysis.open(files / "s.duckdb") as study:
         needs = study.needs(study.pick("balanced").id)
         most = max(need.bytes or 0 for need in needs if need.role != "copy")
     first, *_, last = done.stdout.splitlines()
@@ -179,7 +179,7 @@ def test_an_exploration_ranks_by_the_long_run_and_shows_the_current_heap(
     words = ("explore", "first.parquet", "--space", "space.toml", "--future", "3000", "-o", "f.duckdb")
     done = run(*words, "--current", "freertos-heap4")
     assert done.returncode == 0, done.stderr
-    with Study.open(files / "f.duckdb") as study:
+    with Analysis.open(files / "f.duckdb") as study:
         pick, needs = study.pick("balanced"), study.needs(study.pick("balanced").id)
         assert study.objectives == ("long_run_bytes", "long_run_accesses")
         assert study.current == "freertos-heap4"
@@ -238,7 +238,7 @@ def test_every_recipe_has_the_alignment_asked_for_and_so_has_its_code(run: Run, 
     asked = [] if how == "file" else ["--align", "16"]
     done = run(*EXPLORE, *asked, "--strategy", "random", "--limit", "20", "--json")
     assert done.returncode == 0, done.stderr
-    with Study.open(files / "s.duckdb") as study:
+    with Analysis.open(files / "s.duckdb") as study:
         named = dict(zip(study.combined.ids, study.combined.zoo_names, strict=True))
         own = [id for id, name in named.items() if not name]
         assert len(own) == (6 if how == "flag" else 20)
@@ -387,7 +387,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(long_run: "subproce
     assert (long_run.returncode, stdout) == (1, "")
     assert "Traceback" not in stderr
     assert stderr.endswith("the same command goes on from there\n")
-    with Study.open(files / "l.duckdb") as study:
+    with Analysis.open(files / "l.duckdb") as study:
         done = len(study.finished()) + len(study.partial())
         assert f"interrupted with {done:,} of 3,0" in stderr
 
@@ -438,7 +438,7 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
     assert "another process is writing" in failure(run("pareto", "l.duckdb"))
     long_run.kill()
     long_run.communicate()
-    with Study.open(files / "l.duckdb") as study:
+    with Analysis.open(files / "l.duckdb") as study:
         finished = study.finished()
     stored = len(finished)
     assert stored > 0
@@ -447,7 +447,7 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
     resumed = subprocess.run(words, cwd=files, capture_output=True, text=True, check=True)
     again = json.loads(resumed.stdout)
     assert again["evaluations"] <= 1 + len(NAMES) + len(BESIDE)  # the zoo comes on top of the limit
-    with Study.open(files / "l.duckdb") as study:
+    with Analysis.open(files / "l.duckdb") as study:
         assert finished < study.finished() or not again["evaluations"]
         assert len(study.finished()) == stored + again["evaluations"]
 
@@ -471,5 +471,5 @@ def test_the_heap_that_was_recorded_is_the_current_one(
 ) -> None:
     recorded = replace(trace, metadata={**trace.metadata, "allocator": told})
     explore([recorded], ZOO, study_path=path, endurance=False, current=asked)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert study.current == current

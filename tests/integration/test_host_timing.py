@@ -14,7 +14,7 @@ from needed import machine
 from traces_random import plain_trace, random_trace
 
 from heapwright.decide.picks import ALIKE
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.runner import Progress
 from heapwright.explore.space import Space
 from heapwright.files.errors import HeapwrightError
@@ -98,7 +98,7 @@ def test_copies_are_timed_where_time_is_explored_for_and_the_fastest_goes_by_it(
     )
     timing = [one for one in told if one.what == "timing"]
     assert timing[-1].finished == timing[-1].total == len(timing) - 3 + 3 * (len(timing) - 3)
-    with Study.open(tmp_path / "s.duckdb") as study:
+    with Analysis.open(tmp_path / "s.duckdb") as study:
         tried = study.elsewhere["copy"]
         assert (tried.columns["ns_per_event"] > 0).all() and len(tried.ids)
         worst = {id: study.robustness().worst(id)["copy"].ratios["ns_per_event"] for id in tried.ids}

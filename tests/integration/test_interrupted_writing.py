@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from made_studies import IDS, identity, metrics, result
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.files.errors import HeapwrightError
 from heapwright.traces.trace import Trace
 
@@ -59,8 +59,8 @@ import os, sys
 sys.path.insert(0, {tests!r})
 from made_studies import *
 from heapwright.files.errors import HeapwrightError
-from heapwright.decide.study import Study
-study = Study.create_or_resume({path!r}, identity())
+from heapwright.decide.study import Analysis
+study = Analysis.create_or_resume({path!r}, identity())
 study.add([result(0, metrics(100, 1000))])
 study._connection.begin()
 study._connection.execute("DELETE FROM results")
@@ -84,18 +84,18 @@ def writer(path: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_killed_writer_loses_only_its_unfinished_transaction(writer: subprocess.Popen[str], path: Path) -> None:
     writer.kill()
     writer.communicate()
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert study.finished() == {(IDS[0], "busy")}
-    with Study.create_or_resume(path, identity()) as study:
+    with Analysis.create_or_resume(path, identity()) as study:
         study.add([result(1, metrics(1, 1))])
         assert len(study.finished()) == 2
 
 
 @pytest.mark.usefixtures("writer")
 def test_a_study_being_written_is_one_line(path: Path) -> None:
-    attempts: tuple[Callable[[], Study], ...] = (
-        lambda: Study.open(path),
-        lambda: Study.create_or_resume(path, identity()),
+    attempts: tuple[Callable[[], Analysis], ...] = (
+        lambda: Analysis.open(path),
+        lambda: Analysis.create_or_resume(path, identity()),
     )
     for attempt in attempts:
         with pytest.raises(HeapwrightError, match="another process is writing this study"):
@@ -107,10 +107,10 @@ import os, resource, signal, sys
 sys.path.insert(0, {tests!r})
 from made_studies import *
 from heapwright.files.errors import HeapwrightError
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.studies.records import Result
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-study = Study.create_or_resume({path!r}, identity())
+study = Analysis.create_or_resume({path!r}, identity())
 study.add([result(0, metrics(100, 1000))])
 size = max(os.path.getsize({path!r} + suffix) for suffix in ("", ".wal"))
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 8192, resource.RLIM_INFINITY))
@@ -128,5 +128,5 @@ def test_a_full_disk_is_one_line_and_keeps_what_was_stored(path: Path) -> None:
     done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.startswith(f"{path}: ")
     assert done.stdout.count("\n") == 1
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert (IDS[0], "busy") in study.finished()

@@ -24,7 +24,7 @@ from heapwright.decide.candidate import Candidate
 from heapwright.decide.decision import decide
 from heapwright.decide.picks import RIVALS
 from heapwright.decide.side_by_side import side_by_side
-from heapwright.decide.study import Study, reserve_for
+from heapwright.decide.study import Analysis, reserve_for
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import METRICS
 from heapwright.report import held_plots, write_report
@@ -64,12 +64,12 @@ def test_page_shows_everything_without_network_or_complaint(browser: Chromium, m
 
 def study_name(made: Made, one: Candidate) -> str:
     """What a page calls a heap that it says to ship."""
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         return one.zoo_name or f"{study.recipe(one.id).title()} ({one.id})"
 
 
 def test_page_has_the_pick_beside_what_else_one_could_take(browser: Chromium, made: Made) -> None:
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         told = side_by_side(decide(study))
     assert [one.candidate.label for one in told.heaps[1:]] == ["all-round", "tlsf", "newlib-nano"]
     cells = (
@@ -86,7 +86,7 @@ def test_page_has_the_pick_beside_what_else_one_could_take(browser: Chromium, ma
 
 
 def test_page_begins_with_the_answer(made: Made) -> None:
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         pick = study.pick("balanced")
         needs = study.needs(pick.id)
     recorded, future, served = (
@@ -100,7 +100,7 @@ def test_page_begins_with_the_answer(made: Made) -> None:
         f"{future:,} in the long run" in page
     )
     assert page.index('class="answer"') < page.index('id="answer"') < page.index('id="trade-offs"')
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         arena = served_by_arena(study, pick)
     assert arena is not None and len(needs) == 3
     (rows,) = arena.whole_spec()["datasets"].values()
@@ -110,7 +110,7 @@ def test_page_begins_with_the_answer(made: Made) -> None:
 
 def test_page_holds_every_recipe_that_stands_apart(made: Made) -> None:
     recipes = packed(made.page)["recipes"]
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         front = {candidate.id for candidate in study.front()}
         tried = len(study.combined.ids)
         standings = study.zoo_standings()
@@ -123,7 +123,7 @@ def test_page_holds_every_recipe_that_stands_apart(made: Made) -> None:
 
 
 def test_balanced_pick_is_selected_at_first(browser: Chromium, made: Made) -> None:
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         pick = study.pick("balanced")
     opened(browser, made.page)
     assert selected(browser) == pick.id
@@ -133,7 +133,7 @@ def test_balanced_pick_is_selected_at_first(browser: Chromium, made: Made) -> No
 
 
 def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made: Made) -> None:
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         robustness = study.robustness()
         chosen = next(one for one in reversed(study.front()) if robustness.lasts(one.id))
         recipe = study.recipe(chosen.id)
@@ -158,7 +158,7 @@ def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made
 
 def test_a_row_selects_its_recipe_and_its_pictures(browser: Chromium, made: Made) -> None:
     opened(browser, made.page)
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         tlsf = study.candidate("tlsf").id
     browser.run(f"document.querySelector('#zoo a[href=\"#{tlsf}\"]').click()")
     browser.wait(f"document.documentElement.dataset.selected === '{tlsf}'")
@@ -172,7 +172,7 @@ def test_every_link_to_a_recipe_selects_it(made: Made) -> None:
     data, page = packed(made.page), made.page.read_text(encoding="utf-8")
     links = set(re.findall(r'<th scope="row"><a href="#([^"]+)"', page))
     assert len(links) > 30 and links <= set(data["recipes"]["id"])
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         beside = {one.candidate.label for one in study.zoo_standings() if not one.ranked}
     assert beside and all(f"</i>{label}<span>" in page.replace(" <b>", "<b>") for label in beside)
 
@@ -180,7 +180,7 @@ def test_every_link_to_a_recipe_selects_it(made: Made) -> None:
 def test_address_may_be_a_zoo_name_and_nonsense_changes_nothing(browser: Chromium, made: Made) -> None:
     opened(browser, made.page, "#tlsf")
     assert text(browser, "details-name") == "tlsf"
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         pick = study.pick("balanced").id
     opened(browser, made.page, "#no%20such%20recipe")
     assert selected(browser) == pick
@@ -287,7 +287,7 @@ def made_up(folder: Path, name: str, values: Callable[[np.random.Generator, int]
     recipes = sorted(small_recipes(), key=lambda one: one.hash)
     metrics = {key: values(generator, len(recipes)) for key in MADE_UP}
     path = folder / f"{name}.duckdb"
-    with Study.create_or_resume(path, identity(ids=[one.hash for one in recipes])) as study:
+    with Analysis.create_or_resume(path, identity(ids=[one.hash for one in recipes])) as study:
         study.add(
             [
                 Result(
@@ -354,7 +354,7 @@ def test_no_dominated_recipe_is_drawn_as_front_and_no_name_at_another_point(
     for one in four:
         opened(browser, one.page, width=width)
         offered = browser.run("[...document.getElementById('axis-x').options].map((one) => one.value)")
-        with Study.open(one.study) as study:
+        with Analysis.open(one.study) as study:
             results, rows = study.combined, np.flatnonzero(study.combined.eligible(study.objectives))
         assert {"footprint_bytes", "accesses", "energy_nJ"} <= set(offered)
         axes = "long-run need against accesses a call" if results.foreseen else "footprint against accesses"
@@ -377,7 +377,7 @@ def test_no_dominated_recipe_is_drawn_as_front_and_no_name_at_another_point(
 
 
 def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chromium, made: Made) -> None:
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         bounds = budgets(study)
         unbound = study.pick("balanced").id
         assert bounds.picks[-1][-1] == unbound
@@ -440,7 +440,7 @@ def test_the_address_has_all_that_was_chosen(browser: Chromium, made: Made) -> N
     assert after != before
     browser.run("document.querySelector('#selection a').click()")
     assert browser.run("location.hash") == address
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         assert f"&memory={budgets(study).memory[-1]}&" in address
     assert f"&y={y}" in address and "&whole=1" in address and "=2-descending" in address
     opened(browser, made.page, address)

@@ -14,7 +14,7 @@ from chromium import CUT_LABELS, Chromium
 from effort import LONG
 from reported import READY, Made, opened, reported
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.report import glossary, write_report
 from heapwright.report.figure import Figure, inline
 from heapwright.report.target_content import target_sections
@@ -135,7 +135,7 @@ def test_every_plot_stands_without_javascript(browser: Chromium, made: Made) -> 
 
 def test_every_plot_tells_its_numbers(browser: Chromium, made: Made) -> None:
     opened(browser, made.page)
-    with Study.open(made.study) as study:
+    with Analysis.open(made.study) as study:
         pick, tlsf = study.pick("balanced"), study.candidate("tlsf")
         most = max(need.bytes or 0 for need in study.needs(tlsf.id))
     told = browser.run(
@@ -183,7 +183,7 @@ def measured(made: Made) -> Made:
     """The study again, with three heaps measured: the balanced pick, one of the zoo, a C library."""
     path, page = made.folder / "measured.duckdb", made.folder / "measured.html"
     shutil.copy(made.study, path)
-    with Study.open(path, write=True) as study:
+    with Analysis.open(path, write=True) as study:
         pick, tlsf = study.pick("balanced"), study.candidate("tlsf")
         rows = [
             (pick.id, told(pick.label, [[20, 900], [40, 99], [150, 1]])),
@@ -205,7 +205,7 @@ def test_measured_heaps_stand_side_by_side(measured: Made) -> None:
     assert "cortex-m3, gcc 12 -Os, counted by unicorn 2.1.3" in part
     rows = re.findall(r'<tr class="(\w+)" data-id="([^"]+)">(.*?)</tr>', part, re.DOTALL)
     cells = {id: re.findall(r"<td>([^<]*)</td>", row) for _, id, row in rows}
-    with Study.open(measured.study) as study:
+    with Analysis.open(measured.study) as study:
         pick, tlsf = study.pick("balanced").id, study.candidate("tlsf").id
     assert list(cells) == [pick, "lib:newlib-nano", tlsf]
     assert cells[pick] == ["22.1", "150", "150", "20.0", "20", "20", "777", "54,321", "1.25"]
@@ -215,7 +215,7 @@ def test_measured_heaps_stand_side_by_side(measured: Made) -> None:
 
 
 def test_measured_calls_are_drawn_malloc_and_free_apart(browser: Chromium, measured: Made) -> None:
-    with Study.open(measured.study) as study:
+    with Analysis.open(measured.study) as study:
         (section,) = target_sections(study, study.front(), study.pick("balanced").id)
     malloc, free = section.figures
     drawn = malloc.whole_spec()

@@ -12,7 +12,7 @@ import pytest
 from effort import by_turns
 from made_studies import IDS, RECIPES, identity, write_five
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.files import database
 from heapwright.files.errors import HeapwrightError
 from heapwright.studies import tables
@@ -29,10 +29,10 @@ def five(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def study(path: Path, five: Path) -> Iterator[Study]:
+def study(path: Path, five: Path) -> Iterator[Analysis]:
     """A copy of the five."""
     shutil.copyfile(five, path)
-    with Study.create_or_resume(path, identity()) as opened:
+    with Analysis.create_or_resume(path, identity()) as opened:
         yield opened
 
 
@@ -73,20 +73,23 @@ POISON = {
 
 
 @pytest.mark.parametrize("says", POISON)
-def test_a_file_that_is_not_as_we_write_it_is_refused(says: str, study: Study, path: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_as_we_write_it_is_refused(says: str, study: Analysis, path: Path, tmp_path: Path) -> None:
     study.close()
     secret = tmp_path / "secret.txt"
     secret.write_text("hunter2")
     with duckdb.connect(str(path)) as database:
         database.execute(POISON[says].format(secret=secret) if "{secret}" in POISON[says] else POISON[says])
-    openers: Sequence[Callable[[Path], Study]] = (Study.open, lambda path: Study.create_or_resume(path, identity()))
+    openers: Sequence[Callable[[Path], Analysis]] = (
+        Analysis.open,
+        lambda path: Analysis.create_or_resume(path, identity()),
+    )
     for opener in by_turns(openers, [*POISON].index(says)):
         message = one_line(path, opener)
         assert says in message
         assert "hunter2" not in message
 
 
-def one_line(path: Path, opener: Callable[[Path], Study] = Study.open) -> str:
+def one_line(path: Path, opener: Callable[[Path], Analysis] = Analysis.open) -> str:
     with pytest.raises(HeapwrightError) as caught:
         opener(path)
     message = str(caught.value)
@@ -106,7 +109,7 @@ def test_missing_foreign_and_empty_files(path: Path, tmp_path: Path) -> None:
 
 def test_an_empty_file_is_taken_as_a_new_study(path: Path) -> None:
     path.touch()
-    with Study.create_or_resume(path, identity()) as study:
+    with Analysis.create_or_resume(path, identity()) as study:
         assert study.finished() == set()
 
 
@@ -115,38 +118,38 @@ def test_a_foreign_database_is_refused_and_left_alone(path: Path) -> None:
         database.execute("CREATE TABLE mine AS SELECT 1 AS a")
     assert "no study" in one_line(path)
     with pytest.raises(HeapwrightError, match="no study"):
-        Study.create_or_resume(path, identity())
+        Analysis.create_or_resume(path, identity())
     with duckdb.connect(str(path)) as database:
         assert database.execute("SELECT a FROM mine").fetchall() == [(1,)]
 
 
-def test_another_format_is_refused(study: Study, path: Path) -> None:
+def test_another_format_is_refused(study: Analysis, path: Path) -> None:
     study.close()
     with duckdb.connect(str(path)) as database:
         database.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     assert "a study of format 99" in one_line(path)
 
 
-def test_a_recipe_that_means_something_else_now_is_refused(study: Study, path: Path) -> None:
+def test_a_recipe_that_means_something_else_now_is_refused(study: Analysis, path: Path) -> None:
     study.close()
     with duckdb.connect(str(path)) as database:
         database.execute("UPDATE recipes SET toml = ? WHERE id = ?", [RECIPES[1].to_toml(), IDS[0]])
-    with Study.open(path) as again, pytest.raises(HeapwrightError, match="explore again"):
+    with Analysis.open(path) as again, pytest.raises(HeapwrightError, match="explore again"):
         again.recipe(IDS[0])
 
 
 @pytest.mark.parametrize("kept", [100, 5000, 12288])
-def test_a_truncated_file_is_one_line(study: Study, path: Path, kept: int) -> None:
+def test_a_truncated_file_is_one_line(study: Analysis, path: Path, kept: int) -> None:
     study.close()
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(HeapwrightError, match=r"damaged|no study"):
-        Study.open(path).results()
+        Analysis.open(path).results()
 
 
 def test_unusable_places_are_one_line(tmp_path: Path) -> None:
     for path, says in {tmp_path / "no" / "s.duckdb": "there is no folder", tmp_path: "directory"}.items():
         with pytest.raises(HeapwrightError, match=says):
-            Study.create_or_resume(path, identity())
+            Analysis.create_or_resume(path, identity())
 
 
 def test_an_unwritable_folder_is_one_line(tmp_path: Path) -> None:
@@ -156,7 +159,7 @@ def test_an_unwritable_folder_is_one_line(tmp_path: Path) -> None:
         folder, says = tmp_path, "Permission denied"
         folder.chmod(0o500)
     with pytest.raises(HeapwrightError, match=says) as raised:
-        Study.create_or_resume(folder / "s.duckdb", identity())
+        Analysis.create_or_resume(folder / "s.duckdb", identity())
     assert "\n" not in str(raised.value)
 
 
@@ -165,16 +168,16 @@ def test_what_this_process_left_is_asked_for_all_but_tables_again_once_it_is_ano
 ) -> None:
     shutil.copyfile(five, path)
     assert not database.vouched(path)
-    Study.open(path).close()
+    Analysis.open(path).close()
     assert database.vouched(path)
     shutil.copyfile(path, tmp_path / "copy.duckdb")
     assert not database.vouched(tmp_path / "copy.duckdb")
-    Study.open(path).close()
+    Analysis.open(path).close()
     with duckdb.connect(str(path)) as connection:
         connection.execute("CREATE MACRO starts_with(a, b) AS true")
     for _ in range(2):
         assert not database.vouched(path)
         with pytest.raises(HeapwrightError, match="holds a macro 'starts_with'"):
-            Study.open(path)
+            Analysis.open(path)
     path.unlink()
     assert not database.vouched(path)

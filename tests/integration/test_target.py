@@ -377,10 +377,10 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
     from heapwright.decide.decision import decide
     from heapwright.decide.measured_front import measure_front
     from heapwright.decide.side_by_side import side_by_side
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
 
     found = {one["heap"]: one for one in measure_front(small_study)}
-    with Study.open(small_study) as study:
+    with Analysis.open(small_study) as study:
         front = study.front(("instructions_pair_mean", "footprint_bytes", "code_bytes"))
         tlsf = study.candidate("tlsf")
         details = study.measured()
@@ -394,7 +394,7 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
     assert tlsf.metrics["code_bytes"] == found["tlsf"]["code_bytes"]["total"]
     assert [detail for *_, id, _, detail in details if id == tlsf.id] == [found["tlsf"]]
     measure_front(small_study, level="O2")
-    with Study.open(small_study) as study:
+    with Analysis.open(small_study) as study:
         assert len(study.measured()) == 2 * len(details)
         again = study.candidate("tlsf")
     key = "instructions_malloc_mean"  # gcc makes them fewer, zig more
@@ -404,13 +404,13 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
 def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: Path) -> None:
     tools("cortex-m3", None, "unicorn")
     from heapwright.decide.measured_front import measure_front
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
     from heapwright.report import write_report
 
     source = tmp_path / "bump.c"
     source.write_text(HEAP_FILE)
     found = {one["heap"]: one for one in measure_front(small_study, beside=[resolve_on_target(str(source))])}
-    with Study.open(small_study) as study:
+    with Analysis.open(small_study) as study:
         assert study.combined.find(str(source)) is None
     write_report(small_study, tmp_path / "report.html", plots=tmp_path / "plots")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -429,12 +429,12 @@ def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     tools("cortex-m3", "gcc")
     from exploring import explore
 
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
     from heapwright.explore.space import Space
 
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
     explore([trace], Space([]), "footprint_bytes,code_bytes", tmp_path / "study.duckdb", endurance=False)
-    with Study.open(tmp_path / "study.duckdb") as study:
+    with Analysis.open(tmp_path / "study.duckdb") as study:
         sizes = {one.candidate.label: one.candidate.metrics["code_bytes"] for one in study.zoo_standings()}
     assert sizes["tlsf@4"] == measure(resolve_on_target("tlsf"), trace, compiler="gcc")["code_bytes"]["total"]
     assert known(sizes["kingsley"]) < known(sizes["victim-bins"])

@@ -7,13 +7,13 @@ from pathlib import Path
 from made_studies import identity, metrics, result
 
 from heapwright.decide.budgets import budgets
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.replay.metrics import WORST_CALLS
 
 
-def four(path: Path) -> Study:
+def four(path: Path) -> Analysis:
     """Less memory costs accesses and a dearer malloc; the smallest has the dearest free."""
-    study = Study.create_or_resume(path, identity())
+    study = Analysis.create_or_resume(path, identity())
     study.add(
         [
             result(0, metrics(100, 1000, accesses_malloc_max=90, accesses_free_max=95)),

@@ -20,7 +20,7 @@ import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.decide.changes import NOISE, Changes, Picked, _causes, compare, verdict_of
 from heapwright.decide.gate import Cause
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.space import Space
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
@@ -84,7 +84,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture
 def grown(made: Made) -> Iterator[Changes]:
-    with Study.open(made.old) as old, Study.open(made.new) as new:
+    with Analysis.open(made.old) as old, Analysis.open(made.new) as new:
         yield compare(old, new)
 
 
@@ -104,7 +104,7 @@ def test_a_larger_size_is_a_change_with_who_caused_it(grown: Changes) -> None:
 
 
 def test_other_copies_of_the_same_recording_change_nothing(made: Made) -> None:
-    with Study.open(made.old) as old, Study.open(made.again) as again:
+    with Analysis.open(made.old) as old, Analysis.open(made.again) as again:
         found = compare(old, again)
     assert found.reserve == "same" and found.same_traces and found.causes == () and not found.missing
     assert {one.verdict for one in found.picks} <= {"same", "noise"}
@@ -122,9 +122,9 @@ def test_another_recording_moves_a_reserve_a_little(size: int | None, same: bool
 def of_results(folder: Path, old: Sequence[Result], new: Sequence[Result], now: Trace = TRACES[0]) -> Changes:
     """Two studies of these results beside each other, the newer one on the trace `now`."""
     for name, results, explored in (("old", old, TRACES[0]), ("new", new, now)):
-        with Study.create_or_resume(folder / f"{name}.duckdb", identity([explored])) as study:
+        with Analysis.create_or_resume(folder / f"{name}.duckdb", identity([explored])) as study:
             study.add(results)
-    with Study.open(folder / "old.duckdb") as before, Study.open(folder / "new.duckdb") as after:
+    with Analysis.open(folder / "old.duckdb") as before, Analysis.open(folder / "new.duckdb") as after:
         return compare(before, after)
 
 
@@ -196,11 +196,11 @@ def test_another_pick_is_noise_where_the_old_one_does_as_well(
 
 def test_a_study_without_futures_is_compared_by_the_recordings(tmp_path: Path) -> None:
     """As a baseline from before futures is: by footprint and accesses, whatever the newer one was explored for."""
-    with Study.create_or_resume(tmp_path / "old.duckdb", identity()) as study:
+    with Analysis.create_or_resume(tmp_path / "old.duckdb", identity()) as study:
         study.add([result(0, metrics(100, 1000)), result(1, metrics(200, 400))])
-    with Study.create_or_resume(tmp_path / "new.duckdb", identity(objectives=DEFAULT_OBJECTIVES)) as study:
+    with Analysis.create_or_resume(tmp_path / "new.duckdb", identity(objectives=DEFAULT_OBJECTIVES)) as study:
         study.add([result(0, metrics(100, 1000, **in_the_long_run(150)))])
-    with Study.open(tmp_path / "old.duckdb") as old, Study.open(tmp_path / "new.duckdb") as new:
+    with Analysis.open(tmp_path / "old.duckdb") as old, Analysis.open(tmp_path / "new.duckdb") as new:
         assert compare(old, new).after.objectives == OBJECTIVES
         assert compare(new, new).after.objectives == DEFAULT_OBJECTIVES
 

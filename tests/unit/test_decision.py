@@ -11,7 +11,7 @@ from made_studies import IDS, TRACES, identity, in_the_long_run, metrics, result
 from heapwright.decide.decision import Deciding, change, decide
 from heapwright.decide.picks import PICKS
 from heapwright.decide.side_by_side import Cell, SideBySide, side_by_side
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
 from heapwright.studies.records import TraceInfo
@@ -23,7 +23,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def test_the_steps_are_the_nearest_of_the_front_to_either_side(study: Path) -> None:
-    with Study.open(study) as opened:
+    with Analysis.open(study) as opened:
         decision = decide(opened, where=["footprint_bytes >= 200"])
         assert decision.pick.label == "alpha"
         assert [(one.better, one.heap.id) for one in decision.others] == [("accesses", IDS[3])]
@@ -33,7 +33,7 @@ def test_the_steps_are_the_nearest_of_the_front_to_either_side(study: Path) -> N
 
 
 def test_what_the_reader_has_stands_beside_the_pick_whatever_it_is(study: Path) -> None:
-    with Study.open(study) as opened:
+    with Analysis.open(study) as opened:
         decision = decide(opened, "smallest", against="beta")
         told = side_by_side(decision)
         assert [(heap.candidate.label, heap.role) for heap in told.heaps] == [(IDS[0], "ship"), ("beta", "yours")]
@@ -52,7 +52,7 @@ def test_the_table_tells_what_decides_in_this_order(tmp_path: Path) -> None:
     more = TraceInfo.of(trace("busy~load-1"))
     known = {"growth_ratio": 1.02, "lasts": 1, "code_bytes": None, "instructions_pair_mean": None}
     known |= {"accesses_malloc_max": 9, "accesses_realloc_max": 12, "accesses_free_max": 7}
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.set_apart([more], "copy")
         opened.add([result(0, metrics(1000, 30, **known)), result(1, metrics(2200, 15, **known), zoo_name="tlsf")])
         opened.add([result(0, metrics(4000, 9), more.name), result(1, metrics(8000, 9), more.name)], "copy")
@@ -100,7 +100,7 @@ def cells(told: SideBySide, words: str) -> list[Cell]:
 
 def test_what_to_reserve_has_served_everything_that_it_is_said_to_have(tmp_path: Path) -> None:
     copies = [TraceInfo.of(trace(name)) for name in ("busy~load-1", "busy~sizes+blocks-1", "busy~sizes+blocks-2")]
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(100, 1000)), result(1, metrics(200, 400), zoo_name="tlsf")])
         opened.set_apart(copies, "copy")
         opened.set_apart([TraceInfo.of(TRACES[1])], "held out")
@@ -120,7 +120,7 @@ def test_what_to_reserve_has_served_everything_that_it_is_said_to_have(tmp_path:
 
 
 def test_recipes_alike_are_counted_and_the_nearest_named(tmp_path: Path) -> None:
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(at, metrics(1000 + at, 1000 + at)) for at in range(6)])
         opened.add([result(6, metrics(1011, 1000))])
         decision = decide(opened)
@@ -131,7 +131,7 @@ def test_recipes_alike_are_counted_and_the_nearest_named(tmp_path: Path) -> None
 
 
 def test_few_recipes_alike_are_all_named(tmp_path: Path) -> None:
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(at, metrics(1000 + at, 1000 + at)) for at in range(2)])
         assert decide(opened).sentences()[-1] == f"{IDS[1]} is within 1 % of it in every objective."
         opened.add([result(2, metrics(1002, 1002))])
@@ -141,9 +141,9 @@ def test_few_recipes_alike_are_all_named(tmp_path: Path) -> None:
 # --- the long run ----------------------------------------------------------------------------------------------------
 
 
-def of_futures(path: Path, *more: dict[str, Value], names: dict[int, str] | None = None) -> Study:
+def of_futures(path: Path, *more: dict[str, Value], names: dict[int, str] | None = None) -> Analysis:
     """Recipes that need 1,000 bytes on the recording, each with what is known of its future."""
-    study = Study.create_or_resume(path, identity(objectives=DEFAULT_OBJECTIVES))
+    study = Analysis.create_or_resume(path, identity(objectives=DEFAULT_OBJECTIVES))
     named = names or {}
     study.add([result(at, metrics(1000, 30, **one), zoo_name=named.get(at)) for at, one in enumerate(more)])
     return study
@@ -183,22 +183,22 @@ def test_the_long_run_is_reported_in_numbers(tmp_path: Path) -> None:
 
 
 def test_one_recording_is_said_to_show_one_load(tmp_path: Path) -> None:
-    with Study.open(write_five(tmp_path / "one.duckdb")) as opened:
+    with Analysis.open(write_five(tmp_path / "one.duckdb")) as opened:
         assert " One recording shows one load" in decide(opened).evidence()
-    with Study.create_or_resume(tmp_path / "two.duckdb", identity(TRACES)) as opened:
+    with Analysis.create_or_resume(tmp_path / "two.duckdb", identity(TRACES)) as opened:
         opened.add([result(0, metrics(100, 9), one.name) for one in TRACES])
         assert " One recording" not in decide(opened).evidence()
 
 
 def test_without_a_future_nothing_is_said_of_the_long_run_but_how_to_get_it(tmp_path: Path) -> None:
-    with Study.open(write_five(tmp_path / "s.duckdb")) as opened:
+    with Analysis.open(write_five(tmp_path / "s.duckdb")) as opened:
         (sentence,) = decide(opened).long_run()
     assert sentence.endswith("(explore without --no-endurance).")
 
 
 def test_what_is_not_fit_does_not_ship(tmp_path: Path) -> None:
     grown = in_the_long_run(None, long_run_growth=1.5)
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(100, 1000, **in_the_long_run(300, 9)), zoo_name="tlsf")])
         opened.add([result(1, metrics(90, 900, **grown), zoo_name="newlib-nano")])
         opened.add([result(2, metrics(80, 800, **in_the_long_run(110, lasts=0, growth_ratio=2.5)))])
@@ -209,7 +209,7 @@ def test_what_is_not_fit_does_not_ship(tmp_path: Path) -> None:
 
 def test_what_is_not_fit_is_not_shipped(tmp_path: Path) -> None:
     copy = TraceInfo.of(trace("busy~sizes+blocks-1"))
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(100, 1000))])
         opened.set_apart([copy], "copy")
         opened.add([result(0, metrics(100, 1000, failed=2), copy.name)], "copy")
@@ -259,7 +259,7 @@ def test_the_current_heap_stands_in_every_table_after_it_was_named_once(tmp_path
     with of_futures(path, in_the_long_run(1000), in_the_long_run(2000), names={1: "half-fit"}) as opened:
         assert opened.current is None and decide(opened).others == []
         opened.set_current("half-fit")
-    with Study.open(path) as again:
+    with Analysis.open(path) as again:
         assert again.current == "half-fit"
         (other,) = decide(again).others
         assert (other.why, other.heap.label) == ("yours", "half-fit")
@@ -276,7 +276,7 @@ def test_no_recommendation_is_worse_than_the_current_heap_in_memory_and_the_wors
 
 def test_what_more_load_refuses_is_counted(tmp_path: Path) -> None:
     copies = [TraceInfo.of(trace(name)) for name in ("busy~load-1", "busy~load-2")]
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(100, 1000))])
         opened.set_apart(copies, "copy")
         opened.add([result(0, metrics(400, 9), copies[0].name)], "copy")
@@ -288,7 +288,7 @@ def test_what_more_load_refuses_is_counted(tmp_path: Path) -> None:
 
 def test_a_bound_on_another_metric_is_no_arena(tmp_path: Path) -> None:
     more = TraceInfo.of(trace("busy~load-1"))
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(1000, 400))])
         opened.set_apart([more], "copy")
         opened.add([result(0, metrics(4000, 9), more.name)], "copy")
@@ -300,7 +300,7 @@ def test_a_bound_on_another_metric_is_no_arena(tmp_path: Path) -> None:
 
 
 def test_what_is_better_by_a_step_is_not_alike(tmp_path: Path) -> None:
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(1000, 1000)), result(1, metrics(1005, 972)), result(2, metrics(1008, 996))])
         decision = Deciding(opened, opened.objectives).on(opened.candidate(IDS[0]))
     step, alike = decision.sentences()[-2:]
@@ -319,7 +319,7 @@ def test_what_is_better_by_a_step_is_not_alike(tmp_path: Path) -> None:
     ],
 )
 def test_amounts_of_a_step_are_in_words(tmp_path: Path, key: str, value: float, told: str) -> None:
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(1000, 9, **{key: 2 * value})), result(1, metrics(1200, 9, **{key: value}))])
         sentences = decide(opened, "smallest", ["footprint_bytes", key]).sentences()
     wanted = told.replace("ID", f"{IDS[1]}, 1,200 bytes (+20.0 %)") + " (-50.0 %)"
@@ -330,7 +330,7 @@ def test_worst_calls_are_in_instructions_where_these_were_measured_for_every_hea
     dearest = {"instructions_malloc_max": 180, "instructions_calloc_max": 2824, "instructions_free_max": 85}
     measured = {"instructions_pair_mean": 74.25, **dearest, "code_bytes": 864}
     worst = {"accesses_malloc_max": 9, "accesses_realloc_max": 12, "accesses_free_max": 7}
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(100, 30, **worst, **measured))])
         told = side_by_side(decide(opened))
         of = {row.words: row.cells[0].text for row in told.rows}
@@ -346,7 +346,7 @@ def test_worst_calls_are_in_instructions_where_these_were_measured_for_every_hea
 
 def test_a_reserve_bounds_what_is_picked_and_says_what_load_it_serves(tmp_path: Path) -> None:
     more = TraceInfo.of(trace("busy~load-1"))
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.set_apart([more], "copy")
         opened.add([result(0, metrics(1000, 400)), result(1, metrics(2000, 1000))])
         opened.add([result(0, metrics(4000, 9), more.name), result(1, metrics(8000, 9), more.name)], "copy")
@@ -368,7 +368,7 @@ def test_a_reserve_bounds_what_is_picked_and_says_what_load_it_serves(tmp_path: 
 def test_a_pick_admits_as_much_as_any_unless_a_share_is_asked_for(tmp_path: Path) -> None:
     objectives = ("footprint_bytes", "admitted_fraction")
     admitting = [(100, 0.151, 9), (400, 0.88, 5), (800, 0.9997, 2), (1000, 1.0, 1)]
-    with Study.create_or_resume(tmp_path / "s.duckdb", identity(objectives=objectives)) as opened:
+    with Analysis.create_or_resume(tmp_path / "s.duckdb", identity(objectives=objectives)) as opened:
         opened.add(
             [
                 result(at, metrics(size, 9, failed=failed, admitted_fraction=share))

@@ -21,7 +21,7 @@ from heapwright.decide import pareto
 from heapwright.decide.pareto import ratios
 from heapwright.decide.picks import NEAR
 from heapwright.decide.results import Results
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore import options, runner, schedule, search, trial
 from heapwright.explore.giving_up import Bar, Known, Rivals, on_device
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
@@ -71,7 +71,7 @@ def whole(space: Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def front_of(path: Path, traces: Sequence[Trace], objectives: Sequence[str]) -> list[str]:
     """The front of all recipes for some of the traces."""
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         results = study.combined if len(traces) > 1 else study.alone(traces[0].name)
         return [results.ids[row] for row in results.front_rows(objectives)]
 
@@ -113,7 +113,7 @@ def test_of_loads_of_one_device_a_front_is_that_of_all_recipes(
     done = explore(
         TRACES, space, objectives, tmp_path / "study", copies=0, tolerance=tolerance, same_device=True, jobs=2
     )
-    with Study.open(whole) as study, Study.open(tmp_path / "study") as sparing:
+    with Analysis.open(whole) as study, Analysis.open(tmp_path / "study") as sparing:
         calls = {trace.name: len(trace) for trace in TRACES}
         every = Results.of(study.results(), [*calls], study._known(), [calls])
         found = sparing.combined
@@ -154,12 +154,12 @@ def test_a_front_within_a_tolerance_is(
     """Judged by the best that it found on each trace: every recipe has one on the front that needs little more."""
     done = explore(traces, space, study_path=tmp_path / "study", copies=0, tolerance=tolerance)
     names = [trace.name for trace in traces]
-    with Study.open(whole) as study:
+    with Analysis.open(whole) as study:
         every = study.combined
         at = [every.traces.index(name) for name in sorted(names)]
         served = (every.each["failed"][:, at] == 0).all(axis=1) & every.ranked
         values = np.stack([every.each[key][:, at] for key in OBJECTIVES], axis=1)
-    with Study.open(tmp_path / "study") as study:
+    with Analysis.open(tmp_path / "study") as study:
         assert study.tolerance == tolerance
         found = study.combined
         rows = found.front_rows(OBJECTIVES)
@@ -203,7 +203,7 @@ def test_a_tolerance_saves_replays(space: Space, tmp_path: Path) -> None:
 def test_one_recipe_of_nearly_each_design_near_the_front_is_finished(space: Space, whole: Path, tmp_path: Path) -> None:
     """These are raced on futures, however many like them come on no front of the recordings."""
     explore(TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0.01, jobs=1)
-    with Study.open(whole) as study:
+    with Analysis.open(whole) as study:
         every = study.combined
         points = every.points(OBJECTIVES)
         front = points[every.front_rows(OBJECTIVES)]
@@ -211,7 +211,7 @@ def test_one_recipe_of_nearly_each_design_near_the_front_is_finished(space: Spac
         near &= every.eligible(OBJECTIVES)
     drawn = search._choose(list(search._candidates(space).values()), "exhaustive", None, 0)
     spread = {one.id for one in schedule._spread([one for one in drawn if not one.zoo_name])}
-    with Study.open(tmp_path / "study") as study:
+    with Analysis.open(tmp_path / "study") as study:
         finished = set(study.combined.ids)
     of = {one.id: one.design for one in drawn}
     near_designs = {of[id] for id, is_near in zip(every.ids, near, strict=True) if is_near and id in spread}
@@ -222,7 +222,7 @@ def test_one_recipe_of_nearly_each_design_near_the_front_is_finished(space: Spac
 
 def test_what_was_given_up_is_nowhere_taken_for_a_result(space: Space, tmp_path: Path) -> None:
     done = explore(TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0.05)
-    with Study.open(tmp_path / "study") as study:
+    with Analysis.open(tmp_path / "study") as study:
         assert not np.isnan(study.combined.columns["accesses"]).any()
         assert len(study.combined.ids) == done.recipes + sum(not ranked for ranked in study.combined.ranked)
         assert study.given_up == done.given_up
@@ -244,7 +244,7 @@ def test_a_study_is_finished_step_by_step(space: Space, whole: Path, tmp_path: P
     assert exact.front == front_of(whole, TRACES, OBJECTIVES)
     last = explore(TRACES, space, study_path=path, copies=0, complete=True)
     assert (last.complete, last.tolerance, last.given_up) == (True, 0, 0)
-    with Study.open(path) as study, Study.open(whole) as other:
+    with Analysis.open(path) as study, Analysis.open(whole) as other:
         for key, column in study.results().items():
             np.testing.assert_array_equal(column, other.results()[key])
 
@@ -278,7 +278,7 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
     done = explore([trace], drawn, study_path=tmp_path / "whole", copies=0, complete=True)
     table = default_energy_table()
     identity = Identity.of([trace], OBJECTIVES, drawn.digest, len(drawn), table, drawn.align)
-    with Interrupt() as interrupt, Study.create_or_resume(tmp_path / "pieces", identity) as study:
+    with Interrupt() as interrupt, Analysis.create_or_resume(tmp_path / "pieces", identity) as study:
         trier = Trier([trace], replay_for(OBJECTIVES, table), OBJECTIVES)
         trials, one_thread = Trials(study, trier, "explored"), Threads(1)
         meter = Meter(None, "explored", len(drawn), 1, one_thread)
@@ -451,7 +451,7 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
     short = go_on(8_000)
     assert short.tolerance is None and not short.complete
     assert 0 < short.recipes < len(space) and told == {None, 0}
-    with Study.open(tmp_path / "study") as study:
+    with Analysis.open(tmp_path / "study") as study:
         assert {id for id, _ in study.finished()} >= set(short.front)
         assert study.tolerance is None
     more = go_on(None)

@@ -14,7 +14,7 @@ from exploring import explore
 from made_studies import IDS, RECIPES, TRACES, identity, in_the_long_run, metrics, result
 from traces_random import plain_trace, steady
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore import race as module
 from heapwright.explore import search
 from heapwright.explore.race import OF_A_DESIGN, ROUNDS, race, starters
@@ -64,12 +64,14 @@ class Futures:
 def racing(path: Path, points: Sequence[tuple[int, int]], traces: Sequence[Trace] = TRACES[:1]) -> Iterator[Runner]:
     """A study of recordings alone, with a footprint and accesses of each recipe."""
     about = identity(traces, DEFAULT_OBJECTIVES)
-    with Study.create_or_resume(path, about) as study, Interrupt() as interrupt:
+    with Analysis.create_or_resume(path, about) as study, Interrupt() as interrupt:
         add(study, points, traces)
         yield Runner(study, Threads(1), interrupt, None)
 
 
-def add(study: Study, points: Sequence[tuple[int, int]], traces: Sequence[Trace] = TRACES[:1], first: int = 0) -> None:
+def add(
+    study: Analysis, points: Sequence[tuple[int, int]], traces: Sequence[Trace] = TRACES[:1], first: int = 0
+) -> None:
     for at, point in enumerate(points, first):
         study.add([result(at, metrics(*point), trace.name) for trace in traces])
 
@@ -134,7 +136,7 @@ def test_a_race_that_is_run_again_replays_no_whole_future_twice(
     with racing(path, points) as runner:
         found = race(runner, CANDIDATES, TRACES[:1], [future()])
     assert sorted(first.of(CALLS)) == sorted(IDS[:4])
-    with Study.open(path, write=True) as study, Interrupt() as interrupt:
+    with Analysis.open(path, write=True) as study, Interrupt() as interrupt:
         runner = Runner(study, Threads(1), interrupt, None)
         monkeypatch.setattr(module, "Foreseeing", again)
         assert race(runner, CANDIDATES, TRACES[:1], [future()]) == found
@@ -162,7 +164,7 @@ def test_after_an_interrupt_what_was_finished_is_stored(tmp_path: Path, monkeypa
         with pytest.raises(HeapwrightError, match="interrupted with 2 of 4 replays stored"):
             race(runner, CANDIDATES, TRACES[:1], [future()])
         finished = futures.of(CALLS)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert {id for id, _ in study.foreseen()} == {*finished} and len(finished) == 2
 
 
@@ -249,7 +251,7 @@ def test_an_exploration_ranks_by_the_future_and_repeats_nothing(tmp_path: Path) 
         patched.setattr(search, "futures_of", futures_of)  # for as many calls as asked for
         first = explore([trace], space, study_path=path, **how)
         again = explore([trace], space, study_path=path, **how)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert study.foreseen(60_000) == {(hoarding.hash, "steady"), (merging.hash, "steady")}
         (member,) = study.front()
         assert member.metrics["lasts"] == 1 and (member.metrics["long_run_bytes"] or 0) > 0
@@ -264,7 +266,7 @@ def test_a_study_has_one_future_of_each_trace(tmp_path: Path) -> None:
     for seed in (3, 4):
         space = Space([recipes], include_zoo=False)
         explore([trace], space, study_path=path, limit=seed - 2, strategy="random", seed=seed)
-        with Study.open(path) as study:
+        with Analysis.open(path) as study:
             told = study.per_trace(study.combined.ids)
             needs.append({id: one["steady"]["long_run_bytes"] for id, one in told.items()})
     (future,) = brief.few_calls([trace], 1 << 30, seed=3)
@@ -275,7 +277,7 @@ def test_a_study_has_one_future_of_each_trace(tmp_path: Path) -> None:
 def test_the_current_heap_is_raced_and_named_in_the_study(tmp_path: Path) -> None:
     """However far from the front: first fit over all free blocks is beaten in everything."""
     explore([steady(600)], Space([]), study_path=tmp_path / "s.duckdb", current="first-fit-slow-free")
-    with Study.open(tmp_path / "s.duckdb") as study:
+    with Analysis.open(tmp_path / "s.duckdb") as study:
         assert study.current == "first-fit-slow-free"
         current = study.candidate("first-fit-slow-free")
         assert current.metrics["long_run_calls"] and current.id not in {one.id for one in study.front()}

@@ -15,7 +15,7 @@ from recipes_random import random_recipes
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.decide.decision import decide
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.files.errors import HeapwrightError
 from heapwright.heaps.heaps import RecipeHeap, fit_each
 from heapwright.recipes.policy import policy_struct
@@ -270,7 +270,7 @@ def test_fit_and_a_study_tell_one_reserve(broker: Trace, tmp_path: Path) -> None
     broker.write(file)
     space.write_text('[[pool]]\nkind = "general"\nbins = ["exact", "two-level"]\nfit = "best"\n')
     pick = hw.explore(file, study, space=space, align=4, jobs=1).pick("balanced")
-    with Study.open(study) as opened:
+    with Analysis.open(study) as opened:
         told = decide(opened, "balanced").reserve_bytes
     assert told == hw.fit(file, f"{study}:{pick.id}").reserve_bytes
 

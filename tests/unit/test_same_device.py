@@ -18,7 +18,7 @@ from traces_random import plain_trace
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.space import Space
 from heapwright.explore.wide_search import Costs
 from heapwright.files.errors import HeapwrightError
@@ -49,7 +49,7 @@ def with_origin(path: Path, traces: Sequence[Trace], same_device: bool | None = 
     """Three recipes: one that much is asked of in light load, one that little is, and the least memory there."""
     about = replace(identity(traces), same_device=same_device, device=device_of(traces, same_device))
     first, *others = (trace.name for trace in traces)
-    with Study.create_or_resume(path, about) as study:
+    with Analysis.create_or_resume(path, about) as study:
         for number, points in enumerate(
             [((100, 900), (1000, 900)), ((300, 100), (1000, 100)), ((90, 990), (1100, 90))]
         ):
@@ -88,20 +88,20 @@ def test_traces_have_an_origin_in_common_where_each_tells_the_same() -> None:
 
 
 def test_of_one_device_memory_is_the_largest_and_accesses_are_summed(tmp_path: Path) -> None:
-    with Study.open(with_origin(tmp_path / "one.duckdb", loads(program="ngircd"))) as study:
+    with Analysis.open(with_origin(tmp_path / "one.duckdb", loads(program="ngircd"))) as study:
         assert study.question == QUESTION
         assert study.combined.points(OBJECTIVES).tolist() == [[1000, 1800], [1000, 200], [1100, 1080]]
         assert [one.id for one in study.front()] == [IDS[1]]
         assert [one["question"] for one in study.describe(study.front())] == [QUESTION]
         assert {study.pick(how).id for how in ("balanced", "smallest", "fastest")} == {IDS[1]}
-    with Study.open(with_origin(tmp_path / "many.duckdb", loads())) as study:
+    with Analysis.open(with_origin(tmp_path / "many.duckdb", loads())) as study:
         assert study.question == NETWORKS
         assert study.combined.points(OBJECTIVES)[:, 0] == pytest.approx([100 / 90, 300 / 90, 1.1])
         assert {one.id for one in study.front()} == {IDS[1], IDS[2]}, "the best worst ratio in memory"
 
 
 def test_one_trace_asks_no_question(tmp_path: Path) -> None:
-    with Study.open(with_origin(tmp_path / "one.duckdb", loads(["busy"], program="ngircd"))) as study:
+    with Analysis.open(with_origin(tmp_path / "one.duckdb", loads(["busy"], program="ngircd"))) as study:
         assert study.question is None
         assert "same_device" not in study.meta
 
@@ -110,7 +110,7 @@ def test_copies_made_alike_are_loads_of_one_device(tmp_path: Path) -> None:
     traces = loads(program="ngircd")
     path = with_origin(tmp_path / "study.duckdb", traces)
     copies = [copy for trace in traces for copy in each_copy(trace, 2, seed=0)]
-    with Study.open(path, write=True) as study:
+    with Analysis.open(path, write=True) as study:
         study.set_apart([TraceInfo.of(copy) for copy in copies], "copy")
         for number in range(2):
             points = [(100 + number, 10)] * 2 + [(1000, 20 + number)] * 2
@@ -132,7 +132,7 @@ def test_the_mean_call_of_a_device_is_that_of_all_its_calls() -> None:
 
 
 def test_a_search_asks_the_same_question(tmp_path: Path) -> None:
-    with Study.open(with_origin(tmp_path / "study.duckdb", loads(program="ngircd"))) as study:
+    with Analysis.open(with_origin(tmp_path / "study.duckdb", loads(program="ngircd"))) as study:
         costs = Costs(study.objectives, study.devices()).of(study, IDS[:3])
     assert costs[:, 0] == pytest.approx([0, 0, np.log(1101 / 1001)])
     assert costs[1, 1] == 0 and costs[0, 1] > costs[2, 1] > 0
@@ -180,7 +180,7 @@ def test_merged_studies_of_one_trace_each_ask_by_their_origins(others: str, ques
         made = replace(trace, metadata={**trace.metadata, "program": program})
         parts.append(with_origin(tmp_path / f"{trace.name}.duckdb", [made]))
     merge(parts, tmp_path / "all.duckdb")
-    with Study.open(tmp_path / "all.duckdb") as study:
+    with Analysis.open(tmp_path / "all.duckdb") as study:
         assert study.question == question
 
 

@@ -14,7 +14,7 @@ import pytest
 from traces_random import plain_trace
 
 from heapwright.decide.picks import RIVALS, UNTUNED
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore import on_dask, runner, timing
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration
@@ -70,7 +70,7 @@ def few_recipes(include_zoo: bool = True) -> Space:
 def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: Trace, path: Path) -> None:
     done = explore([trace, other], few_recipes(), study_path=path)
     assert done == Exploration(path, RECIPES, 2 * (RECIPES + len(ZOO.beside)), done.seconds, True, 0.0, 0, done.front)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert {name for name in study.combined.zoo_names if name} == {
             *(recipe.name for recipe in ZOO.zoo.values()),
             *(f"{recipe.name}@{recipe.align}" for recipe in ZOO.beside),
@@ -102,7 +102,7 @@ def test_neither_more_nor_less_than_was_asked_for_is_tried(
     done = explore([trace], space, study_path=path, **how)
     own = [recipe.hash for recipe in space.recipes() if not recipe.name]
     named = [*ZOO.zoo, *(recipe.hash for recipe in ZOO.beside)]
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert study.finished() == {(id, "first") for id in [*(own[at] for at in tried), *named]}
     assert done.complete == (len(tried) == 12)
     assert done.recipes == len(tried) + len(ZOO)
@@ -112,14 +112,14 @@ def test_neither_more_nor_less_than_was_asked_for_is_tried(
 def test_results_are_stored_in_batches(trace: Trace, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a process that dies has lost is one batch."""
     stored: list[int] = []
-    add = Study.add
+    add = Analysis.add
     monkeypatch.setattr(runner, "_BATCH_RESULTS", 5)
 
-    def counted(study: Study, batch: Sequence[Result], role: Role) -> None:
+    def counted(study: Analysis, batch: Sequence[Result], role: Role) -> None:
         stored.append(len(batch))
         add(study, batch, role)
 
-    monkeypatch.setattr(Study, "add", counted)
+    monkeypatch.setattr(Analysis, "add", counted)
     explore([trace], few_recipes(include_zoo=False), study_path=path, complete=True)
     assert stored == [5, 5, 2]
 
@@ -127,7 +127,7 @@ def test_results_are_stored_in_batches(trace: Trace, path: Path, monkeypatch: py
 def test_a_draw_is_as_large_as_asked_for(trace: Trace, path: Path) -> None:
     space = few_recipes(include_zoo=False)
     explore([trace], space, study_path=path, strategy="random", limit=7)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         drawn = {id for id, _ in study.finished()}
     assert len(drawn) == 7
     assert drawn < {recipe.hash for recipe in space.recipes()}
@@ -136,7 +136,7 @@ def test_a_draw_is_as_large_as_asked_for(trace: Trace, path: Path) -> None:
 def test_without_the_zoo_none_of_it_is_tried(trace: Trace, other: Trace, path: Path) -> None:
     done = explore([trace], few_recipes(include_zoo=False), study_path=path, held_out=[other])
     assert done.recipes == 12
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert set(study.combined.zoo_names) == {None}
         assert study.zoo_standings() == []
         assert study.pick("balanced").id in done.front
@@ -147,7 +147,7 @@ def test_threads_give_what_one_thread_gives(trace: Trace, tmp_path: Path) -> Non
     columns = []
     for jobs in (1, 4):
         explore([trace], few_recipes(), study_path=tmp_path / f"{jobs}.duckdb", jobs=jobs)
-        with Study.open(tmp_path / f"{jobs}.duckdb") as study:
+        with Analysis.open(tmp_path / f"{jobs}.duckdb") as study:
             columns.append(study.results())
     for key in columns[0]:
         np.testing.assert_array_equal(columns[0][key], columns[1][key])
@@ -155,7 +155,7 @@ def test_threads_give_what_one_thread_gives(trace: Trace, tmp_path: Path) -> Non
 
 def test_the_zoo_is_ranked_at_the_alignment_explored_and_shown_at_its_own(trace: Trace, path: Path) -> None:
     explore([trace], Space([], align=16), study_path=path)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         standings = {one.candidate.label: one for one in study.zoo_standings()}
         assert (
             {study.recipe(one.candidate.id).align for one in standings.values() if one.ranked} == {16} == {study.align}
@@ -207,14 +207,14 @@ def test_random_draws_follow_the_seed(trace: Trace, tmp_path: Path) -> None:
     drawn = []
     for name, seed in {"a": 1, "b": 1, "c": 2}.items():
         explore([trace], few_recipes(), study_path=tmp_path / name, strategy="random", limit=4, seed=seed)
-        with Study.open(tmp_path / name) as study:
+        with Analysis.open(tmp_path / name) as study:
             drawn.append(study.combined.ids)
     assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_objectives_on_request_are_measured(trace: Trace, path: Path) -> None:
     explore([trace], few_recipes(), "smallest_arena_bytes,accesses", path)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         best = study.pick("smallest").metrics
         assert isinstance(best["smallest_arena_bytes"], int)
         assert study.front()
@@ -224,7 +224,7 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
     alone = explore([trace], few_recipes(), study_path=tmp_path / "alone")
     done = explore([trace], few_recipes(), study_path=path, held_out=[other])
     assert done.front == alone.front
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         apart = study.elsewhere["held out"]
         assert set(apart.ids) >= {*done.front, *map(study.resolve, (*RIVALS, *UNTUNED))}
         for id in done.front:
@@ -239,7 +239,7 @@ def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> 
         [trace], few_recipes(), study_path=path, copies=3, seed=7, progress=seen.append, endurance=False
     )
     made = {copy.name: copy for copy in copies(trace, 3, seed=7)}
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         apart = study.elsewhere["copy"]
         assert apart.traces == sorted(made)
         assert set(apart.ids) > {*done.front, study.resolve("tlsf"), study.resolve("newlib-nano")}
@@ -257,7 +257,7 @@ def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> 
 def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
     table = EnergyTable((1, 2**30), (1000, 1000), (2000, 2000))
     explore([trace], few_recipes(), "energy_nJ", path, energy_table=table)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         metrics = study.front()[0].metrics
         assert metrics["energy_nJ"] == pytest.approx((metrics["reads"] or 0) + 2 * (metrics["writes"] or 0))
 
@@ -319,7 +319,7 @@ def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
     monkeypatch.setattr(replaying, "replay_recipes", fails)
     with pytest.raises(HeapwrightError, match="out of memory"):
         explore([trace], few_recipes(), study_path=path, jobs=1)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert len(study.finished()) == 5
 
 

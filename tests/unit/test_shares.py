@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from exploring import explore
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore import budget, elsewhere, endurance, options, runner, schedule, search, trial
 from heapwright.explore.budget import COPIES, ENDURANCE, TELLING, Shares, in_bisecting_order
 from heapwright.explore.space import Space
@@ -112,7 +112,7 @@ def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
     done = explore([trace], space, study_path=tmp_path / "short", copies=6, endurance=False, budget=2200, jobs=1)
     monkeypatch.undo()
     explore([trace], space, study_path=tmp_path / "whole", copies=6, endurance=False)
-    with Study.open(tmp_path / "short") as short, Study.open(tmp_path / "whole") as whole:
+    with Analysis.open(tmp_path / "short") as short, Analysis.open(tmp_path / "whole") as whole:
         made, every = short.traces("copy"), whole.traces("copy")
         assert 0 < len(made) < 6 and set(made) < set(every)
         assert done.short == [f"copies: {len(made)} of 6 in the time"]
@@ -129,7 +129,7 @@ def test_what_there_was_time_for_is_not_told_as_short(tmp_path: Path) -> None:
     space = Space([[load("tlsf").at_alignment(8), load("half-fit").at_alignment(8)]], include_zoo=False)
     done = explore([trace], space, study_path=tmp_path / "s", budget=600, copies=0, jobs=1)
     assert done.short == []
-    with Study.open(tmp_path / "s") as study:
+    with Analysis.open(tmp_path / "s") as study:
         assert study.robustness().lasts(study.pick("balanced").id)
         assert study.pick("balanced").metrics["long_run_bytes"]
 

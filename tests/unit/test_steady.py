@@ -19,7 +19,7 @@ from heapwright.cli import heapwright as command_line
 from heapwright.decide.budgets import budgets
 from heapwright.decide.candidate import Candidate
 from heapwright.decide.picks import PICKS, WORST_CALL, NoPickError, Pick
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.space import Space
 from heapwright.recipes.pools import General
 from heapwright.recipes.recipe import Recipe
@@ -33,14 +33,14 @@ STOPS = 21
 WITHIN = 1.01
 
 
-def picked(study: Study, how: Pick, *conditions: str) -> Candidate | None:
+def picked(study: Analysis, how: Pick, *conditions: str) -> Candidate | None:
     try:
         return study.pick(how, where=conditions)
     except NoPickError:
         return None
 
 
-def assert_steady(study: Study, how: Pick, *conditions: str) -> int:
+def assert_steady(study: Analysis, how: Pick, *conditions: str) -> int:
     """Along bounds on memory; returns how many different recipes were recommended."""
     memory, cost = study.objectives
     sizes = [needed(one, memory) for one in study.front(where=conditions)]
@@ -61,7 +61,7 @@ def needed(one: Candidate, key: str) -> float:
     return float(one.metrics[key] or 0)
 
 
-def beating(study: Study, pick: Candidate) -> list[str]:
+def beating(study: Analysis, pick: Candidate) -> list[str]:
     """What needs no more in either objective, less in one, and is as fit to ship."""
     robustness, results = study.robustness(), study.combined
     shown = results.values(study.objectives)
@@ -75,11 +75,11 @@ def beating(study: Study, pick: Candidate) -> list[str]:
 RECIPES = {one.hash: one for one in (Recipe.unchecked((General(coalesce_from=64 * at),)) for at in range(1, 25))}
 
 
-def drawn(path: Path, seed: int, traces: Sequence[Trace], objectives: Sequence[str]) -> Study:
+def drawn(path: Path, seed: int, traces: Sequence[Trace], objectives: Sequence[str]) -> Analysis:
     """What recipes need, whether they pass the stress test, and what they need on futures and copies, at random."""
     draw = random.Random(seed)
     about = replace(identity(traces, objectives, ids=[*RECIPES]), device=device_of(traces, True))
-    study = Study.create_or_resume(path, about)
+    study = Analysis.create_or_resume(path, about)
     copies = [copy for trace in traces for copy in each_copy(trace, 1, seed=0)]
     study.set_apart([TraceInfo.of(copy) for copy in copies], "copy")
     roles: dict[Role, Sequence[Trace]] = {"explored": traces, "copy": copies}
@@ -123,7 +123,7 @@ def test_recommendations_of_explorations_are_steady(tmp_path: Path) -> None:
     for traces in ([light], [full], [light, full]):
         path = tmp_path / f"{len(traces)}-{traces[-1].name}.duckdb"
         explore(traces, space, study_path=path, copies=2)
-        with Study.open(path) as study:
+        with Analysis.open(path) as study:
             assert study.same_device == (len(traces) == 2)
             for how in PICKS:
                 assert assert_steady(study, how) >= 1
@@ -133,7 +133,7 @@ def test_a_bound_on_memory_asks_no_less_of_a_recommendation(tmp_path: Path) -> N
     """What is not fit is not recommended for want of memory, and the line says what is needed; a deadline is met."""
     first, other, *_ = RECIPES.values()
     copy = next(each_copy(TRACES[0], 1, seed=0))
-    with Study.create_or_resume(tmp_path / "study.duckdb", identity(ids=[*RECIPES])) as study:
+    with Analysis.create_or_resume(tmp_path / "study.duckdb", identity(ids=[*RECIPES])) as study:
         study.set_apart([TraceInfo.of(copy)], "copy")
         study.add(
             [
@@ -166,7 +166,7 @@ def test_a_bound_on_memory_asks_no_less_of_a_recommendation(tmp_path: Path) -> N
 
 def test_a_long_call_speaks_against_a_recipe_where_another_has_none(tmp_path: Path) -> None:
     first, other, *_ = RECIPES.values()
-    with Study.create_or_resume(tmp_path / "study.duckdb", identity(ids=[*RECIPES])) as study:
+    with Analysis.create_or_resume(tmp_path / "study.duckdb", identity(ids=[*RECIPES])) as study:
         for one, size, accesses, worst in ((first, 1000, 50, 400), (other, 900, 60, 401)):
             study.add([Result(one.hash, one, None, "busy", metrics(size, accesses, accesses_free_max=worst))])
         assert study.pick("smallest").id == first.hash

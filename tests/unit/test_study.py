@@ -13,7 +13,7 @@ import heapwright as hw
 from heapwright.api.explorations import study_in
 from heapwright.decide.candidate import Candidate
 from heapwright.decide.shipping import shipped
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.energy import EnergyTable
@@ -33,10 +33,10 @@ def five(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def study(path: Path, five: Path) -> Iterator[Study]:
+def study(path: Path, five: Path) -> Iterator[Analysis]:
     """A copy of the five."""
     shutil.copyfile(five, path)
-    with Study.create_or_resume(path, identity()) as opened:
+    with Analysis.create_or_resume(path, identity()) as opened:
         yield opened
 
 
@@ -44,28 +44,28 @@ def ids(candidates: Sequence[Candidate]) -> list[str]:
     return [one.id for one in candidates]
 
 
-def test_results_come_back_as_they_were_stored(study: Study, path: Path) -> None:
+def test_results_come_back_as_they_were_stored(study: Analysis, path: Path) -> None:
     measured = metrics(7, 2**40, fragmentation=1 / 3, ns_per_event=None)
     study.add([result(5, measured)])
     study.close()
-    with Study.open(path) as again:
+    with Analysis.open(path) as again:
         assert again.per_trace([IDS[5]]) == {IDS[5]: {"busy": measured}}
         assert again.candidate(IDS[5]).metrics == measured
         assert again.recipe(IDS[5]) == RECIPES[5]
 
 
-def test_a_study_that_is_written_here_is_not_opened_twice(study: Study, path: Path) -> None:
+def test_a_study_that_is_written_here_is_not_opened_twice(study: Analysis, path: Path) -> None:
     with pytest.raises(HeapwrightError, match=r"study\.duckdb: this process is writing this study; close it first$"):
-        Study.open(path)
+        Analysis.open(path)
 
 
-def test_meta_says_what_was_explored(study: Study) -> None:
+def test_meta_says_what_was_explored(study: Analysis) -> None:
     assert study.objectives == OBJECTIVES
     assert study.traces() == [TraceInfo.of(TRACES[0])]
     assert study.meta["format"] == 7
 
 
-def test_front_and_picks(study: Study) -> None:
+def test_front_and_picks(study: Analysis) -> None:
     assert ids(study.front()) == [IDS[0], IDS[1], IDS[3]]
     assert study.pick("smallest").id == IDS[0]
     assert study.pick("fastest").id == IDS[3]
@@ -73,13 +73,13 @@ def test_front_and_picks(study: Study) -> None:
     assert study.pick("balanced").id == IDS[0]
 
 
-def test_ranking_anew_by_other_metrics(study: Study) -> None:
+def test_ranking_anew_by_other_metrics(study: Analysis) -> None:
     assert ids(study.front("accesses")) == [IDS[3]]
     with pytest.raises(HeapwrightError, match="did you mean accesses"):
         study.front("acesses")
 
 
-def test_ranking_by_what_is_worked_out_of_metrics(study: Study) -> None:
+def test_ranking_by_what_is_worked_out_of_metrics(study: Analysis) -> None:
     by_calls = ["footprint_bytes", "accesses / calls"]
     assert ids(study.front(by_calls)) == ids(study.front())  # of one trace, whose calls are the same for all
     assert study.pick("balanced", by_calls).id == study.pick("balanced").id
@@ -91,41 +91,41 @@ def test_ranking_by_what_is_worked_out_of_metrics(study: Study) -> None:
 
 def test_a_study_keeps_what_its_objectives_are_worked_out_of(tmp_path: Path) -> None:
     objectives = parse_objectives("footprint_bytes, accesses/calls")
-    with Study.create_or_resume(tmp_path / "study.duckdb", identity(TRACES, objectives)) as study:
+    with Analysis.create_or_resume(tmp_path / "study.duckdb", identity(TRACES, objectives)) as study:
         study.add([result(0, metrics(200, 30)), result(0, metrics(100, 60), "idle")])
         study.add([result(1, metrics(100, 90)), result(1, metrics(100, 90), "idle")])
-    with Study.open(tmp_path / "study.duckdb") as study:
+    with Analysis.open(tmp_path / "study.duckdb") as study:
         assert study.objectives == ("footprint_bytes", "accesses / calls")
         assert ids(study.front()) == [IDS[1], IDS[0]]  # each needs least of something, at worst
 
 
-def test_refusing_recipes_are_on_a_front_of_admitted_fraction_only(study: Study) -> None:
+def test_refusing_recipes_are_on_a_front_of_admitted_fraction_only(study: Analysis) -> None:
     assert IDS[4] not in ids(study.front())
     study.add([result(6, metrics(60, 60, failed=1, admitted_fraction=0.9))])
     assert ids(study.front("footprint_bytes,admitted_fraction")) == [IDS[4], IDS[6]]
 
 
-def test_recipes_without_an_objective_are_not_ranked(study: Study) -> None:
+def test_recipes_without_an_objective_are_not_ranked(study: Analysis) -> None:
     assert study.front("ns_per_event") == []
     with pytest.raises(HeapwrightError, match="the front is empty"):
         study.pick("balanced", "ns_per_event")
 
 
-def test_zoo_standings(study: Study) -> None:
+def test_zoo_standings(study: Analysis) -> None:
     alpha, beta, gamma = study.zoo_standings()
     assert alpha.on_front
     assert (beta.dominated_by, beta.ratios) == (IDS[1], {"footprint_bytes": pytest.approx(1.1), "accesses": 2.0})
     assert (gamma.on_front, gamma.dominated_by) == (False, None)
 
 
-def test_an_equal_of_a_member_is_dominated_with_ratio_one(study: Study) -> None:
+def test_an_equal_of_a_member_is_dominated_with_ratio_one(study: Analysis) -> None:
     study.add([result(7, metrics(100, 1000), zoo_name="twin")])
     (twin,) = (standing for standing in study.zoo_standings() if standing.candidate.zoo_name == "twin")
     assert (twin.dominated_by, twin.ratios) == (IDS[0], {"footprint_bytes": 1.0, "accesses": 1.0})
 
 
 def test_only_recipes_finished_on_every_trace_are_combined(path: Path) -> None:
-    with Study.create_or_resume(path, identity(TRACES)) as study:
+    with Analysis.create_or_resume(path, identity(TRACES)) as study:
         both = [metrics(10, 5, header_bytes=3), metrics(30, 7, header_bytes=1)]
         study.add([result(0, both[0], "busy"), result(0, both[1], "idle"), result(1, metrics(1, 1), "busy")])
         assert study.combined.ids == [IDS[0]]
@@ -136,7 +136,7 @@ def test_only_recipes_finished_on_every_trace_are_combined(path: Path) -> None:
         assert ids(study.front()) == [IDS[1]]
 
 
-def test_recipes_are_named_by_id_prefix_or_zoo_name(study: Study) -> None:
+def test_recipes_are_named_by_id_prefix_or_zoo_name(study: Analysis) -> None:
     assert study.resolve(IDS[0][:8]) == IDS[0]
     assert study.resolve(IDS[0].upper()) == IDS[0]
     assert study.resolve("beta") == IDS[2]
@@ -149,14 +149,14 @@ def test_recipes_are_named_by_id_prefix_or_zoo_name(study: Study) -> None:
         study.resolve(max(digits, key=digits.count))
 
 
-def test_describe_is_the_json_of_pareto(study: Study) -> None:
+def test_describe_is_the_json_of_pareto(study: Analysis) -> None:
     (one,) = study.describe([study.pick("smallest")])
     assert one["id"] == IDS[0]
     assert Recipe.from_dict(one["recipe"]).hash == IDS[0]
     assert one["metrics"] == one["traces"]["busy"] == metrics(100, 1000)
 
 
-def test_a_study_tells_whether_it_is_complete(study: Study, path: Path) -> None:
+def test_a_study_tells_whether_it_is_complete(study: Analysis, path: Path) -> None:
     assert study.complete is False
     assert study.tried == "5 of 8"
     assert study.tuned_for.endswith("; 5 of 8 recipes tried")
@@ -166,7 +166,7 @@ def test_a_study_tells_whether_it_is_complete(study: Study, path: Path) -> None:
     assert "recipes tried" not in study.tuned_for
 
 
-def test_a_part_of_a_space_says_what_to_mind(study: Study, path: Path) -> None:
+def test_a_part_of_a_space_says_what_to_mind(study: Analysis, path: Path) -> None:
     assert study.caveat == f"{path}: partial: 5 of 8 recipes were tried; the others may be better"
     for tolerance, near in ((0.01, "front within 1 %"), (0.0, "exact front")):
         study.set_tolerance(tolerance)
@@ -179,7 +179,7 @@ def test_a_part_of_a_space_says_what_to_mind(study: Study, path: Path) -> None:
 
 
 def test_each_trace_has_results_of_its_own(path: Path) -> None:
-    with Study.create_or_resume(path, identity(TRACES)) as study:
+    with Analysis.create_or_resume(path, identity(TRACES)) as study:
         study.add([result(0, metrics(10, 5), "busy"), result(0, metrics(30, 7), "idle")])
         for name, wanted in (("busy", metrics(10, 5)), ("idle", metrics(30, 7))):
             alone = study.alone(name)
@@ -187,7 +187,7 @@ def test_each_trace_has_results_of_its_own(path: Path) -> None:
             assert alone.find(IDS[0]) == Candidate(IDS[0], None, wanted)
 
 
-def test_what_is_not_ranked_is_shown_beside_the_rest(study: Study) -> None:
+def test_what_is_not_ranked_is_shown_beside_the_rest(study: Analysis) -> None:
     study.add([result(7, metrics(1, 1), zoo_name="alpha@4", ranked=False)])
     assert ids(study.front()) == [IDS[0], IDS[1], IDS[3]]
     assert study.tried == "5 of 8"
@@ -196,14 +196,14 @@ def test_what_is_not_ranked_is_shown_beside_the_rest(study: Study) -> None:
     assert (standing.ranked, standing.on_front, standing.dominated_by, standing.ratios) == (False, False, None, {})
 
 
-def test_a_study_has_one_alignment(study: Study, path: Path) -> None:
+def test_a_study_has_one_alignment(study: Analysis, path: Path) -> None:
     assert study.align == 8
     study.close()
     with pytest.raises(HeapwrightError, match="explored at alignment 8, not 4; give the same one, or another file"):
-        Study.create_or_resume(path, identity(align=4))
+        Analysis.create_or_resume(path, identity(align=4))
 
 
-def test_what_ships_says_what_was_measured_where_its_traces_are_gone(study: Study) -> None:
+def test_what_ships_says_what_was_measured_where_its_traces_are_gone(study: Analysis) -> None:
     told = shipped(study, IDS[0][:6], RECIPES[0])
     assert told.tuned_for == "busy (3 calls); objectives footprint_bytes, accesses; 5 of 8 recipes tried"
     assert told.metrics == metrics(100, 1000)
@@ -213,7 +213,7 @@ def test_what_ships_says_what_was_measured_where_its_traces_are_gone(study: Stud
     assert counted.reserve.endswith("recorded one, and 16 more for the counters that it has here: 160.")
 
 
-def test_held_out_results_are_stored_apart(study: Study) -> None:
+def test_held_out_results_are_stored_apart(study: Analysis) -> None:
     other = TraceInfo.of(TRACES[1])
     study.set_apart([other], "held out")
     study.add([result(0, metrics(1, 1), "idle")], "held out")
@@ -229,7 +229,7 @@ def test_held_out_results_are_stored_apart(study: Study) -> None:
     assert not study.finished("held out")
 
 
-def test_a_trace_cannot_be_explored_on_and_held_out(study: Study) -> None:
+def test_a_trace_cannot_be_explored_on_and_held_out(study: Analysis) -> None:
     for clash in (trace("busy", 4), trace("renamed")):
         with pytest.raises(HeapwrightError, match="held out and explored on"):
             study.set_apart([TraceInfo.of(clash)], "held out")
@@ -238,9 +238,9 @@ def test_a_trace_cannot_be_explored_on_and_held_out(study: Study) -> None:
 # Resuming
 
 
-def test_resuming_knows_what_is_finished(study: Study, path: Path) -> None:
+def test_resuming_knows_what_is_finished(study: Analysis, path: Path) -> None:
     study.close()
-    with Study.create_or_resume(path, identity()) as again:
+    with Analysis.create_or_resume(path, identity()) as again:
         assert again.finished() == {(IDS[number], "busy") for number in range(5)}
         again.add([result(5, metrics(1, 1))])
         assert len(again.combined.ids) == 6
@@ -256,12 +256,12 @@ def test_resuming_knows_what_is_finished(study: Study, path: Path) -> None:
         (identity(table=EnergyTable((1, 2), (1, 2), (1, 2))), "explored with another energy table"),
     ],
 )
-def test_another_exploration_is_refused_with_a_way_out(study: Study, path: Path, other: Identity, says: str) -> None:
+def test_another_exploration_is_refused_with_a_way_out(study: Analysis, path: Path, other: Identity, says: str) -> None:
     study.close()
     with pytest.raises(HeapwrightError, match=says) as caught:
-        Study.create_or_resume(path, other)
+        Analysis.create_or_resume(path, other)
     assert "another file" in str(caught.value)
-    with Study.open(path) as untouched:
+    with Analysis.open(path) as untouched:
         assert len(untouched.finished()) == 5
 
 
@@ -270,7 +270,7 @@ RUN = Run(
 )
 
 
-def test_a_study_tells_what_its_explorations_were_asked_for(study: Study, path: Path, tmp_path: Path) -> None:
+def test_a_study_tells_what_its_explorations_were_asked_for(study: Analysis, path: Path, tmp_path: Path) -> None:
     assert study.runs() == []  # as those of older versions
     later = replace(RUN, begun="2026-01-02T00:00:00+00:00", command=None, space=None, commit="cd" * 20)
     study.add_run(later)
@@ -278,7 +278,7 @@ def test_a_study_tells_what_its_explorations_were_asked_for(study: Study, path: 
     study.close()
     shutil.copyfile(path, tmp_path / "other.duckdb")
     hw.merge_studies([path, tmp_path / "other.duckdb"], tmp_path / "both.duckdb")
-    with Study.open(path) as again, Study.open(tmp_path / "both.duckdb") as both:
+    with Analysis.open(path) as again, Analysis.open(tmp_path / "both.duckdb") as both:
         told = shipped(again, IDS[0], RECIPES[0]).explored
         made = f"strategy random, seed 3, space {again.meta['space'][:12]}, engine abababababab, commit cdcdcdcdcdcd."
         assert told == f"Explored from Python: {made}"
@@ -301,7 +301,7 @@ def test_tables_have_the_columns_that_the_manual_tells() -> None:
     assert sorted(told) == sorted(named)
 
 
-def test_a_path_or_a_heap_of_it_leads_to_a_study(study: Study, path: Path, tmp_path: Path) -> None:
+def test_a_path_or_a_heap_of_it_leads_to_a_study(study: Analysis, path: Path, tmp_path: Path) -> None:
     study.close()
     TRACES[0].write(tmp_path / "busy.parquet")
     for source in (path, f"{path}:{IDS[0]}"):

@@ -16,7 +16,7 @@ from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, tra
 
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.giving_up import Known
 from heapwright.explore.space import Space
 from heapwright.explore.trial import Candidate, Patience, Task, Trier
@@ -33,13 +33,13 @@ from heapwright.traces.trace import Trace
 
 
 def written(path: Path, results: list[Result], **about: object) -> Path:
-    with Study.create_or_resume(path, identity(**about)) as study:  # type: ignore[arg-type]
+    with Analysis.create_or_resume(path, identity(**about)) as study:  # type: ignore[arg-type]
         study.add(results)
     return path
 
 
 def everything(path: Path) -> list[dict[str, object]]:
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         columns, rows = study.sql("SELECT * FROM replays ORDER BY recipe, trace")
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
@@ -55,7 +55,7 @@ def test_parts_of_one_space_become_the_whole(tmp_path: Path) -> None:
     merge(parts, tmp_path / "all.duckdb")
     whole = written(tmp_path / "whole.duckdb", [result(number, metrics(10 + number, 9)) for number in range(8)])
     assert everything(tmp_path / "all.duckdb") == everything(whole)
-    with Study.create_or_resume(tmp_path / "all.duckdb", identity()) as study:
+    with Analysis.create_or_resume(tmp_path / "all.duckdb", identity()) as study:
         assert study.complete
 
 
@@ -75,7 +75,7 @@ def test_one_space_on_other_traces(tmp_path: Path) -> None:
         written(tmp_path / "b.duckdb", [result(0, metrics(2, 2), "idle")], traces=TRACES[1:]),
     ]
     merge(parts, tmp_path / "all.duckdb")
-    with Study.open(tmp_path / "all.duckdb") as study:
+    with Analysis.open(tmp_path / "all.duckdb") as study:
         assert [info.name for info in study.traces()] == ["busy", "idle"]
         assert study.ranked == 1
         assert study.candidate(IDS[0]).metrics["footprint_bytes"] == 2
@@ -87,7 +87,7 @@ def test_complete_studies_of_two_spaces_become_one_of_all_their_recipes(tmp_path
         written(tmp_path / "b.duckdb", [result(number, metrics(1, 1)) for number in (1, 2)], ids=IDS[1:3]),
     ]
     merge(parts, tmp_path / "all.duckdb")
-    with Study.open(tmp_path / "all.duckdb") as study:
+    with Analysis.open(tmp_path / "all.duckdb") as study:
         assert (study.ranked, study.complete) == (3, True)
 
 
@@ -120,7 +120,7 @@ def test_what_was_measured_on_two_targets_is_not_merged_beside_what_was_on_none(
         measured(tmp_path / "again.duckdb", 2, "m3"),
     ]
     merge(parts, tmp_path / "all.duckdb")
-    with Study.open(tmp_path / "all.duckdb") as study:
+    with Analysis.open(tmp_path / "all.duckdb") as study:
         assert study.meta["target"] == "m3"
         assert [(setting, id) for setting, id, _, _ in study.measured()] == [("m3", IDS[1]), ("m3", IDS[2])]
     other = measured(tmp_path / "m4.duckdb", 3, "m4")
@@ -130,7 +130,7 @@ def test_what_was_measured_on_two_targets_is_not_merged_beside_what_was_on_none(
 
 def measured(path: Path, number: int, target: str) -> Path:
     """A study of one recipe that was measured there."""
-    with Study.open(written(path, [result(number, metrics(1, 1))]), write=True) as study:
+    with Analysis.open(written(path, [result(number, metrics(1, 1))]), write=True) as study:
         study.add_measured(target, [Measured(IDS[number], "busy", {"instructions_pair_mean": 60.0}, {})])
     return path
 
@@ -187,7 +187,7 @@ def test_a_trace_is_not_added_under_the_name_of_another(study: Path, tmp_path: P
 
 def test_where_a_trace_is_added_nobody_knows_how_near_the_front_is(tmp_path: Path) -> None:
     path = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1))])
-    with Study.open(path, write=True) as opened:
+    with Analysis.open(path, write=True) as opened:
         assert opened.tolerance is None
         opened.set_tolerance(0.01)
         assert opened.tolerance == 0.01
@@ -387,7 +387,7 @@ def test_an_older_study_opens_and_is_of_this_format_then(study: Path, tmp_path: 
     assert everything(study) == before
     shutil.copyfile(study, tmp_path / "again.duckdb")
     assert everything(tmp_path / "again.duckdb") == before
-    with Study.open(study) as opened, pytest.raises(HeapwrightError, match="its energy table is not known"):
+    with Analysis.open(study) as opened, pytest.raises(HeapwrightError, match="its energy table is not known"):
         _ = opened.energy_table
 
 
@@ -396,15 +396,15 @@ def test_a_study_of_format_6_gets_its_futures_when_it_is_explored_again(
 ) -> None:
     path, read = tmp_path / "s.duckdb", [Trace.read(trace_files[0])]
     explore(read, few(), OBJECTIVES, path, copies=0, jobs=1)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         known, front = study.foreseen(), [one.id for one in study.front()]
     of_format_6(path)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert study.meta["format"] == 7
         assert study.foreseen() == set() and not study.combined.foreseen
         assert study.front(), "before any future the recordings rank"
     again = explore(read, few(), OBJECTIVES, path, copies=0, jobs=1)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert study.foreseen() == known and [one.id for one in study.front()] == front == again.front
 
 
@@ -413,7 +413,7 @@ def test_an_older_study_that_holds_more_is_refused_and_left_alone(study: Path) -
     with duckdb.connect(str(study)) as database:
         database.execute("ALTER TABLE results ADD COLUMN more INT")
     with pytest.raises(HeapwrightError, match="not as heapwright makes a study: its table 'results'"):
-        Study.open(study)
+        Analysis.open(study)
     with duckdb.connect(str(study)) as database:
         assert database.execute("SELECT value FROM meta WHERE key = 'format'").fetchall() == [("3",)]
 

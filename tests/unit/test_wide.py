@@ -15,7 +15,7 @@ from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, wri
 import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.decide import pareto
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.neighbours import Neighbourhood
 from heapwright.explore.space import Space, WideSpace
 from heapwright.explore.taught import first_of
@@ -86,7 +86,7 @@ def joined(trace: Trace, tmp_path: Path) -> WideSpace:
 
 
 def rows(path: Path) -> list[tuple[Any, ...]]:
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         return study.sql("SELECT * FROM replays ORDER BY recipe, trace")[1]
 
 
@@ -150,7 +150,7 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(trace: Trace, space:
     explore([trace], space, study_path=stopped, limit=130, copies=0)
     explore([trace], space, study_path=stopped, limit=160, copies=0)
     assert rows(at_once) == rows(stopped)
-    with Study.open(stopped) as study:
+    with Analysis.open(stopped) as study:
         growth = study.growth()
         assert growth[-1].evaluations == 160
         assert [one.hypervolume for one in growth] == sorted(one.hypervolume for one in growth)
@@ -162,7 +162,7 @@ def test_costs_are_ratios_to_the_best_of_the_first_and_of_devices_the_worst_coun
         "busy": [metrics(99, 999), metrics(199, 399), metrics(999, 299), metrics(9, 9, failed=1)],
         "idle": [metrics(399, 1999), metrics(199, 999), metrics(399, 9), metrics(9, 9)],
     }
-    with Study.create_or_resume(tmp_path / "two.duckdb", identity(TRACES)) as study:
+    with Analysis.create_or_resume(tmp_path / "two.duckdb", identity(TRACES)) as study:
         study.add([result(number, one, where) for where, each in measured.items() for number, one in enumerate(each)])
         one = Costs(("footprint_bytes", "accesses"), [{"busy": 3}])
         first = one.of(study, [IDS[3], IDS[0], IDS[1]])
@@ -189,7 +189,7 @@ def test_a_search_comes_nearer_than_random_draws(trace: Trace, space: WideSpace,
             drawn[one.hash] = one
     measured = [hw.replay(trace, one).metrics for one in drawn.values()]
     points = np.log([[float(one[key] or 0) + 1 for key in OBJECTIVES] for one in measured if not one["failed"]])
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         assert study.ranked == 300 + len(space.zoo)
         found = np.log(study.combined.values(OBJECTIVES)[study.combined.eligible(OBJECTIVES)] + 1)
         zoo = np.array([study.resolve(id) in space.zoo for id in study.combined.ids])
@@ -200,7 +200,7 @@ def test_a_search_comes_nearer_than_random_draws(trace: Trace, space: WideSpace,
 
 def test_a_search_of_axes_alone_tries_nothing_else(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
     explore([trace], space, study_path=tmp_path / "s.duckdb", limit=100, copies=0)
-    with Study.open(tmp_path / "s.duckdb") as study:
+    with Analysis.open(tmp_path / "s.duckdb") as study:
         tried = [one for one, name, ranked in study.recipes() if ranked and name is None]
     assert len(tried) == 100
     assert {near.hash for one in tried if (near := space.recipe(space.nearest(one)))} == {one.hash for one in tried}
@@ -212,7 +212,7 @@ def test_where_the_default_space_joins_the_search_tries_what_other_traces_taught
     first = [one.hash for one in first_of([trace], 8) if one.hash not in joined.zoo]
     path = tmp_path / "s.duckdb"
     explore([trace], joined, study_path=path, limit=len(first) + 64, copies=0)
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         tried = {one.hash: one for one, name, ranked in study.recipes() if ranked and name is None}
     assert set(first) <= set(tried)
     steps = [one for id, one in tried.items() if id not in first]
@@ -226,7 +226,7 @@ def test_what_a_search_begins_with_has_the_alignment_of_the_space(
 ) -> None:
     warm = Recipe.parse(f"align = 4\n{GENERAL}victim_up_to = 64")
     explore([trace], joined, study_path=tmp_path / "s.duckdb", limit=5, copies=0, earlier=[warm])
-    with Study.open(tmp_path / "s.duckdb") as study:
+    with Analysis.open(tmp_path / "s.duckdb") as study:
         tried = [one for one, name, ranked in study.recipes() if ranked]
     near = joined.recipe(joined.nearest(warm))
     assert {one.align for one in tried} == {8}
@@ -292,7 +292,7 @@ def test_the_nearest_recipe_has_as_many_lists(trace: Trace, tmp_path: Path) -> N
 
 def test_a_search_begins_near_the_best_of_the_zoo(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
     explore([trace], space, study_path=tmp_path / "s.duckdb", limit=1, copies=0)
-    with Study.open(tmp_path / "s.duckdb") as study:
+    with Analysis.open(tmp_path / "s.duckdb") as study:
         zoo = {id: study.candidate(id).metrics for id in space.zoo}
         (first,) = [
             one for one in study.combined.ids if one not in zoo and study.combined.ranked[study.combined.row(one)]
@@ -315,13 +315,13 @@ def test_a_space_that_is_used_up_ends_the_search(trace: Trace, tmp_path: Path) -
 
 def test_a_search_can_begin_near_the_front_of_an_earlier_study(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
     explore([trace], space, study_path=tmp_path / "a.duckdb", limit=300, copies=0)
-    with Study.open(tmp_path / "a.duckdb") as study:
+    with Analysis.open(tmp_path / "a.duckdb") as study:
         front = [study.recipe(one.id) for one in study.front()]
     assert fronts([tmp_path / "a.duckdb"] * 2) == [*front, *front]
     warm = tmp_path / "b.duckdb"
     explore([trace], space, study_path=warm, limit=100, copies=0, earlier=front, seed=7)
     made = {one.hash for one in front if one.canonical() == space.recipe(space.nearest(one))}
-    with Study.open(warm) as study:
+    with Analysis.open(warm) as study:
         assert made
         assert made <= set(study.combined.ids)
 
@@ -380,7 +380,7 @@ def test_what_members_of_a_front_add_to_its_hypervolume() -> None:
 
 def test_the_report_draws_how_a_search_grew(tmp_path: Path) -> None:
     path = write_five(tmp_path / "five.duckdb")
-    with Study.open(path, write=True) as study:
+    with Analysis.open(path, write=True) as study:
         assert growth(study) == []
         for evaluations, volume in {100: 1.0, 200: 1.99, 300: 2.0}.items():
             study.add_growth(Grown("latin-hypercube", 7, evaluations, evaluations / 10, volume))

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from heapwright.api.given import SHOWN, AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
-from heapwright.decide.study import Study as _Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.options import COPIES
 from heapwright.files import notebook
 from heapwright.files.errors import HeapwrightError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from heapwright.traces.trace import Trace
 
 
-class Study(_Study):
+class Study(Analysis):
     """The stored results of one exploration. It is read anew for each question: others may write to it meanwhile."""
 
     def __repr__(self) -> str:
@@ -180,7 +180,7 @@ def extend_study(
 
 
 @one_line
-def compare_studies(old: _Study | PathLike, new: _Study | PathLike, *, moved: Sequence[PathLike] = ()) -> Changes:
+def compare_studies(old: Analysis | PathLike, new: Analysis | PathLike, *, moved: Sequence[PathLike] = ()) -> Changes:
     """Tell what two studies say differently: picks, reserve, figures, front, and who holds more at the peak.
 
     Args:
@@ -191,8 +191,8 @@ def compare_studies(old: _Study | PathLike, new: _Study | PathLike, *, moved: Se
     """
     from heapwright.decide.changes import compare
 
-    before, after = (one.path if isinstance(one, _Study) else Path(one) for one in (old, new))
-    with _Study.open(before) as had, _Study.open(after) as has:
+    before, after = (one.path if isinstance(one, Analysis) else Path(one) for one in (old, new))
+    with Analysis.open(before) as had, Analysis.open(after) as has:
         return compare(had, has, moved=[Path(path) for path in moved])
 
 

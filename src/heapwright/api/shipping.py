@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from heapwright.api.explorations import Study
     from heapwright.assure.proof.prove import Proof
     from heapwright.decide.shipping import ToShip
-    from heapwright.decide.study import Study as _Study
+    from heapwright.decide.study import Analysis
     from heapwright.heaps.foreign.adapter import WordSize
     from heapwright.measure.boards.image import BoardHeap
     from heapwright.measure.boards.kernel import Kernel
@@ -177,9 +177,9 @@ def _to_ship(heap: AnyHeap) -> Iterator[ToShip]:
     else:
         yield ToShip(heap.recipe, known=Shipped(heap.tuned_for, heap.metrics))
         return
-    from heapwright.decide.study import Study as _Study
+    from heapwright.decide.study import Analysis
 
-    with _Study.open(path) as study:
+    with Analysis.open(path) as study:
         yield ToShip.of(study, id)
 
 
@@ -466,10 +466,10 @@ def measure_front(
     `measure`. Returns what `measure` does, for each heap and trace. Raises HeapwrightError as `measure` does.
     """
     from heapwright.decide.measured_front import measure_front as run
-    from heapwright.decide.study import Study as _Study
+    from heapwright.decide.study import Analysis
     from heapwright.heaps.heaps import resolve_on_target
 
-    path = study.path if isinstance(study, _Study) else Path(study)
+    path = study.path if isinstance(study, Analysis) else Path(study)
     return run(
         path,
         [Path(trace) for trace in listed(traces)],
@@ -487,13 +487,13 @@ def measure_front(
 
 @one_line
 def report(
-    source: _Study | AnyTrace,
+    source: Analysis | AnyTrace,
     output: PathLike,
     *,
     heaps: str | Sequence[str] = (),
     against: str | None = None,
     plots: PathLike | None = None,
-    baseline: _Study | PathLike | None = None,
+    baseline: Analysis | PathLike | None = None,
     moved: Sequence[PathLike] = (),
     repair: bool = False,
 ) -> list[Path]:
@@ -510,12 +510,12 @@ def report(
 
     Returns the files written, the page first. Raises HeapwrightError for input or output that cannot be used.
     """
-    from heapwright.decide.study import Study as _Study
+    from heapwright.decide.study import Analysis
     from heapwright.files.kinds import kind_of
     from heapwright.report import write_report
     from heapwright.traces.trace import Trace
 
-    path = source.path if isinstance(source, _Study | Trace) else source
+    path = source.path if isinstance(source, Analysis | Trace) else source
     if path is None:
         raise HeapwrightError("report: the trace came from no file; write it first")
     changes = None
@@ -531,10 +531,10 @@ def report(
 
 @one_line
 def pull_request(
-    study: _Study | PathLike,
+    study: Analysis | PathLike,
     output: PathLike | None = None,
     *,
-    baseline: _Study | PathLike | None = None,
+    baseline: Analysis | PathLike | None = None,
     moved: Sequence[PathLike] = (),
 ) -> tuple[str, list[Path]]:
     """Tell what a study says, and what changed since another, as Markdown of at most 40 lines.
@@ -546,12 +546,12 @@ def pull_request(
 
     Returns the text and the files written. Raises HeapwrightError for input or output that cannot be used.
     """
-    from heapwright.decide.study import Study as _Study
+    from heapwright.decide.study import Analysis
     from heapwright.report.pull_request import pull_request as write
 
-    paths = [one.path if isinstance(one, _Study) else Path(one) for one in (study, baseline) if one is not None]
+    paths = [one.path if isinstance(one, Analysis) else Path(one) for one in (study, baseline) if one is not None]
     with ExitStack() as stack:
-        new, *old = [stack.enter_context(_Study.open(path)) for path in paths]
+        new, *old = [stack.enter_context(Analysis.open(path)) for path in paths]
         target = None if output is None else Path(output)
         return write(new, target, old[0] if old else None, moved=[Path(path) for path in moved])
 

@@ -131,7 +131,7 @@ def command(
     """
     from heapwright import api
     from heapwright.decide.by_load import picks_by_load
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
     from heapwright.replay.energy import EnergyTable
 
     energies = EnergyTable.read(energy_table) if energy_table else None
@@ -149,7 +149,7 @@ def command(
         note(f"space: {told}")
     for told in done.short:
         note(f"{done.study}: {told}")
-    with Study.open(done.study) as study:
+    with Analysis.open(done.study) as study:
         note_partial(study)
         by_load, question = picks_by_load(study, read), study.question
         if not as_json:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heapwright.decide.picks import Pick
     from heapwright.decide.results import Standing
     from heapwright.decide.robustness import Robustness
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
 
 SHOWN_MEMBERS = 16
 """About so many of a front are shown where nobody asks for all."""
@@ -50,7 +50,7 @@ Column = tuple[str, "Callable[[Candidate], str]"]
 class _Shown:
     """What of a study stands in the table: members of its front, picks near it, and heaps of the zoo."""
 
-    study: Study
+    study: Analysis
     objectives: Sequence[str]
     picks: dict[str, list[Pick]]
     members: list[Candidate]
@@ -66,7 +66,7 @@ class _Shown:
 
 
 def print_front(
-    study: Study,
+    study: Analysis,
     objectives: Sequence[str],
     where: Sequence[str] = (),
     *,
@@ -206,7 +206,7 @@ def _metric(key: str) -> Column:
     return _heading(key), lambda one: number(key, one.metrics[key])
 
 
-def _reserve(study: Study) -> Column:
+def _reserve(study: Analysis) -> Column:
     from heapwright.decide.study import reserve_for
 
     return _HEADINGS["reserve"], lambda one: number("reserve_bytes", reserve_for(study.needs(one.id)))

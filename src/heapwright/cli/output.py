@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
     from heapwright.api import Fit, Replay
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
     from heapwright.traces.trace import Trace
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
@@ -120,7 +120,7 @@ def note(text: str) -> None:
     click.echo(f"heapwright: {called(printable(shown))}", err=True)
 
 
-def note_partial(study: Study) -> None:
+def note_partial(study: Analysis) -> None:
     """Say that a study holds a part of its space, if it does."""
     if told := study.caveat:
         note(told)

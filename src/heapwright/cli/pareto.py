@@ -48,10 +48,10 @@ def command(
     """
     if as_toml and (pick is None or as_json):
         raise click.UsageError("--toml prints one recipe; give --pick, and not --json")
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
     from heapwright.replay.metrics import parse_objectives
 
-    with Study.open(study_path) as study:
+    with Analysis.open(study_path) as study:
         keys = parse_objectives(objectives) if objectives is not None else study.objectives
         chosen = [study.pick(pick, keys, where)] if pick else study.front(keys, where)
         if (where or objectives) and not chosen:

@@ -17,7 +17,7 @@ from heapwright.files.errors import HeapwrightError
 from heapwright.files.names import printable
 
 if TYPE_CHECKING:
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
 
 _study_argument = click.argument("path", metavar="STUDY", type=click.Path(path_type=Path))
 
@@ -67,7 +67,7 @@ def extend(
     _tell(study, as_json)
 
 
-def _tell(study: Study, as_json: bool) -> None:
+def _tell(study: Analysis, as_json: bool) -> None:
     note_partial(study)
     names, front = [info.name for info in study.traces()], [one.id for one in study.front()]
     if as_json:
@@ -87,22 +87,22 @@ def info(path: Path, as_json: bool) -> None:
 
     With --json also the text of its space.
     """
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
 
-    with Study.open(path) as study:
+    with Analysis.open(path) as study:
         if as_json:
             _print_info_json(study, path)
         else:
             _print_info(study, path)
 
 
-def _print_info_json(study: Study, path: Path) -> None:
+def _print_info_json(study: Analysis, path: Path) -> None:
     roles = {role: [dataclasses.asdict(one) for one in study.traces(role)] for role in _ROLES}
     told = {"study": called(path), **study.meta, "tried": study.ranked, "complete": study.complete}
     print_json({**told, "traces": roles, "runs": [dataclasses.asdict(one) for one in study.runs()]})
 
 
-def _print_info(study: Study, path: Path) -> None:
+def _print_info(study: Analysis, path: Path) -> None:
     meta, runs = study.meta, study.runs()
     print_sentences([f"{path}: {study.tried} recipes of alignment {study.align}, by heapwright {meta['heapwright']}"])
     for role in _ROLES:

@@ -8,7 +8,7 @@ import numpy as np
 
 from heapwright.decide.picks import MEMORY, RESERVE
 from heapwright.decide.results import Floats
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import WORST_CALLS
 
@@ -21,7 +21,7 @@ class Budgets:
     """Picks within bounds.
 
     Attributes:
-        memory: bounds on what is to be reserved, bytes (`Study.reserves`), rising.
+        memory: bounds on what is to be reserved, bytes (`Analysis.reserves`), rising.
         worst: bounds on all of `worst_calls`, loads and stores, rising.
         picks: ids of the balanced picks, by ``worst`` and ``memory``, either followed by no bound; None where
             nothing that may ship stays within.
@@ -37,8 +37,8 @@ class Budgets:
         return {id for row in self.picks for id in row if id is not None}
 
 
-def budgets(study: Study) -> Budgets:
-    """The balanced picks of a study within bounds: what `Study.pick` gives with these conditions.
+def budgets(study: Analysis) -> Budgets:
+    """The balanced picks of a study within bounds: what `Analysis.pick` gives with these conditions.
 
     The bounds are what recipes on the front, and on the fronts of memory with the worst-case calls, are to be given, on
     those of all recipes and on those of what may ship.
@@ -61,7 +61,7 @@ def budgets(study: Study) -> Budgets:
     return Budgets(memory, worst, picks)
 
 
-def worst_calls(study: Study) -> list[str]:
+def worst_calls(study: Analysis) -> list[str]:
     """The metrics of the worst-case calls, of each the one on the future where the study has it."""
     columns = study.combined.columns
 
@@ -72,7 +72,7 @@ def worst_calls(study: Study) -> list[str]:
     return [key for key in keys if measured(key)]
 
 
-def _pick(study: Study, where: list[str]) -> str | None:
+def _pick(study: Analysis, where: list[str]) -> str | None:
     try:
         return study.pick("balanced", where=where).id
     except HeapwrightError:  # nothing that may ship stays within

@@ -10,7 +10,7 @@ from heapwright.decide.robustness import Robustness
 
 if TYPE_CHECKING:
     from heapwright.decide.results import Results
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
     from heapwright.traces.trace import Trace
 
 BESIDE = ("newlib-nano", "tlsf")
@@ -39,7 +39,7 @@ class AtLoad:
     beside: dict[str, int | None]
 
 
-def picks_by_load(study: Study, traces: Sequence[Trace]) -> list[AtLoad]:
+def picks_by_load(study: Analysis, traces: Sequence[Trace]) -> list[AtLoad]:
     """The pick of each of the traces that were made at a load, in order of it; none where all have one load.
 
     The traces are those that the study was explored on. One on which no recipe served every request is left out. None
@@ -62,7 +62,7 @@ def _by_load(one: tuple[float, Trace]) -> tuple[float, str]:
     return one[0], one[1].name
 
 
-def _balanced(study: Study, alone: Results) -> int | None:
+def _balanced(study: Analysis, alone: Results) -> int | None:
     """Row of the balanced pick of one trace; None where the front is empty."""
     keys = study.objectives
     mask = alone.admitting(keys, alone.eligible(keys))

@@ -16,7 +16,7 @@ from heapwright.decide.decision import Deciding, Decision, change
 from heapwright.decide.gate import MOST_CAUSES, Cause, caused
 from heapwright.decide.picks import ALIKE, PICKS, NoPickError, Pick
 from heapwright.decide.side_by_side import SideBySide, before_and_after
-from heapwright.decide.study import Study, reserve_for
+from heapwright.decide.study import Analysis, reserve_for
 from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import METRICS, ON_RECORDING, Value
 from heapwright.studies.originals import originals
@@ -215,7 +215,7 @@ class Changes:
         }
 
 
-def compare(old: Study, new: Study, *, moved: Sequence[Path] = ()) -> Changes:
+def compare(old: Analysis, new: Analysis, *, moved: Sequence[Path] = ()) -> Changes:
     """Compare two studies by the objectives of the new one, on the recordings where one of them has no futures.
 
     ``moved``: where traces lie now. Raises `HeapwrightError` where a front is empty, or the old study lacks an
@@ -252,7 +252,7 @@ def compare(old: Study, new: Study, *, moved: Sequence[Path] = ()) -> Changes:
     )
 
 
-def side_of(study: Study, objectives: tuple[str, ...]) -> Side:
+def side_of(study: Analysis, objectives: tuple[str, ...]) -> Side:
     """What is compared of a study."""
     front = study.front(objectives)
     peak = max((one.metrics["requested_peak_bytes"] or 0 for one in front), default=0)
@@ -261,7 +261,7 @@ def side_of(study: Study, objectives: tuple[str, ...]) -> Side:
     return Side(study.path, objectives, traces, int(peak), study.tried, tuple(front), tuple(picks.values()))
 
 
-def _read(study: Study, moved: Sequence[Path]) -> list[Trace] | str:
+def _read(study: Analysis, moved: Sequence[Path]) -> list[Trace] | str:
     """The traces, or why they cannot be had: where they lie now may be told of the other study's alone."""
     why = ""
     for given in (moved, ()):
@@ -282,7 +282,7 @@ def verdict_of(before: Picked, after: Picked, same_traces: bool) -> Verdict:
     return "noise" if max(had, has) <= NOISE * min(had, has) else "change"
 
 
-def _moved(new: Study, old_pick: Candidate | None, pick: Picked | None) -> Verdict:
+def _moved(new: Analysis, old_pick: Candidate | None, pick: Picked | None) -> Verdict:
     """Whether another pick is a change: not where the old one needs as little of everything in the new study, memory as
     far as `NOISE` and the rest as far as `ALIKE` goes.
     """
@@ -305,7 +305,7 @@ def _moved(new: Study, old_pick: Candidate | None, pick: Picked | None) -> Verdi
     return "noise"
 
 
-def _reserve(study: Study, id: str, pick: str) -> int | None:
+def _reserve(study: Analysis, id: str, pick: str) -> int | None:
     """What to reserve for a recipe that was tried on all that the pick was; None where it was not."""
     needs, asked = study.needs(id), study.needs(pick)
     tried = {(one.role, one.trace) for one in needs}
@@ -322,13 +322,13 @@ def _causes(old: Sequence[Trace], new: Sequence[Trace]) -> list[Cause]:
     return caused(before, after)
 
 
-def _of(study: Study, candidate: Candidate) -> Picked:
+def _of(study: Analysis, candidate: Candidate) -> Picked:
     title = study.recipe(candidate.id).title()
     reserve = reserve_for(study.needs(candidate.id))
     return Picked(candidate.id, candidate.label, title, reserve, candidate.metrics)
 
 
-def _pick(study: Study, how: Pick, keys: Sequence[str]) -> Candidate | None:
+def _pick(study: Analysis, how: Pick, keys: Sequence[str]) -> Candidate | None:
     try:
         return study.pick(how, keys)
     except NoPickError:

@@ -12,7 +12,7 @@ from heapwright.decide import pareto
 from heapwright.decide.candidate import Candidate
 from heapwright.decide.picks import ALIKE, MEMORY, RESERVE, RIVALS, WORST_CALL, Condition, Pick
 from heapwright.decide.results import ADMITTED, AS_MUCH
-from heapwright.decide.study import Need, Study, load_served, reserve_for, reserve_for_more
+from heapwright.decide.study import Analysis, Need, load_served, reserve_for, reserve_for_more
 from heapwright.recipes.worst_steps import WorstSteps, worst_steps
 from heapwright.replay.metrics import METRICS, Value, words
 from heapwright.replay.reserve import MARGIN, with_margin
@@ -232,7 +232,7 @@ class Decision:
 
 
 def decide(
-    study: Study,
+    study: Analysis,
     how: Pick = "balanced",
     objectives: Sequence[str] | None = None,
     where: Sequence[str] = (),
@@ -240,7 +240,7 @@ def decide(
 ) -> Decision:
     """The decision that a study leads to.
 
-    ``how``, ``objectives`` and ``where`` as for `Study.pick`; ``against``: what the reader has today, a heap of the
+    ``how``, ``objectives`` and ``where`` as for `Analysis.pick`; ``against``: what the reader has today, a heap of the
     study by its id or its name in the zoo.
 
     Raises `HeapwrightError` where the front is empty, and where the study has no such heap.
@@ -255,7 +255,7 @@ class Deciding:
     """What decisions on recipes of one study have in common."""
 
     def __init__(
-        self, study: Study, objectives: tuple[str, ...], where: Sequence[str] = (), against: str | None = None
+        self, study: Analysis, objectives: tuple[str, ...], where: Sequence[str] = (), against: str | None = None
     ) -> None:
         """Look up rivals, front and calls; arguments and errors as for `decide`."""
         names = {name: id for id, name in zip(study.combined.ids, study.combined.zoo_names, strict=True) if name}

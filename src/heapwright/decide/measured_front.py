@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright.decide.picks import PICKS
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.files.tools import processors
 from heapwright.measure.boards.compilers import LEVELS
 from heapwright.measure.boards.image import BoardHeap
@@ -43,10 +43,10 @@ def measure_front(
 
     Returns what `measure` does, for each heap and trace; the heap is called by its zoo name or id.
 
-    Raises HeapwrightError as `measure` and `Study.open` do, and where a trace is not the one that was explored.
+    Raises HeapwrightError as `measure` and `Analysis.open` do, and where a trace is not the one that was explored.
     """
     chosen = Session(**session)
-    with Study.open(study_path) as study:
+    with Analysis.open(study_path) as study:
         standings = [standing.candidate for standing in study.zoo_standings() if standing.ranked]
         front = study.front(objectives)
         picks = [study.pick(how, objectives) for how in PICKS] if front else []
@@ -67,6 +67,6 @@ def measure_front(
                     measured.append(Measured(id, one["trace"], metrics_of(one), {**one, "heap": label}))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-    with Study.open(study_path, write=True) as study:
+    with Analysis.open(study_path, write=True) as study:
         study.add_measured(chosen.setting, measured)
     return [dict(one.detail) for one in measured]

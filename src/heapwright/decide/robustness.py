@@ -24,7 +24,7 @@ AMONG: Mapping[Role, str] = {"copy": "copies", "held out": "traces held out"}
 
 
 @dataclass(frozen=True)
-class Worst:
+class WorstRatios:
     """How a recipe did on traces that it was not explored on.
 
     Attributes:
@@ -69,23 +69,23 @@ class Robustness:
         self._here = self._ratios(combined, keys)
         there = dict.fromkeys(ON_RECORDING.get(key, key) for key in keys)
         self._there = {role: self._ratios(results, there) for role, results in elsewhere.items()}
-        self._worst_of: dict[str, dict[Role, Worst]] = {}
+        self._worst_of: dict[str, dict[Role, WorstRatios]] = {}
         self._verdicts: dict[str, str | None] = {}
 
     def _ratios(self, results: Results, keys: Iterable[str]) -> dict[str, Floats]:
         return {key: results.ratios(key, self._refusing) for key in keys}
 
-    def worst(self, id: str) -> dict[Role, Worst]:
+    def worst(self, id: str) -> dict[Role, WorstRatios]:
         """How a recipe did on copies, and on the hold-out set, if it was tried on all of them."""
         if id not in self._worst_of:
             rows = {role: results.row(id) for role, results in self._elsewhere.items()}
             self._worst_of[id] = {role: self._worst(role, row) for role, row in rows.items() if row is not None}
         return self._worst_of[id]
 
-    def _worst(self, role: Role, row: int) -> Worst:
+    def _worst(self, role: Role, row: int) -> WorstRatios:
         results = self._elsewhere[role]
         known = {key: ratios[row] for key, ratios in self._there[role].items() if not np.isnan(ratios[row]).any()}
-        return Worst(
+        return WorstRatios(
             refused=int(results.columns["failed"][row]),
             ratios={key: float(values.max()) for key, values in known.items()},
             where={key: results.devices[int(values.argmax())] for key, values in known.items()},
@@ -151,7 +151,7 @@ class Robustness:
                 return f"failed {found.refused:,} requests on {AMONG[role]}" + (f", as on {where}" if where else "")
         return self._short_of_reach(id, apart.values())
 
-    def _short_of_reach(self, id: str, apart: Iterable[Worst]) -> str | None:
+    def _short_of_reach(self, id: str, apart: Iterable[WorstRatios]) -> str | None:
         known = [self._value(id, key) for key in ("footprint_bytes", "long_run_bytes")]
         most = max([*(one for one in known if np.isfinite(one)), *(found.footprint_bytes for found in apart)])
         if _reaches(self._texts[id], id, MARGIN * most):

@@ -13,7 +13,7 @@ from heapwright.recipes.recipe import Recipe
 from heapwright.replay.metrics import Value, combine
 
 if TYPE_CHECKING:
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
 
 
 class Shipped(NamedTuple):
@@ -47,12 +47,12 @@ class ToShip:
     """
 
     recipe: Recipe
-    study: Study | None = None
+    study: Analysis | None = None
     id: str = ""
     known: Shipped = NOTHING
 
     @classmethod
-    def of(cls, study: Study, id: str) -> ToShip:
+    def of(cls, study: Analysis, id: str) -> ToShip:
         """The recipe of this id in a study. Raises HeapwrightError where there is none, or it does not last."""
         if why_not := study.robustness().why_not_lasting(study.candidate(id).id):
             raise HeapwrightError(
@@ -67,7 +67,7 @@ class ToShip:
         return self.known if recipe.hash == self.recipe.hash else self.known._replace(metrics=None)
 
 
-def shipped(study: Study, id: str, recipe: Recipe) -> Shipped:
+def shipped(study: Analysis, id: str, recipe: Recipe) -> Shipped:
     """Replay the recipe, which is the study's `id` as it is generated, on the traces that the study was made on.
 
     Raises HeapwrightError where there is no such recipe.
@@ -78,7 +78,7 @@ def shipped(study: Study, id: str, recipe: Recipe) -> Shipped:
     return Shipped(study.tuned_for, metrics, reserve, _explored(study))
 
 
-def _explored(study: Study) -> str:
+def _explored(study: Analysis) -> str:
     """How the study was made, by its last exploration."""
     runs = study.runs()
     if not runs:
@@ -91,7 +91,7 @@ def _explored(study: Study) -> str:
     return f"Explored {how}: strategy {run.strategy}, seed {run.seed}{options}, space {space}, {built}."
 
 
-def _metrics(study: Study, id: str, explored: Recipe, recipe: Recipe) -> Mapping[str, Value] | None:
+def _metrics(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> Mapping[str, Value] | None:
     from heapwright.replay.replay import replay
     from heapwright.studies.originals import original
 
@@ -102,7 +102,7 @@ def _metrics(study: Study, id: str, explored: Recipe, recipe: Recipe) -> Mapping
     return combine([replay(trace, recipe) for trace in traces])
 
 
-def _reserve(study: Study, id: str, explored: Recipe, recipe: Recipe) -> str:
+def _reserve(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> str:
     from heapwright.decide.study import reserve_for
 
     most = reserve_for(study.needs(id))

@@ -14,7 +14,7 @@ from heapwright.traces.copies import Load
 
 
 @dataclass(frozen=True)
-class Heap:
+class ComparedHeap:
     """A heap of the table.
 
     Attributes:
@@ -58,7 +58,7 @@ class Row:
 class SideBySide:
     """The heaps, the pick first, and rows of figures."""
 
-    heaps: tuple[Heap, ...]
+    heaps: tuple[ComparedHeap, ...]
     rows: tuple[Row, ...]
 
 
@@ -94,13 +94,13 @@ def side_by_side(decision: Decision) -> SideBySide:
         _picked(decision),
         *(_One(one.heap, one.reserve_bytes, one.needs, one.steps, decision.calls) for one in beside),
     ]
-    return SideBySide((Heap(decision.pick, "ship", decision.title), *map(_heap, beside)), _rows(ones))
+    return SideBySide((ComparedHeap(decision.pick, "ship", decision.title), *map(_heap, beside)), _rows(ones))
 
 
 def before_and_after(before: Decision, after: Decision, then: Decision | None = None) -> SideBySide:
     """The pick of an older study, that of a newer one, and ``then`` the former on the traces of the newer."""
     told = {"before": before, "after": after} | ({"before, tried now": then} if then else {})
-    heaps = tuple(Heap(one.pick, role, one.title) for role, one in told.items())
+    heaps = tuple(ComparedHeap(one.pick, role, one.title) for role, one in told.items())
     return SideBySide(heaps, _rows([*map(_picked, told.values())]))
 
 
@@ -125,8 +125,8 @@ def _rows(ones: Sequence[_One]) -> tuple[Row, ...]:
     )
 
 
-def _heap(one: Other) -> Heap:
-    return Heap(one.heap, "yours" if one.why == "yours" else "", one.title)
+def _heap(one: Other) -> ComparedHeap:
+    return ComparedHeap(one.heap, "yours" if one.why == "yours" else "", one.title)
 
 
 def _memory(ones: Sequence[_One]) -> list[Row]:

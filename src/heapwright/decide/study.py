@@ -67,7 +67,7 @@ def load_served(arena: int, reserve: int, more: int | None) -> float | None:
     return float(times) if arena >= more else 1 + (times - 1) * (arena - reserve) / (more - reserve)
 
 
-class Study(StudyFile):
+class Analysis(StudyFile):
     """A study file, and what its results say; see `StudyFile` for how to open one."""
 
     @cached_property

@@ -21,7 +21,7 @@ from heapwright.replay.metrics import Value
 from heapwright.replay.replay import Replayed
 
 if TYPE_CHECKING:
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
     from heapwright.recipes.recipe import Recipe
     from heapwright.replay.engine import Watch
     from heapwright.traces.trace import Trace
@@ -138,7 +138,7 @@ def try_what_may_ship(
         shares.tell("longer stress test, of what is recommended", done, len(picked))
 
 
-def _recommended(study: Study) -> list[str]:
+def _recommended(study: Analysis) -> list[str]:
     """The ids of all recommendations and of the steps shown beside each."""
     deciding = Deciding(study, study.objectives)
     decisions = [deciding.on(study.pick(how)) for how in PICKS]

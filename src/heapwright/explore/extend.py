@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.options import Options
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import Exploration, explore
@@ -37,7 +37,7 @@ def extend(
 
     Raises HeapwrightError as `explore`, and where a trace of the study cannot be read again.
     """
-    with Study.open(path, write=True) as study:
+    with Analysis.open(path, write=True) as study:
         added = [TraceInfo.of(trace) for trace in traces]
         known = {info.name for info in study.traces()}
         old, held_out = (originals(study, given, role, repair=True) for role in ("explored", "held out"))
@@ -60,7 +60,7 @@ def extend(
 class StoredSpace:
     """The recipes of a study, as the space that its exploration goes on in; see `heapwright.explore.space.Space`."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Analysis) -> None:
         """Take the recipes, and what tells their space from others, from the study."""
         self.align = study.align
         self.text = next((one.space for one in study.runs() if one.space), None)

@@ -29,7 +29,7 @@ from heapwright.replay.metrics import METRICS, ON_RECORDING, Value
 from heapwright.replay.replay import Replayed
 
 if TYPE_CHECKING:
-    from heapwright.decide.study import Study
+    from heapwright.decide.study import Analysis
     from heapwright.recipes.recipe import Recipe
     from heapwright.replay.engine import Watch
     from heapwright.traces.trace import Trace
@@ -81,7 +81,7 @@ def race(
     return ordered
 
 
-def starters(study: Study, candidates: Mapping[str, Candidate]) -> list[str]:
+def starters(study: Analysis, candidates: Mapping[str, Candidate]) -> list[str]:
     """Ids of the recipes to begin with, nearest first to the front on the recordings, few of each design."""
     results = study.combined
     keys = [ON_RECORDING.get(key, key) for key in study.objectives]
@@ -113,7 +113,7 @@ def _beginning(future: Trace, share: float) -> Trace:
     return replace(future, **{key: getattr(future, key)[:calls] for key in columns})
 
 
-def _by_distance(study: Study, found: Mapping[str, Sequence[Mapping[str, Value]]]) -> list[str]:
+def _by_distance(study: Analysis, found: Mapping[str, Sequence[Mapping[str, Value]]]) -> list[str]:
     """Ids of what served its futures, nearest to the front there first."""
     served = [id for id, each in found.items() if not any(one["failed"] for one in each)]
     if not served:
@@ -126,7 +126,9 @@ def _by_distance(study: Study, found: Mapping[str, Sequence[Mapping[str, Value]]
     return [served[known[at]] for at in order]
 
 
-def _values(study: Study, key: str, ids: Sequence[str], found: Mapping[str, Sequence[Mapping[str, Value]]]) -> Floats:
+def _values(
+    study: Analysis, key: str, ids: Sequence[str], found: Mapping[str, Sequence[Mapping[str, Value]]]
+) -> Floats:
     """The worst ratio to the best over all futures, float64[n] of at least 1; else on the traces."""
     if key not in ON_RECORDING:
         results = study.combined

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from typing import Literal
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.giving_up import Known, Rivals
 from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
 from heapwright.explore.workers import POLL_SECONDS, Crew, Interrupt
@@ -88,7 +88,7 @@ class Costs:
 class Runner:
     """Has lists of candidates evaluated into a study and counts what was done."""
 
-    study: Study
+    study: Analysis
     crew: Crew
     interrupt: Interrupt
     progress: Callable[[Progress], None] | None
@@ -142,7 +142,7 @@ class Runner:
 class Trials:
     """The traces of one role, how recipes are tried on them, and what is known of recipes there."""
 
-    def __init__(self, study: Study, trier: Trier, role: Role) -> None:
+    def __init__(self, study: Analysis, trier: Trier, role: Role) -> None:
         """Take what the study holds."""
         self.trier, self.traces, self.role, self.objectives = trier, trier.traces, role, trier.objectives
         self.same_device = study.same_device
@@ -185,7 +185,7 @@ class Trials:
 class _Writer:
     """Gathers results into transactions. On leaving its context, also by an exception, it stores the rest."""
 
-    def __init__(self, study: Study, role: Role) -> None:
+    def __init__(self, study: Analysis, role: Role) -> None:
         self._study = study
         self._role = role
         self._batch: list[Result] = []

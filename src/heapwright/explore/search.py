@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.decide.picks import DEPLOYED, RIVALS, UNTUNED
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.ahead import trying_ahead
 from heapwright.explore.budget import Shares
 from heapwright.explore.elsewhere import Elsewhere
@@ -117,7 +117,7 @@ def explore(
         candidates = _candidates(space)
         identity = Identity.of(traces, keys, space.digest, len(space), table, space.align, options.same_device)
     hired = _crew(options.jobs, options.dask)
-    with hired as crew, Interrupt() as interrupt, Study.create_or_resume(study_path, identity) as study:
+    with hired as crew, Interrupt() as interrupt, Analysis.create_or_resume(study_path, identity) as study:
         study.add_run(_run(space, strategy, options))
         current = options.current or _recorded_on(traces)
         if current is not None:
@@ -249,7 +249,7 @@ def _crew(jobs: int | None, dask: str | None) -> AbstractContextManager[Crew]:
 class _Told(Trials):
     """Trials that keep what they found last."""
 
-    def __init__(self, study: Study, trier: Trier, role: Role) -> None:
+    def __init__(self, study: Analysis, trier: Trier, role: Role) -> None:
         super().__init__(study, trier, role)
         self.told: dict[str, dict[str, Mapping[str, Value]]] = {}
 

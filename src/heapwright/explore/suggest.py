@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright.decide.decision import Decision, decide
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.options import Options
 from heapwright.explore.runner import Progress
 from heapwright.explore.search import explore
@@ -48,5 +48,5 @@ def suggest(
     space = taught_space(traces, align, told)
     options = Options(complete=True, future=FUTURE, jobs=jobs)
     explore(traces, space, study_path, options, progress=progress)
-    with Study.open(study_path) as study:
+    with Analysis.open(study_path) as study:
         return Suggested(decide(study), study.ranked, taught().kept_out)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright.decide import pareto
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.explore.neighbours import Neighbourhood
 from heapwright.explore.space import WideSpace
 from heapwright.recipes.recipe import Recipe
@@ -61,7 +61,7 @@ class Costs:
     def __post_init__(self) -> None:
         self.refusing = "admitted_fraction" in self.objectives
 
-    def of(self, study: Study, ids: Sequence[str], told: Told = _NOTHING) -> Floats:
+    def of(self, study: Analysis, ids: Sequence[str], told: Told = _NOTHING) -> Floats:
         """float64[n, objectives] of recipes that the study has results of; the first call sets the scale.
 
         Those that are ``told`` of each trace are not asked for.
@@ -76,7 +76,7 @@ class Costs:
             self.reference = costs[finite].max(axis=0)
         return costs
 
-    def _raw(self, study: Study, ids: Sequence[str], told: Told) -> Floats:
+    def _raw(self, study: Analysis, ids: Sequence[str], told: Told) -> Floats:
         """Logarithms of the objectives, float64[n, devices, objectives]: less is better, inf for what is refused."""
         keys = {"failed", "footprint_bytes"}.union(*map(named_in, self.objectives)) & METRICS.keys()
         known = {id: told[id] for id in ids if len(told.get(id, ())) == sum(map(len, self.devices))}
@@ -104,7 +104,7 @@ def _costs(key: str, values: Floats) -> Floats:
 
 
 def seek(
-    study: Study,
+    study: Analysis,
     space: WideSpace,
     evaluate: Callable[[Sequence[Recipe]], Told],
     *,
@@ -120,7 +120,7 @@ def seek(
     goes on.
 
     Args:
-        study: where results are kept, and how the hypervolume grows (`Study.growth`).
+        study: where results are kept, and how the hypervolume grows (`Analysis.growth`).
         space: what to search.
         evaluate: replays recipes on every trace, stores the results, and tells those that were not stored before.
         limit: recipes to try.
@@ -154,7 +154,7 @@ def fronts(paths: Sequence[Path]) -> list[Recipe]:
     """The recipes on the fronts of studies."""
     found = []
     for path in paths:
-        with Study.open(path) as study:
+        with Analysis.open(path) as study:
             found += [study.recipe(member.id) for member in study.front()]
     return found
 

@@ -102,8 +102,8 @@ def resolve_recipe(text: str) -> Recipe:
     if name.kind == "recipe":
         return Recipe.load(text)
     if name.kind == "study":
-        from heapwright.decide.study import Study
+        from heapwright.decide.study import Analysis
 
-        with Study.open(name.first) as study:
+        with Analysis.open(name.first) as study:
             return study.recipe(name.second)
     raise HeapwrightError(f"{text}: no recipe but a foreign heap; replay and fit take those, this does not")

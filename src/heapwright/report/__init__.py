@@ -72,14 +72,14 @@ def write_report(
 def _content(source: Path, heaps: Sequence[str], against: str | None, repair: bool) -> Content:
     kind = kind_of(source)
     if kind == "study":
-        from heapwright.decide.study import Study
+        from heapwright.decide.study import Analysis
         from heapwright.report.study_content import study_content
 
         if repair:
             raise ParameterError(
                 "a study's traces were repaired when it was explored; give a trace", parameter="repair"
             )
-        with Study.open(source) as study:
+        with Analysis.open(source) as study:
             return study_content(study, heaps, against)
     if kind == "trace":
         from heapwright.report.trace_content import trace_content

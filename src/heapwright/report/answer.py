@@ -9,7 +9,7 @@ import altair as alt
 from heapwright.decide.candidate import Candidate
 from heapwright.decide.decision import Decision
 from heapwright.decide.picks import RIVALS
-from heapwright.decide.study import Need, Study, reserve_for_more
+from heapwright.decide.study import Analysis, Need, reserve_for_more
 from heapwright.report.figure import BLUE, CLOUD, GREEN, LEGEND_COLUMNS, SI, SOFT, VERMILLION, Figure, inline
 from heapwright.traces.copies import Load
 
@@ -59,7 +59,7 @@ def reserve_by_load(decision: Decision) -> Figure | None:
     return Figure("reserve", "What more load needs", note, chart, 400, f"{told}.")
 
 
-def served_by_arena(study: Study, pick: Candidate) -> Figure | None:
+def served_by_arena(study: Analysis, pick: Candidate) -> Figure | None:
     """How many of the traces and copies an arena of each size serves, for the pick and what most would take.
 
     None where nothing was tried but what was explored on, or nothing was served.

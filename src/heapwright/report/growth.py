@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import altair as alt
 
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.report.figure import BLUE, Figure, inline
 
 WIDE, HEIGHT = 760, 260
 
 
-def growth(study: Study) -> list[Figure]:
+def growth(study: Analysis) -> list[Figure]:
     """The figure of a study of a space that was searched; none of one that was tried in order."""
     found = study.growth()
     if len(found) < 2 or not found[-1].hypervolume:

@@ -8,7 +8,7 @@ from pathlib import Path
 from heapwright.decide.changes import Changes, Verdict, compare, side_of
 from heapwright.decide.decision import Decision, decide
 from heapwright.decide.side_by_side import SideBySide, side_by_side
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.files.names import printable
 from heapwright.files.version import __version__
 from heapwright.files.writing import write_text
@@ -21,7 +21,7 @@ _NOTED: dict[Verdict, str] = {"same": "", "noise": " (noise)", "change": "", "un
 
 
 def pull_request(
-    study: Study, output: Path | None, old: Study | None, *, moved: Sequence[Path] = ()
+    study: Analysis, output: Path | None, old: Analysis | None, *, moved: Sequence[Path] = ()
 ) -> tuple[str, list[Path]]:
     """The Markdown for a study, against an ``old`` one if there is any (`heapwright.decide.changes.compare`).
 
@@ -52,7 +52,7 @@ def fronts_of(changes: Changes) -> Figure:
     return fronts([("before", changes.before, before.id), ("after", changes.after, after.id)])
 
 
-def _alone(study: Study, decision: Decision) -> list[str]:
+def _alone(study: Analysis, decision: Decision) -> list[str]:
     reserve = decision.reserve_bytes
     told = "no arena serves" if reserve is None else f"reserve {reserve:,} bytes"
     return [

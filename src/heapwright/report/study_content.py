@@ -14,9 +14,9 @@ from heapwright.decide.budgets import budgets
 from heapwright.decide.candidate import Candidate
 from heapwright.decide.decision import Deciding
 from heapwright.decide.results import Standing
-from heapwright.decide.robustness import AMONG, Worst
+from heapwright.decide.robustness import AMONG, WorstRatios
 from heapwright.decide.side_by_side import side_by_side
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.files.version import __version__
 from heapwright.heaps.names import parse, resolve_recipe
 from heapwright.recipes.recipe import Recipe
@@ -56,7 +56,7 @@ WORTH_TELLING = 1.0005
 """From this ratio on, four digits show that one value is larger."""
 
 
-def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Content:
+def study_content(study: Analysis, heaps: Sequence[str], against: str | None) -> Content:
     """The page of a study.
 
     `heaps`: recipes to draw (ids of the study, zoo names, or as on the command line); by default the balanced pick
@@ -103,7 +103,7 @@ def study_content(study: Study, heaps: Sequence[str], against: str | None) -> Co
 
 
 def _choice(
-    study: Study, deciding: Deciding, front: Sequence[Candidate], standings: Sequence[Standing], balanced: str
+    study: Analysis, deciding: Deciding, front: Sequence[Candidate], standings: Sequence[Standing], balanced: str
 ) -> Choice:
     """What the page's reader may choose among."""
     bounds = budgets(study)
@@ -129,7 +129,7 @@ def _choice(
     )
 
 
-def _offered(study: Study) -> list[str]:
+def _offered(study: Analysis) -> list[str]:
     """The metrics in which recipes differ, those of the objectives first."""
     rows = _admitted(study)
     differing = [
@@ -142,7 +142,7 @@ def _known(column: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return column[~np.isnan(column)]
 
 
-def overview(study: Study) -> Figure:
+def overview(study: Analysis) -> Figure:
     """Every recipe of the study by its first two objectives; the front, the zoo and the balanced pick stand out."""
     pick, deciding = study.pick("balanced"), Deciding(study, study.objectives)
     kinds = _standing_out(study, study.front(), study.zoo_standings(), {pick.id})
@@ -150,12 +150,12 @@ def overview(study: Study) -> Figure:
     return _trade_offs(study, recipes, deciding.rivals, len(_admitted(study)))[0]
 
 
-def _admitted(study: Study) -> npt.NDArray[np.intp]:
+def _admitted(study: Analysis) -> npt.NDArray[np.intp]:
     """Rows of the recipes that may be on a front; see `Results.front_rows`."""
     return np.flatnonzero(study.combined.eligible(study.objectives))
 
 
-def _drawn_over_time(study: Study, deciding: Deciding, pick: str, best: Candidate | None) -> list[str]:
+def _drawn_over_time(study: Analysis, deciding: Deciding, pick: str, best: Candidate | None) -> list[str]:
     """The pick, and beside it what the reader has today, else what many would take, else the best of the zoo."""
     usual = [id for id in deciding.rivals if study.candidate(id).zoo_name == USUAL]
     beside = [id for id in (deciding.yours, *usual, best.id if best else None) if id and id != pick]
@@ -174,7 +174,7 @@ def _best_of_zoo(
     return named[int(np.log(ratios[: len(named)]).mean(axis=1).argmin())]
 
 
-def _named_heap(study: Study, heap: str, balanced: str) -> NamedHeap:
+def _named_heap(study: Analysis, heap: str, balanced: str) -> NamedHeap:
     """A heap by an id or zoo name of the study, else as on the command line."""
     elsewhere = parse(heap).kind != "zoo" or heap in set(zoo.names()) - set(study.combined.zoo_names)
     if elsewhere:
@@ -185,7 +185,7 @@ def _named_heap(study: Study, heap: str, balanced: str) -> NamedHeap:
 
 
 def _standing_out(
-    study: Study, front: Sequence[Candidate], standings: Sequence[Standing], picks: set[str]
+    study: Analysis, front: Sequence[Candidate], standings: Sequence[Standing], picks: set[str]
 ) -> dict[str, str]:
     """What stands out among the recipes, by id: the front, the zoo as far as it is ranked, picks, what was measured."""
     kinds = dict.fromkeys(sorted(picks | measured_ids(study)), "cloud")
@@ -194,7 +194,7 @@ def _standing_out(
 
 
 def _drawn_recipes(
-    study: Study, kinds: dict[str, str], offered: Sequence[str], rivals: Sequence[str], balanced: str
+    study: Analysis, kinds: dict[str, str], offered: Sequence[str], rivals: Sequence[str], balanced: str
 ) -> list[dict[str, Any]]:
     """The recipes that the page holds.
 
@@ -219,7 +219,7 @@ def _drawn_recipes(
 _ORDER = ("cloud", "zoo", "front")
 
 
-def _fronts_of_pairs(study: Study, keys: Sequence[str], rows: npt.NDArray[np.intp]) -> set[int]:
+def _fronts_of_pairs(study: Analysis, keys: Sequence[str], rows: npt.NDArray[np.intp]) -> set[int]:
     """Rows of what no other row beats in some two of the metrics."""
     found: set[int] = set()
     for pair in combinations(keys, 2):
@@ -231,7 +231,7 @@ def _fronts_of_pairs(study: Study, keys: Sequence[str], rows: npt.NDArray[np.int
 
 
 def _recipe(
-    study: Study, candidate: Candidate, toml: str, kinds: dict[str, str], offered: Sequence[str], balanced: str
+    study: Analysis, candidate: Candidate, toml: str, kinds: dict[str, str], offered: Sequence[str], balanced: str
 ) -> dict[str, Any]:
     keys = METRICS if candidate.id in kinds else dict.fromkeys([*offered, *TABLE_METRICS])
     return {
@@ -263,7 +263,7 @@ def _plotted(objectives: Sequence[str]) -> tuple[str, ...]:
 
 
 def _trade_offs(
-    study: Study, recipes: Sequence[Mapping[str, Any]], rivals: Sequence[str], admitted: int
+    study: Analysis, recipes: Sequence[Mapping[str, Any]], rivals: Sequence[str], admitted: int
 ) -> list[Figure]:
     """A plot for every pair of objectives, and of what was measured on the target against memory."""
     keys = _plotted(study.objectives)
@@ -298,7 +298,7 @@ def _points(recipes: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[d
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _front(study: Study, front: Sequence[Candidate], balanced: str) -> Table:
+def _front(study: Analysis, front: Sequence[Candidate], balanced: str) -> Table:
     keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
     robustness = study.robustness()
     order = f"In the order of {words(study.objectives[0])}."
@@ -320,11 +320,11 @@ def _front(study: Study, front: Sequence[Candidate], balanced: str) -> Table:
     return Table([*map(_column, keys), *apart], rows, order)
 
 
-def _times(worst: Worst) -> str:
+def _times(worst: WorstRatios) -> str:
     return "refused" if worst.refused else f"{worst.ratios['footprint_bytes']:.2f}"
 
 
-def _zoo(study: Study, standings: Sequence[Standing], balanced: str) -> Table:
+def _zoo(study: Analysis, standings: Sequence[Standing], balanced: str) -> Table:
     """The zoo, and how far each of its allocators is behind the front."""
     keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
     rows = []
@@ -350,7 +350,7 @@ def _behind(standing: Standing) -> str:
     return f"{ratios} of {standing.dominated_by[:6]}"
 
 
-def _held_out(study: Study, balanced: str) -> Table | None:
+def _held_out(study: Analysis, balanced: str) -> Table | None:
     """The recipes replayed on the traces held out: how much more they cost there than the best on each trace."""
     results = study.elsewhere.get("held out")
     if results is None or not results.ids:
@@ -388,7 +388,7 @@ def _regret(ratios: npt.NDArray[np.float64]) -> str:
     return "refused" if np.isinf(worst) else f"{100 * (worst - 1):+,.1f} %"
 
 
-def _row(study: Study, candidate: Candidate, kind: str, balanced: str, cells: Sequence[str]) -> dict[str, Any]:
+def _row(study: Analysis, candidate: Candidate, kind: str, balanced: str, cells: Sequence[str]) -> dict[str, Any]:
     marks = ["balanced pick"] if candidate.id == balanced else []
     if study.robustness().lasts(candidate.id) is False:
         marks.append("does not last")
@@ -415,7 +415,7 @@ def _cell(key: str, value: Value | None) -> str:
 # --- traces and origin ------------------------------------------------------------------------------------------------
 
 
-def _section(study: Study, info: TraceInfo, heaps: Sequence[NamedHeap], traces: int) -> TraceSection:
+def _section(study: Analysis, info: TraceInfo, heaps: Sequence[NamedHeap], traces: int) -> TraceSection:
     """The figures of a trace of the study's so many, or why its file cannot give them any more."""
     path = place(study, info)
     if path is None:
@@ -430,7 +430,7 @@ def _section(study: Study, info: TraceInfo, heaps: Sequence[NamedHeap], traces: 
     return section(trace, profile(trace), heaps, everything=False, traces=traces)
 
 
-def _origin(study: Study, admitted: int, drawn: int) -> list[str]:
+def _origin(study: Analysis, admitted: int, drawn: int) -> list[str]:
     traces = ", ".join(f"{info.name} ({counted(info.events, 'call')})" for info in study.traces())
     day, version = study.meta["created"][:10], study.meta["heapwright"]
     lines = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heapwright.decide.candidate import Candidate
-from heapwright.decide.study import Study
+from heapwright.decide.study import Analysis
 from heapwright.report import plots
 from heapwright.report.figure import BLUE, CLOUD, INK, VERMILLION, Figure
 from heapwright.report.page import Table, TargetSection
@@ -41,12 +41,12 @@ class _Row:
         return sum(self.told["calls"][kind]["instructions_max"] or 0 for kind in KINDS)
 
 
-def measured_ids(study: Study) -> set[str]:
+def measured_ids(study: Analysis) -> set[str]:
     """Recipes of the study that were measured on a target."""
     return {id for _, id, _, _ in study.measured()} & set(study.combined.ids)
 
 
-def target_sections(study: Study, front: Sequence[Candidate], balanced: str) -> list[TargetSection]:
+def target_sections(study: Analysis, front: Sequence[Candidate], balanced: str) -> list[TargetSection]:
     """A section for each setting and trace that the study has measurements of, in the order of their names."""
     found: dict[tuple[str, str], list[_Row]] = {}
     members = {candidate.id for candidate in front}
@@ -66,7 +66,7 @@ def target_sections(study: Study, front: Sequence[Candidate], balanced: str) -> 
     return sections
 
 
-def _row(study: Study, id: str, members: set[str], told: Mapping[str, Any]) -> _Row:
+def _row(study: Analysis, id: str, members: set[str], told: Mapping[str, Any]) -> _Row:
     candidate = study.combined.find(id)
     if candidate is None:
         return _Row(id, id, "peer", "not a recipe: its own code, compiled for the same processor", told)
