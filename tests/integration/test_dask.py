@@ -23,7 +23,7 @@ from heapwright.explore import on_dask
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import Progress, Runner
 from heapwright.explore.timing import Turns, time_in_turn
-from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
 from heapwright.explore.workers import Interrupt
 from heapwright.files import engine
 from heapwright.files.errors import HeapwrightError
@@ -400,7 +400,7 @@ def test_a_recipe_that_workers_die_of_is_named_and_the_others_of_its_batch_are_t
     deadly = importlib.import_module("deadly")
     recipes = [hw.zoo("tlsf"), hw.zoo("lwip-mem")]
     recipes.insert(1, recipes[0].model_copy(update={"name": "deadly"}))
-    tasks = [Task(Candidate(one.name, one, None), Known((), 1)) for one in recipes]
+    tasks = [Task(SearchCandidate(one.name, one, None), Known((), 1)) for one in recipes]
     trier = Trier([hw.read_trace(TRACE)], deadly.deadly)
     tried: set[str] = set()
     cluster = Cluster(tmp_path, workers=1)

@@ -23,7 +23,7 @@ from heapwright.cli import heapwright
 from heapwright.decide.study import Analysis
 from heapwright.explore import endurance as exploring
 from heapwright.explore.runner import Runner
-from heapwright.explore.trial import Candidate
+from heapwright.explore.trial import SearchCandidate
 from heapwright.explore.workers import Interrupt, Threads
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.policy import policy_struct
@@ -309,14 +309,14 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
 
     with Analysis.open(path, write=True) as study, Interrupt() as interrupt:
         runner, recipe = Runner(study, Threads(1), interrupt, None), study.candidate("tlsf")
-        heap = Candidate(recipe.id, study.recipe(recipe.id), "tlsf")
+        heap = SearchCandidate(recipe.id, study.recipe(recipe.id), "tlsf")
         for effort, failing in ((SHORT, "none"), (LONG, short.name)):
             monkeypatch.setattr(exploring, "Enduring", lambda effort, threads, failing=failing: told(effort, failing))
             exploring.try_endurance(runner, [heap], [short, other], effort)
         assert asked == [(short.name, SHORT.calls), ("other", SHORT.calls), (short.name, LONG.calls)]
         assert study.robustness().lasts(heap.id) is False
         new = study.candidate("lea-2.7.2")
-        unknown = Candidate(new.id, study.recipe(new.id), "lea-2.7.2")
+        unknown = SearchCandidate(new.id, study.recipe(new.id), "lea-2.7.2")
         exploring.try_endurance(runner, [unknown], [short, other], LONG)
         assert [name for name, _ in asked[3:]] == [short.name, "other"]  # nothing was known of it there
 
@@ -475,7 +475,7 @@ def test_idle_threads_help_with_what_is_tried_alone(
     path = hw.explore(few, tmp_path / "s.duckdb", strategy="random", limit=2, copies=0, endurance=False).path
     with Analysis.open(path, write=True) as study, Interrupt() as interrupt:
         runner = Runner(study, Threads(4), interrupt, None)
-        heaps = [Candidate(study.candidate(name).id, hw.zoo(name), name) for name in ("tlsf", "half-fit")]
+        heaps = [SearchCandidate(study.candidate(name).id, hw.zoo(name), name) for name in ("tlsf", "half-fit")]
         exploring.try_endurance(runner, heaps[:1], [few])
         exploring.try_endurance(runner, heaps[1:], [few])
         exploring.try_endurance(runner, heaps, [few], LONG)

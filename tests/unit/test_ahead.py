@@ -10,7 +10,7 @@ from heapwright.explore import ahead
 from heapwright.explore.ahead import trying_ahead
 from heapwright.explore.giving_up import Known
 from heapwright.explore.space import Space
-from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.engine import Watch
 from heapwright.replay.replay import Replayed, replay_with_margins
@@ -19,7 +19,7 @@ from heapwright.traces.trace import Trace
 TRACE = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[40, 60, 0])
 KEYS = ("footprint_bytes", "accesses")
 ONE = Recipe.from_dict({"align": 8, "pool": [{"kind": "general"}]})
-ZOO = [Candidate(ONE.hash, ONE, "one")]
+ZOO = [SearchCandidate(ONE.hash, ONE, "one")]
 
 
 class NoInterrupt:

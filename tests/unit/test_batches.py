@@ -15,7 +15,7 @@ from traces_random import random_trace
 import heapwright as hw
 from heapwright.explore import trial, workers
 from heapwright.explore.giving_up import Known
-from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
+from heapwright.explore.trial import Found, Patience, SearchCandidate, Task, Trier
 from heapwright.files.errors import HeapwrightError
 from heapwright.measure.metrics import replay_for
 from heapwright.recipes.recipe import Recipe
@@ -96,7 +96,7 @@ def test_the_first_that_an_arena_cannot_hold_is_named() -> None:
 
 
 def tasks_of(recipes: Sequence[Recipe], traces: int) -> list[Task]:
-    return [Task(Candidate(one.hash, one, None), Known(KEYS, traces)) for one in recipes]
+    return [Task(SearchCandidate(one.hash, one, None), Known(KEYS, traces)) for one in recipes]
 
 
 SPLITS = [general(split=split, fit=fit) for fit in ("first", "best") for split in ("always", 24, 56, 57, 64, "never")]

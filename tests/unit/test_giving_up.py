@@ -28,7 +28,7 @@ from heapwright.explore.runner import Meter, Progress, Runner, Trials
 from heapwright.explore.schedule import by_promise
 from heapwright.explore.search import Exploration
 from heapwright.explore.space import Space
-from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
 from heapwright.explore.workers import Interrupt, Threads
 from heapwright.files import garbage
 from heapwright.measure.metrics import replay_for
@@ -282,7 +282,7 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
         trier = Trier([trace], replay_for(OBJECTIVES, table), OBJECTIVES)
         trials, one_thread = Trials(study, trier, "explored"), Threads(1)
         meter = Meter(None, "explored", len(drawn), 1, one_thread)
-        candidates = [Candidate(one.hash, one, None) for one in drawn.recipes()]
+        candidates = [SearchCandidate(one.hash, one, None) for one in drawn.recipes()]
         ordered = by_promise(Runner(study, one_thread, interrupt, None), trials, candidates, meter, Patience(interrupt))
         assert study.finished() == set()
         assert max(so_far.calls for *_, so_far in study.partial()) < len(trace) / 3
@@ -395,7 +395,7 @@ def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
         op=[*small.op, *[0] * 600], id=[*small.id, *range(10_000, 10_600)], size=[*small.size, *[40] * 600], name="late"
     )]  # fmt: skip
     trier = Trier(traces, replay_for(keys, default_energy_table()), keys)
-    candidates = [Candidate(one.hash, one, None) for one in space.recipes()]
+    candidates = [SearchCandidate(one.hash, one, None) for one in space.recipes()]
     rivals = Rivals(tolerance)
     for one in candidates[:40]:
         rivals.add(trier.found(Task(one, Known(keys, len(traces))), Patience(Never())).known)

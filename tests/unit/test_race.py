@@ -20,7 +20,7 @@ from heapwright.explore import search
 from heapwright.explore.race import OF_A_DESIGN, ROUNDS, race, starters
 from heapwright.explore.runner import Progress, Runner
 from heapwright.explore.space import Space
-from heapwright.explore.trial import Candidate
+from heapwright.explore.trial import SearchCandidate
 from heapwright.explore.workers import Interrupt, Threads
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.pools import General, Quick
@@ -32,7 +32,7 @@ from heapwright.traces.trace import Trace
 
 CALLS = 2000
 SHORT, MIDDLE = CALLS // 20, CALLS // 5
-CANDIDATES = {id: Candidate(id, one, None) for id, one in zip(IDS, RECIPES, strict=True)}
+CANDIDATES = {id: SearchCandidate(id, one, None) for id, one in zip(IDS, RECIPES, strict=True)}
 
 Needs = Callable[[str, int], dict[str, Value]]
 """What a recipe, by its id, takes on a future, by its calls."""
@@ -93,7 +93,7 @@ def test_the_nearest_few_of_each_design_begin(tmp_path: Path, monkeypatch: pytes
         study = runner.study
         study.add([result(6, metrics(1500, 500))._replace(id=other.hash, recipe=other)])
         study.add([result(7, metrics(10, 10, failed=1))])
-        some = CANDIDATES | {other.hash: Candidate(other.hash, other, None)}
+        some = CANDIDATES | {other.hash: SearchCandidate(other.hash, other, None)}
         assert starters(study, some) == [*IDS[:6], other.hash], "what fails requests on the recording never begins"
         monkeypatch.setattr(module, "OF_A_DESIGN", 2)
         assert starters(study, some) == [*IDS[:2], other.hash]

@@ -10,7 +10,7 @@ import numpy as np
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import Trials
 from heapwright.explore.schedule import Forecast, _in_order
-from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
 from heapwright.recipes.recipe import Recipe
 from heapwright.replay.engine import WATCHED_CALLS, Watch
 from heapwright.replay.replay import Replayed, replay_with_margins
@@ -26,9 +26,9 @@ TRACE = Trace.from_columns(
 )
 
 
-def candidate(**pool: Any) -> Candidate:
+def candidate(**pool: Any) -> SearchCandidate:
     recipe = Recipe.from_dict({"align": 8, "pool": [pool]})
-    return Candidate(recipe.hash, recipe, None)
+    return SearchCandidate(recipe.hash, recipe, None)
 
 
 FEW = candidate(kind="fixed", sizes=[16], counts=[4])
@@ -43,7 +43,7 @@ def measure(trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
     return replay_with_margins(trace, recipe, watch=watch)
 
 
-def on_a_piece(one: Candidate) -> Known:
+def on_a_piece(one: SearchCandidate) -> Known:
     patience = Patience(NoInterrupt(), pieces=[WATCHED_CALLS])
     found = Trier([TRACE], measure, KEYS).found(Task(one, Known(KEYS, 1)), patience)
     assert found.given_up
@@ -78,7 +78,7 @@ def test_others_come_by_the_best_of_their_design() -> None:
         "beside": "second",
         "last": "second",
     }
-    told = [cast(Candidate, SimpleNamespace(id=id, design=one)) for id, one in design.items()]
+    told = [cast(SearchCandidate, SimpleNamespace(id=id, design=one)) for id, one in design.items()]
     forecast = SimpleNamespace(
         refuses=lambda one: False,
         knows=lambda one: one.id in far,

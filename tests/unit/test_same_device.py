@@ -20,7 +20,7 @@ import heapwright as hw
 from heapwright.cli import heapwright as command_line
 from heapwright.decide.study import Analysis
 from heapwright.explore.space import Space
-from heapwright.explore.wide_search import Costs
+from heapwright.explore.wide_search import RecipeCosts
 from heapwright.files.errors import HeapwrightError
 from heapwright.replay.metrics import PER_CALL, combine, combine_columns
 from heapwright.studies.merge import merge
@@ -133,7 +133,7 @@ def test_the_mean_call_of_a_device_is_that_of_all_its_calls() -> None:
 
 def test_a_search_asks_the_same_question(tmp_path: Path) -> None:
     with Analysis.open(with_origin(tmp_path / "study.duckdb", loads(program="ngircd"))) as study:
-        costs = Costs(study.objectives, study.devices()).of(study, IDS[:3])
+        costs = RecipeCosts(study.objectives, study.devices()).of(study, IDS[:3])
     assert costs[:, 0] == pytest.approx([0, 0, np.log(1101 / 1001)])
     assert costs[1, 1] == 0 and costs[0, 1] > costs[2, 1] > 0
 

@@ -19,7 +19,7 @@ from heapwright.cli import heapwright as command_line
 from heapwright.decide.study import Analysis
 from heapwright.explore.giving_up import Known
 from heapwright.explore.space import Space
-from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
 from heapwright.explore.workers import Interrupt
 from heapwright.files.errors import HeapwrightError
 from heapwright.files.version import __version__
@@ -258,7 +258,7 @@ def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]
 def test_a_time_says_on_which_machine(tmp_path: Path) -> None:
     one = result(0, metrics(1, 1))
     trier = Trier(TRACES[:1], lambda *_: Replayed(metrics(1, 1, ns_per_event=3.5)))
-    found = trier.found(Task(Candidate(one.id, one.recipe, None), Known((), 1)), Patience(Interrupt()))
+    found = trier.found(Task(SearchCandidate(one.id, one.recipe, None), Known((), 1)), Patience(Interrupt()))
     path = written(tmp_path / "a.duckdb", [one._replace(metrics=found.metrics[0], machine=found.machine)])
     (row,) = everything(path)
     assert row["ns_per_event"] == 3.5

@@ -12,7 +12,7 @@ from heapwright.explore.families import Demand, Levels
 from heapwright.explore.search import _ordered
 from heapwright.explore.space import Space
 from heapwright.explore.taught import KeptOut, Told, abstracted, tailored_to, taught
-from heapwright.explore.trial import Candidate
+from heapwright.explore.trial import SearchCandidate
 from heapwright.recipes.pools import General, Quick
 from heapwright.recipes.recipe import Recipe
 from heapwright.recipes.zoo import catalogue
@@ -137,7 +137,7 @@ def test_a_recipe_of_other_sizes_is_nothing_without_them() -> None:
 
 def test_the_zoo_comes_first_then_the_list_in_its_order_then_the_others_as_they_were() -> None:
     recipe = Recipe.from_dict({"pool": [{"kind": "general"}]})
-    chosen = [Candidate(id, recipe, "tlsf" if id == "zoo" else None) for id in ("a", "b", "zoo", "c", "d")]
+    chosen = [SearchCandidate(id, recipe, "tlsf" if id == "zoo" else None) for id in ("a", "b", "zoo", "c", "d")]
     assert [one.id for one in _ordered(chosen, ["d", "missing", "b"])] == ["zoo", "d", "b", "a", "c"]
     assert _ordered(chosen, []) == [chosen[2], *chosen[:2], *chosen[3:]]
 

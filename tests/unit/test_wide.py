@@ -19,7 +19,7 @@ from heapwright.decide.study import Analysis
 from heapwright.explore.neighbours import Neighbourhood
 from heapwright.explore.space import Space, WideSpace
 from heapwright.explore.taught import first_of
-from heapwright.explore.wide_search import Costs, fronts, own_volumes
+from heapwright.explore.wide_search import RecipeCosts, fronts, own_volumes
 from heapwright.files.errors import HeapwrightError
 from heapwright.recipes.recipe import Recipe
 from heapwright.report.growth import growth
@@ -164,12 +164,12 @@ def test_costs_are_ratios_to_the_best_of_the_first_and_of_devices_the_worst_coun
     }
     with Analysis.create_or_resume(tmp_path / "two.duckdb", identity(TRACES)) as study:
         study.add([result(number, one, where) for where, each in measured.items() for number, one in enumerate(each)])
-        one = Costs(("footprint_bytes", "accesses"), [{"busy": 3}])
+        one = RecipeCosts(("footprint_bytes", "accesses"), [{"busy": 3}])
         first = one.of(study, [IDS[3], IDS[0], IDS[1]])
         assert np.allclose(np.exp(first), [[np.inf, np.inf], [1.0, 2.5], [2.0, 1.0]])
         assert one.reference is not None and np.allclose(np.exp(one.reference), [2, 2.5])
         assert np.allclose(np.exp(one.of(study, [IDS[2], IDS[3]])), [[10, 0.75], [np.inf, np.inf]])
-        two = Costs(("footprint_bytes", "accesses"), [{"busy": 3}, {"idle": 3}])
+        two = RecipeCosts(("footprint_bytes", "accesses"), [{"busy": 3}, {"idle": 3}])
         assert np.allclose(np.exp(two.of(study, IDS[:2])), [[2, 2.5], [2.0, 1.0]])
         assert np.allclose(np.exp(two.of(study, IDS[2:4])), [[10, 0.75], [np.inf, np.inf]])
         new, part = {"busy": metrics(199, 999), "idle": metrics(199, 999)}, {"idle": metrics(9, 9)}

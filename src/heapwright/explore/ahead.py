@@ -6,14 +6,14 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from heapwright.explore.trial import Candidate, Trier
+from heapwright.explore.trial import SearchCandidate, Trier
 
 MOST_CALLS = 50_000
 """On longer traces a space is made in the time of a few replays, and these could not be broken off."""
 
 
 @contextmanager
-def trying_ahead(trier: Trier, zoo: Iterable[Candidate]) -> Iterator[None]:
+def trying_ahead(trier: Trier, zoo: Iterable[SearchCandidate]) -> Iterator[None]:
     """Have a thread try recipes until the context is left; ``trier`` keeps what came of them for their turn.
 
     Nothing is tried where what is measured takes a machine that does nothing else.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from heapwright.explore.budget import MADE_A_CALL, Shares
 from heapwright.explore.runner import Meter, Runner, Trials
-from heapwright.explore.trial import Candidate, Patience, Trier
+from heapwright.explore.trial import Patience, SearchCandidate, Trier
 from heapwright.measure.metrics import Replay
 from heapwright.studies.records import TraceInfo
 from heapwright.studies.tables import Role
@@ -27,21 +27,21 @@ def copies_of(traces: Sequence[Trace], count: int, seed: int) -> Iterator[Trace]
 
 
 @dataclass
-class Elsewhere:
+class Validation:
     """Tries recipes on traces that they are not ranked by."""
 
     runner: Runner
     plain_replay: Replay
     shares: Shares
 
-    def on(self, candidates: Sequence[Candidate], traces: Sequence[Trace], role: Role, replay: Replay) -> None:
+    def on(self, candidates: Sequence[SearchCandidate], traces: Sequence[Trace], role: Role, replay: Replay) -> None:
         """Replay every candidate on every trace but for the pairs that the study has, and store the results."""
         self._on(candidates, traces, replay, self._meter(role, candidates, len(traces)))
         if self.shares.until < inf:
             done = self._ended(candidates, list(map(TraceInfo.of, traces)), role)
             self.shares.tell("held out, recipes", done, len(candidates))
 
-    def on_copies(self, candidates: Sequence[Candidate], traces: Sequence[Trace], count: int, seed: int) -> None:
+    def on_copies(self, candidates: Sequence[SearchCandidate], traces: Sequence[Trace], count: int, seed: int) -> None:
         """The same on so many copies of every trace, made one at a time, for the metrics of a plain replay.
 
         Within a budget on as many as there is time for: each is of all traces, and all candidates are tried on it.
@@ -54,7 +54,7 @@ class Elsewhere:
         for copy in copies_of(traces, count, seed):
             self._on(candidates, [copy], self.plain_replay, meter)
 
-    def _in_time(self, candidates: Sequence[Candidate], traces: Sequence[Trace], count: int, seed: int) -> None:
+    def _in_time(self, candidates: Sequence[SearchCandidate], traces: Sequence[Trace], count: int, seed: int) -> None:
         """On one copy of each trace after the other, while there is time for another."""
         study = self.runner.study
         making = [each_copy(trace, count, seed=seed) for trace in traces if count]
@@ -77,19 +77,19 @@ class Elsewhere:
         study.set_apart(made, "copy")
         self.shares.tell("copies", len(made) // len(traces), count)
 
-    def _ended(self, candidates: Sequence[Candidate], traces: Sequence[TraceInfo], role: Role) -> int:
+    def _ended(self, candidates: Sequence[SearchCandidate], traces: Sequence[TraceInfo], role: Role) -> int:
         """How many of the candidates have ended on all of these traces."""
         finished = self.runner.study.finished(role)
         return sum(all((one.id, trace.name) in finished for trace in traces) for one in candidates)
 
-    def _meter(self, role: Role, candidates: Sequence[Candidate], traces: int) -> Meter:
+    def _meter(self, role: Role, candidates: Sequence[SearchCandidate], traces: int) -> Meter:
         until = self.shares.apart_until
         after = self.shares.lasting if until < inf else 0.0
         meter = Meter(self.runner.progress, role, len(candidates), traces, self.runner.crew, until=until, after=after)
         meter.expect(candidates)
         return meter
 
-    def _on(self, candidates: Sequence[Candidate], traces: Sequence[Trace], replay: Replay, meter: Meter) -> None:
+    def _on(self, candidates: Sequence[SearchCandidate], traces: Sequence[Trace], replay: Replay, meter: Meter) -> None:
         trials = Trials(self.runner.study, Trier(traces, replay), meter.role)
         for one in candidates:
             meter.pass_over(one, len(trials.traces) - trials.known(one.id).left)

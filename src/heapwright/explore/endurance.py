@@ -14,7 +14,7 @@ from heapwright.decide.picks import PICKS
 from heapwright.explore.budget import Shares
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import NOT_BEGUN, Meter, Runner
-from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
 from heapwright.replay.endurance import LONG, SHORT, StressEffort, endure
 from heapwright.replay.engine import GivenUpError, Margins
 from heapwright.replay.metrics import Value
@@ -57,7 +57,7 @@ class Enduring:
 
 def try_endurance(
     runner: Runner,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[SearchCandidate],
     traces: Sequence[Trace],
     effort: StressEffort = SHORT,
     until: float = inf,
@@ -105,7 +105,7 @@ def try_endurance(
 
 
 def try_what_may_ship(
-    runner: Runner, candidates: Mapping[str, Candidate], traces: Sequence[Trace], shares: Shares
+    runner: Runner, candidates: Mapping[str, SearchCandidate], traces: Sequence[Trace], shares: Shares
 ) -> None:
     """Stress-test what is on the front, briefly, and for longer what is recommended.
 

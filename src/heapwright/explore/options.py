@@ -22,7 +22,7 @@ from heapwright.replay.metrics import (
 )
 
 if TYPE_CHECKING:
-    from heapwright.explore.schedule import Effort
+    from heapwright.explore.schedule import FinishingRule
     from heapwright.explore.space import AnySpace
 
 COPIES = 0
@@ -168,9 +168,9 @@ class Options:
             raise ParameterError(f"{len(space):,} recipes are {what}; valid: {', '.join(valid)}", parameter="strategy")
         return self.strategy or valid[0]
 
-    def effort_for(self, space: AnySpace) -> Effort:
+    def effort_for(self, space: AnySpace) -> FinishingRule:
         """Which recipes are finished; the time of a budget began when this object was made."""
-        from heapwright.explore.schedule import COMPLETE, Effort
+        from heapwright.explore.schedule import COMPLETE, FinishingRule
         from heapwright.explore.space import WideSpace
 
         if self.complete or (self._falling and self.budget is None):
@@ -182,4 +182,4 @@ class Options:
                 )
             return COMPLETE
         until = None if self.budget is None else self.begun + self.budget
-        return Effort(complete=False, tolerance=self.tolerance, until=until)
+        return FinishingRule(complete=False, tolerance=self.tolerance, until=until)

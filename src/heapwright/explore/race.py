@@ -23,7 +23,7 @@ from heapwright.decide import pareto
 from heapwright.decide.picks import COST_STEP, MEMORY, MEMORY_STEP
 from heapwright.explore.giving_up import Known
 from heapwright.explore.runner import Meter, Runner
-from heapwright.explore.trial import Candidate, Patience, Task, Trier
+from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
 from heapwright.replay.long_run import long_run
 from heapwright.replay.metrics import METRICS, ON_RECORDING, Value
 from heapwright.replay.replay import Replayed
@@ -55,7 +55,7 @@ class Foreseeing:
 
 def race(
     runner: Runner,
-    candidates: Mapping[str, Candidate],
+    candidates: Mapping[str, SearchCandidate],
     traces: Sequence[Trace],
     futures: Sequence[Trace],
     always: Iterable[str] = (),
@@ -81,7 +81,7 @@ def race(
     return ordered
 
 
-def starters(study: Analysis, candidates: Mapping[str, Candidate]) -> list[str]:
+def starters(study: Analysis, candidates: Mapping[str, SearchCandidate]) -> list[str]:
     """Ids of the recipes to begin with, nearest first to the front on the recordings, few of each design."""
     results = study.combined
     keys = [ON_RECORDING.get(key, key) for key in study.objectives]
@@ -145,7 +145,7 @@ def _values(
 
 def _replayed(
     runner: Runner,
-    some: Sequence[Candidate],
+    some: Sequence[SearchCandidate],
     traces: Sequence[Trace],
     futures: Sequence[Trace],
     whole: bool,

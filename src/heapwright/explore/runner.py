@@ -15,7 +15,7 @@ from typing import Literal
 
 from heapwright.decide.study import Analysis
 from heapwright.explore.giving_up import Known, Rivals
-from heapwright.explore.trial import Candidate, Found, Patience, Task, Trier
+from heapwright.explore.trial import Found, Patience, SearchCandidate, Task, Trier
 from heapwright.explore.workers import POLL_SECONDS, Crew, Interrupt
 from heapwright.files.errors import HeapwrightError
 from heapwright.replay.engine import SoFar
@@ -53,7 +53,7 @@ class Progress:
         return self.evaluated / self.seconds if self.seconds > 0 else 0.0
 
 
-class Costs:
+class ReplayCosts:
     """Seconds that a replay takes, told by the last ones of recipes of the same design."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Costs:
         self._of.setdefault(design, deque(maxlen=_RECENT)).append(seconds)
         self._last.append(seconds)
 
-    def take_from_pieces(self, pieces: Costs, times: float) -> None:
+    def take_from_pieces(self, pieces: ReplayCosts, times: float) -> None:
         """Take note of what replays of pieces took, each so many times as short as a whole one."""
         for kind, seconds in pieces._of.items():
             self.add(kind, sum(seconds) / len(seconds) * times)
@@ -96,7 +96,7 @@ class Runner:
     """Replays that ended."""
 
     def run(
-        self, candidates: Iterable[Candidate], trials: Trials, meter: Meter, patience: Patience | None = None
+        self, candidates: Iterable[SearchCandidate], trials: Trials, meter: Meter, patience: Patience | None = None
     ) -> None:
         """Replay every candidate on every trace but for the pairs that have ended, and store the results."""
         tasks = [Task(one, trials.known(one.id)) for one in candidates]
@@ -175,7 +175,7 @@ class Trials:
                 self.rivals.add(self.known(id))
         return self.rivals
 
-    def take(self, one: Candidate, found: Found) -> None:
+    def take(self, one: SearchCandidate, found: Found) -> None:
         """Take note of what was tried."""
         self._known[one.id] = found.known
         if self.rivals and one.ranked and not found.known.left:
@@ -198,7 +198,7 @@ class _Writer:
     def __exit__(self, *_: object) -> None:
         self._write()
 
-    def add(self, one: Candidate, found: Found, trials: Trials) -> None:
+    def add(self, one: SearchCandidate, found: Found, trials: Trials) -> None:
         known, traces = found.known, trials.traces
         self._batch += [
             Result(one.id, one.recipe, one.zoo_name, traces[at].name, metrics, one.ranked, found.machine)
@@ -250,7 +250,7 @@ class Meter:
     """What is tried, where it is no replay."""
     after: float = 0.0
     """Seconds that what comes after takes, about."""
-    costs: Costs = field(default_factory=Costs)
+    costs: ReplayCosts = field(default_factory=ReplayCosts)
     left: Counter[Hashable] = field(default_factory=Counter)
     """Replays still to be tried, by the design of their recipe."""
 
@@ -264,19 +264,19 @@ class Meter:
         """Replays that there are."""
         return self.recipes * self.traces
 
-    def expect(self, candidates: Iterable[Candidate]) -> None:
+    def expect(self, candidates: Iterable[SearchCandidate]) -> None:
         """Take note of the recipes that are still to be tried, each on all traces."""
         self.left = self._replays(candidates)
 
-    def seconds_of(self, candidates: Iterable[Candidate]) -> float:
+    def seconds_of(self, candidates: Iterable[SearchCandidate]) -> float:
         """What it takes to try so many recipes, each on all traces; 0 before any was."""
         return (self.costs.of_all(self._replays(candidates)) or 0.0) / self.crew.jobs
 
-    def _replays(self, candidates: Iterable[Candidate]) -> Counter[Hashable]:
+    def _replays(self, candidates: Iterable[SearchCandidate]) -> Counter[Hashable]:
         counted = Counter(one.design for one in candidates)
         return Counter({kind: count * self.traces for kind, count in counted.items()})
 
-    def pass_over(self, one: Candidate, replays: int) -> None:
+    def pass_over(self, one: SearchCandidate, replays: int) -> None:
         """Count replays of a recipe that are stored."""
         self.left[one.design] -= replays
         self.finished += replays
@@ -291,7 +291,7 @@ class Meter:
         each = self.costs.of(task.one.design)
         return None if each is None else each * task.replays
 
-    def count(self, one: Candidate, found: Found) -> None:
+    def count(self, one: SearchCandidate, found: Found) -> None:
         """Count what was tried, given up or not."""
         kind = one.design
         self.left[kind] -= found.begun

@@ -21,7 +21,7 @@ from heapwright.decide.picks import NEAR, RIVALS, UNTUNED
 from heapwright.explore.budget import Shares, in_bisecting_order
 from heapwright.explore.giving_up import on_device
 from heapwright.explore.runner import Meter, Runner, Trials
-from heapwright.explore.trial import Candidate, Patience
+from heapwright.explore.trial import Patience, SearchCandidate
 from heapwright.replay.least import LeastFootprints
 from heapwright.replay.metrics import METRICS
 from heapwright.traces.cut import cut
@@ -41,7 +41,7 @@ _ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class Effort:
+class FinishingRule:
     """What was asked for: every recipe finished, a front within a tolerance, or the end of the time.
 
     ``tolerance`` None is chosen by the time that all recipes take; ``until`` is a time of `time.perf_counter`.
@@ -52,7 +52,7 @@ class Effort:
     until: float | None = None
 
 
-COMPLETE = Effort(complete=True)
+COMPLETE = FinishingRule(complete=True)
 
 
 @dataclass
@@ -64,8 +64,8 @@ class Exploring:
 
     def run(
         self,
-        chosen: Sequence[Candidate],
-        effort: Effort,
+        chosen: Sequence[SearchCandidate],
+        effort: FinishingRule,
         taught: Sequence[str] = (),
         *,
         ranked: bool,
@@ -123,7 +123,7 @@ class Exploring:
             settled = self._compete(chosen, left, meter, spread=False)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
 
-    def _is_hurried(self, zoo: Sequence[Candidate], meter: Meter) -> bool:
+    def _is_hurried(self, zoo: Sequence[SearchCandidate], meter: Meter) -> bool:
         """Whether the zoo alone would take much of the time, as pieces of the traces tell; takes note of its costs."""
         share = SHARES[0]
         pieces = [int(share * len(trace)) for trace in self.trials.traces]
@@ -139,31 +139,33 @@ class Exploring:
         meter.costs.take_from_pieces(counted.costs, 1 / share)
         return True
 
-    def _finish(self, some: Sequence[Candidate], left: Sequence[Candidate], meter: Meter) -> list[Candidate]:
+    def _finish(
+        self, some: Sequence[SearchCandidate], left: Sequence[SearchCandidate], meter: Meter
+    ) -> list[SearchCandidate]:
         """Finish some of what is left while there is time; what is left then."""
         meter.expect(some)
         self.runner.run(some, self.trials, meter, Patience(self.runner.interrupt, until=meter.until))
         return [one for one in left if self._is_left(one)]
 
-    def _ends_soon(self, candidates: Sequence[Candidate], meter: Meter, seconds: float) -> bool:
+    def _ends_soon(self, candidates: Sequence[SearchCandidate], meter: Meter, seconds: float) -> bool:
         """Whether all are finished in so many seconds, and before the end of the time, as those tried so far tell."""
         return meter.seconds_of(candidates) <= min(seconds, meter.until - time.perf_counter())
 
-    def _meter(self, chosen: Sequence[Candidate]) -> Meter:
+    def _meter(self, chosen: Sequence[SearchCandidate]) -> Meter:
         meter = Meter(self.runner.progress, "explored", len(chosen), len(self.trials.traces), self.runner.crew)
         meter.finished = len(chosen) * len(self.trials.traces) - sum(map(self._replays_left, chosen))
         return meter
 
-    def _is_left(self, one: Candidate) -> bool:
+    def _is_left(self, one: SearchCandidate) -> bool:
         return self._replays_left(one) > 0
 
-    def _replays_left(self, one: Candidate) -> int:
+    def _replays_left(self, one: SearchCandidate) -> int:
         return self.trials.known(one.id).left
 
     def _compete(
         self,
-        chosen: Sequence[Candidate],
-        rest: list[Candidate],
+        chosen: Sequence[SearchCandidate],
+        rest: list[SearchCandidate],
         meter: Meter,
         *,
         hurried: bool = False,
@@ -203,7 +205,7 @@ class Exploring:
             meter.finished -= sum(map(self._replays_left, rest))
         return not rest
 
-    def _open(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def _open(self, candidates: Sequence[SearchCandidate]) -> list[SearchCandidate]:
         """Those not known to stay off the front, and to leave it as it is, whatever they may still come to."""
         bar = self.trials.rivals.bar if self.trials.rivals else None
         if bar is None or not candidates:
@@ -222,7 +224,7 @@ def _keep(shares: Shares, meter: Meter) -> None:
     meter.after = 0.0 if meter.until == inf else shares.until - meter.until
 
 
-def _spread(candidates: Sequence[Candidate]) -> list[Candidate]:
+def _spread(candidates: Sequence[SearchCandidate]) -> list[SearchCandidate]:
     """One recipe of each design."""
     return list({one.design: one for one in reversed(candidates)}.values())
 
@@ -246,11 +248,11 @@ ROOM = 1 / 4
 def by_promise(
     runner: Runner,
     trials: Trials,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[SearchCandidate],
     meter: Meter,
     patience: Patience,
     taught: Collection[str] = (),
-) -> list[Candidate]:
+) -> list[SearchCandidate]:
     """The candidates, those that promise most first; some of them are replayed on pieces of the traces to know.
 
     As many are as the time of ``patience`` has room for, and only those of ``taught`` where some are given; the others
@@ -260,7 +262,7 @@ def by_promise(
         return list(candidates)
     forecast = Forecast(trials)
 
-    def try_on(share: float, some: Sequence[Candidate]) -> list[Candidate]:
+    def try_on(share: float, some: Sequence[SearchCandidate]) -> list[SearchCandidate]:
         pieces = [max(int(share * len(trace)), min(LEAST_PIECE, len(trace) // 4)) for trace in trials.traces]
         asked = some[: _room(some, meter, patience, share)]
         counted = meter.for_pieces()
@@ -279,7 +281,7 @@ def by_promise(
     return try_on(SHARES[1], ordered)
 
 
-def _in_order(candidates: Sequence[Candidate], forecast: Forecast) -> list[Candidate]:
+def _in_order(candidates: Sequence[SearchCandidate], forecast: Forecast) -> list[SearchCandidate]:
     """Those that are known by what they promise, both ends of the front first; others by the best of their design.
 
     Those that refused what they were asked promise nothing, however little they need.
@@ -298,7 +300,7 @@ def _in_order(candidates: Sequence[Candidate], forecast: Forecast) -> list[Candi
     return [*nearest, *sorted(others, key=lambda one: best.get(one.design, inf)), *refusing]
 
 
-def _room(candidates: Sequence[Candidate], meter: Meter, patience: Patience, share: float) -> int:
+def _room(candidates: Sequence[SearchCandidate], meter: Meter, patience: Patience, share: float) -> int:
     """How many of the candidates there is time for."""
     needed = meter.seconds_of(candidates) * share
     room = ROOM * max(patience.until - time.perf_counter(), 0)
@@ -316,16 +318,16 @@ class Forecast:
         self._trials = trials
         self._least: dict[tuple[int, int], LeastFootprints] = {}
 
-    def knows(self, one: Candidate) -> bool:
+    def knows(self, one: SearchCandidate) -> bool:
         """Whether a recipe was replayed on some piece of each trace."""
         known = self._trials.known(one.id)
         return all(known.ended[at] or known.calls(at) for at in range(len(self._trials.traces)))
 
-    def refuses(self, one: Candidate) -> bool:
+    def refuses(self, one: SearchCandidate) -> bool:
         """Whether a recipe refused a request of some trace."""
         return bool(self._trials.known(one.id).refused.any())
 
-    def distances(self, candidates: Sequence[Candidate]) -> NDArray[np.float64]:
+    def distances(self, candidates: Sequence[SearchCandidate]) -> NDArray[np.float64]:
         """How far each is from the front of all of them, float64[n]."""
         if not candidates:
             return np.empty(0)
@@ -336,7 +338,7 @@ class Forecast:
         front = points[pareto.front(points, ["min"] * points.shape[1])]
         return pareto.distances(points, front)
 
-    def _values(self, one: Candidate) -> NDArray[np.float64]:
+    def _values(self, one: SearchCandidate) -> NDArray[np.float64]:
         known = self._trials.known(one.id)
         values: NDArray[np.float64] = known.least.copy()
         for at, trace in enumerate(self._trials.traces):

@@ -20,15 +20,15 @@ from heapwright.decide.picks import DEPLOYED, RIVALS, UNTUNED
 from heapwright.decide.study import Analysis
 from heapwright.explore.ahead import trying_ahead
 from heapwright.explore.budget import Shares
-from heapwright.explore.elsewhere import Elsewhere
+from heapwright.explore.elsewhere import Validation
 from heapwright.explore.endurance import try_what_may_ship
 from heapwright.explore.options import Options, Strategy
 from heapwright.explore.race import race, starters
 from heapwright.explore.runner import Meter, Progress, Runner, Trials
-from heapwright.explore.schedule import Effort, Exploring
+from heapwright.explore.schedule import Exploring, FinishingRule
 from heapwright.explore.space import WideSpace
 from heapwright.explore.taught import first_of
-from heapwright.explore.trial import Candidate, Found, Trier
+from heapwright.explore.trial import Found, SearchCandidate, Trier
 from heapwright.explore.wide_search import LIMIT, Told, seek
 from heapwright.explore.workers import Crew, Interrupt, Threads
 from heapwright.files.engine import engine
@@ -137,9 +137,9 @@ def explore(
             meter = Meter(progress, "explored", most, len(traces), crew)
             trying = partial(_try, runner, _Told(study, Trier(traces, measure), "explored"), meter)
             sought = seek(study, space, trying, limit=most, seed=options.seed, earlier=earlier, first=first)
-            candidates |= {one.hash: Candidate(one.hash, one, None) for one in sought}
+            candidates |= {one.hash: SearchCandidate(one.hash, one, None) for one in sought}
             others = study.recipes(without=candidates)
-            candidates |= {one.hash: Candidate(one.hash, one, name) for one, name, ranked in others if ranked}
+            candidates |= {one.hash: SearchCandidate(one.hash, one, name) for one, name, ranked in others if ranked}
         shares.end_exploring()
         tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
         named = [tried[name] for name in (*RIVALS, *UNTUNED, *DEPLOYED, current) if name in tried]
@@ -148,7 +148,7 @@ def explore(
             futures.clear()  # what follows needs the memory
         else:
             near = starters(study, candidates)[:NEAREST]
-        elsewhere = Elsewhere(runner, replay_for((), table), shares)
+        elsewhere = Validation(runner, replay_for((), table), shares)
         apart = [candidates[id] for id in dict.fromkeys([*near, *named])]
         elsewhere.on_copies(apart, traces, options.copies, options.seed)
         if held_out:
@@ -187,7 +187,9 @@ def _recorded_on(traces: Sequence[Trace]) -> str | None:
     return next(iter(told & set(names()))) if len(told) == 1 and told <= set(names()) else None
 
 
-def _shares(effort: Effort, options: Options, traces: Sequence[Trace], held_out: Sequence[Trace], jobs: int) -> Shares:
+def _shares(
+    effort: FinishingRule, options: Options, traces: Sequence[Trace], held_out: Sequence[Trace], jobs: int
+) -> Shares:
     """How the time of a budget is shared out."""
     calls, apart = sum(map(len, traces)), sum(map(len, held_out))
     replays = options.copies + apart / max(calls, 1)
@@ -205,22 +207,24 @@ def _check_names(traces: Sequence[Trace]) -> None:
         seen.add(trace.name)
 
 
-def _zoo_of(space: AnySpace) -> list[Candidate]:
-    return [Candidate(id, recipe, recipe.name) for id, recipe in space.zoo.items()]
+def _zoo_of(space: AnySpace) -> list[SearchCandidate]:
+    return [SearchCandidate(id, recipe, recipe.name) for id, recipe in space.zoo.items()]
 
 
-def _candidates(space: AnySpace) -> dict[str, Candidate]:
+def _candidates(space: AnySpace) -> dict[str, SearchCandidate]:
     """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
     found = {}
     for recipe in space.recipes():
         named = space.zoo.get(recipe.hash)
-        found[recipe.hash] = Candidate(recipe.hash, named or recipe, named.name if named else None)
+        found[recipe.hash] = SearchCandidate(recipe.hash, named or recipe, named.name if named else None)
     for recipe in space.beside:
-        found[recipe.hash] = Candidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
+        found[recipe.hash] = SearchCandidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
     return found
 
 
-def _choose(candidates: list[Candidate], strategy: Strategy, limit: int | None, seed: int) -> list[Candidate]:
+def _choose(
+    candidates: list[SearchCandidate], strategy: Strategy, limit: int | None, seed: int
+) -> list[SearchCandidate]:
     """The zoo, then what the strategy takes of the rest, shuffled so that the rate seen early holds to the end."""
     zoo = [candidate for candidate in candidates if candidate.zoo_name]
     rest = [candidate for candidate in candidates if not candidate.zoo_name]
@@ -229,7 +233,7 @@ def _choose(candidates: list[Candidate], strategy: Strategy, limit: int | None, 
     return zoo + random.Random(seed).sample(rest, min(len(rest), limit or len(rest)))
 
 
-def _ordered(chosen: Sequence[Candidate], first: Sequence[str]) -> list[Candidate]:
+def _ordered(chosen: Sequence[SearchCandidate], first: Sequence[str]) -> list[SearchCandidate]:
     """The zoo, what other traces taught in its order, then the others as they were."""
     rank = {id: at for at, id in enumerate(first)}
     return sorted(chosen, key=lambda one: -1 if one.zoo_name else rank.get(one.id, len(rank)))
@@ -253,14 +257,14 @@ class _Told(Trials):
         super().__init__(study, trier, role)
         self.told: dict[str, dict[str, Mapping[str, Value]]] = {}
 
-    def take(self, one: Candidate, found: Found) -> None:
+    def take(self, one: SearchCandidate, found: Found) -> None:
         super().take(one, found)
         self.told[one.id] = {self.traces[at].name: metrics for at, metrics in found.metrics.items()}
 
 
 def _try(runner: Runner, trials: _Told, meter: Meter, recipes: Sequence[Recipe]) -> Told:
     """Replay recipes that a search proposed, metered as a part of it; what was found of them now."""
-    candidates = [Candidate(one.hash, one, None) for one in recipes]
+    candidates = [SearchCandidate(one.hash, one, None) for one in recipes]
     meter.expect(candidates)
     for one in candidates:
         meter.pass_over(one, len(trials.traces) - trials.known(one.id).left)

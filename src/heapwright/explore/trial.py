@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class SearchCandidate:
     """A recipe to try: its id, the zoo's name if it has one, and whether it is ranked."""
 
     id: str
@@ -112,7 +112,7 @@ class Patience:
 class Task:
     """A recipe, and what is known of it before it is tried."""
 
-    one: Candidate
+    one: SearchCandidate
     known: Known
 
     @property
@@ -158,7 +158,7 @@ class Trier:
     def __reduce__(self) -> tuple[type[Trier], tuple[object, ...]]:
         return Trier, (self.traces, self.replay, self.objectives)
 
-    def try_ahead(self, one: Candidate) -> None:
+    def try_ahead(self, one: SearchCandidate) -> None:
         """Replay one recipe on all traces before it has its turn, and keep what comes of it until then."""
         start = time.thread_time()  # the other threads of this process are not waited for at its turn
         metrics = {at: self._replayed(at, one.recipe, None) for at in self._order}

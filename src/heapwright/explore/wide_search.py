@@ -43,7 +43,7 @@ _NOTHING: Told = MappingProxyType({})
 
 
 @dataclass
-class Costs:
+class RecipeCosts:
     """What recipes cost in the objectives, comparable over traces: logarithms of ratios to the zoo's best.
 
     Of several devices the worst counts, as where recipes are ranked. A recipe that refused requests costs inf. What the
@@ -131,7 +131,7 @@ def seek(
     grown = study.growth()
     done = max((one.evaluations for one in grown), default=0)
     begun = time.perf_counter() - max((one.seconds for one in grown), default=0.0)
-    costs = Costs([ON_RECORDING.get(key, key) for key in study.objectives], study.devices())
+    costs = RecipeCosts([ON_RECORDING.get(key, key) for key in study.objectives], study.devices())
     zoo = list(space.zoo)
     known = dict(zip(zoo, costs.of(study, zoo), strict=True)) if zoo else {}
     told = [*earlier, *_promising(space, known), *first]
