@@ -57,7 +57,7 @@ STILL_WIDTH, STILL_ROW, STILL_ROWS = 1000, 12, 24
 
 
 @dataclass(frozen=True)
-class Film:
+class FilmPicture:
     """A film as the page takes it.
 
     Attributes:
@@ -76,7 +76,7 @@ class Film:
     data: dict[str, Any]
 
 
-def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films: int = 1) -> Film:
+def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films: int = 1) -> FilmPicture:
     """The film of a heap on a trace.
 
     `heap`: what to call the heap; `fullest`: the call to show first where the heap shares no memory; `films`:
@@ -97,7 +97,7 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
     assert full is not None
     elsewhere = None if found.failed else cap(trace, recipe, full, within, arena)
     told = holes(full.blocks, full.extent, within)
-    return Film(
+    return FilmPicture(
         name=name,
         title=f"{heap}: the heap as a film",
         note=reel.limits(),

@@ -21,7 +21,7 @@ from heapwright.decide.side_by_side import SideBySide
 from heapwright.replay.metrics import METRICS, Value, words
 from heapwright.report import glossary
 from heapwright.report.figure import Figure, dark_style
-from heapwright.report.film import Film
+from heapwright.report.film import FilmPicture
 from heapwright.traces.copies import Load
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Heap:
+class HeapSection:
     """What one heap makes of one trace: two figures with the same axes, what they show in `detail` where scripts draw
     them, and the heap's hash.
     """
@@ -71,15 +71,15 @@ class TraceSection:
 
     name: str
     figures: Sequence[Figure] = ()
-    heaps: Sequence[Heap] = ()
+    heaps: Sequence[HeapSection] = ()
     missing: str = ""
-    films: Sequence[Film] = ()
+    films: Sequence[FilmPicture] = ()
     holding: Holding | None = None
     caveats: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table: `columns` of (heading, unit, meaning), rows of cells, and a line below.
 
     The meaning of what the glossary explains is "".
@@ -96,7 +96,7 @@ class TargetSection:
 
     title: str
     lead: str
-    table: Table
+    table: ReportTable
     figures: Sequence[Figure]
 
 
@@ -152,9 +152,9 @@ class Content:
     choice: Choice | None = None
     trade_offs: Sequence[Figure] = ()
     growth: Sequence[Figure] = ()
-    front: Table | None = None
-    zoo: Table | None = None
-    held_out: Table | None = None
+    front: ReportTable | None = None
+    zoo: ReportTable | None = None
+    held_out: ReportTable | None = None
     target: Sequence[TargetSection] = ()
     origin: Sequence[str] = field(default_factory=list)
     changes: Changes | None = None

@@ -26,7 +26,7 @@ from heapwright.report import trade_off
 from heapwright.report.answer import reserve_by_load, served_by_arena
 from heapwright.report.figure import Figure, counted
 from heapwright.report.growth import growth
-from heapwright.report.page import Choice, Content, Fact, Table, TraceSection
+from heapwright.report.page import Choice, Content, Fact, ReportTable, TraceSection
 from heapwright.report.target_content import measured_ids, target_sections
 from heapwright.report.trace_content import NamedHeap, section
 from heapwright.studies.originals import place
@@ -298,7 +298,7 @@ def _points(recipes: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[d
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _front(study: Analysis, front: Sequence[Candidate], balanced: str) -> Table:
+def _front(study: Analysis, front: Sequence[Candidate], balanced: str) -> ReportTable:
     keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
     robustness = study.robustness()
     order = f"In the order of {words(study.objectives[0])}."
@@ -317,14 +317,14 @@ def _front(study: Analysis, front: Sequence[Candidate], balanced: str) -> Table:
         (f"memory, worst on {AMONG[role]}", "\u00d7", "footprint over the least that any recipe tried there needs")
         for role in study.elsewhere
     ]
-    return Table([*map(_column, keys), *apart], rows, order)
+    return ReportTable([*map(_column, keys), *apart], rows, order)
 
 
 def _times(worst: WorstRatios) -> str:
     return "refused" if worst.refused else f"{worst.ratios['footprint_bytes']:.2f}"
 
 
-def _zoo(study: Analysis, standings: Sequence[Standing], balanced: str) -> Table:
+def _zoo(study: Analysis, standings: Sequence[Standing], balanced: str) -> ReportTable:
     """The zoo, and how far each of its allocators is behind the front."""
     keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
     rows = []
@@ -333,7 +333,7 @@ def _zoo(study: Analysis, standings: Sequence[Standing], balanced: str) -> Table
         cells = [*(_cell(key, one.metrics[key]) for key in keys), _behind(standing)]
         rows.append(_row(study, one, "front" if standing.on_front else "zoo", balanced, cells))
     columns = [*map(_column, keys), ("against the front", "", "the member that beats it most, and by how much")]
-    return Table(columns, rows, "Ratios say how many times more it costs than that member of the front.")
+    return ReportTable(columns, rows, "Ratios say how many times more it costs than that member of the front.")
 
 
 def _behind(standing: Standing) -> str:
@@ -350,7 +350,7 @@ def _behind(standing: Standing) -> str:
     return f"{ratios} of {standing.dominated_by[:6]}"
 
 
-def _held_out(study: Analysis, balanced: str) -> Table | None:
+def _held_out(study: Analysis, balanced: str) -> ReportTable | None:
     """The recipes replayed on the traces held out: how much more they cost there than the best on each trace."""
     results = study.elsewhere.get("held out")
     if results is None or not results.ids:
@@ -377,7 +377,7 @@ def _held_out(study: Analysis, balanced: str) -> Table | None:
         f"Held out: {names}. The front was made without them; a pick has to hold on them. In per cent: how much worse "
         "than the best tried on the same trace, on the trace where that is most."
     )
-    return Table(columns, rows, note)
+    return ReportTable(columns, rows, note)
 
 
 def _regret(ratios: npt.NDArray[np.float64]) -> str:

@@ -10,7 +10,7 @@ from heapwright.decide.candidate import Candidate
 from heapwright.decide.study import Analysis
 from heapwright.report import plots
 from heapwright.report.figure import BLUE, CLOUD, INK, VERMILLION, Figure
-from heapwright.report.page import Table, TargetSection
+from heapwright.report.page import ReportTable, TargetSection
 from heapwright.report.trace_content import slug
 
 KINDS = ("malloc", "free")
@@ -128,7 +128,7 @@ def _cell(told: Mapping[str, Any], keys: Sequence[str]) -> str:
     return f"{value:,.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _table(rows: Sequence[_Row], balanced: str) -> Table:
+def _table(rows: Sequence[_Row], balanced: str) -> ReportTable:
     columns = _columns()
     drawn = [
         {
@@ -147,7 +147,7 @@ def _table(rows: Sequence[_Row], balanced: str) -> Table:
         equal = all(row.told["prediction"]["metadata_equal"] for row in rows if row.told["prediction"])
         what = "equals the host's byte for byte" if equal else "differs from the host's where the table says so"
         note += f" After the last call the metadata in the target's arena ({compared:,} bytes over all heaps) {what}."
-    return Table([heading for heading, _ in columns], drawn, note)
+    return ReportTable([heading for heading, _ in columns], drawn, note)
 
 
 # --- the histograms ---------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from heapwright.report import held_plots, plots
 from heapwright.report.detail import SAMPLES, Share, fewer, holders, look, packed, packed_holders, share_of
 from heapwright.report.figure import counted, quantity
 from heapwright.report.film import film
-from heapwright.report.page import Content, Fact, Heap, Holding, TraceSection
+from heapwright.report.page import Content, Fact, HeapSection, Holding, TraceSection
 from heapwright.traces.profile import profile
 from heapwright.traces.trace import Trace
 
@@ -106,7 +106,9 @@ def section(
     )
 
 
-def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, arenas: Sequence[int], share: Share) -> list[Heap]:
+def _heaps(
+    trace: Trace, heaps: Sequence[NamedHeap], stem: str, arenas: Sequence[int], share: Share
+) -> list[HeapSection]:
     from heapwright.replay.pictures import timeline
 
     timelines = [timeline(trace, heap.recipe, points=SAMPLES * share.moments) for heap in heaps]
@@ -116,7 +118,7 @@ def _heaps(trace: Trace, heaps: Sequence[NamedHeap], stem: str, arenas: Sequence
         detail = look(trace, heap.recipe, arena, extent, share.moments)
         name = f"{stem}-{slug(heap.name)}"
         found.append(
-            Heap(
+            HeapSection(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
                 plots.heap_map(detail.still, heap.name, len(trace), extent, f"heap-map-{name}"),
                 packed(detail, samples, extent, share.characters),
