@@ -53,7 +53,7 @@ class Endured:
 
 
 def effort_of(calls: int) -> StressEffort:
-    """So many calls of a loop at most; one whose footprint is flat for a decade ends after a tenth.
+    """Effort of at most `calls` calls a loop; a loop with a flat footprint over a tenfold increase ends after a tenth.
 
     Raises ParameterError for fewer than 10,000.
     """

@@ -74,7 +74,7 @@ class Numbers(click.ParamType[tuple[float, ...]]):
 
 
 class Bytes(click.ParamType[int]):
-    """So many bytes, `least` or more: 131072, 128K, 1.5M."""
+    """Number of bytes, `least` or more: 131072, 128K, 1.5M."""
 
     name = "bytes"
 

@@ -26,7 +26,7 @@ def from_stdin(ctx: click.Context, _: click.Parameter, value: Any) -> Any:
 
 
 def recipe_from_stdin(ctx: click.Context, _: click.Parameter, value: Any) -> Any:
-    """The same for the names of heaps: what stdin holds is a recipe."""
+    """Read a recipe from stdin into a file for each - among names of heaps; a callback of arguments and options."""
     if isinstance(value, tuple):
         return tuple(_read(ctx, one, "stdin.toml") for one in value)
     return _read(ctx, value, "stdin.toml")

@@ -80,9 +80,7 @@ def _pick(study: Analysis, where: list[str]) -> str | None:
 
 
 def _stops(values: Floats, most: int) -> list[int]:
-    """So many of the values at most, evenly from their ranks, the smallest among them and the largest not: none is
-    beyond it.
-    """
+    """At most `most` of the values, evenly spaced by rank, from the smallest; the largest bounds nothing."""
     found = np.unique(values[~np.isnan(values)])[:-1]
     if len(found) > most:
         found = found[np.linspace(0, len(found) - 1, most).round().astype(int)]

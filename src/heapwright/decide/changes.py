@@ -86,7 +86,7 @@ class Side:
 
     @property
     def calls(self) -> int:
-        """Those of all traces."""
+        """Number of calls of all traces together."""
         return sum(self.traces.values())
 
     def best(self, key: str) -> float | None:

@@ -25,7 +25,7 @@ AMONG: Mapping[Role, str] = {"copy": "copies", "held out": "traces held out"}
 
 @dataclass(frozen=True)
 class WorstRatios:
-    """How a recipe did on traces that it was not explored on.
+    """Worst ratios of a recipe on traces that it was not explored on.
 
     Attributes:
         refused: requests that failed, over all these traces.

@@ -49,7 +49,10 @@ def reserve_for(needs: Sequence[Need]) -> int | None:
 
 
 def reserve_for_more(needs: Sequence[Need]) -> int | None:
-    """The same for the copies at `Load.times` times the load; None if there are none, or requests failed on one."""
+    """The arena to reserve for `Load.times` times the recorded load, from the copies at that load.
+
+    None if there are no such copies, or requests failed on one.
+    """
     sizes = [need.bytes for need in needs if need.loaded]
     return None if None in sizes or not sizes else reserved(sizes, [], 1.0)
 
@@ -77,7 +80,7 @@ class Analysis(StudyFile):
 
     @cached_property
     def elsewhere(self) -> dict[Role, Results]:
-        """The same over copies, and over the traces held out, where there are any."""
+        """Metrics by role over the copies and over the hold-out set, for each of these that the study has."""
         apart: tuple[Role, ...] = ("copy", "held out")
         return {role: self._combine(role) for role in apart if self.traces(role)}
 
@@ -108,7 +111,7 @@ class Analysis(StudyFile):
 
     @property
     def tuned_for(self) -> str:
-        """As `StudyFile.tuned_for`, and which question was answered."""
+        """What the study was tuned for (`StudyFile.tuned_for`), and the question that it answers."""
         return f"{super().tuned_for}{f'; {self.question}' if self.question else ''}"
 
     @property
@@ -131,7 +134,7 @@ class Analysis(StudyFile):
         return Results.of({key: column[chosen] for key, column in results.items()}, [trace], self._known(), loads)
 
     def resolve(self, id: str) -> str:
-        """As `StudyFile.resolve`; "balanced", "smallest" and "fastest" are the study's own picks."""
+        """The full id of a recipe (`StudyFile.resolve`), or of the study's pick "balanced", "smallest" or "fastest"."""
         return self.pick(id).id if id in PICKS else super().resolve(id)
 
     def candidate(self, id: str) -> Candidate:

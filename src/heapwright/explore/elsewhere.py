@@ -1,4 +1,4 @@
-"""Elsewhere: recipes tried on traces that they are not ranked by, perturbed copies and traces held out."""
+"""Validation: recipes tried on traces that they are not ranked by, perturbed copies and traces held out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def copies_of(traces: Sequence[Trace], count: int, seed: int) -> Iterator[Trace]:
-    """So many copies of every trace, made one at a time."""
+    """`count` perturbed copies of every trace, made one at a time."""
     return chain.from_iterable(each_copy(trace, count, seed=seed) for trace in traces if count)
 
 
@@ -42,7 +42,7 @@ class Validation:
             self.shares.tell("held out, recipes", done, len(candidates))
 
     def on_copies(self, candidates: Sequence[SearchCandidate], traces: Sequence[Trace], count: int, seed: int) -> None:
-        """The same on so many copies of every trace, made one at a time, for the metrics of a plain replay.
+        """Replay every candidate on `count` copies of every trace, made one at a time, for plain metrics.
 
         Within a budget on as many as there is time for: each is of all traces, and all candidates are tried on it.
         """

@@ -138,7 +138,9 @@ class Bar:
 
     @classmethod
     def of(cls, values: Floats, served: Bools, tolerance: float, known: Floats | None = None) -> Bar | None:
-        """That of finished recipes, float64[n, k, devices] and bool[n, devices]; None where none has served all.
+        """The bar that finished recipes set; None if none of them has served all requests.
+
+        ``values``: float64[n, k, devices], their objectives; ``served``: bool[n, devices].
 
         ``known``: float64[k, devices], the best values that others found, which ratios count from, too.
 
@@ -204,9 +206,9 @@ class Bar:
         return bool((known.least[:, at] >= self.harmless[:, at]).all())
 
     def settled(self, known: Sequence[Known]) -> Bools:
-        """Of each whether nothing that it may still come to would bring it on the front, or change it, bool[n].
+        """Whether each recipe can neither come on the front nor change it, whatever it may still come to, bool[n].
 
-        As `beats`, or that it refused requests, and `leaves_best` on all traces.
+        True if it is beaten (`beats`) or refused requests, and `leaves_best` holds on all traces.
         """
         refused, bounds = np.stack([one.refused for one in known]), np.stack([one.bound for one in known])
         beaten: Bools = refused.any(axis=1) | self.beats(bounds)

@@ -54,7 +54,7 @@ class Progress:
 
 
 class ReplayCosts:
-    """Seconds that a replay takes, told by the last ones of recipes of the same design."""
+    """Forecast of a replay's seconds, from the last replays of recipes of the same design."""
 
     def __init__(self) -> None:
         """Begin with nothing."""

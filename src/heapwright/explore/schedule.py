@@ -42,7 +42,7 @@ _ROUNDS = 4
 
 @dataclass(frozen=True)
 class FinishingRule:
-    """What was asked for: every recipe finished, a front within a tolerance, or the end of the time.
+    """When an exploration is finished: all recipes done, a front within a tolerance, or the end of the time.
 
     ``tolerance`` None is chosen by the time that all recipes take; ``until`` is a time of `time.perf_counter`.
     """
@@ -206,7 +206,7 @@ class Exploring:
         return not rest
 
     def _open(self, candidates: Sequence[SearchCandidate]) -> list[SearchCandidate]:
-        """Those not known to stay off the front, and to leave it as it is, whatever they may still come to."""
+        """Candidates that may still come on the front or change it."""
         bar = self.trials.rivals.bar if self.trials.rivals else None
         if bar is None or not candidates:
             return list(candidates)
@@ -282,7 +282,7 @@ def by_promise(
 
 
 def _in_order(candidates: Sequence[SearchCandidate], forecast: Forecast) -> list[SearchCandidate]:
-    """Those that are known by what they promise, both ends of the front first; others by the best of their design.
+    """Candidates in the order to try: forecast ones by distance, both ends of the front first, then others by design.
 
     Those that refused what they were asked promise nothing, however little they need.
     """

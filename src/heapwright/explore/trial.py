@@ -43,7 +43,7 @@ class SearchCandidate:
 
     @cached_property
     def design(self) -> Hashable:
-        """As `heapwright.decide.picks.design` says; it is asked for a dozen times."""
+        """The recipe's design (`heapwright.decide.picks.design`), computed once as it is needed a dozen times."""
         return design(self.recipe)
 
 
@@ -267,7 +267,7 @@ class _OnTrace(LevelWatch):
         return self._patience.goes_on(self._known, self._at, so_far)
 
     def levels(self) -> PruningThresholds | None:
-        """Those of the bar, which is often the same as before; None where pieces end replays."""
+        """The bar's thresholds, computed anew only if the bar has changed; None if pieces end replays."""
         bar = None if self._patience.pieces is not None else self._patience.bar
         if bar is not self._bar:
             self._bar, self._levels = bar, None

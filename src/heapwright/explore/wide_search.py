@@ -44,7 +44,7 @@ _NOTHING: Told = MappingProxyType({})
 
 @dataclass
 class RecipeCosts:
-    """What recipes cost in the objectives, comparable over traces: logarithms of ratios to the zoo's best.
+    """Costs of recipes in the objectives, comparable over traces: logarithms of ratios to the zoo's best.
 
     Of several devices the worst counts, as where recipes are ranked. A recipe that refused requests costs inf. What the
     first recipes cost at most is the reference of hypervolumes.

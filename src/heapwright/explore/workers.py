@@ -56,7 +56,7 @@ class Crew(Protocol):
 
 @dataclass(frozen=True)
 class Threads:
-    """So many threads."""
+    """Pool of `jobs` threads on this machine."""
 
     jobs: int
 
@@ -129,7 +129,7 @@ def _work(pending: deque[Task], trier: Trier, patience: Patience, done: _Done) -
 
 
 def _some(pending: deque[Task], most: int) -> list[Task]:
-    """So many tasks, where other workers leave as many."""
+    """At most `most` tasks, taken from the front of the queue; fewer once it is empty."""
     tasks = list[Task]()
     with suppress(IndexError):
         while len(tasks) < most:

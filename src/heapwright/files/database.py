@@ -101,7 +101,7 @@ def literal(path: Path) -> str:
 
 
 def pattern(path: Path) -> str:
-    """The same where DuckDB takes a pattern: brackets and stars in the name stand for themselves."""
+    """The name of a local file as SQL text where DuckDB takes a pattern, with brackets and stars escaped."""
     return quoted("".join(f"[{letter}]" if letter in "*?[" else letter for letter in local_name(path)))
 
 

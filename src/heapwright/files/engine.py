@@ -23,7 +23,7 @@ class Engine:
     commit: str | None
 
     def sentence(self) -> str:
-        """It in words, with the first digits of both."""
+        """The engine in words, with the first digits of digest and commit."""
         return f"engine {self.digest[:12]}{f', commit {self.commit[:12]}' if self.commit else ''}"
 
 

@@ -68,7 +68,7 @@ def _copy(connection: database.Connection, rows: str, path: Path, temporary: Pat
 
 
 def check_writable(path: Path) -> None:
-    """As `writing.check_writable`, for a table: its name must be one that it can be read by again."""
+    """Check that a table can be written (`writing.check_writable`) under a name that it can be read by again."""
     if not is_address(path):
         database.local_name(path)
     writing.check_writable(path)

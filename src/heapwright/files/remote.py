@@ -50,7 +50,7 @@ def local(path: Path) -> Path:
 
 
 def working(path: Path) -> Path:
-    """The same for a file that is changed and then goes where it came from by `send`: there need not be one yet.
+    """The file of this machine to change for a path, before `send` takes it to its address: there need not be one yet.
 
     Raises HeapwrightError as `local`, and for an address that is only read.
     """

@@ -122,7 +122,7 @@ def _flush(path: Path) -> None:
 
 
 def _flush_names(folder: Path) -> None:
-    """As `_flush`, of a folder whose files are written: where its file system cannot, they are there all the same."""
+    """Flush a folder's names; a file system that cannot has the files all the same."""
     with contextlib.suppress(OSError):
         _flush(folder)
 

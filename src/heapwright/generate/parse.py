@@ -46,7 +46,7 @@ _EXTENSION = r"^#define .*$|\bHW_(?:API|HOT|COLD)\b|__attribute__\(\(\w+(?:\(.*?
 
 
 def resolved(file: str, lines: list[str], defines: frozenset[str]) -> list[bool]:
-    """Of each line whether conditionals over HW_ names leave it in; they themselves go."""
+    """Whether each line stays once conditionals over HW_ names are resolved; these conditionals themselves go."""
     kept: list[bool] = []
     levels: list[bool | None] = []  # of each open conditional whether it takes what it holds; None: the compiler's
     for number, line in enumerate(lines, 1):

@@ -256,7 +256,7 @@ def write_out(live: Iterable[Specialisation], program: Program) -> None:
 
 
 def _explicit(left: Left, program: Program, boolean: bool) -> Left:
-    """The same body with conditions compared with zero, numbers typed as what they meet, and no precedence to know."""
+    """Body with explicit comparisons with zero, numbers of their operand's type, and parentheses for precedence."""
     body = c.copied(left.body, lambda expr: _written(expr, program))
     for stmt in c.all_statements(body):
         match stmt:

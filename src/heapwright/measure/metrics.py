@@ -33,7 +33,7 @@ class Measure:
         return bool(self.timed or self.fitted or self.on_target)
 
     def each(self, trace: Trace, recipes: Sequence[Recipe]) -> list[Replayed]:
-        """The same of many recipes where nothing is `measured`, in one native call."""
+        """Replays of many recipes in one native call, for objectives that need nothing `measured`."""
         from heapwright.replay.replay import replay_recipes
 
         assert not self.measured

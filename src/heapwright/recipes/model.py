@@ -36,7 +36,7 @@ REQUIRED: Any = _Required()
 
 
 class Conversion(NamedTuple):
-    """In an `Annotated`: the value is given to a function first; ValueError refuses it."""
+    """Conversion of a value by a function, in an `Annotated`; ValueError refuses the value."""
 
     function: Callable[[Any], Any]
 

@@ -82,10 +82,10 @@ def kind_of(laid_out: Any) -> type[BasePool]:
 
 
 def lists_in(pools: Iterable[Pool]) -> list[Lists]:
-    """Those that keep blocks of others."""
+    """Pools that cache blocks of other pools."""
     return [pool for pool in pools if isinstance(pool, Lists)]
 
 
 def owners_in(pools: Iterable[Pool]) -> list[Owner]:
-    """Those that blocks belong to."""
+    """Pools that own blocks: all but caches of other pools' blocks."""
     return [pool for pool in pools if not isinstance(pool, Lists)]

@@ -30,7 +30,7 @@ class WorstSteps(NamedTuple):
 
     @property
     def most(self) -> int | None:
-        """Of any malloc or free."""
+        """The most accesses of any malloc or free; None if nothing bounds them."""
         return None if self.malloc is None or self.free is None else max(self.malloc, self.free)
 
     def short(self) -> str:

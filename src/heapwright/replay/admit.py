@@ -202,7 +202,7 @@ class _Pool:
 
 
 def _parts(trace: Trace, sizes: Sequence[int]) -> Iterator[Trace | None]:
-    """Of each class, in ascending order, the objects that it is the smallest for; None where there are none."""
+    """Trace of the objects that each size class serves, in ascending order of sizes; None for a class without any."""
     objects, count = trace.objects()
     largest = np.zeros(count, np.int64)
     np.maximum.at(largest, objects, trace.size)

@@ -77,7 +77,7 @@ OUTLIVE = 8
 
 @dataclass(frozen=True)
 class StressEffort:
-    """How long heaps are tried.
+    """Length and rules of the long-run test.
 
     Attributes:
         calls: of each loop, unless its footprint is flat before.
@@ -175,7 +175,7 @@ REFUSES = "refuses requests where its live bytes fit twice"
 
 
 def grows(growth_ratio: float) -> str:
-    """That a heap grows so much, in words."""
+    """Sentence about the growth of a heap at constant live bytes."""
     return f"grows by {100 * (growth_ratio - 1):.0f} % at constant live bytes"
 
 

@@ -75,7 +75,7 @@ class Margins(NamedTuple):
 
 
 def margins_of(found: Any) -> Margins:
-    """Those that the engine found (`struct hw_metrics *`)."""
+    """Margins from the metrics of the engine (`struct hw_metrics *`)."""
     told = found.margins
     return Margins(int(told.split_over), int(told.split_up_to), int(told.merge_over), int(told.merge_up_to))
 
@@ -88,7 +88,7 @@ STRETCH = 512
 
 
 class PruningThresholds(NamedTuple):
-    """What a replay must come to before it can be given up: all of some corner.
+    """Thresholds at which a replay can be given up: all of some corner.
 
     ``corners`` are int64[n, len(GROWING)]; ``to_come`` are accesses that count as made, uint64, after each `STRETCH`
     calls.
@@ -117,7 +117,7 @@ class LevelWatch(ABC):
 
     @abstractmethod
     def levels(self) -> PruningThresholds | None:
-        """Those as known now; None where it wants to be asked anyway."""
+        """Thresholds at this moment; None if the watch has to be called in any case."""
 
 
 class GivenUpError(Exception):

@@ -64,7 +64,7 @@ class LeastAccesses:
         self._of_structure = lru_cache(_STRUCTURES)(self._of)
 
     def of(self, recipe: Recipe) -> list[ToCome]:
-        """Those of the recipe on each of the traces, if it serves all requests.
+        """Lower bounds on the recipe's accesses to come on each of the traces, if it serves all requests.
 
         Of objects that are resized nothing is known: some stay as they are.
         """
@@ -143,7 +143,7 @@ def _to_come(trace: Trace, each: NDArray[np.uint8], free: int, least: int) -> To
 
 
 def _least_accesses(struct: Any, sizes: Sizes) -> tuple[Sizes, int]:
-    """Those of requests of these sizes and of a free, whichever pool serves; 0 for sizes that none does."""
+    """Least accesses of requests of these sizes and of a free, over all pools; 0 for sizes that no pool serves."""
     requests, frees = zip(*(kind_of(pool).least_accesses(pool, sizes) for pool in _pools(struct)), strict=True)
     least = np.minimum.reduce(requests)
     return np.where(least == NEVER, 0, least), min(frees)

@@ -32,7 +32,7 @@ _THREADS = 1 << 16
 
 
 class HeapUsage(NamedTuple):
-    """What a heap has come to.
+    """Memory use of a running heap.
 
     Attributes:
         used_bytes: its high-water mark: the bytes of the arena that it has used so far, control data counted.
@@ -138,7 +138,7 @@ def running(recipe: Recipe, arena: int | None = None) -> Iterator[RunningHeap]:
 
 
 def _calls(count: int) -> Any:
-    """So many calls, without their columns."""
+    """Native calls structure (`struct hw_calls *`) for `count` calls, without their columns."""
     calls = ffi.new("struct hw_calls *")
     calls.count, calls.slots, calls.threads = count, MOST_OBJECTS, _THREADS
     return calls

@@ -36,7 +36,7 @@ SEARCHES = 16
 
 @dataclass(frozen=True)
 class Relocation:
-    """What an arena would need with an object somewhere else: static, or in a pool of its own.
+    """Arena size with one object relocated: to static memory, or to a pool of its own.
 
     Attributes:
         birth: the call that made the object.

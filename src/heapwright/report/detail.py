@@ -116,7 +116,7 @@ def packed_holders(told: Mapping[str, Any], colours: Mapping[str, str]) -> dict[
 
 
 def _beyond(used: int) -> int:
-    """So many bytes that the last of the rows lies beyond those used, and beyond a header that follows them."""
+    """Extent of the map in bytes: its last row lies beyond the bytes used and a header that follows them."""
     return max(used * ROWS // (ROWS - 2) + 1, 16 * ROWS)
 
 

@@ -210,7 +210,7 @@ def quantity(size: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """So many, in words: "1 object", "2 objects"."""
+    """Number with its noun, in the plural if need be: "1 object", "2 objects"."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 

@@ -227,7 +227,7 @@ class _Reel:
         self._follow(frame, kind)
 
     def _shares(self, frame: Frame, kind: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """Of each cell, how many ninths each kind takes: uint8[kinds, cells]."""
+        """Ninths of each cell that each kind takes: uint8[kinds, cells]."""
         pieces = np.zeros(len(kind), PIECE_TYPE)
         pieces["offset"], pieces["size"], pieces["state"] = frame.blocks["offset"], frame.blocks["size"], kind
         shares = cell_shares(pieces, self.arena, self.cells, len(KINDS))

@@ -219,7 +219,7 @@ def _page() -> Template:
 
 
 def _meaning(words: str, meaning: str) -> str:
-    """Of a heading: its own, or the glossary's."""
+    """Meaning of a heading: its own, or the glossary's."""
     return meaning or glossary.terms().get(words, "")
 
 

@@ -246,7 +246,7 @@ def _recipe(
 
 
 def _spots(points: npt.NDArray[np.float64], rows: npt.NDArray[np.intp], pixels: float) -> npt.NDArray[np.intp]:
-    """Of rows whose points a plot of them all would draw within so many pixels of each other, the first."""
+    """The first of the rows in each square of the plot, `pixels` wide: one row for points that would overlap."""
     if not len(rows):
         return rows
     scaled = np.where((points > 0).all(axis=0), np.log(np.maximum(points, 1e-9)), points)[rows]

@@ -73,7 +73,7 @@ class Candidates:
     @property
     @abstractmethod
     def _connection(self) -> database.Connection:
-        """That to write with."""
+        """Database connection to write with."""
 
     @abstractmethod
     def _fetch(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -23,7 +23,7 @@ class Sending:
 
     @classmethod
     def of(cls, path: Path) -> Sending | None:
-        """That of a study which is written to; None where it is a file of this machine anyway."""
+        """Sender of a study that is being written; None for a file of this machine."""
         return cls(path) if remote.is_address(path) else None
 
     def now_and_then(self, connection: database.Connection) -> None:

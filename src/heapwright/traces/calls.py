@@ -82,7 +82,7 @@ class Calls:
         return cls(struct, op, slot, size, align, ts_us, thread, low)
 
     def at_sites(self, site: NDArray[np.uint8]) -> Calls:
-        """The same calls, each from a class of call sites. O(calls)."""
+        """Copy of the calls with a class of call sites for each. O(calls)."""
         site = np.ascontiguousarray(site, np.uint8)
         struct = ffi.new("struct hw_calls *", self.struct[0])
         struct.site = pointer("uint8_t", site)

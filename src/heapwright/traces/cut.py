@@ -102,7 +102,7 @@ class _Stretch:
                 raise ParameterError(f"{place.total_seconds():g} s; must be 0 or more", parameter=name)
 
     def told(self, trace: Stream) -> _Bounds:
-        """The same, counted from the beginning of the trace: the end is looked for where it matters."""
+        """Bounds counted from the beginning of the trace, which is read to its end only if that matters."""
         if self.first is not None:
             return _Bounds(stop=self.first, includes_stop=isinstance(self.first, timedelta), parameter="first")
         if self.last is None:

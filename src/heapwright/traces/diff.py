@@ -100,7 +100,7 @@ class _Described:
 
 
 class LifetimeHistogram:
-    """How many calls the freed objects live, in steps of 3 %, so that the memory does not grow with the trace."""
+    """Histogram of lifetimes in calls, in steps of 3 %, so that memory does not grow with the trace."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(64 << _BITS, np.int64)

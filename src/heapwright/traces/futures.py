@@ -153,7 +153,7 @@ class _Traffic:
 
 
 def _below_peak(trace: Trace, source: _Source, traffic: _Traffic) -> _Traffic:
-    """The same with so much less load that the live peak stays below `MOST_PEAK` times that of the recording."""
+    """Traffic with its load reduced until the live peak is at most `MOST_PEAK` times that of the recording."""
     most, held = MOST_PEAK * trace.peak_live_bytes, int(trace.live_bytes[source.start : source.calls].min())
     for _ in range(3):
         future = _Future.drawn(source, PROBE * source.span, traffic)
@@ -310,7 +310,7 @@ def _likes(size: Int64s, first: int) -> Int64s:
 
 
 def _most_at_once(birth: Int64s, death: Int64s, like: Int64s, kinds: int) -> Int64s:
-    """Of each like the most that live at once."""
+    """The most objects of each group of like objects alive at once."""
     freed = death >= 0
     place = np.concatenate([birth, death[freed]])
     change = np.concatenate([np.ones(len(birth), np.int64), np.full(np.count_nonzero(freed), -1)])
@@ -449,7 +449,7 @@ def _noise(random: np.random.Generator, count: int) -> Float64s:
 
 
 def _lives(source: _Source, object_: Int64s, shift: Int64s, traffic: _Traffic) -> tuple[Int64s, Int64s, Int64s]:
-    """The same objects, after those that live when the recording ends, with the place of each one's free, in steps."""
+    """Objects, their shifts and the places of their frees in steps, preceded by those alive at the recording's end."""
     alive = np.flatnonzero(source.death[source.first :] < 0) + source.first
     object_ = np.concatenate([alive, object_])
     shift = np.concatenate([np.zeros(len(alive), np.int64), shift])

@@ -46,7 +46,7 @@ class Objects(NamedTuple):
     death: Int32s
 
     def freed(self) -> Objects:
-        """Those that die."""
+        """Objects that are freed."""
         dies = self.death >= 0
         return self if dies.all() else Objects(self.birth[dies], self.death[dies])
 

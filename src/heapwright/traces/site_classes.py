@@ -110,7 +110,7 @@ class _Objects:
         self._number, self._resized = number, resized[number[self._born]]
 
     def judged(self, kind: SiteClass) -> list[tuple[str, int, bool]]:
-        """Of each site: its name, how many objects it has, and whether it is of a class."""
+        """Name and number of objects of each site, and whether it is of a class."""
         sites, inverse, counts = np.unique(self._site, return_inverse=True, return_counts=True)
         if kind == "equal":
             least, largest = np.full(len(sites), np.iinfo(np.int64).max), np.zeros(len(sites), np.int64)
@@ -131,7 +131,7 @@ class _Objects:
         return chosen[self._number]
 
     def live_bytes(self, names: Sequence[str]) -> int:
-        """As of `SitesOfClass`."""
+        """Bytes of these sites' objects live at least whenever memory is scarce (`SitesOfClass.live_bytes`)."""
         mine = self._calls_of(names)
         blocks = np.where(mine, (self._trace.size.astype(np.int64) + 15) // 8 * 8, 0)
         live = np.empty(len(mine), np.int64)

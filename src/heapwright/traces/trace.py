@@ -208,7 +208,7 @@ class Trace:
         return Calls.of(self.op, self.id, self.size, self.align, self.ts_us, self.tid, self.low)
 
     def calls_at(self, classes: Sequence[Sequence[str]]) -> Calls:
-        """The same with the class of call sites of each call, from 1, 0 where no class has its site. O(calls) once.
+        """The calls with the class of each one's call site, from 1; 0 if no class has the site. O(calls) once.
 
         Args:
             classes: names of the sites of each class, in which ``*`` stands for any letters; of several that hold a

@@ -64,7 +64,7 @@ def check_labels(columns: Columns, names: dict[str, tuple[str, ...]], where: str
 
 @dataclass(frozen=True)
 class PrecedingCalls:
-    """What calls that follow others have to know of these.
+    """State left by the calls before, for validation of those that follow.
 
     Attributes:
         rows: how many there are.

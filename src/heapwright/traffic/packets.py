@@ -95,7 +95,7 @@ class PacketTable:
         return cls(**found, metadata=metadata)
 
     def closing_gaps(self, longest: float) -> PacketTable:
-        """The same packets, none more than `longest` seconds after the one before; `metadata` has it as "longest_gap".
+        """The packets with each gap cut to at most `longest` seconds, which `metadata` keeps as "longest_gap".
 
         For captures laid end to end: what lies between them tells nothing of a link's load, and workloads leave it out.
 

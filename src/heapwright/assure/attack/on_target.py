@@ -53,7 +53,7 @@ class Target:
     def commit(
         self, recipe: Recipe, records: NDArray[np.uint32], runs: int, seed: int, folder: Path
     ) -> dict[str, dict[str, int]]:
-        """As `Host.commit`; a run has crashed when the processor faults, or it does not end."""
+        """Outcome counts by fault (`Host.commit`); a run that faults the processor or does not end is a crash."""
         arena = arena_bytes(recipe, records)
         machine = _Machine(self._image(recipe, folder), records, arena, seed)
         machine.run_without_fault()

@@ -150,7 +150,7 @@ class ForeignHeap:
         return self._program(arena, DRIVER)
 
     def attack_program(self, arena: int | None = None) -> Path:
-        """The same around the driver that commits faults, `assure/attack/on_host.c`."""
+        """The program (`program`) around the driver that injects faults, `assure/attack/on_host.c`."""
         from heapwright.assure.attack.on_host import DRIVER as ATTACK
 
         return self._program(arena, ATTACK)

@@ -43,7 +43,7 @@ def no_lock(prefix: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class BoardHeap:
-    """What is measured: exactly one of a recipe, the name of a C library, and a C file.
+    """Heap to measure on a board: exactly one of a recipe, the name of a C library, and a C file.
 
     `files`: of a recipe that goes into a kernel, heap and glue by their names, for the prefix `target`.
     """
@@ -249,7 +249,10 @@ class Workshop:
         return self._size_with(objects, kept, f"size-{level}-{'-'.join(entries)}") - self._size_without()
 
     def _size_without(self) -> Size:
-        """The same for every heap but for C libraries, each of which has its own memcpy and errno."""
+        """Size of an image without a heap, measured once for all recipes and C files, and once for each C library.
+
+        A library has its own memcpy and errno.
+        """
         key = self.compiler, self.heap.library
         with _shared_lock:
             found = _shared.get(key)

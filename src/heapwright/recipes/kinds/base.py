@@ -312,7 +312,7 @@ class BasePool(Table):
         return False
 
     def block_shape(self, geometry: Geometry, others: bool) -> BlockShape:
-        """Of the blocks that lists above it keep; `others` tells of more pools that these serve."""
+        """Shape of the blocks that free-list caches above it keep; `others` is true if these serve more pools."""
         align = geometry.align
         least = max(align, round_up(geometry.link_bytes, align))
         return BlockShape(0, align, least, powers=False, mixed=others)
@@ -370,7 +370,7 @@ class BasePool(Table):
 
     @classmethod
     def most_objects(cls, laid_out: Any) -> int | None:
-        """As many objects can be alive at most; None where nothing bounds them."""
+        """The largest number of objects alive at once; None if nothing bounds it."""
         return None
 
     @classmethod

@@ -20,7 +20,7 @@ class UnboundedError(Exception):
 
 
 class AccessBounds(NamedTuple):
-    """Accesses of a pool's calls at most: to find a block or grow, and to release one."""
+    """Upper bounds on accesses of a pool's calls: to find a block or grow, and to release one."""
 
     malloc: int
     free: int
@@ -39,7 +39,7 @@ class WorstCase(NamedTuple):
 
 
 class BlockLoad(NamedTuple):
-    """What programs ask of a heap, in bytes of its blocks: live at once, the largest block, the smallest."""
+    """Load on a heap in bytes of its blocks: live at once, the largest block, the smallest."""
 
     live: int
     largest: int

@@ -13,7 +13,7 @@ _LONGEST = 512
 
 
 class LiveBlocks:
-    """The blocks that live, by address: each has a number and a size, `number << 32 | size`, or is `LEFT_OUT`.
+    """Live blocks by address: each has a number and a size, `number << 32 | size`, or is `LEFT_OUT`.
 
     Addresses are kept in short sorted lists. A call takes O(log n), and some 1.5 us with 25,000 blocks.
     """

@@ -278,7 +278,7 @@ class LogHistory:
         self._rows.write(path, metadata)
 
     def _make_room(self, pointer: int, size: int) -> bool:
-        """So many bytes are given out there: the log lacks the frees of what still has them.
+        """End what overlaps a new block of `size` bytes at `pointer`: the log lacks these frees.
 
         Returns whether they are an object of the trace, or too many for one.
         """
@@ -330,7 +330,7 @@ class LogHistory:
         self._stand_ins.add(self._begin(MALLOC, size))
 
     def _rise_to(self, peak: int) -> None:
-        """So many bytes lived at once where calls are missing."""
+        """Begin placeholder objects until `peak` bytes are live, as they once were between calls that are missing."""
         if peak <= self.peak_bytes:
             return
         more, without = peak - self._bytes, self._peak_without_stand_ins

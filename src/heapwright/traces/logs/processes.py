@@ -23,7 +23,7 @@ class Processes:
         return found
 
     def largest(self) -> LogHistory:
-        """That with most calls, which says how many others were left out."""
+        """The history with the most calls; its caveats count the other processes."""
         found = max(self._histories.values(), key=len, default=LogHistory())
         if others := sum(len(one) > 0 for one in self._histories.values()) - (len(found) > 0):
             found.caveats.append(f"{others} smaller {'process' if others == 1 else 'processes'} of the log left out")
