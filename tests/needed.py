@@ -1,6 +1,8 @@
 """The one rule for what a test needs and a machine may lack: the test skips there, and says what; in CI it fails.
 
-Only this file asks whether a program is installed, and only this file skips: `tests/unit/test_needed.py` keeps that.
+A tool is there if it does what the test asks of it, tried once (`trials.py`), not if it has a name. Only this file asks
+for that, and only this file skips: `tests/unit/test_needed.py` keeps it so. What skips on machines whose tools lack a
+part is tested in `tests/integration/test_half_equipped.py`.
 `.ci/packages` installs all that CI needs, so a test that skipped there would have tested nothing for nobody to see.
 """
 
@@ -9,13 +11,12 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterable
-from functools import cache
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import trials
 
 
 def in_ci() -> bool:
@@ -38,14 +39,25 @@ def missing(what: str) -> NoReturn:
     pytest.skip(what)
 
 
+def why_not(program: str, path: str | None = None) -> str:
+    """Why a test cannot use a program of the path; "" where it can."""
+    where = shutil.which(program, path=path)
+    return trials.works(program, where) if where else "it is not installed"
+
+
 def is_installed(program: str, path: str | None = None) -> bool:
-    """Whether there is such a program on the path."""
-    return shutil.which(program, path=path) is not None
+    """Whether there is such a program on the path, and it works."""
+    return not why_not(program, path)
 
 
 def tool(name: str, why: str = "", path: str | None = None) -> str:
     """The path of a program that the test needs."""
-    return shutil.which(name, path=path) or absent(name, why or "it is not installed")
+    where = shutil.which(name, path=path)
+    if where is None:
+        absent(name, why or "it is not installed")
+    if complaint := trials.works(name, where):
+        absent(name, complaint)
+    return where
 
 
 def needs(*what: str) -> None:
@@ -61,27 +73,47 @@ def needs(*what: str) -> None:
             tool(one)
 
 
-@cache
 def has_header(header: str) -> bool:
     """Whether the C compiler finds a header."""
-    command = [os.environ.get("CC", "cc"), "-E", "-x", "c", "-o", os.devnull, "-"]
-    return subprocess.run(command, input=f"#include <{header}>\n", text=True, capture_output=True).returncode == 0
+    return trials.finds(header, _host_compiler())
 
 
-@cache
-def _builds_32_bits() -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        command = [os.environ.get("CC", "cc"), "-m32", "-x", "c", "-o", f"{folder}/program", "-"]
-        program = '#include <stdio.h>\nint main(void) { return puts("") < 0; }\n'
-        return subprocess.run(command, input=program, text=True, capture_output=True).returncode == 0
+def _host_compiler() -> str:
+    return os.environ.get("CC", "cc")
 
 
-def programs_of_32_bits() -> None:
-    """Skip where the C compiler builds none."""
-    if not _builds_32_bits():
+def programs_of_32_bits(*flags: str, compiler: str | None = None) -> None:
+    """Skip where the C compiler builds none with these flags, or they do not run; others than x86 have no such two."""
+    complaint = trials.builds(compiler or _host_compiler(), "-m32", *flags, source=trials.OF_THE_KERNEL, runs=True)
+    if complaint:
         if platform.machine() != "x86_64":
             unsuited("only x86 runs both")
-        absent("gcc-multilib", "the C compiler builds no 32-bit programs")
+        absent("gcc-multilib", complaint)
+
+
+def syntax(compiler: str, *flags: str) -> None:
+    """Skip where a compiler takes no freestanding source with these flags."""
+    complaint = trials.builds(compiler, *flags, "-fsyntax-only", source=trials.FREESTANDING, links=False)
+    if complaint:
+        if platform.machine() != "x86_64":
+            unsuited(f"{' '.join(flags)} is x86's")
+        absent(f"{compiler} {' '.join(flags)}", complaint)
+
+
+def library(name: str, compiler: str, flags: Iterable[str]) -> str:
+    """The path of a cross compiler that links programs with these flags, which choose a C library with that name."""
+    program = tool(compiler)
+    if complaint := trials.builds(program, *flags):
+        absent(f"{compiler} with {name}", complaint)
+    return program
+
+
+def fuzzer(*flags: str) -> str:
+    """The path of a clang that links libFuzzer with these flags."""
+    clang = tool("clang", "the coverage-guided driver needs its libFuzzer")
+    if complaint := trials.builds(clang, *flags, source=trials.FUZZ_TARGET):
+        absent("libFuzzer", f"{complaint} (Debian: libclang-rt-14-dev)")
+    return clang
 
 
 def machine(suits: bool, reason: str) -> pytest.MarkDecorator:
@@ -104,10 +136,22 @@ def compilers(names: Iterable[str] = ("gcc", "clang")) -> list[str]:
 
 def emulator() -> None:
     """Skip a test where no processor of the target is emulated, or no compiler makes code for it."""
-    from heapwright.assure.attack.on_target import Target
-    from heapwright.files.errors import HeapwrightError
+    target("cortex-m3", None, "unicorn")
 
+
+def target(cpu_name: str, compiler: str | None = None, *backends: str) -> None:
+    """Skip a test where `heapwright measure` has no such compiler, or emulator, for a processor."""
+    from heapwright.files.errors import HeapwrightError
+    from heapwright.measure.boards.compilers import find_compiler
+    from heapwright.measure.boards.cpus import cpu
+    from heapwright.measure.boards.measure import find_backend
+
+    core = cpu(cpu_name)
     try:
-        Target("cortex-m3")
+        gcc = Path(find_compiler(core, compiler).command[0])
+        for backend in backends:
+            find_backend(core, backend)
     except HeapwrightError as error:
-        absent("an emulated processor", str(error))
+        absent("a tool of heapwright measure", str(error))
+    for program in [gcc.name] * (gcc.name != "zig") + [core.qemu[0]] * ("qemu" in backends):
+        tool(program)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import originals
-from needed import missing, tool
+from needed import library, missing, tool
 
 BOARDS = Path(__file__).resolve().parent / "c" / "boards"
 CORTEX_M3 = ("-mcpu=cortex-m3", "-mthumb")
+NANO, NOSYS = "--specs=nano.specs", "--specs=nosys.specs"
 PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=hosted")
 
 
@@ -37,6 +38,13 @@ def emulate(image: Path, machine: str = "mps2-an385", bits: str = "arm", more: S
     qemu += ["-chardev", "stdio,id=out", "-semihosting-config", "enable=on,target=native,chardev=out"]
     qemu += ["-bios", "none"] if bits.startswith("riscv") else []
     return run([*qemu, *more, "-kernel", image], image.parent)
+
+
+def cross_compiler(flags: Iterable[str | Path], compiler: str = "arm-none-eabi-gcc") -> str:
+    """The path of a cross compiler that links programs with the C library which these flags choose."""
+    choice = [str(flag) for flag in flags if str(flag).startswith(("-m", "--specs=", "--oslib=", "--crt0="))]
+    specs = [flag.removeprefix("--specs=").removesuffix(".specs") for flag in choice if flag.startswith("--specs=")]
+    return library(" and ".join(specs), compiler, choice)
 
 
 def picolibc_memory(flash: int, ram: int) -> str:

@@ -13,8 +13,9 @@ import pytest
 from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED
 from foreign_heaps import BUMP, BUMP_TOML
 from forked_commands import HEAPWRIGHT
-from needed import compilers, needs
+from needed import compilers
 from numpy.typing import NDArray
+from platform_builds import CORTEX_M3, NOSYS, cross_compiler
 from traces_random import plain_trace, random_trace
 
 import heapwright as hw
@@ -248,7 +249,7 @@ def test_what_is_behind_may_be_defined(tmp_path: Path) -> None:
 
 
 def test_newlib_is_behind_on_a_target(tmp_path: Path) -> None:
-    needs("arm-none-eabi-gcc")
+    cross_compiler([*CORTEX_M3, NOSYS])
     generate(recipe_of("fixed"), tmp_path, behind="malloc")
     parts = ("heap", "behind", "heap_test")
     sources = [str(tmp_path / f"app_{part}.c") for part in parts]

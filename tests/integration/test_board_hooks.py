@@ -11,8 +11,8 @@ import originals
 import pytest
 from c_programs import LEVEL
 from known import known
-from needed import programs_of_32_bits, tool
-from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, fetched, picolibc_memory, run
+from needed import programs_of_32_bits
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, cross_compiler, emulate, fetched, picolibc_memory, run
 
 import heapwright as hw
 from heapwright.traces.trace import Trace
@@ -109,7 +109,13 @@ def hooks(platform: str, folder: Path) -> tuple[list[str | Path], str]:
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_calls_of_a_c_library_are_told_once_each(name: str, tmp_path: Path) -> None:
     sources, wrap = hooks(name, tmp_path)
-    build: list[str | Path] = [tool("arm-none-eabi-gcc"), "-Os", "-Wall", "-Wextra", TRACED / "libc_calls.c"]
+    build: list[str | Path] = [
+        cross_compiler(LIBRARIES[name].flags),
+        "-Os",
+        "-Wall",
+        "-Wextra",
+        TRACED / "libc_calls.c",
+    ]
     run([*build, *LIBRARIES[name].flags, *sources, wrap, "-o", "calls.elf"], tmp_path)
     told = calls(imported(tmp_path, emulate(tmp_path / "calls.elf")))
     assert told[: len(LIBC_CALLS)] == LIBC_CALLS
@@ -121,7 +127,7 @@ def test_what_a_call_costs_more_is_as_the_docs_say(name: str, tmp_path: Path) ->
     sources, wrap = hooks(name, tmp_path)
     ticks = []
     for extra in ([], ["-DAPP_TRACE_RECORDS=4096", *sources, wrap]):
-        build: list[str | Path] = [tool("arm-none-eabi-gcc"), "-Os", "-DTIMED", TRACED / "libc_calls.c"]
+        build: list[str | Path] = [cross_compiler(LIBRARIES[name].flags), "-Os", "-DTIMED", TRACED / "libc_calls.c"]
         run([*build, *LIBRARIES[name].flags, *extra, "-o", "timed.elf"], tmp_path)
         said = emulate(tmp_path / "timed.elf", more=STEADY)
         (found,) = re.findall(r"^(\d+) ticks$", said, re.MULTILINE)
@@ -136,7 +142,7 @@ def firmware(kernel: Path, folder: Path, heap: Path, arena: int, more: Sequence[
     flags += ["-ffunction-sections", "-Wl,--gc-sections", f"-DconfigTOTAL_HEAP_SIZE={arena}", f"-I{heap.parent}"]
     flags += [f"-isystem{kernel / 'include'}", f"-isystem{port}", f"-I{BOARDS / 'freertos'}"]
     files = [kernel / name for name in ("tasks.c", "queue.c", "list.c")]
-    build = [tool("arm-none-eabi-gcc"), *flags, *more, TRACED / "freertos_packets.c", heap, *files, port / "port.c"]
+    build = [cross_compiler(flags), *flags, *more, TRACED / "freertos_packets.c", heap, *files, port / "port.c"]
     run([*build, "-o", "firmware.elf"], folder)
     return emulate(folder / "firmware.elf", more=STEADY)
 
@@ -174,7 +180,7 @@ def test_the_whole_circle_with_freertos(kernel: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_a_board_tells_who_called(name: str, tmp_path: Path) -> None:
     sources, wrap = hooks(name, tmp_path)
-    build: list[str | Path] = [tool("arm-none-eabi-gcc"), "-Os", "-g", "-DAPP_TRACE_SITES=1"]
+    build: list[str | Path] = [cross_compiler(LIBRARIES[name].flags), "-Os", "-g", "-DAPP_TRACE_SITES=1"]
     build += [TRACED / "libc_calls.c", *LIBRARIES[name].flags, *sources, wrap]
     run([*build, "-o", "calls.elf"], tmp_path)
     (tmp_path / "console.log").write_text(emulate(tmp_path / "calls.elf"))
@@ -201,7 +207,7 @@ def test_who_holds_the_peak_of_an_emulated_board(kernel: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("suite", ["trixie", "bookworm"])
 def test_lwips_heap_and_pools_are_told(suite: str, tmp_path: Path) -> None:
-    programs_of_32_bits()
+    programs_of_32_bits(compiler="gcc")
     lwip = fetched(lambda: originals.lwip(suite))
     sources, wrap = hooks("lwip", tmp_path)
     core = [*sorted((lwip / "core").glob("*.c")), *sorted((lwip / "core/ipv4").glob("*.c"))]
@@ -226,7 +232,7 @@ def test_lwips_heap_and_pools_are_told(suite: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("platform", STAND_INS)
 def test_calls_of_kernels_that_cannot_be_had_are_told_with_a_stand_in(platform: str, tmp_path: Path) -> None:
-    programs_of_32_bits()
+    programs_of_32_bits(compiler="gcc")
     sources, wrap = hooks(platform, tmp_path)
     board = TRACED / platform
     build = ["gcc", "-m32", "-std=gnu11", "-Wall", "-Wextra", "-Werror", f"-I{board}", *sources]
@@ -237,7 +243,7 @@ def test_calls_of_kernels_that_cannot_be_had_are_told_with_a_stand_in(platform: 
 
 
 def test_one_heap_of_zephyr_alone(tmp_path: Path) -> None:
-    programs_of_32_bits()
+    programs_of_32_bits(compiler="gcc")
     sources, wrap = hooks("zephyr", tmp_path)
     board = TRACED / "zephyr"
     only = ["-DAPP_TRACE_HEAP=(&second)", "-include", "zephyr/sys/sys_heap.h", "-include", "second.h"]

@@ -35,7 +35,7 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def built(program: Path, *more: str) -> Path:
-    programs_of_32_bits()
+    programs_of_32_bits(compiler="gcc")
     flags = ["-m32", "-std=c11", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-DAPP_TRACE_RECORDS=256"]
     run(["gcc", *flags, *more, f"-I{RING}", BOARDS / "traced/replay.c", "-o", program], program.parent)
     return program

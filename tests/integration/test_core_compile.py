@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from c_programs import CSRC, ROOT, STRICT, compile_c
 from effort import brief, by_turns
-from needed import compilers
+from needed import compilers, syntax
 
 HEADERS = sorted(path.relative_to(CSRC).as_posix() for path in CSRC.rglob("*.h"))
 
@@ -24,6 +24,8 @@ def complaints(compiler: str, source: Path, *flags: str) -> str:
 @pytest.mark.parametrize("build", [["-ffreestanding"], ["-ffreestanding", "-DHW_EXPLORE"], ["-m32", "-ffreestanding"]])
 def test_no_warning(compiler: str, build: list[str]) -> None:
     more = ["-Wshadow", "-Wstrict-prototypes", "-Wmissing-prototypes", "-Wcast-qual", "-Wundef"]
+    if "-m32" in build:
+        syntax(compiler, *build)
     assert complaints(compiler, ROOT / "tests" / "c" / "strict_compile.c", *build, *more) == ""
 
 

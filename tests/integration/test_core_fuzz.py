@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from c_programs import ASSERTED, SANITIZED, compile_c, write_heaps
 from effort import EFFORT, SEED, brief, tell
-from needed import absent, tool
+from needed import fuzzer
 from recipes_random import random_recipe, random_recipes, recipes_from_both_ends, values_of
 
 from heapwright.recipes.policy import policy
@@ -251,22 +251,15 @@ def test_every_value_of_every_key_is_fuzzed() -> None:
 
 
 def test_coverage_guided_programs(tmp_path: Path) -> None:
-    clang = tool("clang", "the coverage-guided driver needs its libFuzzer")
-    probe = tmp_path / "probe.c"
-    probe.write_text(
-        "#include <stddef.h>\n#include <stdint.h>\n"
-        "int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) { return data == NULL && size > 1; }\n"
-    )
-    fuzzer = [
+    flags = [
         "-std=gnu11",
         brief("-O0", "-O1"),
         "-g",
         "-fsanitize=fuzzer,address,undefined",
         "-fno-sanitize-recover=all",
     ]
-    if subprocess.run([clang, *fuzzer, probe, "-o", tmp_path / "probe"], capture_output=True).returncode != 0:
-        absent("libFuzzer", "clang cannot link -fsanitize=fuzzer (Debian: libclang-rt-14-dev)")
-    program = compile_c(tmp_path / "libfuzzer", "libfuzzer.c", flags=[*fuzzer, "-DHW_EXPLORE"], compiler=clang)
+    clang = fuzzer(*flags)
+    program = compile_c(tmp_path / "libfuzzer", "libfuzzer.c", flags=[*flags, "-DHW_EXPLORE"], compiler=clang)
     rng = random.Random(1)
     recipes = [zoo.load(name) for name in zoo.names()] + [random_recipe(rng) for _ in range(243)]
     heaps = write_heaps(tmp_path / "heaps", [(arena_bytes(recipe, rng), recipe) for recipe in recipes])

@@ -34,7 +34,7 @@ HEAPS = [(recipe, bits) for at, recipe in enumerate(sample(zoo.recipes(), 1)) fo
 @pytest.mark.parametrize(("recipe", "bits"), HEAPS, ids=lambda one: getattr(one, "name", one))
 def test_what_is_at_the_edge_or_beyond(recipe: Recipe, bits: int, tmp_path: Path) -> None:
     if bits == 32:
-        programs_of_32_bits()
+        programs_of_32_bits(*SANITIZERS, compiler="gcc")
     folder = generated(recipe, tmp_path)
     least = policy(recipe)["fixed_end"]
     rounds = ROUNDS if least < 65536 else ROUNDS // 5  # each begins with all of that

@@ -6,6 +6,7 @@ import originals
 import pytest
 import rtos
 from needed import missing
+from platform_builds import CORTEX_M3, cross_compiler
 from rtos_load import Load
 
 import heapwright as hw
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.needs("arm-none-eabi-gcc", "qemu-system-arm")
 
 @pytest.fixture(scope="module")
 def application(tmp_path_factory: pytest.TempPathFactory) -> rtos.Application:
+    cross_compiler((*CORTEX_M3, *rtos.LIBRARY))
     try:
         return rtos.Application.built(tmp_path_factory.mktemp("application"), "-O0")
     except originals.MissingError as error:

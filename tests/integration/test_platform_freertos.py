@@ -9,7 +9,7 @@ import pytest
 from built_once import built
 from c_programs import LEVEL
 from needed import tool
-from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, cross_compiler, emulate, picolibc_memory, run
 
 import heapwright as hw
 
@@ -101,7 +101,7 @@ def test_tasks_allocate_on_a_cortex_m3(lock: str, kernel: Path, tmp_path: Path) 
     written(tmp_path, 8)
     flags = [*CORTEX_M3, *FLAGS, lock, *LINKED]
     files = sources(kernel, "portable/GCC/ARM_CM3")
-    done = built([tool("arm-none-eabi-gcc"), *flags, *files, "-o", "firmware.elf"], tmp_path)
+    done = built([cross_compiler(flags), *flags, *files, "-o", "firmware.elf"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert emulate(tmp_path / "firmware.elf") == SAID
 

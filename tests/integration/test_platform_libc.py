@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from needed import absent, tool
-from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, cross_compiler, emulate, picolibc_memory, run
 
 import heapwright as hw
 
@@ -57,20 +56,13 @@ TARGETS = {
 
 def built(target: Target, folder: Path, sources: Sequence[str]) -> Path:
     """An image of these files of the platform, and of others."""
+    compiler = cross_compiler(target.flags, target.compiler)
     recipe = folder / "tlsf.toml"
     recipe.write_text(hw.zoo("tlsf").at_alignment(target.align).to_toml())
     hw.generate(recipe, folder, platform=target.platform)
-    compiler = tool(target.compiler)
-    if "picolibc" in target.platform and "No such file" in say(compiler, "--specs=picolibc.specs"):
-        absent(f"picolibc for {target.compiler}")
     flags = ("-Os", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections")
     run([compiler, *flags, *sources, *target.flags, "-o", "firmware.elf"], folder)
     return folder / "firmware.elf"
-
-
-def say(compiler: str, flag: str) -> str:
-    """What the compiler says of a flag."""
-    return subprocess.run([compiler, flag], capture_output=True, text=True, timeout=60).stderr
 
 
 def second_allocator(target: Target, image: Path) -> str:

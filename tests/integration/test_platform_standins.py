@@ -9,8 +9,7 @@ from typing import NamedTuple
 import pytest
 from built_once import built
 from c_programs import LEVEL
-from needed import absent, tool
-from platform_builds import BOARDS, CORTEX_M3, run
+from platform_builds import BOARDS, CORTEX_M3, NANO, NOSYS, cross_compiler, run
 
 import heapwright as hw
 
@@ -130,9 +129,7 @@ def test_the_test_notices_wrong_glue(platform: str, mutant: tuple[str, str, str]
 @pytest.mark.parametrize("platform", STAND_INS)
 def test_the_glue_compiles_for_a_cortex_m3(platform: str, tmp_path: Path) -> None:
     written(tmp_path, platform, 8)
-    compiler = tool("arm-none-eabi-gcc")
-    if subprocess.run([compiler, "--specs=nano.specs", "-E", "-"], input=b"", capture_output=True).returncode:
-        absent("newlib for arm-none-eabi-gcc")
+    compiler = cross_compiler([*CORTEX_M3, NANO, NOSYS])
     glue = [path.name for path in tmp_path.glob("*.c") if "_test" not in path.name]
     flags = ["-std=gnu11", "-Os", "-Wall", "-Wextra", "-Werror", "-I.", f"-I{BOARDS / platform}"]
     run([compiler, *CORTEX_M3, *flags, *STAND_INS[platform].flags, "-c", *glue], tmp_path)

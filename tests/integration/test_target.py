@@ -13,7 +13,8 @@ import pytest
 from effort import brief
 from forked_commands import HEAPWRIGHT
 from known import known
-from needed import absent
+from needed import target
+from platform_builds import CORTEX_M3, NANO, NOSYS, PICOLIBC, cross_compiler
 
 from heapwright.files.errors import HeapwrightError
 from heapwright.heaps.heaps import resolve_on_target
@@ -34,15 +35,6 @@ pytestmark = pytest.mark.usefixtures("forks")
 ON_BOTH = [name for name, cpu in CPUS.items() if cpu.unicorn_model]
 CORES = [(cpu, compiler) for cpu in ON_BOTH for compiler in compilers.COMPILERS]
 HEAPS = ("tlsf", "victim-bins", "kingsley", "drr-proposed", "newlib-nano")
-
-
-def tools(cpu: str, compiler: str | None = None, *backends: str) -> None:
-    try:
-        find_compiler(CPUS[cpu], compiler)
-        for backend in backends:
-            find_backend(CPUS[cpu], backend)
-    except HeapwrightError as error:
-        absent("a tool of heapwright measure", str(error))
 
 
 @pytest.fixture(scope="session")
@@ -88,7 +80,7 @@ def measured(
 
 @pytest.mark.parametrize(("cpu", "compiler"), CORES)
 def test_emulators_agree_on_every_call(cpu: str, compiler: str, random_trace: Trace) -> None:
-    tools(cpu, compiler, "unicorn", "qemu")
+    target(cpu, compiler, "unicorn", "qemu")
     unicorn, qemu = both("tlsf", cpu, compiler, random_trace)
     assert len(unicorn.performed) == len(random_trace)
     for key in ("performed", "refused", "arena"):
@@ -98,7 +90,7 @@ def test_emulators_agree_on_every_call(cpu: str, compiler: str, random_trace: Tr
 
 
 def test_three_runs_are_identical(random_trace: Trace) -> None:
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     first, *others = (measured("victim-bins", random_trace) for _ in range(3))
     assert all(other == first for other in others)
 
@@ -112,7 +104,7 @@ def test_three_runs_are_identical(random_trace: Trace) -> None:
     ],
 )
 def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: Trace) -> None:
-    tools(cpu, None, "unicorn")
+    target(cpu, None, "unicorn")
     found = measured(name, random_trace, cpu)
     told = found["prediction"]
     assert told["metadata_equal"] and told["metadata_bytes"] > 100
@@ -121,7 +113,7 @@ def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: 
 
 
 def test_a_core_that_one_emulator_has_is_measured_on_that(random_trace: Trace) -> None:
-    tools("cortex-m55", None, "qemu")
+    target("cortex-m55", None, "qemu")
     trace = Trace.from_columns(
         op=random_trace.op[:2000], id=random_trace.id[:2000], size=random_trace.size[:2000], name="random"
     )
@@ -132,7 +124,9 @@ def test_a_core_that_one_emulator_has_is_measured_on_that(random_trace: Trace) -
     assert found["prediction"]["metadata_equal"] and found["note"] is None
     assert found["calls"]["malloc"]["loads_mean"] is None
     totals = [sum(one["calls"][kind]["instructions_mean"] for kind in ("malloc", "free")) for one in (found, older)]
-    assert 0.9 * totals[1] < totals[0] < totals[1], "a loop and a choice in one instruction each"
+    assert 0.9 * totals[1] < totals[0] <= totals[1]
+    if find_compiler(CPUS["cortex-m55"]).kind == "gcc":
+        assert totals[0] < totals[1], "a loop and a choice in one instruction each, which zig does not use"
     with pytest.raises(HeapwrightError, match=r"cortex-m55 is emulated by qemu alone; apt-get install"):
         find_backend(CPUS["cortex-m55"], "unicorn")
 
@@ -150,7 +144,7 @@ def test_the_dearest_malloc_where_no_instruction_counts_bits(
     cpu: str, compiler: str, most: tuple[int, int], random_trace: Trace
 ) -> None:
     """Compilers' own functions for it make gcc's 175 and 312, 155 and 244."""
-    tools(cpu, compiler, "unicorn")
+    target(cpu, compiler, "unicorn")
     for name, bound in zip(("half-fit", "tlsf"), most, strict=True):
         found = measured(name, random_trace, cpu, compiler=compiler)
         assert found["calls"]["malloc"]["instructions_max"] <= bound
@@ -160,7 +154,7 @@ def test_the_dearest_malloc_where_no_instruction_counts_bits(
 def test_instructions_of_sixteen_counted_classes(compiler: str, malloc: int, free: int) -> None:
     """One look finds the class of a size, and one that of an address, or two where a step has the end of a class. The
     longest malloc takes a block that was never used."""
-    tools("cortex-m3", compiler, "unicorn")
+    target("cortex-m3", compiler, "unicorn")
     sizes = [16 * place for place in range(1, 16)] + [1000]
     pools = [{"kind": "fixed", "sizes": sizes, "counts": [20] * 16}, {"kind": "general"}]
     rows = [(op, of, size) for of, size in enumerate(sizes) for op in (MALLOC, FREE)] * 2
@@ -173,7 +167,7 @@ def test_instructions_of_sixteen_counted_classes(compiler: str, malloc: int, fre
 
 def test_masked_metadata_on_the_target_is_the_hosts_but_for_its_secret(random_trace: Trace) -> None:
     """Firmware makes its secret of the heap's address: that costs instructions, and stands in every link."""
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     levels = {
         level: measured(zoo.load("tlsf").model_copy(update={"checks": level}), random_trace)
         for level in ("neighbours", "full")
@@ -186,7 +180,7 @@ def test_masked_metadata_on_the_target_is_the_hosts_but_for_its_secret(random_tr
 def test_refused_objects_are_skipped_as_on_the_host(random_trace: Trace) -> None:
     from heapwright.replay.replay import replay
 
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     arena = 40_000
     found = measured("tlsf", random_trace, arena=arena)
     assert found["failed"] == known(replay(random_trace, zoo.load("tlsf"), arena=arena)["failed"]) > 0
@@ -201,11 +195,13 @@ KNOWN = {
     ("newlib", "m3_mixed_100000"): ((68.8, 645, None), (55.5, 95, None)),
 }
 """Mean and maximum of instructions and mean accesses of malloc and free, with Debian 12's libraries."""
+LINKED = {"newlib-nano": (NANO, NOSYS), "newlib": (NOSYS,), "picolibc": PICOLIBC}
 
 
 @pytest.mark.parametrize(("library", "trace"), KNOWN)
 def test_known_counts_of_c_libraries(library: str, trace: str, shared_data: Path) -> None:
-    tools("cortex-m3", "gcc", "unicorn")
+    target("cortex-m3", "gcc", "unicorn")
+    cross_compiler((*CORTEX_M3, *LINKED[library]))
     found = measure(resolve_on_target(f"lib:{library}"), Trace.read(shared_data / "synthetic" / f"{trace}.parquet"))
     for kind, (mean, maximum, accesses) in zip(("malloc", "free"), KNOWN[library, trace], strict=True):
         calls = found["calls"][kind]
@@ -233,7 +229,7 @@ void heap_free(void *p) { (void)p; }
 
 
 def test_a_heap_of_ones_own(tmp_path: Path) -> None:
-    tools("cortex-m3", "gcc", "unicorn")
+    target("cortex-m3", "gcc", "unicorn")
     source = tmp_path / "bump.c"
     source.write_text(HEAP_FILE)
     trace = Trace.from_columns(op=[0, 0, 2, 3], id=[1, 2, 2, 1], size=[16, 24, 99, 0], name="four")
@@ -248,7 +244,7 @@ def test_a_heap_of_ones_own(tmp_path: Path) -> None:
 
 def test_python_hooks_count_what_the_native_ones_do() -> None:
     """An independent counter: Python hooks, lengths of instructions by the manual's rule."""
-    tools("cortex-m3", "gcc", "unicorn")
+    target("cortex-m3", "gcc", "unicorn")
     import unicorn
 
     trace = Trace.from_columns(op=[0, 0, 3, 0, 3], id=[1, 2, 1, 3, 2], size=[40, 1500, 0, 40, 0])
@@ -284,7 +280,7 @@ def test_python_hooks_count_what_the_native_ones_do() -> None:
 
 def test_cycles_of_the_stub_are_the_manuals() -> None:
     """bx lr: one cycle, and 1 to 3 for the pipeline; nine nops more are nine cycles."""
-    tools("cortex-m3", "gcc", "unicorn")
+    target("cortex-m3", "gcc", "unicorn")
     trace = Trace.from_columns(op=[0], id=[1], size=[40])
     with Workshop(resolve_on_target("tlsf"), find_compiler(CPUS["cortex-m3"], "gcc")) as workshop:
         machine = unicorn_backend._Machine(workshop.image(), feed.Input.of(trace, CPUS["cortex-m3"], 65536), True)
@@ -310,7 +306,7 @@ def test_missing_tools_are_named_with_what_to_install(monkeypatch: pytest.Monkey
 
 
 def test_phases_are_told_apart() -> None:
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 8, 0], phase=[0, 1, 1], phases=("boot", "steady"))
     found = measured("tlsf", trace)
     assert found["phases"]["boot"]["malloc"]["count"] == found["phases"]["steady"]["free"]["count"] == 1
@@ -331,7 +327,7 @@ def test_statistics_of_known_counts() -> None:
 
 
 def test_command_prints_the_documented_json(tmp_path: Path) -> None:
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     from heapwright.traces.trace import Trace as Table
 
     path = tmp_path / "small.parquet"
@@ -347,7 +343,7 @@ def test_command_prints_the_documented_json(tmp_path: Path) -> None:
 
 
 def test_recipe_objects_are_measured_as_files_are() -> None:
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     trace = Trace.from_columns(op=[0, 3], id=[1, 1], size=[100, 0])
     recipe = Recipe.parse('name = "x"\n[[pool]]\nkind = "general"\n', "x")
     assert measure(recipe, trace)["heap"] == "x"
@@ -373,7 +369,7 @@ def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
 
 
 def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     from heapwright.decide.decision import decide
     from heapwright.decide.measured_front import measure_front
     from heapwright.decide.side_by_side import side_by_side
@@ -402,7 +398,7 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
 
 
 def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: Path) -> None:
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     from heapwright.decide.measured_front import measure_front
     from heapwright.decide.study import Analysis
     from heapwright.report import write_report
@@ -426,7 +422,7 @@ def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: P
 
 
 def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
-    tools("cortex-m3", "gcc")
+    target("cortex-m3", "gcc")
     from exploring import explore
 
     from heapwright.decide.study import Analysis
@@ -442,7 +438,7 @@ def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
 
 @pytest.mark.parametrize("name", ["binary-buddy", "variable-pool", "st-compact-memmgr", "contiki-mmem"])
 def test_other_kinds_of_pools_leave_the_hosts_metadata_too(name: str, random_trace: Trace) -> None:
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     trace = Trace.from_columns(**{key: getattr(random_trace, key)[:1500] for key in ("op", "id", "size")})
     found = measured(name, trace)
     assert found["prediction"]["metadata_equal"] and not found["failed"]
@@ -452,7 +448,7 @@ def test_other_kinds_of_pools_leave_the_hosts_metadata_too(name: str, random_tra
 
 def test_kinds_of_calls_are_told_apart() -> None:
     """A calloc counts as the malloc it starts with, and once more whole, with clearing."""
-    tools("cortex-m3", None, "unicorn")
+    target("cortex-m3", None, "unicorn")
     op, size, align = [0, 1, 0, 2, 3], [400, 400, 400, 500, 0], [0, 0, 64, 0, 0]
     trace = Trace.from_columns(op=op, id=[1, 2, 3, 1, 2], size=size, align=align)
     found = measured("tlsf", trace)
@@ -467,7 +463,7 @@ def test_kinds_of_calls_are_told_apart() -> None:
 @pytest.mark.parametrize("name", ["kingsley", "tlsf", "variable-pool"])
 def test_the_code_size_is_that_of_today(name: str) -> None:
     """bench/zoo_code_bytes.py writes it; another release of the compiler may differ a little."""
-    tools("cortex-m3", "gcc")
+    target("cortex-m3", "gcc")
     version = find_compiler(CPUS["cortex-m3"], "gcc").version
     written = (resources.files("heapwright.recipes.zoo") / "code_bytes.csv").read_text(encoding="utf-8").splitlines()[0]
     stored = facts(zoo.load(name)).code_bytes

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from needed import needs, tool
-from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, emulate, picolibc_memory, run
+from needed import needs
+from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, cross_compiler, emulate, picolibc_memory, run
 from test_board_hooks import ARENA, TRACED, firmware, hooks, imported
 
 import heapwright as hw
@@ -104,7 +104,7 @@ def timed(heap: Path, kernel: Path, folder: Path, lock: str, asserts: bool) -> T
     own = [TRACED / "freertos_packets.c", TRACED / "timed_calls.c", heap]
     files = [*own, *(kernel / name for name in ("tasks.c", "queue.c", "list.c")), port / "port.c"]
     wrap = "-Wl,--wrap=pvPortMalloc,--wrap=vPortFree"
-    run([tool("arm-none-eabi-gcc"), *flags, *files, wrap, "-o", "timed.elf"], folder)
+    run([cross_compiler(flags), *flags, *files, wrap, "-o", "timed.elf"], folder)
     said = emulate(folder / "timed.elf", more=INSTRUCTION)
     told = re.search(r"^ticks: malloc (\d+) of (\d+), free (\d+) of (\d+), empty (\d+) of (\d+)$", said, re.MULTILINE)
     assert told

@@ -56,6 +56,13 @@ def find_compiler(what: str) -> str:
     return compiler
 
 
+def probe_of(source: Path) -> str:
+    """A program that does nothing, with the system's headers of a C file: a compiler that lacks one cannot build it."""
+    lines = source.read_text(encoding="utf-8").splitlines()
+    headers = [line for line in lines if line.startswith(("#define _GNU_SOURCE", "#include <"))]
+    return "\n".join([*headers, "int main(void) { return 0; }", ""])
+
+
 def processors() -> int:
     """Processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heapwright.files.errors import ForeignHeapError, HeapwrightError
 from heapwright.files.temporary import folder_for
-from heapwright.files.tools import find_compiler, run_tool
+from heapwright.files.tools import find_compiler, probe_of, run_tool
 from heapwright.heaps.foreign.adapter import Adapter, WordSize
 
 FLAGS = ("-std=gnu11", "-O2", "-w", "-fno-pie", "-no-pie", "-fno-builtin-malloc", "-fno-builtin-calloc")
@@ -51,11 +51,11 @@ def _compiler(word_size: WordSize) -> tuple[str, ...]:
 
 @cache
 def _checked_compiler(compiler: str, word_size: WordSize) -> tuple[str, ...]:
-    """The compiler's command, if it can build programs of that word size."""
+    """The compiler's command, if it can build programs of that word size with the headers of a driver."""
     command = (compiler, f"-m{word_size}")
     probe = _shared_folder() / "probe.c"
-    probe.write_text("int main(void) { return 0; }\n")
-    if _run([*command, str(probe), "-o", str(probe.with_suffix(""))], _shared_folder()).returncode:
+    probe.write_text(probe_of(DRIVER), encoding="utf-8")
+    if _run([*command, "-std=gnu11", str(probe), "-o", str(probe.with_suffix(""))], _shared_folder()).returncode:
         problem = f"{compiler} cannot build {word_size}-bit programs here"
         remedy = "install gcc-multilib, or build for 64 bits" if word_size == 32 else "try 32"
         raise ForeignHeapError(f"{problem}; {remedy}", parameter="word_size")
