@@ -24,8 +24,9 @@ IDLE_SHARE = 1 / 32
 
 RELEASE_MOST = 2
 """`release_most` where a recipe says nothing. On seven long runs all-round and fast need the same memory within 1 %
-with 1, 2, 3, 4 and 8. With 2 a malloc takes at most 127 accesses and 495 instructions of a Cortex-M3, with 4 it takes
-173 and 590. With 1 lists outgrow what is given back where one request in eight passes them by."""
+with 1, 2, 3, 4 and 8. With 2 a malloc takes at most 127 accesses there, and 495 instructions of a Cortex-M3 on ten
+recordings, with 4 it takes 173 and 590. With 1 lists outgrow what is given back where one request in eight passes them
+by."""
 
 MOST_AN_OCTAVE = 32
 """Most lists from a power of two to the next one."""
