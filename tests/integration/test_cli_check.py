@@ -17,6 +17,8 @@ import yaml  # type: ignore[import-untyped]
 from in_process import run_here
 from needed import tool
 
+import heapwright as hw
+from heapwright.replay.long_run import CALLS
 from heapwright.traces.trace import Trace
 from heapwright.traces.validation import FREE, MALLOC
 
@@ -150,3 +152,13 @@ def in_shell(script: str, folder: Path, given: dict[str, str]) -> subprocess.Com
         text=True,
         check=False,
     )
+
+
+def test_the_long_run_need_is_the_footprint_on_the_future_that_explore_makes() -> None:
+    broker = ROOT / "examples" / "mosquitto_broker.parquet"
+    future = hw.resample(broker, CALLS, seed=0)
+    served = hw.replay(future, "all-round").metrics
+    (checked,) = hw.check(broker, "all-round", ["long_run_bytes > 1", "long_run_malloc_max > 1000"])
+    assert checked.values["long_run_bytes"] == served["footprint_bytes"]
+    assert checked.values["long_run_malloc_max"] == served["accesses_malloc_max"]
+    assert [one.broken for one in checked.verdicts] == [True, False]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from made_studies import identity, metrics, result
+from made_studies import IDS, identity, in_the_long_run, metrics, result
 
-from heapwright.decide.budgets import budgets
+from heapwright.decide.budgets import budgets, worst_calls
 from heapwright.decide.study import Analysis
 from heapwright.replay.metrics import WORST_CALLS
 
@@ -43,3 +43,14 @@ def test_where_nothing_stays_within_there_is_no_pick(tmp_path: Path) -> None:
     with four(tmp_path / "s.duckdb") as study:
         found = budgets(study)
     assert found.picks[0] == [None, None, None, found.picks[0][-1]] and found.picks[0][-1] is not None
+
+
+def test_worst_calls_are_those_on_the_future_where_the_study_has_it(tmp_path: Path) -> None:
+    with four(tmp_path / "s.duckdb") as study:
+        assert worst_calls(study) == list(WORST_CALLS.values())
+        study.set_long_run(
+            [(IDS[at], "busy", in_the_long_run(100 + at, malloc=40 + at, free=20 + at)) for at in range(4)]
+        )
+        assert worst_calls(study) == ["long_run_malloc_max", "accesses_realloc_max", "long_run_free_max"]
+        found = budgets(study)
+        assert max(found.worst) < 95, "the bounds are those of the future: the recording has 95"

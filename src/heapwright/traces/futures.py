@@ -470,8 +470,8 @@ def _lives(source: _Source, object_: Int64s, shift: Int64s, traffic: _Traffic) -
 def _few_big(
     source: _Source, object_: Int64s, shift: Int64s, death: Int64s, traffic: _Traffic
 ) -> npt.NDArray[np.bool_]:
-    """Which objects remain if a big one is not born while it lives already, or as many of its like as ever did when
-    recorded, and more under more load. None is born that would never be freed: that of the recording lives on.
+    """Which objects remain if a big one is not born while it lives already, or while as many like it live as ever did
+    when recorded, times a load above 1. None is born that would never be freed: that of the recording lives on.
     """
     kept: npt.NDArray[np.bool_] = (death < _NEVER) | (shift == 0) | ~source.is_big[object_]
     held = np.flatnonzero(source.is_big[: source.first] & (source.death[: source.first] < 0))
@@ -524,8 +524,9 @@ def _stall(
 def _replace(
     source: _Source, object_: Int64s, shift: Int64s, death: Int64s, endless: Int64s, traffic: _Traffic
 ) -> None:
-    """Free those without an end when another one of their like is born: there are never more than when recorded, but
-    under more load."""
+    """Free objects without an end when another like them is born: no more of them live at once than when recorded,
+    times the load if that is above 1.
+    """
     if not len(endless):
         return
     like = source.like[object_[endless]]
