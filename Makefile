@@ -28,7 +28,7 @@ BUILD    = $(subst $(BIN)/python,$(WITH),$(INSTALL)) --no-build-isolation --no-d
 
 SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
            $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*) \
-           $(addprefix src/heapwright/generate/, core.py parse.py pasting.py syntax.py)
+           $(addprefix src/heapwright/_generate/, core.py parse.py pasting.py syntax.py)
 
 # Else each process that a test starts compiles the package anew, a second of its time.
 unexport PYTHONDONTWRITEBYTECODE

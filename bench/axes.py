@@ -32,7 +32,7 @@ ENDURED, CALLS = ("mosquitto_broker",), 1_000_000
 STEPS = np.log([1.15, 2.0])
 """What counts as one step of memory and of accesses."""
 
-Make = Callable[[hw.families.Demand], hw.Recipe]
+Make = Callable[[hw.default_space.Demand], hw.Recipe]
 Floats = NDArray[np.float64]
 
 BASE: dict[str, Any] = {"bins": "exact", "fit": "best", "linear_up_to": 2048, "search_most": 16}
@@ -40,7 +40,7 @@ VICTIM: dict[str, Any] = {"victim_up_to": 2000, "close_bins": 1}
 
 
 def _general(**keys: Any) -> Make:
-    def make(demand: hw.families.Demand) -> hw.Recipe:
+    def make(demand: hw.default_space.Demand) -> hw.Recipe:
         return hw.Recipe(pools=(hw.pools.General(**keys),), align=ALIGN)
 
     return make
@@ -49,8 +49,8 @@ def _general(**keys: Any) -> Make:
 def _listed(front: Callable[[Sequence[int]], dict[str, Any]], **empties: Any) -> Make:
     """Lists before the base; of no frequent size there is none."""
 
-    def make(demand: hw.families.Demand) -> hw.Recipe:
-        frequent = hw.families.Levels(demand, ALIGN).frequent
+    def make(demand: hw.default_space.Demand) -> hw.Recipe:
+        frequent = hw.default_space.Levels(demand, ALIGN).frequent
         quick = hw.pools.Quick(**front(frequent), **empties)
         return hw.Recipe(pools=(quick, hw.pools.General(**BASE, **VICTIM)), align=ALIGN)
 
@@ -129,7 +129,7 @@ AXES: Mapping[str, Mapping[str, Make]] = {
 
 def measured(axis: Mapping[str, Make], tuned: hw.Trace, test: hw.Trace) -> Floats:
     """Logarithms of memory and accesses, float64[values, 2 traces, 2], of recipes made for the first."""
-    demand, found = hw.families.Demand.of([tuned]), np.full((len(axis), 2, 2), np.inf)
+    demand, found = hw.default_space.Demand.of([tuned]), np.full((len(axis), 2, 2), np.inf)
     for at, make in enumerate(axis.values()):
         recipe = make(demand)
         for to, trace in enumerate((tuned, test)):
@@ -143,8 +143,8 @@ def lasting(axis: Mapping[str, Make], read: Sequence[hw.Trace]) -> list[bool]:
     """Which values last on each of some traces, made for it."""
 
     def lasts(make: Make) -> bool:
-        made = ((trace, make(hw.families.Demand.of([trace]))) for trace in read)
-        return all(hw.endure(trace, recipe, calls=CALLS)[0].lasts for trace, recipe in made)
+        made = ((trace, make(hw.default_space.Demand.of([trace]))) for trace in read)
+        return all(hw.stress(trace, recipe, calls=CALLS)[0].lasts for trace, recipe in made)
 
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lasts, axis.values()))

@@ -115,7 +115,7 @@ def table(title: str, paths: list[Path]) -> None:
 
 
 def main() -> None:
-    """Print both tables: the programs that the rules of `heapwright.traces.site_classes` were chosen on, and others."""
+    """Print both tables: programs that the rules of `heapwright._traces.site_classes` were chosen on, and others."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).with_name("pairs") / "sites"
     paths = sorted(folder.glob("*_a.parquet"))
     chosen = [path for path in paths if path.stem.removesuffix("_a") in CHOSEN_ON]

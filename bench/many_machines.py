@@ -8,7 +8,8 @@ recipes took. Replays are timed on one thread. Driver, scheduler and workers wor
 what is waited for.
 
 `simulated` follows each batch of one exploration from the driver through the scheduler to a worker and back, where each
-has a processor of its own: batches are those that `heapwright.explore.on_dask` makes, replays take what was measured.
+has a processor of its own: batches are made as in
+`heapwright._explore.dask_workers`, and replays take the measured time.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ MESSAGE_SECONDS = 0.005
 """From one machine to another."""
 
 BATCH_SECONDS, AHEAD = 1.5, 2
-"""As `heapwright.explore.on_dask` has them."""
+"""As `heapwright._explore.dask_workers` has them."""
 
 FEW = 200
 """Recipes of the smaller exploration, and recipes timed."""

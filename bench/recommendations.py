@@ -26,7 +26,7 @@ UNTUNED = ("all-round", "small-lists", "small", "exact-bins", "lea-2.7.2", "tlsf
 BASE = "fast"
 
 
-class Need(NamedTuple):
+class MemoryNeed(NamedTuple):
     """What a heap takes to serve a recording: bytes, accesses a call, and the accesses of its worst-case call."""
 
     memory: float
@@ -49,17 +49,17 @@ def long_runs(folder: Path) -> dict[str, tuple[Path, Path]]:
     return {name: both for name, both in found.items() if both[1].exists()}
 
 
-def needs(first: Path, second: Path, study_path: Path, jobs: int) -> dict[str, Need | None]:
+def needs(first: Path, second: Path, study_path: Path, jobs: int) -> dict[str, MemoryNeed | None]:
     """Of each recommendation and untuned allocator, by name; None if requests fail on the second recording."""
     study = hw.explore(first, study_path, jobs=jobs)
     heaps: dict[str, hw.Recipe] = {how: study.pick(how).recipe for how in PICKS}
     heaps |= {name: hw.zoo(name).at_alignment(study.align) for name in (*UNTUNED, BASE)}
-    trace, found = hw.read_trace(second), dict[str, Need | None]()
+    trace, found = hw.read_trace(second), dict[str, MemoryNeed | None]()
     for name, recipe in heaps.items():
         metrics = hw.replay(trace, recipe).metrics
         values = [float(metrics[key] or 0) for key in ("footprint_bytes", "accesses")]
         worst = max(int(metrics[key] or 0) for key in ("accesses_malloc_max", "accesses_free_max"))
-        found[name] = None if metrics["failed"] else Need(values[0], values[1] / len(trace), worst)
+        found[name] = None if metrics["failed"] else MemoryNeed(values[0], values[1] / len(trace), worst)
     return found
 
 

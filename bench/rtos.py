@@ -8,7 +8,7 @@ Clients on this machine ask it (`rtos_load.py`). One run with the kernel's heap_
 instructions of pvPortMalloc and vPortFree in the kernel in a critical section, as `heapwright measure` replays the
 recording, as a timer of the board tells in another run, with the scheduler suspended, and of the heap alone; the arena
 that the recording needs, and the one to reserve; how many of six runs with clients of other seeds, in that reserve, had
-a request refused; and how far it grows in `heapwright endure`, with a mark where it does not last. Then twice the
+a request refused; and how far it grows in `heapwright stress`, with a mark where it does not last. Then twice the
 clients, of whom the pick knew nothing. A quarter of an hour; needs arm-none-eabi-gcc with picolibc, and
 qemu-system-arm.
 """
@@ -265,7 +265,7 @@ def print_heaps(application: Application, trace: Trace, found: Sequence[Heap], r
         timed = sum(timed_pair(application, heap, seconds))
         numbers = [malloc, free, malloc + free, timed, suspended, heap.alone(trace)]
         calls.append([heap.name, *(f"{number:.1f}" for number in numbers)])
-        endured = hw.endure(trace, heap.recipe)[0]
+        endured = hw.stress(trace, heap.recipe)[0]
         need = hw.fit(trace, heap.recipe, copies=0)
         arena, reserve = need.smallest_arena_bytes or 0, need.reserve_bytes or 0
         done = runs_of(application, heap, reserve, loads, seconds)

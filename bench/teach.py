@@ -1,7 +1,7 @@
 """Learn from the fronts of all traces there are which recipes to try first on any other, and how good that is.
 
 Every recipe of the default space is replayed on the beginning of every trace. The members of the exact fronts become
-recipes without sizes (`heapwright.explore.taught`), and these are ranked: next is always the one that adds most
+recipes without sizes (`heapwright._explore.portfolio`), and these are ranked: next is always the one that adds most
 hypervolume, averaged over programs. What the list comes to is told for each trace by a list learnt without its program.
 docs/spaces.md shows it.
 """
@@ -133,7 +133,7 @@ def explored(path: Path, cache: Path, jobs: int) -> tuple[hw.Trace, Path]:
     return trace, study
 
 
-def names_of(study: hw.Study, trace: hw.Trace, levels: hw.families.Levels) -> set[str]:
+def names_of(study: hw.Study, trace: hw.Trace, levels: hw.default_space.Levels) -> set[str]:
     """What lies on a front or nearly there, without sizes, as JSON: of the many that are alike, which holds elsewhere?
 
     Of all recipes, and of those whose design is not doubted.
@@ -148,7 +148,7 @@ def names_of(study: hw.Study, trace: hw.Trace, levels: hw.families.Levels) -> se
         nearest = [at for at in np.argsort(distance, kind="stable")[:MOST_NEAR] if distance[at] <= np.log(NEAR)]
         for row in rows[nearest]:
             name, recipe = combined.zoo_names[row], hw.Recipe.parse(texts[combined.ids[row]], "study")
-            told = {"zoo": name} if name else hw.taught.abstracted(recipe, levels)
+            told = {"zoo": name} if name else hw.portfolio.abstracted(recipe, levels)
             if told is not None:
                 found.add(json.dumps(told))
     return found
@@ -162,7 +162,7 @@ MOST_NEAR = 100
 
 
 def known_of(
-    program: str, trace: hw.Trace, path: Path, own: set[str], every: Sequence[str], levels: hw.families.Levels
+    program: str, trace: hw.Trace, path: Path, own: set[str], every: Sequence[str], levels: hw.default_space.Levels
 ) -> Trace:
     """What every recipe without sizes needs on a trace."""
     study = hw.open_study(path)
@@ -172,7 +172,7 @@ def known_of(
     row = {id: at for at, id in enumerate(combined.ids)}
     costs, trusted = np.full((len(every), 2), np.inf), np.zeros(len(every), np.bool_)
     for at, text in enumerate(every):
-        recipe = hw.taught.tailored_to(json.loads(text), levels)
+        recipe = hw.portfolio.tailored_to(json.loads(text), levels)
         trusted[at] = recipe is not None
         if recipe is not None and recipe.hash in row:
             costs[at] = values[row[recipe.hash]]
@@ -216,7 +216,7 @@ def ranked(known: Sequence[Trace], candidates: Sequence[int], most: int) -> list
     return found
 
 
-def near_of(study: Path, trace: hw.Trace, levels: hw.families.Levels) -> set[str]:
+def near_of(study: Path, trace: hw.Trace, levels: hw.default_space.Levels) -> set[str]:
     """The same, kept beside the study."""
     kept = study.with_suffix(".json")
     if not kept.exists():
@@ -237,17 +237,17 @@ FEWEST = 2
 """What is on or near the fronts of fewer programs was luck."""
 
 
-def picked(one: Trace, told: Sequence[hw.taught.Told], scratch: Path) -> tuple[float, float]:
+def picked(one: Trace, told: Sequence[hw.portfolio.Told], scratch: Path) -> tuple[float, float]:
     """What the balanced pick of a list needs, over that of all recipes, both as explored: memory and accesses."""
     scratch.unlink(missing_ok=True)
-    space = hw.taught.taught_space([one.trace], told=told)
+    space = hw.portfolio.taught_space([one.trace], told=told)
     short = hw.explore(one.trace, scratch, space=space, complete=True, copies=0, endurance=False, jobs=1).pick()
     whole = hw.open_study(one.study).pick()
     memory, accesses = (float(short.metrics[key] or 0) / float(whole.metrics[key] or 1) for key in OBJECTIVES)
     return memory, accesses
 
 
-def toml(told: Sequence[Mapping[str, Any]], kept_out: hw.taught.KeptOut) -> str:
+def toml(told: Sequence[Mapping[str, Any]], kept_out: hw.portfolio.HeldOutScore) -> str:
     """The file that ships."""
     facts = [f"{key} = {value}" for key, value in asdict(kept_out).items()]
     recipes = [f"    {inline(one)}," for one in told]
@@ -294,7 +294,10 @@ class Learning:
     def endure(self, kept: Path) -> None:
         """Try which recipes of the list last, and of what takes the place of those that do not; kept in a file."""
         lasts: dict[str, list[bool]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-        levels = {name: hw.families.Levels(hw.families.Demand.of([self.known[name].trace]), ALIGN) for name in ENDURED}
+        levels = {
+            name: hw.default_space.Levels(hw.default_space.Demand.of([self.known[name].trace]), ALIGN)
+            for name in ENDURED
+        }
         for turn in range(ROUNDS + 1):
             for text, told in lasts.items():
                 if text in self.every:
@@ -303,8 +306,8 @@ class Learning:
             if not left or turn == ROUNDS:
                 return
             for at in left:
-                made = ((name, hw.taught.tailored_to(json.loads(self.every[at]), levels[name])) for name in ENDURED)
-                ended = [hw.endure(self.known[name].trace, one, calls=YEARS)[0] for name, one in made if one]
+                made = ((name, hw.portfolio.tailored_to(json.loads(self.every[at]), levels[name])) for name in ENDURED)
+                ended = [hw.stress(self.known[name].trace, one, calls=YEARS)[0] for name, one in made if one]
                 lasts[self.every[at]] = [one.lasts for one in ended]
             kept.write_text(json.dumps(lasts), encoding="utf-8")
 
@@ -361,11 +364,11 @@ def summary(shares: Sequence[Sequence[float]], needed: Sequence[tuple[float, flo
 
 def kept_out_of(
     shares: Sequence[Sequence[float]], needed: Sequence[tuple[float, float]], known: Mapping[str, Trace]
-) -> hw.taught.KeptOut:
+) -> hw.portfolio.HeldOutScore:
     """What is told of answers on traces kept out."""
     middle, high = (np.percentile(np.array(needed), share, axis=0).round(4).tolist() for share in (50, 90))
     reached = np.array(shares)[:, len(AFTER) - 1]
-    return hw.taught.KeptOut(
+    return hw.portfolio.HeldOutScore(
         traces=len(known),
         programs=len({one.program for one in known.values()}),
         hypervolume=round(float(np.median(reached)), 4),
@@ -392,12 +395,12 @@ GOOD = 0.99
 def main(cache: Path, only: str, cached: bool, picks: int, jobs: int, output: Path | None) -> None:
     """Print hypervolumes and needs of picks as shares of those of all recipes, for traces kept out of the learning."""
     cache.mkdir(parents=True, exist_ok=True)
-    read: dict[str, tuple[str, hw.Trace, Path, hw.families.Levels]] = {}
+    read: dict[str, tuple[str, hw.Trace, Path, hw.default_space.Levels]] = {}
     own: dict[str, set[str]] = {}
     for name, (program, path) in traces().items():
         if only in name and (not cached or (cache / f"{name}.duckdb").exists()):
             trace, study = explored(path, cache, jobs)
-            levels = hw.families.Levels(hw.families.Demand.of([trace]), ALIGN)
+            levels = hw.default_space.Levels(hw.default_space.Demand.of([trace]), ALIGN)
             read[name], own[name] = (program, trace, study, levels), near_of(study, trace, levels)
     programs = {name: program for name, (program, *_) in read.items()}
     every = sorted(text for text, count in programs_with(own, programs).items() if count >= FEWEST)

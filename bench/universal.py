@@ -111,7 +111,7 @@ def weights(programs: Sequence[str]) -> Floats:
 # ---- recipes -------------------------------------------------------------------------------------------------------
 
 
-def recipes(demand: hw.families.Demand) -> Iterator[hw.Recipe]:
+def recipes(demand: hw.default_space.Demand) -> Iterator[hw.Recipe]:
     """The default space, its relatives whose searches are bounded, and a grid around the zoo's own heaps."""
     default = list(hw.Space.tailored(demand, ALIGN).recipes())
     yield from default
@@ -119,7 +119,7 @@ def recipes(demand: hw.families.Demand) -> Iterator[hw.Recipe]:
         *front, last = recipe.pools
         if isinstance(last, hw.pools.General) and last.fit == "best" and last.bins != "none":
             yield from _made(*front, last.model_copy(update={"search_most": MOST}))
-    frequent = hw.families.Levels(demand, ALIGN).frequent
+    frequent = hw.default_space.Levels(demand, ALIGN).frequent
     for general in _generals():
         yield from _made(general)
     for front, general in product(_fronts(frequent), _generals(few=True)):
@@ -180,7 +180,7 @@ def learnt(cache: Path, jobs: int) -> Front:
     read = [hw.read_trace(traces()[name][1]) for name in programs]
     study = cache / "universal.duckdb"
     if not study.exists():
-        demand = hw.families.Demand.of(read)
+        demand = hw.default_space.Demand.of(read)
         bounded = (recipe for recipe in recipes(demand) if hw.worst_steps(recipe).most is not None)
         space = hw.Space([bounded], align=ALIGN)
         click.echo(f"{len(space):,} recipes, {len(read)} traces, {sum(map(len, read)):,} calls", err=True)
@@ -234,7 +234,7 @@ def lasting(front: Front, kept: Path, near: float) -> list[int]:
 
 def _lasts(recipe: hw.Recipe, read: Sequence[hw.Trace]) -> bool:
     """Whether it lasts on all traces with all seeds."""
-    return all(hw.endure(trace, recipe, calls=CALLS, seed=seed)[0].lasts for seed in SEEDS for trace in read)
+    return all(hw.stress(trace, recipe, calls=CALLS, seed=seed)[0].lasts for seed in SEEDS for trace in read)
 
 
 def members_of(costs: Floats, left: NDArray[np.bool_], near: float) -> list[int]:

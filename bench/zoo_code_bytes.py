@@ -2,7 +2,7 @@
 
     python bench/zoo_code_bytes.py
 
-Writes src/heapwright/recipes/zoo/code_bytes.csv: malloc, free and realloc with what they call, code and constants, for
+Writes src/heapwright/_recipes/zoo/code_bytes.csv: malloc, free and realloc with what they call, code and constants, for
 a Cortex-M3 at -Os with Debian's arm-none-eabi-gcc. Run it after changes of the core or of the generator; a test
 compares a few.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import heapwright as hw
 
-FILE = Path(__file__).resolve().parents[1] / "src" / "heapwright" / "recipes" / "zoo" / "code_bytes.csv"
+FILE = Path(__file__).resolve().parents[1] / "src" / "heapwright" / "_recipes" / "zoo" / "code_bytes.csv"
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
-"""Whether the zoo's heaps last: writes src/heapwright/recipes/zoo/endurance.csv, which `heapwright zoo` reads.
+"""Whether the zoo's heaps last: writes src/heapwright/_recipes/zoo/endurance.csv, which `heapwright zoo` reads.
 
-Each heap runs the loops of `heapwright endure` on the broker's trace, ten million calls where a call is bounded and one
+Each heap runs the loops of `heapwright stress` on the broker's trace, ten million calls where a call is bounded and one
 million where it may walk. Some fifteen minutes.
 """
 
@@ -16,7 +16,7 @@ from heapwright import Recipe, worst_steps
 ROOT = Path(__file__).resolve().parent.parent
 TRACE = ROOT / "examples" / "mosquitto_broker.parquet"
 BOUNDED, WALKING = 10_000_000, 1_000_000
-OUTPUT = ROOT / "src" / "heapwright" / "recipes" / "zoo" / "endurance.csv"
+OUTPUT = ROOT / "src" / "heapwright" / "_recipes" / "zoo" / "endurance.csv"
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     trace = hw.read_trace(TRACE)
 
     def row(recipe: Recipe) -> str:
-        (found,) = hw.endure(trace, recipe, calls=BOUNDED if worst_steps(recipe).most else WALKING)
+        (found,) = hw.stress(trace, recipe, calls=BOUNDED if worst_steps(recipe).most else WALKING)
         print(recipe.name, found.growth_ratio, found.lasts, found.worst, file=sys.stderr, flush=True)
         return f"{recipe.name},{recipe.hash},{found.growth_ratio:.3f},{int(found.lasts)},{found.worst}"
 

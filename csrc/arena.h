@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine.h"
+#include "replay_hooks.h"
 #include "heapwright.h"
 
 /* What malloc and free do as a rule, and what they do rarely. Generated code inlines the one into its entries, whatever

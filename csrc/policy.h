@@ -5,7 +5,7 @@
  * folds away. So every decision of the core that depends on the policy is a plain condition on these fields, in the
  * grammar in CONTRIBUTING.md.
  *
- * Fields marked "derived" follow from the others; `heapwright.recipes.policy` computes them. Sizes, offsets and
+ * Fields marked "derived" follow from the others; `heapwright._recipes.policy` computes them. Sizes, offsets and
  * addresses are bytes; an address is an offset from the arena's base.
  */
 #ifndef HW_POLICY_H

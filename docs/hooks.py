@@ -10,7 +10,7 @@ from markdown.extensions import Extension
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import AtomicString
 
-from heapwright.report import glossary
+from heapwright._report import glossary
 
 
 class Terms(Extension):

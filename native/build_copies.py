@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "src"))
 
-from heapwright.generate.known import Sources  # noqa: E402
+from heapwright._generate.partial_policy import Sources  # noqa: E402
 
 Fields = dict[str, int | str]
 
@@ -128,7 +128,7 @@ SHAPES: dict[str, dict[str, Fields]] = {
 SOURCE = """/* Made by native/build_copies.py. */
 #include "ordinary.h"
 
-#include "whole.h"
+#include "replay_loop.h"
 
 hw_replaying hw_replay_{name};
 

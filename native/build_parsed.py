@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from heapwright.generate.core import write_parsed
+from heapwright._generate.core import write_parsed
 
 if __name__ == "__main__":
     write_parsed(Path(sys.argv[1]))

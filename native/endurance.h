@@ -1,4 +1,4 @@
-/* endurance.h: loops at constant live bytes, for heapwright.replay.endurance. Host only.
+/* endurance.h: loops at constant live bytes, for heapwright._replay.stress_test. Host only.
  *
  * A program that runs for years asks again and again for what it asked for before. Each loop here does so in a way of
  * its own, with sizes drawn from a trace, and never has more than so many bytes live; what a heap covers beyond that is

@@ -1,4 +1,4 @@
-/* listener.h: the replay engine listens at the core's door (csrc/engine.h). It comes before the core. */
+/* listener.h: the replay engine listens at the core's door (csrc/replay_hooks.h). It comes before the core. */
 #ifndef HW_LISTENER_H
 #define HW_LISTENER_H
 

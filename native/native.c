@@ -7,7 +7,7 @@
 #include "ordinary.h"
 #include "pictures.h"
 #include "route.h"
-#include "whole.h"
+#include "replay_loop.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  *
  * Headers, links and tags in the arena are the truth, and all that takes constant time runs on them as in firmware. For
  * each pool whose searches may be long, sequences beside the arena hold the nodes of its lists and, where a walk goes
- * over all blocks, the blocks. The hooks (csrc/engine.h) keep them true and let a walk begin where it would have come
+ * over all blocks, the blocks. The hooks (csrc/replay_hooks.h) keep them true and let a walk begin where it would have come
  * to, with the loads counted that it would have made. A walk loads the word of what it looks at, and a list's link to
  * get there: passing an entry costs both.
  *

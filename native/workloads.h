@@ -1,4 +1,4 @@
-/* workloads.h: the queues of a network node in front of one link, for heapwright.traffic.workloads. Host only; read by
+/* workloads.h: the queues of a network node in front of one link, for heapwright._traffic.workloads. Host only; read by
  * cffi as it stands. */
 #ifndef HW_WORKLOADS_H
 #define HW_WORKLOADS_H

@@ -1,4 +1,4 @@
-/* The raw file a recorded process leaves behind, read by src/heapwright/traces/raw.py.
+/* The raw file a recorded process leaves behind, read by src/heapwright/_traces/raw.py.
  *
  *     0                     header
  *     RAW_MODULES_AT        where sites are recorded: the executable and the libraries that made calls, up to the first

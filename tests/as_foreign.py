@@ -8,14 +8,14 @@ import numpy as np
 from needed import programs_of_32_bits
 from numpy.typing import NDArray
 
-from heapwright.generate import generate
-from heapwright.generate.emit import replayed_secret
-from heapwright.heaps import heaps
-from heapwright.heaps.foreign.heap import ForeignHeap
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.film import filming
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE
+from heapwright._generate import generate
+from heapwright._generate.emit import replayed_secret
+from heapwright._heaps import heaps
+from heapwright._heaps.foreign.heap import ForeignHeap
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.snapshots import filming
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE
 
 _ADAPTER = """
 style = "arena"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from c_programs import ASSERTED, SANITIZED, compile_c, write_heaps
 
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
 
 
 def build_script(folder: Path) -> Path:

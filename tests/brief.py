@@ -19,19 +19,19 @@ from typing import Any
 import effort
 import pytest
 
-from heapwright.heaps.foreign import build
-from heapwright.measure.host import timing
-from heapwright.traces.futures import resample
-from heapwright.traces.trace import Trace
+from heapwright._heaps.foreign import build
+from heapwright._measure.host import timing
+from heapwright._traces.futures import resample
+from heapwright._traces.trace import Trace
 
 ASKED = "HEAPWRIGHT_TESTS_BRIEF"
 """Set in the environment of commands that are to be brief, too (`forked_commands`)."""
 
 CALLS: dict[tuple[str, str], dict[str, int]] = {
-    ("endurance", "SHORT"): {"calls": 5_000, "base": 1_500, "enough": 5_000, "cramped": 2_000, "objects": 150},
-    ("endurance", "LONG"): {"calls": 20_000, "base": 4_000, "enough": 20_000, "cramped": 6_000, "objects": 250},
+    ("stress_test", "SHORT"): {"calls": 5_000, "base": 1_500, "enough": 5_000, "cramped": 2_000, "objects": 150},
+    ("stress_test", "LONG"): {"calls": 20_000, "base": 4_000, "enough": 20_000, "cramped": 6_000, "objects": 250},
 }
-"""By module of `heapwright.explore` and name of the form."""
+"""By module of `heapwright._explore` and name of the form."""
 
 FUTURE = 4_000
 """Calls of the futures that recipes are raced on, and that counts of pools are taken from, at most."""
@@ -58,10 +58,10 @@ def command(script: Path) -> list[str]:
 
 def forms() -> list[tuple[ModuleType, str, Any]]:
     """What stands in these modules under these names while tests run."""
-    places = [(import_module(f"heapwright.explore.{name}"), form, calls) for (name, form), calls in CALLS.items()]
-    families, search = (import_module(f"heapwright.explore.{name}") for name in ("families", "search"))
+    places = [(import_module(f"heapwright._explore.{name}"), form, calls) for (name, form), calls in CALLS.items()]
+    default_space, search = (import_module(f"heapwright._explore.{name}") for name in ("default_space", "search"))
     stress = [(module, form, replace(getattr(module, form), **calls)) for module, form, calls in places]
-    return [*stress, (families, "COUNTED_CALLS", FUTURE), (search, "futures_of", few_calls)]
+    return [*stress, (default_space, "COUNTED_CALLS", FUTURE), (search, "futures_of", few_calls)]
 
 
 def few_calls(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
@@ -77,7 +77,7 @@ def flags() -> dict[ModuleType, tuple[str, ...]]:
 @contextlib.contextmanager
 def small_pictures() -> Iterator[None]:
     """While PNGs of plots are small, but in long runs."""
-    from heapwright.report import figure  # which not all tests need, and takes half a second to import
+    from heapwright._report import figure  # which not all tests need, and takes half a second to import
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(figure, "SCALE", effort.brief(1, figure.SCALE))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from c_programs import kept_once
 
-from heapwright.generate import generate
-from heapwright.recipes.recipe import Recipe
+from heapwright._generate import generate
+from heapwright._recipes.recipe import Recipe
 
 _SOURCES = (".c", ".cpp", ".cc")
 _FOR_THE_LINKER = (".o", ".a", ".so", ".ld")

@@ -17,8 +17,8 @@ from pathlib import Path
 from effort import brief
 
 from heapwright._native import ffi
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
 
 ROOT = Path(__file__).resolve().parents[1]
 CSRC = Path(os.environ.get("HEAPWRIGHT_TESTS_CSRC", ROOT / "csrc"))

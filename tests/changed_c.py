@@ -22,6 +22,6 @@ def pytest_load_initial_conftests() -> None:
         sys.modules["heapwright._native"] = module = module_from_spec(spec)
         spec.loader.exec_module(module)
     if core := os.environ.get(CSRC):
-        from heapwright.generate import core as sources
+        from heapwright._generate import core as sources
 
         sources.core_directory = lambda: Path(core)

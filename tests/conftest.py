@@ -21,13 +21,13 @@ from hypothesis import settings
 from needed import missing, needs
 from platform_builds import fetched
 
-from heapwright.files import garbage, temporary
+from heapwright._support import gc_tuning, temporary
 
 # Machines are shared and noisy: how long an example takes says nothing.
 settings.register_profile("heapwright", deadline=None)
 settings.load_profile("heapwright")
 
-gc.set_threshold(garbage.OBJECTS)  # as the command line has it
+gc.set_threshold(gc_tuning.OBJECTS)  # as the command line has it
 
 
 def pytest_collection_finish() -> None:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from heapwright.generate import syntax as c
-from heapwright.generate.fold import needs_static
-from heapwright.generate.parse import child_of, parse, resolved, text_of, tree_of
-from heapwright.generate.pasting import written_out
-from heapwright.generate.program import BUILTIN_VALUES, HARMLESS, Program
-from heapwright.generate.syntax import GrammarError
+from heapwright._generate import syntax as c
+from heapwright._generate.fold import needs_static
+from heapwright._generate.parse import child_of, parse, resolved, text_of, tree_of
+from heapwright._generate.pasting import written_out
+from heapwright._generate.program import BUILTIN_VALUES, HARMLESS, Program
+from heapwright._generate.syntax import GrammarError
 
 
 def check_grammar(sources: Sequence[tuple[str, str]], defines: Iterable[str] = frozenset()) -> list[GrammarError]:

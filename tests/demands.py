@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heapwright.explore.families import Demand
+from heapwright._explore.default_space import Demand
 
 SIZES = (16, 1476, 40, 576, 128, 256, 64, 512, 1024, 90, 200)
 

@@ -12,20 +12,20 @@ from unittest import mock
 import numpy as np
 from made_studies import IDS, identity, metrics, result, trace
 
-from heapwright.assure.endurance import Endured
-from heapwright.decide.changes import compare
-from heapwright.decide.study import Analysis
-from heapwright.replay.admit import Admission
-from heapwright.report import admission_picture, attack_picture, endurance_picture
-from heapwright.report.figure import Figure, dark_style
-from heapwright.report.page import Content
-from heapwright.report.pull_request import fronts_of
-from heapwright.report.study_content import overview, study_content
-from heapwright.report.trace_content import trace_content
-from heapwright.report.trade_off import trade_off
-from heapwright.studies.records import Grown, Measured, Result, TraceInfo
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._assure.stress_test import StressTestResult
+from heapwright._replay.admission import Admission
+from heapwright._report import admission_picture, attack_picture, stress_picture
+from heapwright._report.figure import Figure, dark_style
+from heapwright._report.page import Content
+from heapwright._report.pull_request import fronts_of
+from heapwright._report.study_content import overview, study_content
+from heapwright._report.trace_content import trace_content
+from heapwright._report.trade_off import trade_off
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.records import Grown, Measured, Result, TraceInfo
+from heapwright._studies.study_diff import compare
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 SITES = ("main;parse", "main;queue_add", "session_new")
 POOLS = "wifi-special-pools"
@@ -157,19 +157,20 @@ def pictures() -> dict[str, Any]:
     ]
     loops = {"a pass": {100: 2000, 1000: 2100}, "churn": {100: 2000, 1000: 3000}}
     endured = [
-        Endured(one, "tlsf", 1.05, "churn", {"a pass": 1.0, "churn": 1.2}, True, (), 1000, loops) for one in ("a", "b")
+        StressTestResult(one, "tlsf", 1.05, "churn", {"a pass": 1.0, "churn": 1.2}, True, (), 1000, loops)
+        for one in ("a", "b")
     ]
     swept = [
         Admission("a", heap, load, 0.99, arena, utilisation=0.5 * load)
         for heap in ("pool", "tlsf")
         for load, arena in ((1.0, 4000), (1.5, 7000), (2.0, None))
     ]
-    rooms = {"attack": attack_picture, "endurance": endurance_picture, "admission": admission_picture}
+    rooms = {"attack": attack_picture, "endurance": stress_picture, "admission": admission_picture}
     with ExitStack() as stack:
         for name, room in rooms.items():
             stack.enter_context(mock.patch.object(room, "write_drawing", kept(name)))
         attack_picture.write_picture(attacks, Path("a.svg"))
-        endurance_picture.write_picture(endured, Path("e.svg"))
+        stress_picture.write_picture(endured, Path("e.svg"))
         admission_picture.write_picture(swept, "load", Path("s.svg"))
     return found
 

@@ -18,21 +18,43 @@ from unittest import mock
 import brief
 from kinds import random_trace
 
-from heapwright.explore import budget, elsewhere, endurance, options, race, runner, schedule, search, trial, wide_search
-from heapwright.explore.options import Options
-from heapwright.explore.runner import Progress
-from heapwright.explore.space import Space
-from heapwright.explore.trial import Found, Patience, Task, Trier
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay import engine
-from heapwright.replay.engine import GivenUpError
-from heapwright.replay.metrics import Value
-from heapwright.traces.cut import cut
-from heapwright.traces.streams import Stream
-from heapwright.traces.trace import Trace
+from heapwright._explore import (
+    budget,
+    evaluation,
+    local_search,
+    options,
+    runner,
+    schedule,
+    search,
+    stress_test,
+    successive_halving,
+    validation,
+)
+from heapwright._explore.evaluation import EvaluationOutcome, EvaluationTask, Evaluator, StopRule
+from heapwright._explore.options import Options
+from heapwright._explore.runner import Progress
+from heapwright._explore.space import Space
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay import engine
+from heapwright._replay.engine import GivenUpError
+from heapwright._replay.metrics import Value
+from heapwright._traces.cut import cut
+from heapwright._traces.streams import Stream
+from heapwright._traces.trace import Trace
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-TIMED = (budget, elsewhere, endurance, options, race, runner, schedule, search, trial, wide_search)
+TIMED = (
+    budget,
+    validation,
+    stress_test,
+    options,
+    successive_halving,
+    runner,
+    schedule,
+    search,
+    evaluation,
+    local_search,
+)
 SLOWEST = 7
 A_CALL = 1e-4
 """Seconds of the cheapest recipe: a long trace, as the clock has it."""
@@ -64,8 +86,12 @@ class InTurn:
         return 1
 
     def tried(
-        self, tasks: Sequence[Task], trier: Trier, patience: Patience, seconds: Callable[[Task], float | None]
-    ) -> Generator[tuple[Task, Found] | None]:
+        self,
+        tasks: Sequence[EvaluationTask],
+        trier: Evaluator,
+        patience: StopRule,
+        seconds: Callable[[EvaluationTask], float | None],
+    ) -> Generator[tuple[EvaluationTask, EvaluationOutcome] | None]:
         left = list(tasks)
         while left and not patience.over:
             size = trier.batch(patience)
@@ -80,9 +106,9 @@ class InTurn:
 @contextmanager
 def in_its_own_time() -> Iterator[Clock]:
     """While time goes on by replays alone."""
-    clock, replayed, together = Clock(), Trier._replayed, Trier._together
+    clock, replayed, together = Clock(), Evaluator._replayed, Evaluator._together
 
-    def one(trier: Trier, at: int, recipe: Any, watch: Any) -> Mapping[str, Value]:
+    def one(trier: Evaluator, at: int, recipe: Any, watch: Any) -> Mapping[str, Value]:
         try:
             metrics = replayed(trier, at, recipe, watch)
         except GivenUpError as error:
@@ -91,14 +117,14 @@ def in_its_own_time() -> Iterator[Clock]:
         clock.replayed(len(trier.traces[at]), recipe.hash)
         return metrics
 
-    def several(trier: Trier, tasks: Sequence[Task]) -> list[Found]:
+    def several(trier: Evaluator, tasks: Sequence[EvaluationTask]) -> list[EvaluationOutcome]:
         for task in tasks:
             clock.replayed(sum(map(len, trier.traces)), task.one.id)
         return together(trier, tasks)
 
     with (
-        mock.patch.object(Trier, "_replayed", one),
-        mock.patch.object(Trier, "_together", several),
+        mock.patch.object(Evaluator, "_replayed", one),
+        mock.patch.object(Evaluator, "_together", several),
         mock.patch.object(search, "_crew", lambda jobs, dask: nullcontext(InTurn())),
         mock.patch.object(search, "trying_ahead", lambda *_: nullcontext()),
         mock.patch.object(runner, "_BATCH_SECONDS", 50.0),

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from heapwright.explore import search
-from heapwright.explore.options import Options
-from heapwright.explore.runner import Progress
-from heapwright.explore.search import Exploration
-from heapwright.explore.space import AnySpace
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES
-from heapwright.traces.trace import Trace
+from heapwright._explore import search
+from heapwright._explore.options import Options
+from heapwright._explore.runner import Progress
+from heapwright._explore.search import Exploration
+from heapwright._explore.space import AnySpace
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.metrics import DEFAULT_OBJECTIVES
+from heapwright._traces.trace import Trace
 
 
 def explore(
@@ -27,6 +27,6 @@ def explore(
     progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Exploration:
-    """Explore as `heapwright.explore.search.explore` does."""
+    """Explore as `heapwright._explore.search.explore` does."""
     how = Options(objectives, **options)
     return search.explore(traces, space, study_path, how, held_out=held_out, earlier=earlier, progress=progress)

@@ -8,11 +8,11 @@ from typing import Any
 
 from needed import programs_of_32_bits
 
-from heapwright.heaps import heaps
-from heapwright.heaps.foreign.adapter import WordSize
-from heapwright.heaps.foreign.heap import ForeignHeap
-from heapwright.measure.host.timing import time_heaps
-from heapwright.traces.trace import Trace
+from heapwright._heaps import heaps
+from heapwright._heaps.foreign.adapter import WordSize
+from heapwright._heaps.foreign.heap import ForeignHeap
+from heapwright._measure.host.timing import time_heaps
+from heapwright._traces.trace import Trace
 
 BUMP = """
 #include <stdint.h>

@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 
 from brief import ASKED, forms
 
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.zoo import catalogue as zoo
 
 _NOT_PYTHON = ("heapwright.recorder", "heapwright.papers")
 """What is preloaded into recorded programs, and what only the pages of papers need."""
@@ -111,7 +111,7 @@ def _become(words: list[str], folder: str, environment: dict[str, str], files: l
             setattr(module, form, effort)
     status: Any = 1
     try:
-        status = import_module("heapwright.cli").main()
+        status = import_module("heapwright._cli").main()
     except SystemExit as ended:
         status = ended.code
     except BaseException:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 TABLE = Path(__file__).with_name("generated_digests.txt")
 CHECKED = ("tlsf", "lea-2.7.2", "victim-bins", "windows-xp", "freertos-heap4", "drr-proposed")

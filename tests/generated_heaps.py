@@ -8,9 +8,9 @@ from pathlib import Path
 
 import built_once
 
-from heapwright.generate.emit import ALLOCATING, CHECKING, COUNTING, LOOKING, MOVING, RESERVING
-from heapwright.recipes.pools import Compact
-from heapwright.recipes.recipe import Recipe
+from heapwright._generate.emit import ALLOCATING, CHECKING, COUNTING, LOOKING, MOVING, RESERVING
+from heapwright._recipes.pools import Compact
+from heapwright._recipes.recipe import Recipe
 
 
 def entries(recipe: Recipe) -> tuple[str, ...]:

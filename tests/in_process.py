@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from heapwright.cli import main
+from heapwright._cli import main
 
 _HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

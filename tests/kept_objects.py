@@ -13,9 +13,9 @@ import pytest
 from c_programs import kept_once
 from effort import LONG
 
-from heapwright.assure.proof import edges, enumeration
-from heapwright.files.tools import run_tool
-from heapwright.measure.boards.compilers import Compiler
+from heapwright._assure.proof import edges, enumeration
+from heapwright._measure.boards.compilers import Compiler
+from heapwright._support.subprocesses import run_tool
 
 HEAP, CORE = "target_heap.c", "core.c"
 

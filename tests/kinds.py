@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from heapwright.recipes.recipe import Recipe
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright._recipes.recipe import Recipe
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 
 def recipe(*pools: dict[str, Any], **heap: Any) -> Recipe:

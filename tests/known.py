@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapwright.replay.metrics import Value
+from heapwright._replay.metrics import Value
 
 
 def known(value: Value) -> int | float:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from heapwright.decide.study import Analysis
-from heapwright.recipes.pools import General
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.energy import EnergyTable, default_energy_table
-from heapwright.replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS, Value
-from heapwright.studies.records import Identity, Result
-from heapwright.traces.trace import Trace
+from heapwright._recipes.pools import General
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.energy import EnergyTable, default_energy_table
+from heapwright._replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS, Value
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.records import Identity, Result
+from heapwright._traces.trace import Trace
 
 OBJECTIVES = ("footprint_bytes", "accesses")
 

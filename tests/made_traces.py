@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
-from heapwright.traffic.packets import PacketTable
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
+from heapwright._traffic.packets import PacketTable
 
 
 def trace_of(*calls: tuple[int, int, int], **columns: Any) -> Trace:

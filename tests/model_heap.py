@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import General
-from heapwright.recipes.recipe import Recipe
+from heapwright._recipes.policy import policy
+from heapwright._recipes.pools import General
+from heapwright._recipes.recipe import Recipe
 
 
 class Block:

@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import heapwright as hw
 from heapwright import Recipe
-from heapwright.assure.proof.bins import check_bins, has_bins
-from heapwright.assure.proof.prove import check_edges
-from heapwright.files.errors import HeapwrightError
-from heapwright.generate import generated_files
+from heapwright._assure.proof.bins import check_bins, has_bins
+from heapwright._assure.proof.prove import check_edges
+from heapwright._generate import generated_files
+from heapwright._support.errors import HeapwrightError
 
 HEAPS = (
     "tlsf", "lea-2.7.2", "all-round", "half-fit", "first-fit-fast-free", "binary-buddy", "drr-proposed", "fixed-pool",

@@ -141,10 +141,10 @@ def emulator() -> None:
 
 def target(cpu_name: str, compiler: str | None = None, *backends: str) -> None:
     """Skip a test where `heapwright measure` has no such compiler, or emulator, for a processor."""
-    from heapwright.files.errors import HeapwrightError
-    from heapwright.measure.boards.compilers import find_compiler
-    from heapwright.measure.boards.cpus import cpu
-    from heapwright.measure.boards.measure import find_backend
+    from heapwright._measure.boards.compilers import find_compiler
+    from heapwright._measure.boards.cpus import cpu
+    from heapwright._measure.boards.measure import find_backend
+    from heapwright._support.errors import HeapwrightError
 
     core = cpu(cpu_name)
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heapwright.traffic.packets import PacketTable
+from heapwright._traffic.packets import PacketTable
 
 
 def network(seed: int, with_ip: bool = True) -> PacketTable:

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 from effort import LONG
 
-from heapwright.files import database
+from heapwright._support import database
 
 REACHING = database.reaching
 """What opens one for each file."""

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright.heaps import heaps
-from heapwright.heaps.foreign.heap import ForeignHeap, addresses
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
+from heapwright._heaps import heaps
+from heapwright._heaps.foreign.heap import ForeignHeap, addresses
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.arena_sizes import fit
+from heapwright._traces.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = Path(__file__).with_suffix(".csv")

@@ -37,25 +37,25 @@ class Planted(NamedTuple):
 
 FAULTS = {
     "where no time is left for copies they run on": Planted(
-        "explore/budget.py",
+        "_explore/budget.py",
         "share = self.apart / kept if kept else 0.0",
         "share = self.apart / kept if kept else inf",
         "tests/unit/test_explored.py::test_progress_and_time_stay_within_what_there_is[1]",
     ),
     "what is tried twice counts twice": Planted(
-        "explore/schedule.py",
+        "_explore/schedule.py",
         "        if not patience.over:  # what was given up and is open again is counted once more",
         "        if patience.over:",
         "tests/unit/test_explored.py::test_progress_and_time_stay_within_what_there_is[10]",
     ),
     "no arena below the high-water mark is tried": Planted(
-        "replay/safe.py",
+        "_replay/monotone_minimum.py",
         "DOWNWARD = 256",
         "DOWNWARD = 0",
         "tests/unit/test_safe_arena.py::test_what_serves_just_below_the_mark_is_found",
     ),
     "the full round of tries is dropped": Planted(
-        "replay/safe.py",
+        "_replay/monotone_minimum.py",
         "(tries // 16, tries // 4, tries)",
         "(tries // 16, tries // 4)",
         "tests/unit/test_safe_arena.py::test_a_failing_stretch_of_a_few_in_so_many_tries_is_met_wherever_it_lies[400]",

@@ -46,7 +46,7 @@ workload poisson -o poisson.parquet
 generate all-round --platform preload -o firmware
 hooks newlib -o hooks
 platforms
-endure stack.parquet --heap all-round --calls 10000
+stress stack.parquet --heap all-round --calls 10000
 trace export busy.parquet --format minimalloc -o e.csv
 trace export busy.parquet --format malloclab -o e.rep --json
 trace export busy.parquet --format c -o e.c

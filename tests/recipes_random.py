@@ -9,9 +9,9 @@ from typing import Any
 
 from effort import LONG
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._support.errors import HeapwrightError
 
 SIZES = (1, 2, 4, 7, 8, 11, 16, 20, 33, 40, 64, 100, 128, 256, 512, 1024, 1500)
 

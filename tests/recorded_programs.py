@@ -8,9 +8,9 @@ from pathlib import Path
 
 from needed import tool
 
-from heapwright.traces.record import Recording
-from heapwright.traces.recorded import Recorded
-from heapwright.traces.trace import Trace
+from heapwright._traces.record import Recording
+from heapwright._traces.recorded import Recorded
+from heapwright._traces.trace import Trace
 
 Compile = Callable[..., str]
 

@@ -17,11 +17,11 @@ from c_programs import kept_once
 from chromium import Chromium
 from exploring import explore
 
-from heapwright.explore.space import Space
-from heapwright.recipes.recipe import Recipe
-from heapwright.report import write_report
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._explore.space import Space
+from heapwright._recipes.recipe import Recipe
+from heapwright._report import write_report
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 
 def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trace:

@@ -6,7 +6,7 @@ import re
 from textwrap import dedent
 from typing import Any
 
-from heapwright.generate.specialise import specialise
+from heapwright._generate.specialise import specialise
 
 POLICY = """\
 #ifndef HW_POLICY_H

@@ -152,7 +152,7 @@ def stressed(pair: Pair) -> list[Needs]:
     if label not in pair.kept:
         (trace, grown) = pair.trace("a"), dict[str, float]()
         for key, recipe in pair.recipes.items():
-            (found,) = hw.endure(trace, recipe, calls=300_000)
+            (found,) = hw.stress(trace, recipe, calls=300_000)
             grown[key] = needs[key] * found.growth_ratio
         pair.keep(label, {".peak": needs[".peak"], **grown})
     return [pair.kept[label]]

@@ -199,7 +199,7 @@ def load() -> Picture:
 def growth() -> Picture:
     """A heap that leaks beside one that lasts, at constant live bytes."""
     names = {"drr-proposed": "red", "tlsf": "blue"}
-    leaks, lasts = hw.endure(broker(), list(names), calls=1_000_000)
+    leaks, lasts = hw.stress(broker(), list(names), calls=1_000_000)
     assert lasts.lasts and not leaks.lasts
     loop = leaks.worst
     told = f"Over a million calls {leaks.heap} grows, {lasts.heap} becomes flat"

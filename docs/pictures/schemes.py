@@ -59,7 +59,7 @@ def flow() -> Picture:
     picture.arrow([(198, 264), (166, 264)])
     picture.card(16, 228, 146, "C", ["for the firmware,", "with a test"])
     also = [
-        "Also, of any heap: fit (its arena), endure (does it last?), attack,",
+        "Also, of any heap: fit (its arena), stress (does it last?), attack,",
         "prove, measure, check (the gate), report (a page).",
     ]
     picture.lines(16, 332, also, "soft")

@@ -19,11 +19,11 @@ def table(page: str, first: str) -> list[list[str]]:
     return [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-Bar = tuple[str, float, str]
+FrontBound = tuple[str, float, str]
 """A heap, the length of its bar, and what is told behind it."""
 
 
-def bars(told: str, title: str, heads: tuple[str, str], rows: Sequence[Bar], note: str) -> Picture:
+def bars(told: str, title: str, heads: tuple[str, str], rows: Sequence[FrontBound], note: str) -> Picture:
     """A bar for each heap, the shortest first, its number and another behind it."""
     picture = Picture(told, 70 + 23 * len(rows))
     picture.text(16, 28, title, bold=True)

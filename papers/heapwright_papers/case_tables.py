@@ -44,7 +44,7 @@ def names(case: Case, *trials: Trial) -> dict[str, Any]:
         "internal": part("internal_bytes"),
         "external": part("external_bytes"),
         "published": [
-            Standing({heap: row[of][0] for heap, row in case.rows.items() if heap != AVERAGE}) for of in (0, 1)
+            Ranking({heap: row[of][0] for heap, row in case.rows.items() if heap != AVERAGE}) for of in (0, 1)
         ],
         "case": case,
         "trials": {REAL: NO_PACKETS} | {trial.on: trial for trial in trials},
@@ -80,7 +80,7 @@ def of_seed(trial: Trial, seed: int, heaps: Iterable[str], value: Value) -> dict
     return {heap: [value(run, heap) for run in runs] for heap in heaps}
 
 
-class Standing(NamedTuple):
+class Ranking(NamedTuple):
     """How the proposed allocator stands to the five systems, by average."""
 
     averages: Mapping[str, float]
@@ -111,9 +111,9 @@ class Standing(NamedTuple):
         return self.own / self.others[0]
 
 
-def stands(trial: Trial, value: Value) -> Standing:
+def stands(trial: Trial, value: Value) -> Ranking:
     """That of our numbers, over the systems that have them."""
-    return Standing({heap: trial.average(heap, value) for heap in (*known(trial, value), PROPOSED)})
+    return Ranking({heap: trial.average(heap, value) for heap in (*known(trial, value), PROPOSED)})
 
 
 # ---- the page --------------------------------------------------------------------------------------------------------

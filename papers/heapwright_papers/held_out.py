@@ -58,7 +58,7 @@ def on_grid(proposed: str, traces: Mapping[str, Trace]) -> Metrics:
     how many fewer accesses; `both`, how many take less of both, and `best`, that of the least product, its ratios.
     """
     named = [replace(trace, name=name) for name, trace in traces.items()]
-    space = Space([hw.families.technique_grid(named, ALIGN).values()], align=ALIGN, include_zoo=False)
+    space = Space([hw.default_space.technique_grid(named, ALIGN).values()], align=ALIGN, include_zoo=False)
     base = {trace.name: costs(replayed(trace, zoo(proposed))) for trace in named}
     with explored(named, space, copies=0, strategy="random", limit=GRID_RECIPES) as study:
         means = _means(study, study.combined.ids, base, served=True)
@@ -176,7 +176,7 @@ def retuned(proposed: Recipe, traces: Sequence[Trace]) -> Recipe:
     """The proposed design with its freelists for the most frequent sizes of these traces."""
     lists = proposed.pools[0]
     assert isinstance(lists, hw.pools.Quick) and lists.sizes is not None
-    sizes = tuple(size for size, _ in hw.families.Demand.of(traces).sizes[: len(lists.sizes)])
+    sizes = tuple(size for size, _ in hw.default_space.Demand.of(traces).sizes[: len(lists.sizes)])
     return proposed.model_copy(update={"pools": (lists.model_copy(update={"sizes": sizes}), *proposed.pools[1:])})
 
 

@@ -1,7 +1,7 @@
 """Traffic with the paper's own mix of sizes, and with the forms of memory use that its Figure 3 shows.
 
 Mamagkakis et al. 2006 publish which sizes dominate, their share, how many others there are, and five forms of memory
-use. `heapwright.traffic.synthetic` draws the packets; only their times are laid anew, by how busy the link is.
+use. `heapwright._traffic.synthetic` draws the packets; only their times are laid anew, by how busy the link is.
 """
 
 from __future__ import annotations

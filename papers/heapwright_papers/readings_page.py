@@ -17,7 +17,7 @@ from heapwright_papers.verdicts import Cause, Kind, Verdict
 
 CHOSEN_ON = "drr"
 """The page on which the leading readings were chosen; they are judged on the others."""
-Found = Mapping[tuple[str, str], Finding]
+EvaluationOutcome = Mapping[tuple[str, str], Finding]
 
 
 def add_readings(
@@ -31,7 +31,7 @@ def add_readings(
     hold and are larger under each by its name, `at_once`, see `_at_once`, and `mutants`.
     """
 
-    def under(heaps: Mapping[str, str], contests: bool = False) -> Found:
+    def under(heaps: Mapping[str, str], contests: bool = False) -> EvaluationOutcome:
         return _judged(case.name, {**names(case, *(trial.under(heaps) for trial in trials)), **base}, contests)
 
     found, seen = under(read_as(joint)), [trial.under(read_as(joint)) for trial in trials]
@@ -79,7 +79,7 @@ def add_readings(
     return told
 
 
-def _judged(page: str, seen: Mapping[str, Any], contests: bool) -> Found:
+def _judged(page: str, seen: Mapping[str, Any], contests: bool) -> EvaluationOutcome:
     return {
         (statement.id, on): Finding(statement, here, verdict, on)
         for statement in statements_of(page).values()
@@ -89,7 +89,7 @@ def _judged(page: str, seen: Mapping[str, Any], contests: bool) -> Found:
     }
 
 
-def _explained(key: tuple[str, str], finding: Finding, others: Mapping[str, Found]) -> Finding:
+def _explained(key: tuple[str, str], finding: Finding, others: Mapping[str, EvaluationOutcome]) -> Finding:
     """What does not hold, with another reading as the cause where it does under that."""
     by = [name for name, of in others.items() if of[key].holds]
     if finding.verdict.kind is not Kind.FAILS or not by:
@@ -98,7 +98,7 @@ def _explained(key: tuple[str, str], finding: Finding, others: Mapping[str, Foun
     return replace(finding, verdict=Verdict(Kind.FAILS, Cause.READING, why))
 
 
-def _counts(of: Found) -> tuple[int, int, int]:
+def _counts(of: EvaluationOutcome) -> tuple[int, int, int]:
     """Of the contests, how many hold, how many are larger than stated, and how many there are."""
     count = Counter(one.verdict.kind for one in of.values() if one.statement.contest)
     return count[Kind.HOLDS] + count[Kind.NOISE], count[Kind.LARGER], count.total()
@@ -108,7 +108,7 @@ def _named(joint: Joint) -> tuple[str, ...]:
     return tuple(reading.name for reading in joint)
 
 
-def _at_once(all_found: Mapping[tuple[str, ...], Found]) -> dict[str, Any]:
+def _at_once(all_found: Mapping[tuple[str, ...], EvaluationOutcome]) -> dict[str, Any]:
     """How many contests hold under the leading combination and at most under any, and what another would give."""
     count = {one: _counts(of)[0] for one, of in all_found.items()}
     own, most = _named(leading()), max(count.values())

@@ -23,7 +23,7 @@ from heapwright_papers.readings import sentences
 from heapwright_papers.verdicts import Cause, Kind
 
 Finding = Mapping[str, Any]
-Found = Mapping[str, Mapping[str, Any]]
+EvaluationOutcome = Mapping[str, Mapping[str, Any]]
 _KINDS = tuple(kind.value for kind in Kind)
 
 
@@ -48,7 +48,7 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
         ]
 
 
-def _index(found: Found) -> list[tuple[str, list[tuple[str, str]]]]:
+def _index(found: EvaluationOutcome) -> list[tuple[str, list[tuple[str, str]]]]:
     """Each document with its tables and figures, in their order, and where they are."""
     rows = []
     for document in documents():
@@ -85,7 +85,7 @@ def _left(file: Path) -> dict[str, Any]:
 # ---- the appendix ----------------------------------------------------------------------------------------------------
 
 
-def by_statement(found: Found) -> dict[str, list[Finding]]:
+def by_statement(found: EvaluationOutcome) -> dict[str, list[Finding]]:
     """What all pages found, by the ids of the statements."""
     by_id: dict[str, list[Finding]] = {}
     for page in found.values():
@@ -94,7 +94,7 @@ def by_statement(found: Found) -> dict[str, list[Finding]]:
     return by_id
 
 
-def appendix(found: Found) -> str:
+def appendix(found: EvaluationOutcome) -> str:
     """The appendix as Markdown, from what each page has left behind."""
     by_id = by_statement(found)
     names = {
@@ -126,7 +126,7 @@ def _read(readings: Sequence[Finding]) -> dict[str, tuple[int, int, int]]:
     }
 
 
-def _answered(document: Document, by_id: Mapping[str, Sequence[Finding]], found: Found) -> list[list[str]]:
+def _answered(document: Document, by_id: Mapping[str, Sequence[Finding]], found: EvaluationOutcome) -> list[list[str]]:
     """A row for each verdict on each statement; those of the statement it repeats, where it repeats one."""
     where, rows = {statement.id: statement.where for statement in document.statements}, []
     for statement in document.statements:

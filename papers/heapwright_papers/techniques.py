@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
     from heapwright import Trace
 
-FIRST, BEST = hw.families.FITS.index({"fit": "first"}), hw.families.FITS.index({"fit": "best"})
+FIRST, BEST = hw.default_space.FITS.index({"fit": "first"}), hw.default_space.FITS.index({"fit": "best"})
 LAST = -1
 """The last level of a technique, whichever it is."""
 THINNED = {"freelists": (0, 1, 2, 3), "fit": (0, 2, FIRST, 5, 7, BEST), "split": (0, 3, 6, 9), "coalesce": (0, 3, 6, 9)}
 """Levels that stand for all ten: none, full, and some between."""
 
-Beside = Mapping[str, int]
+Extras = Mapping[str, int]
 """Levels of the other techniques that pairs must have; what it has of the technique itself does not matter."""
-ANY: Beside = {}
-PROPOSED: Beside = {"freelists": 2, "fit": FIRST, "split": 0, "coalesce": 0}
+ANY: Extras = {}
+PROPOSED: Extras = {"freelists": 2, "fit": FIRST, "split": 0, "coalesce": 0}
 """The levels of the allocator that the paper proposes."""
-UNSPLIT: Beside = {"split": LAST}
+UNSPLIT: Extras = {"split": LAST}
 COLUMNS = ("internal", "external", "accesses", "memory")
 
 
@@ -52,7 +52,7 @@ class Grid:
     `internal`, `external` and `memory` are over the bytes requested, at the peak; `accesses` are a call.
     """
 
-    rows: Mapping[hw.families.Techniques, int]
+    rows: Mapping[hw.default_space.Techniques, int]
     internal: NDArray[np.float64]
     external: NDArray[np.float64]
     memory: NDArray[np.float64]
@@ -62,7 +62,7 @@ class Grid:
     @classmethod
     def of(cls, traces: Sequence[Trace], thinned: bool = False) -> list[Grid]:
         """Replay the grid that is made for all traces together, or what `THINNED` leaves of it, on each of them."""
-        every = hw.families.technique_grid(traces, ALIGN)
+        every = hw.default_space.technique_grid(traces, ALIGN)
         chosen = {levels: recipe.canonical() for levels, recipe in every.items() if not thinned or _stays(levels)}
         recipes = {recipe.hash: recipe for recipe in chosen.values()}
         at = {hash: row for row, hash in enumerate(recipes)}
@@ -70,7 +70,9 @@ class Grid:
         return [cls._on(trace, rows, spread(partial(replayed, trace), recipes.values())) for trace in traces]
 
     @classmethod
-    def _on(cls, trace: Trace, rows: Mapping[hw.families.Techniques, int], found: Sequence[Mapping[str, Any]]) -> Grid:
+    def _on(
+        cls, trace: Trace, rows: Mapping[hw.default_space.Techniques, int], found: Sequence[Mapping[str, Any]]
+    ) -> Grid:
         keys = ("internal_bytes", "external_bytes", "footprint_bytes", "accesses", "failed")
         columns = (np.array([float(metrics[key] or 0) for metrics in found]) for key in keys)
         internal, external, memory, accesses, failed = columns
@@ -92,16 +94,18 @@ class Grid:
 
     def last(self, technique: str) -> int:
         """The highest level of a technique."""
-        return int(self._table.shape[hw.families.Techniques._fields.index(technique)]) - 1
+        return int(self._table.shape[hw.default_space.Techniques._fields.index(technique)]) - 1
 
-    def pairs(self, technique: str, without: int, used: int, beside: Beside = ANY) -> NDArray[np.int64]:
+    def pairs(self, technique: str, without: int, used: int, beside: Extras = ANY) -> NDArray[np.int64]:
         """int64[pairs, 2]: rows that differ in one technique alone, without it and with it; those beside `beside`."""
         kept = {
             name: self.last(name) if level == LAST else min(level, self.last(name)) for name, level in beside.items()
         }
         sides = [
             self._table[
-                tuple(({**kept, technique: level}).get(name, slice(None)) for name in hw.families.Techniques._fields)
+                tuple(
+                    ({**kept, technique: level}).get(name, slice(None)) for name in hw.default_space.Techniques._fields
+                )
             ]
             for level in (without, used)
         ]
@@ -116,7 +120,7 @@ class Grid:
 
     def level_means(self, technique: str, level: int) -> list[tuple[float, float]]:
         """Means of log(memory) and log(accesses) over the recipes with this level; empty where there is none."""
-        rows = np.take(self._table, level, axis=hw.families.Techniques._fields.index(technique)).ravel()
+        rows = np.take(self._table, level, axis=hw.default_space.Techniques._fields.index(technique)).ravel()
         rows = rows[rows >= 0]
         rows = rows[self.served[rows]]
         if not len(rows):
@@ -124,7 +128,7 @@ class Grid:
         return [(float(np.log(self.memory[rows]).mean()), float(np.log(self.accesses[rows]).mean()))]
 
 
-def _stays(levels: hw.families.Techniques) -> bool:
+def _stays(levels: hw.default_space.Techniques) -> bool:
     return all(getattr(levels, technique) in kept for technique, kept in THINNED.items())
 
 
@@ -136,7 +140,7 @@ def contrast(grid: Grid, technique: str) -> tuple[str, int, int]:
 
 def steps(grid: Grid, technique: str) -> tuple[str, Sequence[int]]:
     """An attribute of `Techniques`, and its levels that lead from none of the technique to all of it."""
-    fits = [FIRST, *(at for at, fit in enumerate(hw.families.FITS) if "search_percent" in fit), BEST]
+    fits = [FIRST, *(at for at, fit in enumerate(hw.default_space.FITS) if "search_percent" in fit), BEST]
     return {
         "freelists": ("freelists", range(grid.last("freelists") + 1)),
         "best fit": ("fit", fits),
@@ -145,11 +149,11 @@ def steps(grid: Grid, technique: str) -> tuple[str, Sequence[int]]:
     }[technique]
 
 
-Changes = Mapping[str, float]
+StudyDiff = Mapping[str, float]
 """Of what its keys name, with a technique over without, less 1; performance is the inverse of accesses."""
 
 
-def changes(grids: Sequence[Grid], technique: str, beside: Beside = ANY) -> Changes | None:
+def changes(grids: Sequence[Grid], technique: str, beside: Extras = ANY) -> StudyDiff | None:
     """The geometric means over all pairs and grids; None where there is no pair."""
     pairs = [(grid, grid.pairs(*contrast(grid, technique), beside)) for grid in grids]
     logs = [[grid.change(column, some) for column in COLUMNS] for grid, some in pairs if len(some)]
@@ -160,7 +164,7 @@ def changes(grids: Sequence[Grid], technique: str, beside: Beside = ANY) -> Chan
     return {name: float(np.expm1(value)) for name, value in (found | {"accesses": accesses}).items()}
 
 
-def together(found: Sequence[Changes | None], column: str) -> float | None:
+def together(found: Sequence[StudyDiff | None], column: str) -> float | None:
     """The geometric mean of one column over several changes, as of the three applications."""
     values = [one[column] for one in found if one is not None]
     return float(np.expm1(mean(map(np.log1p, values)))) if values else None
@@ -177,7 +181,7 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | No
     grid = next(iter(next(iter(found.values())).values()))[0]
     known: Mapping[str, Any] = {REAL: NO_PACKETS} | dict(found)
 
-    def over(where: str, technique: str, effect: str, beside: Beside = ANY, of: Sequence[str] = ()) -> float:
+    def over(where: str, technique: str, effect: str, beside: Extras = ANY, of: Sequence[str] = ()) -> float:
         grids = [some for name, some in known[where].items() if not of or name in of]
         return together([changes(some, technique, beside) for some in grids], effect) or 0.0
 
@@ -188,7 +192,7 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | No
         pairs = [(one.accesses, one.pairs(*contrast(one, "freelists"))) for one in flat(where)]
         return [float((np.diff(accesses[at]).ravel() < 0).mean()) for accesses, at in pairs]
 
-    def means(where: str, technique: str, column: str, beside: Beside) -> float:
+    def means(where: str, technique: str, column: str, beside: Extras) -> float:
         return (changes(flat(where), technique, beside) or {}).get(column, 0.0)
 
     return {

@@ -10,15 +10,14 @@ Names are loaded when they are first used; docs/api.md is the reference.
 
 from __future__ import annotations
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.files.rooms import answer_with
-from heapwright.files.version import __version__
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.version import __version__
 
 TYPE_CHECKING = False  # typing's own takes as long to import as all the rest
 if TYPE_CHECKING:
     from typing import Any
 
-    from heapwright.api import *
+    from heapwright._api import *
 
 __all__ = [
     "CHECKS",
@@ -47,12 +46,11 @@ __all__ = [
     "copy_kinds",
     "cut",
     "default_energy_table",
+    "default_space",
     "diff",
-    "endure",
     "explore",
     "export_trace",
     "extend_study",
-    "families",
     "figure",
     "find_heap",
     "find_worst",
@@ -77,6 +75,7 @@ __all__ = [
     "picks_by_load",
     "platforms",
     "pools",
+    "portfolio",
     "profile",
     "prove",
     "pull_request",
@@ -92,10 +91,10 @@ __all__ = [
     "schema",
     "size_table",
     "special_pools",
+    "stress",
     "suggest",
     "sweep",
     "synthesise",
-    "taught",
     "timing",
     "trace_facts",
     "workload",
@@ -105,28 +104,21 @@ __all__ = [
     "zoo",
 ]
 
-
-_ROOMS = ("explore", "generate", "measure", "platforms", "replay", "report")
-"""The functions of which a room bears the name; see `heapwright.files.rooms`."""
-
-
-def _function(name: str) -> Any:
-    import importlib
-
-    return getattr(importlib.import_module("heapwright.api"), name)
-
-
-answer_with(_function)
+RENAMED = {"endure": "stress", "families": "default_space", "taught": "portfolio"}
+"""Names of 0.2 and earlier, each with today's; they warn, and go with the next release (docs/upgrading.md)."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _ROOMS:
-        import importlib
+    import importlib
 
-        return importlib.import_module(f"heapwright.{name}")
-    return _function(name)
+    if name in RENAMED:
+        import warnings
+
+        warnings.warn(f"heapwright.{name} is now heapwright.{RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        name = RENAMED[name]
+    elif name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module("heapwright._api"), name)
 
 
 def __dir__() -> list[str]:

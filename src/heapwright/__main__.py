@@ -1,6 +1,6 @@
 """`python -m heapwright`: the command line."""
 
-from heapwright.cli import program
+from heapwright._cli import program
 
 if __name__ == "__main__":
     program()

@@ -1,6 +1,6 @@
 /* driver_calls.h: the calls that a driver of a generated heap replays.
  *
- * A file of them is what heapwright.traces.calls.call_records gives, behind the numbers of calls and of slots.
+ * A file of them is what heapwright._traces.calls.call_records gives, behind the numbers of calls and of slots.
  */
 #ifndef DRIVER_CALLS_H
 #define DRIVER_CALLS_H

@@ -14,19 +14,19 @@ from exploring import explore
 from recipes_random import random_recipe
 from traces_random import plain_trace, random_trace
 
-from heapwright.api import cut, workload
-from heapwright.decide.study import Analysis
-from heapwright.explore import trial
-from heapwright.explore.equivalent import KEPT, Alikes, form_of
-from heapwright.explore.space import Space
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay import engine
-from heapwright.replay.engine import Watch
-from heapwright.replay.metrics import METRICS, Value
-from heapwright.replay.replay import Replayed, replay, replay_with_margins
-from heapwright.traces.trace import Trace
+from heapwright._api import cut, workload
+from heapwright._explore import evaluation
+from heapwright._explore.result_cache import KEPT, ResultCache, form_of
+from heapwright._explore.space import Space
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay import engine
+from heapwright._replay.engine import Watch
+from heapwright._replay.metrics import METRICS, Value
+from heapwright._replay.replay import Replayed, replay, replay_with_margins
+from heapwright._studies.analysis import Analysis
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -66,7 +66,7 @@ class Counted:
     """Replays recipes on a trace, and counts how often."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace, self.alikes, self.replays = trace, Alikes(trace, 1 << 16), 0
+        self.trace, self.alikes, self.replays = trace, ResultCache(trace, 1 << 16), 0
 
     def metrics(self, recipe: Recipe, watch: Watch | None = None) -> dict[str, Value]:
         def replayed() -> Replayed:
@@ -159,7 +159,7 @@ def test_a_study_has_what_replays_of_all_would_tell(
     drawn = random.Random(8).sample([group for group in groups.values() if len(group) > 10], 5)
     told, fronts = [], []
     for kept in (KEPT, 0):
-        monkeypatch.setattr(trial, "KEPT", kept)
+        monkeypatch.setattr(evaluation, "KEPT", kept)
         space, path = Space(drawn, include_zoo=False), tmp_path / str(kept)
         asked = {"complete": True} if tolerance is None else {"tolerance": tolerance}
         fronts.append(explore(traces, space, study_path=path, copies=0, endurance=False, jobs=2, **asked).front)

@@ -14,10 +14,11 @@ import pytest
 from known import known
 
 import heapwright as hw
-from heapwright.api import Fit, Replay
-from heapwright.decide.decision import decide
-from heapwright.recipes.recipe import Recipe
-from heapwright.traces.trace import Trace
+from heapwright import _api as api
+from heapwright._api import Fit, Replay
+from heapwright._recipes.recipe import Recipe
+from heapwright._studies.decision import decide
+from heapwright._traces.trace import Trace
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
 Found = TypeVar("Found", Replay, Fit)
@@ -31,7 +32,7 @@ def trace() -> Trace:
 
 
 @pytest.fixture(scope="module")
-def study(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[hw.api.Study]:
+def study(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[api.Study]:
     yield hw.explore(trace, tmp_path_factory.mktemp("api") / "s.duckdb", strategy="random", limit=40, seed=1)
 
 
@@ -55,16 +56,16 @@ def test_names_are_those_documented() -> None:
 
 
 def test_nothing_heavy_is_imported_before_it_is_used() -> None:
-    heavy = "[m for m in ('numpy', 'duckdb', 'pydantic', 'altair', 'typing', 'heapwright.api') if m in sys.modules]"
+    heavy = "[m for m in ('numpy', 'duckdb', 'pydantic', 'altair', 'typing', 'heapwright._api') if m in sys.modules]"
     assert in_a_new_process(f"import sys, heapwright; print({heavy})") == "[]"
 
 
 def test_functions_hold_against_the_folders_of_their_names() -> None:
     code = (
-        "import heapwright as hw, heapwright.replay.replay as module, heapwright.explore.search\n"
+        "import heapwright as hw, heapwright._replay.replay as module, heapwright._explore.search\n"
         f"print(module.__name__, hw.replay({str(BROKER)!r}, 'tlsf').heap, hw.zoo('tlsf').name)"
     )
-    assert in_a_new_process(code) == "heapwright.replay.replay tlsf tlsf"
+    assert in_a_new_process(code) == "heapwright._replay.replay tlsf tlsf"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -74,11 +75,11 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 @pytest.mark.parametrize("heap", ["tlsf", "path", "recipe", "member"])
 def test_a_heap_is_a_name_a_path_a_recipe_or_a_member(
-    heap: str, trace: Trace, study: hw.api.Study, tmp_path: Path
+    heap: str, trace: Trace, study: api.Study, tmp_path: Path
 ) -> None:
     recipe = hw.zoo("tlsf")
     (tmp_path / "own.toml").write_text(recipe.to_toml(), encoding="utf-8")
-    heaps: dict[str, hw.api.AnyHeap] = {
+    heaps: dict[str, api.AnyHeap] = {
         "tlsf": "tlsf",
         "path": tmp_path / "own.toml",
         "recipe": recipe,
@@ -105,7 +106,7 @@ def test_every_heap_of_a_list_is_answered(trace: Trace) -> None:
         "kingsley",
         "tlsf",
     ]
-    assert len(hw.endure(trace, ["tlsf", tlsf], calls=10_000)) == 2
+    assert len(hw.stress(trace, ["tlsf", tlsf], calls=10_000)) == 2
 
 
 def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:
@@ -120,7 +121,7 @@ def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:
     assert [one.smallest_arena_bytes for one in several(hw.fit([BROKER], "victim-bins"))] == [141_488]
 
 
-def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(study: hw.api.Study, trace: Trace) -> None:
+def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(study: api.Study, trace: Trace) -> None:
     front = study.front()
     assert [member.id for member in front] == [
         member.id for member in hw.explore(trace, study.path, strategy="random", limit=40, seed=1).front()
@@ -137,7 +138,7 @@ def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(stud
     )
 
 
-def test_a_study_is_a_table_and_a_chart(study: hw.api.Study) -> None:
+def test_a_study_is_a_table_and_a_chart(study: api.Study) -> None:
     table = study.to_arrow()
     assert table.num_rows == len(study.combined.ids)
     front = [row["id"] for row in table.to_pylist() if row["front"]]
@@ -153,7 +154,7 @@ def test_a_study_is_a_table_and_a_chart(study: hw.api.Study) -> None:
     assert sum(row["pick"] for row in drawn) == 1
 
 
-def test_short_reprs(study: hw.api.Study, trace: Trace) -> None:
+def test_short_reprs(study: api.Study, trace: Trace) -> None:
     assert repr(trace) == f"<Trace start: 400 calls, peak {trace.peak_live_bytes:,} B live>"
     assert repr(hw.replay(BROKER, "tlsf")).endswith(
         "mosquitto_broker on tlsf: footprint_bytes 136,380, accesses 204,875, failed 0>"
@@ -180,7 +181,7 @@ def test_workloads() -> None:
 
 
 def test_the_name_of_a_heap_of_a_study_is_resolved_once(
-    study: hw.api.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: api.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
     connect = duckdb.connect
@@ -189,7 +190,7 @@ def test_the_name_of_a_heap_of_a_study_is_resolved_once(
         opened.append(name)
         return connect(name, **options)
 
-    monkeypatch.setattr("heapwright.files.database.duckdb.connect", counted)
+    monkeypatch.setattr("heapwright._support.database.duckdb.connect", counted)
     name = f"{study.path}:{study.pick().id}"
     for use in (
         lambda: hw.generate(name, tmp_path / "alone"),
@@ -208,7 +209,7 @@ def test_the_name_of_a_heap_of_a_study_is_resolved_once(
         assert opened.count(str(study.path.absolute())) == 1
 
 
-def test_a_pick_of_a_study_is_the_name_of_a_heap(study: hw.api.Study, trace: Trace, tmp_path: Path) -> None:
+def test_a_pick_of_a_study_is_the_name_of_a_heap(study: api.Study, trace: Trace, tmp_path: Path) -> None:
     for how in ("balanced", "smallest", "fastest"):
         picked = hw.replay(trace, f"{study.path}:{how}")
         assert picked.metrics["footprint_bytes"] == study.pick(how).metrics["footprint_bytes"]
@@ -216,7 +217,7 @@ def test_a_pick_of_a_study_is_the_name_of_a_heap(study: hw.api.Study, trace: Tra
     assert study.pick("smallest").id in source.read_text(encoding="utf-8")
 
 
-def test_generate_says_what_the_recipe_was_tuned_for(study: hw.api.Study, tmp_path: Path) -> None:
+def test_generate_says_what_the_recipe_was_tuned_for(study: api.Study, tmp_path: Path) -> None:
     files = hw.generate(study.pick(), tmp_path / "heap", prefix="net")
     assert [file.name for file in files] == [
         "net_heap.c",

@@ -14,13 +14,13 @@ from in_process import run_here
 from needed import emulator
 
 import heapwright as hw
-from heapwright.assure.attack import on_host
-from heapwright.assure.attack.attack import attack
-from heapwright.assure.attack.faults import FAULTS, OUTCOMES, program
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright._assure.attack import on_host
+from heapwright._assure.attack.attack import attack
+from heapwright._assure.attack.faults import FAULTS, OUTCOMES, program
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 RUNS = brief(20, 40)
 MATRIX = Path(__file__).with_name("attack_matrix.txt")

@@ -19,14 +19,14 @@ from platform_builds import CORTEX_M3, NOSYS, cross_compiler
 from traces_random import plain_trace, random_trace
 
 import heapwright as hw
-from heapwright.generate import generate
-from heapwright.generate.emit import replayed_secret
-from heapwright.heaps import heaps
-from heapwright.heaps.foreign.heap import ForeignHeap, addresses
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.memories import route
-from heapwright.traces.trace import Trace
+from heapwright._generate import generate
+from heapwright._generate.emit import replayed_secret
+from heapwright._heaps import heaps
+from heapwright._heaps.foreign.heap import ForeignHeap, addresses
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.memories import route
+from heapwright._traces.trace import Trace
 
 pytestmark = pytest.mark.usefixtures("forks")
 

@@ -17,10 +17,10 @@ from click.testing import CliRunner
 from effort import LONG
 from effort import brief as briefly
 
-from heapwright.measure.host import timing
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
+from heapwright._measure.host import timing
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.arena_sizes import fit
+from heapwright._traces.trace import Trace
 
 BENCH = Path(__file__).resolve().parents[2] / "bench"
 BOTH_WAYS = {"exact-bins", "tlsf", "exact-bins + 3 lists", "tlsf + 3 lists"}

@@ -15,8 +15,8 @@ from needed import programs_of_32_bits
 from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, cross_compiler, emulate, fetched, picolibc_memory, run
 
 import heapwright as hw
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 TRACED = BOARDS / "traced"
 NEWLIB = ("-nostartfiles", "--specs=nosys.specs", "-T", str(BOARDS / "mps2.ld"), str(BOARDS / "mps2_start.c"))

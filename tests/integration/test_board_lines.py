@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from platform_builds import BOARDS, run
 
 import heapwright as hw
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 ROOT = Path(__file__).parents[2]
-RING = ROOT / "src/heapwright/platforms/trace"
+RING = ROOT / "src/heapwright/_platforms/trace"
 MOSQUITTO = ROOT / "examples/mosquitto_broker.parquet"
 DRAIN, DRAIN_SOME, THREAD = 4, 5, 6
 CALLS_A_SECOND = 2800

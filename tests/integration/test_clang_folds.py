@@ -17,10 +17,10 @@ from c_programs import CSRC
 from needed import is_installed, tool
 from test_core_folded import initialiser
 
-from heapwright.generate.core import core_sources
-from heapwright.generate.specialise import specialise
-from heapwright.recipes.policy import policy
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._generate.core import core_sources
+from heapwright._generate.specialise import specialise
+from heapwright._recipes.policy import policy
+from heapwright._recipes.zoo import catalogue as zoo
 
 CALLS = 200_000
 LONGEST = 1.2

@@ -18,9 +18,9 @@ from in_process import run_here
 from needed import tool
 
 import heapwright as hw
-from heapwright.replay.long_run import CALLS
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._replay.long_run import CALLS
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

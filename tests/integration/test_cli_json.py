@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from in_process import run_here
 from needed import needs
 
-from heapwright.cli import COMMANDS, heapwright
-from heapwright.files.errors import HeapwrightError
-from heapwright.replay.metrics import METRICS
-from heapwright.traces.trace import Trace
-from heapwright.traffic.packets import PacketTable
+from heapwright._cli import COMMANDS, heapwright
+from heapwright._replay.metrics import METRICS
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traffic.packets import PacketTable
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -65,7 +65,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
     "replay a.parquet --heap tlsf": (True, ["trace", "heap", "metrics"]),
     "fit a.parquet --heap victim-bins": (True, FIT),
     "check a.parquet --heap tlsf --budget 1M": (True, ["trace", "heap", "passed", "values", "verdicts", "holders"]),
-    "endure a.parquet --heap tlsf --calls 10000": (
+    "stress a.parquet --heap tlsf --calls 10000": (
         True,
         ["trace", "heap", "growth_ratio", "worst", "lasts", "refused", "calls", "footprint_bytes"],
     ),
@@ -178,7 +178,7 @@ def test_reproduce_tells_its_result_on_stdout(monkeypatch: pytest.MonkeyPatch) -
         progress("working")
         return {"pages": ["papers/modem.md"], "claims": [claim]}
 
-    monkeypatch.setattr("heapwright.api.reproduce", reproduce)
+    monkeypatch.setattr("heapwright._api.reproduce", reproduce)
     plain = CliRunner().invoke(heapwright, ["reproduce", "modem"])
     assert plain.stdout == "papers/modem.md\nDOES NOT HOLD: it is so (paper: 1; here: 2)\n"
     told = CliRunner().invoke(heapwright, ["reproduce", "modem", "--json"])
@@ -195,7 +195,7 @@ def test_reproduce_hands_readings_on_and_tells_what_holds_under_each(monkeypatch
         handed.append(given)
         return {"pages": [], "claims": [claim | {"verdict": "larger than stated"}], "readings": [read]}
 
-    monkeypatch.setattr("heapwright.api.reproduce", reproduce)
+    monkeypatch.setattr("heapwright._api.reproduce", reproduce)
     told = CliRunner().invoke(heapwright, ["reproduce", "drr", "--readings", "all"])
     assert told.stdout == (
         "LARGER THAN STATED: less (paper: 2 %; here: 90 %)\ndrr, read as pool-fifo: drr-time-by, real networks: holds\n"
@@ -231,7 +231,7 @@ def test_help_is_shown_without_the_libraries_that_do_the_work() -> None:
     code = """
 import sys
 from click.testing import CliRunner
-from heapwright.cli import heapwright
+from heapwright._cli import heapwright
 assert CliRunner().invoke(heapwright, ["--help"]).exit_code == 0
 print(*{"numpy", "duckdb", "pydantic", "altair", "rich", "jinja2", "tree_sitter"} & set(sys.modules))
 """

@@ -11,9 +11,9 @@ import pytest
 from in_process import run_here
 from made_traces import packets_of, stack, trace_of
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.validation import MALLOC
-from heapwright.traffic.profile import profile_file
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.validation import MALLOC
+from heapwright._traffic.profile import profile_file
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

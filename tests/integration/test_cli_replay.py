@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from in_process import run_here
 
-from heapwright.replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS
-from heapwright.traces.trace import Trace
+from heapwright._replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS
+from heapwright._traces.trace import Trace
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

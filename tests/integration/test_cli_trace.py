@@ -13,8 +13,8 @@ from c_programs import compile_c
 from in_process import run_here
 from traces_random import random_trace
 
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

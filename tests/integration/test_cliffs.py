@@ -9,11 +9,11 @@ import cliffs
 from click.testing import CliRunner
 from effort import EFFORT, SEED, brief
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.engine import run
-from heapwright.traces.trace import Trace
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.engine import run
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 FAR = 1_000
 """Accesses a call."""

@@ -12,9 +12,9 @@ from effort import brief, by_turns, some
 from needed import compilers
 from recipes_random import random_recipes, sample
 
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 
 def initialiser(value: Any) -> str:

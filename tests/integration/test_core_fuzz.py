@@ -14,9 +14,9 @@ from effort import EFFORT, SEED, brief, tell
 from needed import fuzzer
 from recipes_random import random_recipe, random_recipes, recipes_from_both_ends, values_of
 
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 CHUNKS, HEAPS, OPERATIONS = 4, 240, brief(200, 400)
 FROM_BOTH_ENDS = 12

@@ -15,11 +15,11 @@ from behaviour import play
 from c_programs import SANITIZED, UNCHECKED, compile_c
 from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_trace
 
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.pictures import metadata
-from heapwright.replay.replay import replay
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.pictures import metadata
+from heapwright._replay.replay import replay
 
 GROUPS = """
     malloc a 10     |0:64:a|

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from behaviour import play
 
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 TREE = """
 align = 4

@@ -13,16 +13,16 @@ from known import known
 from model_heap import Block, ModelHeap
 from recipes_random import random_general_recipe, random_recipe
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy, policy_struct
-from heapwright.recipes.pools import MAX_REQUEST
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.engine import least_arena
-from heapwright.replay.pictures import heap_map, timeline
-from heapwright.replay.replay import replay
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
+from heapwright._recipes.policy import policy, policy_struct
+from heapwright._recipes.pools import MAX_REQUEST
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.arena_sizes import fit
+from heapwright._replay.engine import least_arena
+from heapwright._replay.pictures import heap_map, timeline
+from heapwright._replay.replay import replay
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 MALLOC, CALLOC, REALLOC, FREE = range(4)
 

@@ -12,13 +12,13 @@ from c_programs import ROOT, STRICT, UNCHECKED
 from known import known
 from traces_random import random_trace
 
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import Compact
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.policy import policy
+from heapwright._recipes.pools import Compact
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
 
 HEAPS = ["tlsf", "victim-bins", "all-round", "kingsley", "binary-buddy", "variable-pool", "contiki-mmem", "memmgr"]
 """Every kind of pool, lists, bins and none."""

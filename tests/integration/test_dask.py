@@ -18,17 +18,17 @@ import pytest
 from distributed import Client
 
 import heapwright as hw
-from heapwright.decide.study import Analysis
-from heapwright.explore import on_dask
-from heapwright.explore.giving_up import Known
-from heapwright.explore.runner import Progress, Runner
-from heapwright.explore.timing import Turns, time_in_turn
-from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
-from heapwright.explore.workers import Interrupt
-from heapwright.files import engine
-from heapwright.files.errors import HeapwrightError
-from heapwright.files.version import __version__
-from heapwright.replay.metrics import METRICS
+from heapwright._explore import dask_workers
+from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
+from heapwright._explore.host_timing import Turns, time_in_turn
+from heapwright._explore.pruning import PartialResult
+from heapwright._explore.runner import Progress, Runner
+from heapwright._explore.workers import Interrupt
+from heapwright._replay.metrics import METRICS
+from heapwright._studies.analysis import Analysis
+from heapwright._support import engine
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.version import __version__
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRACE = EXAMPLES / "lighttpd_server.parquet"
@@ -168,7 +168,7 @@ def test_heaps_are_timed_in_turn_on_one_worker(undisturbed: Path, cluster: Clust
     trace, told, interrupt = hw.read_trace(TRACE), list[Progress](), Interrupt()
 
     def timed() -> list[tuple[object, ...]]:
-        with on_dask.cluster(cluster.address, 2) as crew, Analysis.open(path, write=True) as study:
+        with dask_workers.cluster(cluster.address, 2) as crew, Analysis.open(path, write=True) as study:
             recipes = {one.id: study.recipe(one.id) for one in study.front()[:2]}
             assert crew.threads_of_each(1) == 1
             time_in_turn(Runner(study, crew, interrupt, told.append), Turns(recipes, [trace], 1, 0))
@@ -223,14 +223,14 @@ def test_what_is_wrong_with_a_cluster_is_one_line(
     assert fails(dask="nonsense://nowhere").startswith("nonsense://nowhere: no Dask scheduler answers")
     assert fails(dask=cluster.address, jobs=2).startswith(f"jobs: {cluster.address} has as many as its workers")
     with monkeypatch.context() as patched:
-        patched.setattr(on_dask, "_CONNECT_SECONDS", 0.5)
+        patched.setattr(dask_workers, "_CONNECT_SECONDS", 0.5)
         nobody = f"tcp://127.0.0.1:{free_port()}"
         assert fails(dask=nobody).startswith(f"{nobody}: no Dask scheduler answers")
     with monkeypatch.context() as patched:
-        patched.setattr(on_dask, "__version__", "99.0")
+        patched.setattr(dask_workers, "__version__", "99.0")
         assert "the Dask worker has heapwright" in fails(dask=cluster.address)
     with monkeypatch.context() as patched:  # the same version with other sources
-        patched.setattr(on_dask, "build", lambda: f"{__version__}, engine 0, Python 0")
+        patched.setattr(dask_workers, "build", lambda: f"{__version__}, engine 0, Python 0")
         assert f"the Dask worker has heapwright {build}; install {__version__}, engine 0" in fails(dask=cluster.address)
     with monkeypatch.context() as patched:
         patched.setitem(sys.modules, "distributed", None)
@@ -251,10 +251,10 @@ def test_a_worker_that_goes_while_builds_are_compared_is_not_waited_for() -> Non
             assert on_error == "return"
             return told
 
-    on_dask._require_workers(Asked(), "tcp://nowhere")
+    dask_workers._require_workers(Asked(), "tcp://nowhere")
     told["other"] = ValueError("something else")
     with pytest.raises(ValueError, match="something else"):
-        on_dask._require_workers(Asked(), "tcp://nowhere")
+        dask_workers._require_workers(Asked(), "tcp://nowhere")
 
 
 def test_dask_is_asked_again_where_its_thread_was_late(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,16 +267,16 @@ def test_dask_is_asked_again_where_its_thread_was_late(cluster: Cluster, monkeyp
         return Client(*args, **how)  # type: ignore[no-untyped-call]
 
     monkeypatch.setattr("distributed.Client", connect)
-    with on_dask.cluster(cluster.address, 2):
+    with dask_workers.cluster(cluster.address, 2):
         pass
-    with pytest.raises(HeapwrightError, match="no Dask scheduler answers"), on_dask.cluster(cluster.address, 2):
+    with pytest.raises(HeapwrightError, match="no Dask scheduler answers"), dask_workers.cluster(cluster.address, 2):
         pass
 
 
 def test_what_a_budget_leaves_is_exact(
     undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
+    monkeypatch.setattr(dask_workers, "BATCH_SECONDS", 0.05)
     study = tmp_path / "study.duckdb"
     for seconds in (0.2, 3.0, 15.0, 60.0):
         found = explored(study, dask=cluster.address, complete=False, budget=seconds, copies=0)
@@ -291,7 +291,7 @@ def test_what_a_budget_leaves_is_exact(
 def test_workers_that_die_cost_their_batches_only(
     undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.2)
+    monkeypatch.setattr(dask_workers, "BATCH_SECONDS", 0.2)
     killed: list[int] = []
 
     def kill_some(progress: Progress) -> None:
@@ -308,7 +308,7 @@ def test_workers_that_die_cost_their_batches_only(
 DRIVER = """
 import sys
 import heapwright as hw
-from heapwright.explore import on_dask, runner
+from heapwright._explore import dask_workers, runner
 
 runner._BATCH_SECONDS = on_dask.BATCH_SECONDS = 0.05
 trace, study, space, recipes, address = sys.argv[1:]
@@ -341,9 +341,9 @@ def test_a_driver_that_dies_goes_on_from_what_is_stored(undisturbed: Path, clust
 def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
     undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
-    monkeypatch.setattr(on_dask, "_LOOK_SECONDS", 0.1)
-    monkeypatch.setattr(on_dask, "_ALONE_SECONDS", 0.5)
+    monkeypatch.setattr(dask_workers, "BATCH_SECONDS", 0.05)
+    monkeypatch.setattr(dask_workers, "_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(dask_workers, "_ALONE_SECONDS", 0.5)
 
     def kill_all(progress: Progress) -> None:
         if progress.finished > RECIPES // 4:
@@ -356,7 +356,7 @@ def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
         explored(study, dask=cluster.address, progress=kill_all)
     with Analysis.open(study) as stored:
         assert stored.finished()
-    monkeypatch.setattr(on_dask, "_WORKERS_SECONDS", 0.5)
+    monkeypatch.setattr(dask_workers, "_WORKERS_SECONDS", 0.5)
     with pytest.raises(hw.HeapwrightError, match=r"has no workers; start some with: dask worker tcp://[^\n]*$"):
         explored(tmp_path / "never.duckdb", dask=cluster.address)
     assert not (tmp_path / "never.duckdb").exists()
@@ -366,8 +366,8 @@ def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
 def test_a_scheduler_that_dies_ends_the_exploration_in_one_line(
     undisturbed: Path, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "_CONNECT_SECONDS", 5.0)
-    monkeypatch.setattr(on_dask, "BATCH_SECONDS", 0.05)
+    monkeypatch.setattr(dask_workers, "_CONNECT_SECONDS", 5.0)
+    monkeypatch.setattr(dask_workers, "BATCH_SECONDS", 0.05)
 
     def kill_it(progress: Progress) -> None:
         if progress.finished > RECIPES // 4 and cluster.scheduler.poll() is None:
@@ -381,7 +381,7 @@ def test_a_scheduler_that_dies_ends_the_exploration_in_one_line(
 
 DEADLY = """
 import os, signal
-from heapwright.replay.replay import Replayed, replay
+from heapwright._replay.replay import Replayed, replay
 
 def deadly(trace, recipe, watch):
     if recipe.name == "deadly":
@@ -400,18 +400,18 @@ def test_a_recipe_that_workers_die_of_is_named_and_the_others_of_its_batch_are_t
     deadly = importlib.import_module("deadly")
     recipes = [hw.zoo("tlsf"), hw.zoo("lwip-mem")]
     recipes.insert(1, recipes[0].model_copy(update={"name": "deadly"}))
-    tasks = [Task(SearchCandidate(one.name, one, None), Known((), 1)) for one in recipes]
-    trier = Trier([hw.read_trace(TRACE)], deadly.deadly)
+    tasks = [EvaluationTask(SearchCandidate(one.name, one, None), PartialResult((), 1)) for one in recipes]
+    trier = Evaluator([hw.read_trace(TRACE)], deadly.deadly)
     tried: set[str] = set()
     cluster = Cluster(tmp_path, workers=1)
     try:
         with (
-            on_dask.cluster(cluster.address, 1) as crew,
+            dask_workers.cluster(cluster.address, 1) as crew,
             pytest.raises(hw.HeapwrightError, match=r"^deadly: Dask workers die of replaying it"),
         ):
             monkeypatch.setattr(type(crew), "jobs", 1)
-            monkeypatch.setattr(on_dask, "_AHEAD", 1)
-            for outcome in crew.tried(tasks, trier, Patience(Interrupt()), lambda task: 0.0):
+            monkeypatch.setattr(dask_workers, "_AHEAD", 1)
+            for outcome in crew.tried(tasks, trier, StopRule(Interrupt()), lambda task: 0.0):
                 tried |= {outcome[0].one.id} if outcome else set()
     finally:
         cluster.close()

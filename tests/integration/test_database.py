@@ -13,11 +13,11 @@ from made_traces import packets_of
 from needed import machine
 
 import heapwright
-from heapwright.files import database, parquet
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.trace import Trace
-from heapwright.traffic.packets import PacketTable
-from heapwright.traffic.profile import profile_file
+from heapwright._support import database, parquet
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traffic.packets import PacketTable
+from heapwright._traffic.profile import profile_file
 
 ODD_NAMES = (
     "md:foo",

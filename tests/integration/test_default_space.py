@@ -8,15 +8,15 @@ from itertools import islice
 import pytest
 from demands import demand
 
-from heapwright.explore.families import Demand
-from heapwright.explore.space import Space
-from heapwright.recipes.geometry import Geometry
-from heapwright.recipes.pools import MAX_REQUEST, Pool
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.rules import contradictions
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import MALLOC
+from heapwright._explore.default_space import Demand
+from heapwright._explore.space import Space
+from heapwright._recipes.geometry import Geometry
+from heapwright._recipes.pools import MAX_REQUEST, Pool
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.rules import contradictions
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import MALLOC
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_it_is_the_same_every_time_and_checks_none_of_its_recipes(
         checked.append(pools)
         return contradictions(pools, geometry)
 
-    monkeypatch.setattr("heapwright.recipes.recipe.contradictions", counted)
+    monkeypatch.setattr("heapwright._recipes.recipe.contradictions", counted)
     again = Space.tailored(demand())
     assert 0 < len(checked) <= len(zoo.staying())
     assert [recipe.hash for recipe in again.recipes()] == [recipe.hash for recipe in space.recipes()]

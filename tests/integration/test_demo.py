@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 from effort import brief
 
 import heapwright as hw
-from heapwright.cli import demo, heapwright
-from heapwright.files.errors import HeapwrightError
+from heapwright._cli import demo, heapwright
+from heapwright._support.errors import HeapwrightError
 
 PIPED_COLUMNS = 100
 FEW = ("--strategy", "random", "--limit", "30", "--no-endurance")

@@ -22,7 +22,7 @@ from chromium import Chromium, chromium
 from effort import some
 from needed import absent
 
-from heapwright.report import glossary
+from heapwright._report import glossary
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -16,10 +16,10 @@ from effort import EFFORT, some
 from needed import programs_of_32_bits
 from recipes_random import sample
 
-from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import Compact
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.policy import policy
+from heapwright._recipes.pools import Compact
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 ROUNDS = 20 * EFFORT
 SEED = os.environ.get("HEAPWRIGHT_SEED", "1")

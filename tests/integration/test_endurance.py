@@ -18,19 +18,20 @@ from known import known
 from recipes_random import random_recipes
 
 import heapwright as hw
-from heapwright.assure.endurance import Endured
-from heapwright.cli import heapwright
-from heapwright.decide.study import Analysis
-from heapwright.explore import endurance as exploring
-from heapwright.explore.runner import Runner
-from heapwright.explore.trial import SearchCandidate
-from heapwright.explore.workers import Interrupt, Threads
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay import endurance
-from heapwright.replay.endurance import (
+from heapwright._assure.stress_test import StressTestResult
+from heapwright._cli import heapwright
+from heapwright._explore import stress_test as exploring
+from heapwright._explore.evaluation import SearchCandidate
+from heapwright._explore.runner import Runner
+from heapwright._explore.workers import Interrupt, Threads
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay import stress_test
+from heapwright._replay.arena_sizes import depends_on_arena
+from heapwright._replay.engine import arena_holding
+from heapwright._replay.replay import Replayed
+from heapwright._replay.stress_test import (
     BESIDE,
     FEWEST,
     FULL,
@@ -42,15 +43,14 @@ from heapwright.replay.endurance import (
     StressEffort,
     best_fit_growth,
     drawn,
-    endure,
     points,
     repeated,
+    run_stress_test,
 )
-from heapwright.replay.engine import arena_holding
-from heapwright.replay.replay import Replayed
-from heapwright.replay.smallest import depends_on_arena
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright._studies.analysis import Analysis
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 pytestmark = pytest.mark.usefixtures("forks")
 
@@ -69,7 +69,7 @@ def trace() -> Trace:
 
 
 def test_a_heap_that_hoards_grows_without_end(trace: Trace) -> None:
-    found = endure(trace, HOARDING, BRIEF)
+    found = run_stress_test(trace, HOARDING, BRIEF)
     assert found.growth_ratio > 1.5
     assert not found.lasts
     assert "grows by" in (found.why_not() or "")
@@ -80,15 +80,17 @@ def test_no_seed_turns_a_verdict(trace: Trace) -> None:
     coarse = {"kind": "general", "bins": "exact", "fit": "best", "victim_up_to": 4100, "min_block": 64}
     recipe = Recipe.from_dict({"align": 8, "pool": [coarse]})
     long = replace(BRIEF, calls=1_000_000, loops=(PASSES,), most=1.05)
-    found = [endure(trace, recipe, long, seed=seed) for seed in (2, 9, 10)]
+    found = [run_stress_test(trace, recipe, long, seed=seed) for seed in (2, 9, 10)]
     assert [one.growing for one in found] == [[], [], []]
     assert found[1].best_fit[PASSES] != best_fit_growth(trace, PASSES, long, 9)  # averaged, as the heap's own is
-    assert not any(endure(trace, HOARDING, replace(BRIEF, whole=False), seed=seed).lasts for seed in (2, 9, 10))
+    assert not any(
+        run_stress_test(trace, HOARDING, replace(BRIEF, whole=False), seed=seed).lasts for seed in (2, 9, 10)
+    )
 
 
 @pytest.mark.parametrize("name", ["exact-bins", "freertos-heap4"])
 def test_heaps_that_merge_at_once_last(trace: Trace, name: str) -> None:
-    found = endure(trace, hw.zoo(name), BRIEF)
+    found = run_stress_test(trace, hw.zoo(name), BRIEF)
     assert found.lasts, (found.growth_ratio, found.worst, found.refused)
     assert list(found.footprint_bytes) == [*LOOPS, PASSES]
 
@@ -96,15 +98,15 @@ def test_heaps_that_merge_at_once_last(trace: Trace, name: str) -> None:
 def test_passes_are_no_more_calls_than_loops_are(trace: Trace) -> None:
     """Else a bound for a threefold number of calls would be held against a tenfold one."""
     brief = replace(BRIEF, loops=(PASSES,))
-    calls = max(endure(trace, hw.zoo("tlsf"), brief).footprint_bytes[PASSES])
+    calls = max(run_stress_test(trace, hw.zoo("tlsf"), brief).footprint_bytes[PASSES])
     assert brief.calls <= calls < brief.calls + len(trace)
     long = replace(brief, calls=10 * BRIEF.base + 1, enough=10 * BRIEF.base + 1)
-    assert 0 <= max(endure(trace, hw.zoo("tlsf"), long).footprint_bytes[PASSES]) - 10 * BRIEF.base < len(trace)
+    assert 0 <= max(run_stress_test(trace, hw.zoo("tlsf"), long).footprint_bytes[PASSES]) - 10 * BRIEF.base < len(trace)
 
 
 def test_only_the_loops_of_a_form_are_tried(trace: Trace) -> None:
     few = ("queue", "saw-tooth")
-    assert tuple(endure(trace, hw.zoo("tlsf"), replace(SHORT, loops=few)).footprint_bytes) == few
+    assert tuple(run_stress_test(trace, hw.zoo("tlsf"), replace(SHORT, loops=few)).footprint_bytes) == few
     assert SHORT.loops == FULL.loops == (*LOOPS, PASSES)
     assert {*FULL.loops} - {*LONG.loops} == {"refill"}
 
@@ -118,10 +120,10 @@ def test_a_short_form_leaves_out_calls_that_the_trace_never_makes(effort: Stress
     resized = Trace.from_columns(op=[*op, MALLOC, REALLOC], id=[*id, 50, 50], size=[*size, 24, 40])
     asking = Trace.from_columns(op=op, id=id, size=size, align=[64, 0] * 10)
     every = {*effort.loops}
-    assert {*endurance._loops(plain, effort)} == every - resizing - aligned
-    assert {*endurance._loops(resized, effort)} == every - aligned
-    assert {*endurance._loops(asking, effort)} == every - resizing
-    assert {*endurance._loops(plain, FULL)} == {*FULL.loops}
+    assert {*stress_test._loops(plain, effort)} == every - resizing - aligned
+    assert {*stress_test._loops(resized, effort)} == every - aligned
+    assert {*stress_test._loops(asking, effort)} == every - resizing
+    assert {*stress_test._loops(plain, FULL)} == {*FULL.loops}
 
 
 def test_lists_that_are_flushed_as_the_heap_grows_stay_bounded(trace: Trace) -> None:
@@ -133,7 +135,8 @@ def test_lists_that_are_flushed_as_the_heap_grows_stay_bounded(trace: Trace) -> 
     unflushed = Recipe.from_dict({"align": 8, "pool": [kept, general]})
     flushed = Recipe.from_dict({"align": 8, "pool": [kept | flushing, general]})
     last = [
-        list(endure(trace, recipe, BRIEF).footprint_bytes["shrink"].values())[-1] for recipe in (flushed, unflushed)
+        list(run_stress_test(trace, recipe, BRIEF).footprint_bytes["shrink"].values())[-1]
+        for recipe in (flushed, unflushed)
     ]
     assert last[1] > 2 * last[0]
 
@@ -141,7 +144,11 @@ def test_lists_that_are_flushed_as_the_heap_grows_stay_bounded(trace: Trace) -> 
 def test_the_same_seed_makes_the_same_calls(trace: Trace) -> None:
     brief = StressEffort(calls=20_000, base=10_000, enough=20_000, cramped=10_000)
     recipe = hw.zoo("tlsf")
-    assert endure(trace, recipe, brief) == endure(trace, recipe, brief) != endure(trace, recipe, brief, seed=2)
+    assert (
+        run_stress_test(trace, recipe, brief)
+        == run_stress_test(trace, recipe, brief)
+        != run_stress_test(trace, recipe, brief, seed=2)
+    )
 
 
 def test_calls_that_are_written_down_tell_what_calls_that_are_made_do(
@@ -149,10 +156,10 @@ def test_calls_that_are_written_down_tell_what_calls_that_are_made_do(
 ) -> None:
     effort = replace(SHORT, calls=5_000, enough=5_000, base=2_000, cramped=2_000)
     heaps = [*zoo.recipes()[::3], *random_recipes(12, 29)]
-    written = [endure(trace, heap, effort) for heap in heaps]
-    monkeypatch.setattr(endurance, "_WRITTEN", 0)
-    endurance._covered_by_best_fit.cache_clear()
-    made = [endure(trace, heap, effort) for heap in heaps]
+    written = [run_stress_test(trace, heap, effort) for heap in heaps]
+    monkeypatch.setattr(stress_test, "_WRITTEN", 0)
+    stress_test._covered_by_best_fit.cache_clear()
+    made = [run_stress_test(trace, heap, effort) for heap in heaps]
     assert written == made
     assert any(one.refused for one in made), "none refuses: then the calls are not the written ones"
 
@@ -172,11 +179,11 @@ def test_passes_of_a_short_trace_are_made_once_for_each_seed() -> None:
     count = 40
     op, id = [MALLOC] * count + [FREE] * count, [*range(count)] * 2
     trace = Trace.from_columns(op=op, id=id, size=[10] * count + [0] * count)
-    seeds = range(1, endurance.SEEDS + 1)
-    before = endurance._repeated_kept.cache_info().misses
+    seeds = range(1, stress_test.SEEDS + 1)
+    before = stress_test._repeated_kept.cache_info().misses
     for _ in range(2):
         passes = [repeated(trace, 5000, seed) for seed in seeds]
-    assert endurance._repeated_kept.cache_info().misses - before == len(seeds)
+    assert stress_test._repeated_kept.cache_info().misses - before == len(seeds)
     assert len({one.id.tobytes() for one in passes}) == len(seeds)
 
 
@@ -196,7 +203,7 @@ def test_a_size_of_which_256_may_not_live_is_left_out(size: int, largest: int) -
 def test_objects_of_one_size_fill_what_may_live() -> None:
     few = Trace.from_columns(op=[MALLOC], id=[1], size=[16])
     queue = LOOPS.index("queue")
-    _, told = endurance._Loop(few, queue, replace(SHORT, calls=5_000, objects=100), 1).calls()
+    _, told = stress_test._Loop(few, queue, replace(SHORT, calls=5_000, objects=100), 1).calls()
     assert np.cumsum(np.where(told["op"] == FREE, -1, 1)).max() == 100
 
 
@@ -206,40 +213,42 @@ def test_what_no_arena_changes_is_not_tried_in_a_smaller_one(
 ) -> None:
     """A heap that takes fresh memory last refuses nothing in an arena of what it covered, and that is not tried."""
     tried: list[int] = []
-    refuses_after = endurance._Loop.refuses_after
+    refuses_after = stress_test._Loop.refuses_after
 
     def counted(loop: Any, recipe: Recipe, struct: Any, arena: int) -> int | None:
         after = refuses_after(loop, recipe, struct, arena)
         tried.append(after or 0)
         return after
 
-    monkeypatch.setattr(endurance._Loop, "refuses_after", counted)
+    monkeypatch.setattr(stress_test._Loop, "refuses_after", counted)
     brief = StressEffort(calls=20_000, base=2_000, enough=20_000, cramped=20_000)
-    found = endure(trace, hw.zoo(name), brief)
+    found = run_stress_test(trace, hw.zoo(name), brief)
     few = len(tried)
-    monkeypatch.setattr(endurance, "depends_on_arena", lambda recipe: True)
-    assert endure(trace, hw.zoo(name), brief) == found
+    monkeypatch.setattr(stress_test, "depends_on_arena", lambda recipe: True)
+    assert run_stress_test(trace, hw.zoo(name), brief) == found
     assert (few == len(tried) - few) == depends_on_arena(hw.zoo(name))
 
 
 @pytest.mark.parametrize(("name", "lasts"), [("exact-bins", True), ("tlsf", True), ("kingsley", False)])
 def test_the_short_form_tells_what_the_long_form_does(trace: Trace, name: str, lasts: bool) -> None:
-    assert endure(trace, hw.zoo(name), SHORT).lasts == lasts == endure(trace, hw.zoo(name), BRIEF).lasts
+    assert (
+        run_stress_test(trace, hw.zoo(name), SHORT).lasts == lasts == run_stress_test(trace, hw.zoo(name), BRIEF).lasts
+    )
 
 
 @pytest.mark.parametrize("name", ["exact-bins", "kingsley", "tlsf"])
 def test_a_verdict_that_is_known_asks_neither_best_fit_nor_other_seeds(
     trace: Trace, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    whole = endure(trace, hw.zoo(name), BRIEF)
+    whole = run_stress_test(trace, hw.zoo(name), BRIEF)
     asked: list[tuple[str, int]] = []
 
     def best_fit(of: Trace, loop: str, effort: StressEffort, seed: int) -> float:
         asked.append((loop, seed))
         return best_fit_growth(of, loop, effort, seed)
 
-    monkeypatch.setattr(endurance, "best_fit_growth", best_fit)
-    brief = endure(trace, hw.zoo(name), replace(BRIEF, whole=False))
+    monkeypatch.setattr(stress_test, "best_fit_growth", best_fit)
+    brief = run_stress_test(trace, hw.zoo(name), replace(BRIEF, whole=False))
     assert brief.lasts == whole.lasts
     assert asked == [(loop, 1) for loop, growth in brief.growth.items() if growth > BRIEF.most]
     assert all(growth == whole.growth[loop] for loop, growth in brief.growth.items())
@@ -253,7 +262,7 @@ def test_the_forms_are_as_long_as_the_manual_says() -> None:
 
 
 def test_what_was_tried_briefly_does_not_count_as_tried_long(trace: Trace) -> None:
-    assert endure(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < LONG.calls
+    assert run_stress_test(trace, hw.zoo("tlsf"), SHORT).calls == SHORT.calls < LONG.calls
 
 
 def test_a_study_ships_nothing_that_fails_the_stress_test(
@@ -311,7 +320,9 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
         runner, recipe = Runner(study, Threads(1), interrupt, None), study.candidate("tlsf")
         heap = SearchCandidate(recipe.id, study.recipe(recipe.id), "tlsf")
         for effort, failing in ((SHORT, "none"), (LONG, short.name)):
-            monkeypatch.setattr(exploring, "Enduring", lambda effort, threads, failing=failing: told(effort, failing))
+            monkeypatch.setattr(
+                exploring, "StressTesting", lambda effort, threads, failing=failing: told(effort, failing)
+            )
             exploring.try_endurance(runner, [heap], [short, other], effort)
         assert asked == [(short.name, SHORT.calls), ("other", SHORT.calls), (short.name, LONG.calls)]
         assert study.robustness().lasts(heap.id) is False
@@ -323,9 +334,9 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
 
 def test_a_heap_grows_where_it_does_by_more_than_it_may_or_best_fit_does() -> None:
     growth = {"queue": 1.25, "saw-tooth": 1.5}
-    assert endurance.Endurance({}, growth, most=1.25).growing == ["saw-tooth"]
-    assert endurance.Endurance({}, growth, {"saw-tooth": 1.2}, most=1.25).lasts
-    assert endurance.Endurance({}, growth, {"saw-tooth": 1.25}, most=1.0).growing == ["queue", "saw-tooth"]
+    assert stress_test.StressTest({}, growth, most=1.25).growing == ["saw-tooth"]
+    assert stress_test.StressTest({}, growth, {"saw-tooth": 1.2}, most=1.25).lasts
+    assert stress_test.StressTest({}, growth, {"saw-tooth": 1.25}, most=1.0).growing == ["queue", "saw-tooth"]
 
 
 def test_points_are_four_to_a_decade() -> None:
@@ -334,7 +345,7 @@ def test_points_are_four_to_a_decade() -> None:
 
 def test_growth_is_the_last_value_over_that_at_the_base() -> None:
     covered = {1000: 2.0, 2000: 3.0, 4000: 6.0}
-    assert [endurance._growth(covered, base) for base in (500, 1000, 3999, 4000)] == [3, 3, 2, 1]
+    assert [stress_test._growth(covered, base) for base in (500, 1000, 3999, 4000)] == [3, 3, 2, 1]
 
 
 def test_a_heap_that_covered_more_is_tried_in_twice_what_its_blocks_take(
@@ -347,20 +358,20 @@ def test_a_heap_that_covered_more_is_tried_in_twice_what_its_blocks_take(
 
     def tried(footprint: int, failed: int = 0) -> int | None:
         came = {1000: footprint // 2, 2000: footprint}, 1.5, SimpleNamespace(failed=failed, blocks=3000)
-        monkeypatch.setattr(endurance._Tried, "covered", lambda one, seed: came)
-        return endurance._Tried("aligned", trace, recipe, struct, BRIEF).whole(1)[2]
+        monkeypatch.setattr(stress_test._Tried, "covered", lambda one, seed: came)
+        return stress_test._Tried("aligned", trace, recipe, struct, BRIEF).whole(1)[2]
 
     def refusing(loop: Any, recipe: Recipe, struct: Any, arena: int) -> int:
         arenas.append(arena)
         return 500
 
-    monkeypatch.setattr(endurance._Loop, "refuses_after", refusing)
-    monkeypatch.setattr(endurance, "best_fit_refuses_after", lambda *_: None)
+    monkeypatch.setattr(stress_test._Loop, "refuses_after", refusing)
+    monkeypatch.setattr(stress_test, "best_fit_refuses_after", lambda *_: None)
     assert tried(cramped) == 0 and arenas == []
     assert tried(cramped + 8) == 1 and arenas == [cramped]
     assert tried(cramped + 8, failed=2) is None
     for best, told in ((1001, 1), (1000, 0), (10, 0)):  # calls until best fit refuses one
-        monkeypatch.setattr(endurance, "best_fit_refuses_after", lambda *_, best=best: best)
+        monkeypatch.setattr(stress_test, "best_fit_refuses_after", lambda *_, best=best: best)
         assert tried(cramped + 8) == told
 
 
@@ -368,12 +379,12 @@ def test_what_best_fit_refuses_as_early_is_no_leak() -> None:
     """Of the server's sizes the largest are so large that one that moves finds no room in twice what lives."""
     server = hw.read_trace(BROKER.with_name("lighttpd_server.parquet"))
     effort = StressEffort(calls=500_000, base=100_000, enough=500_000, cramped=500_000)
-    best = endurance.best_fit_refuses_after(server, "resize", effort)
-    assert best and best < 20_000 and endurance.best_fit_refuses_after(server, "drift", effort) is None
+    best = stress_test.best_fit_refuses_after(server, "resize", effort)
+    assert best and best < 20_000 and stress_test.best_fit_refuses_after(server, "drift", effort) is None
 
     def refused(loop: str, name: str) -> int | None:
         recipe = hw.zoo(name)
-        return endurance._Tried(loop, server, recipe, policy_struct(recipe), effort).whole(1)[2]
+        return stress_test._Tried(loop, server, recipe, policy_struct(recipe), effort).whole(1)[2]
 
     assert [refused("resize", name) for name in ("exact-bins", "tlsf", "small")] == [0, 0, 0]
     assert [refused("drift", name) for name in ("exact-bins", "tlsf", "small")] == [0, 0, 1]
@@ -381,7 +392,7 @@ def test_what_best_fit_refuses_as_early_is_no_leak() -> None:
 
 def test_a_loop_has_a_number_for_each_object_that_lives() -> None:
     few = Trace.from_columns(op=[MALLOC], id=[1], size=[16])
-    slots = [endurance._Loop(few, 0, StressEffort(objects=count), 1)._calls.slots for count in (1000, 1 << 19)]
+    slots = [stress_test._Loop(few, 0, StressEffort(objects=count), 1)._calls.slots for count in (1000, 1 << 19)]
     assert slots == [4000, 1 << 20]
 
 
@@ -389,7 +400,7 @@ def test_the_command_tells_and_draws(tmp_path: Path) -> None:
     picture = tmp_path / "endurance.svg"
     command = [
         HEAPWRIGHT,
-        "endure",
+        "stress",
         str(BROKER),
         "--heap",
         "tlsf",
@@ -412,17 +423,17 @@ def test_the_command_says_why_a_heap_lasts_that_grows_by_more_than_it_may(
     monkeypatch: pytest.MonkeyPatch, grown: float, lasts: bool, why: bool
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    one = Endured(
+    one = StressTestResult(
         "broker", "tlsf", grown, "shrink", {"shrink": 1.018}, lasts, (), 10_000, {"shrink": {10_000: 128_000}}
     )
-    monkeypatch.setattr("heapwright.api.endure", lambda *_, **__: [one])
-    told = CliRunner().invoke(heapwright, ["endure", str(BROKER), "--heap", "tlsf"]).stdout
+    monkeypatch.setattr("heapwright._api.stress", lambda *_, **__: [one])
+    told = CliRunner().invoke(heapwright, ["stress", str(BROKER), "--heap", "tlsf"]).stdout
     assert ("tlsf lasts: best fit grows 1.018 times there, and a heap may 15 % more.\n" in told) == why
 
 
 def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:
     wrong = subprocess.run(
-        [HEAPWRIGHT, "endure", BROKER, "--heap", "lib:glibc"],
+        [HEAPWRIGHT, "stress", BROKER, "--heap", "lib:glibc"],
         capture_output=True,
         text=True,
         check=False,
@@ -435,12 +446,12 @@ def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["exact-bins", "kingsley", "tlsf"])
 def test_several_threads_tell_what_one_tells(trace: Trace, name: str) -> None:
     for effort in (SHORT, replace(SHORT, whole=True)):
-        alone = endure(trace, hw.zoo(name), effort)
+        alone = run_stress_test(trace, hw.zoo(name), effort)
         begun: list[str] = []
-        assert endure(trace, hw.zoo(name), effort, threads=3, progress=begun.append) == alone
+        assert run_stress_test(trace, hw.zoo(name), effort, threads=3, progress=begun.append) == alone
         told = list(alone.footprint_bytes)
         assert [loop for loop in begun if loop in told] == told
-        asked = [*endurance._loops(trace, effort)]
+        asked = [*stress_test._loops(trace, effort)]
         assert begun == (asked if effort.whole else asked[: len(begun)])
 
 
@@ -454,9 +465,9 @@ def test_what_several_threads_have_not_begun_is_not_tried(trace: Trace, monkeypa
         if loop == LOOPS[2]:
             raise HeapwrightError("no time")
 
-    monkeypatch.setattr(endurance._Tried, "outcome", note)
+    monkeypatch.setattr(stress_test._Tried, "outcome", note)
     with pytest.raises(HeapwrightError, match="no time"):
-        endure(trace, hw.zoo("tlsf"), SHORT, threads=2, progress=until_the_third)
+        run_stress_test(trace, hw.zoo("tlsf"), SHORT, threads=2, progress=until_the_third)
     assert set(tried) <= {*LOOPS[:2]}
 
 
@@ -470,7 +481,7 @@ def test_idle_threads_help_with_what_is_tried_alone(
         asked.append(threads)
         return lambda trace, recipe, watch: Replayed({"growth_ratio": 1.0, "lasts": 1, "endured_calls": 1, "failed": 0})
 
-    monkeypatch.setattr(exploring, "Enduring", note)
+    monkeypatch.setattr(exploring, "StressTesting", note)
     few = hw.cut(trace, first=200)
     path = hw.explore(few, tmp_path / "s.duckdb", strategy="random", limit=2, copies=0, endurance=False).path
     with Analysis.open(path, write=True) as study, Interrupt() as interrupt:

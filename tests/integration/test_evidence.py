@@ -11,11 +11,11 @@ import pytest
 from effort import brief
 
 import heapwright as hw
-from heapwright.api import shipping
-from heapwright.assure.attack import faults
-from heapwright.assure.proof import prove
-from heapwright.files.errors import HeapwrightError
-from heapwright.report import evidence
+from heapwright._api import generation
+from heapwright._assure.attack import faults
+from heapwright._assure.proof import prove
+from heapwright._report import evidence
+from heapwright._support.errors import HeapwrightError
 
 pytestmark = pytest.mark.usefixtures("brief_proofs")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -96,7 +96,7 @@ def test_what_is_proved_stands_with_its_bounds(tmp_path: Path, monkeypatch: pyte
     def no_attack(*_: object, **__: object) -> None:
         raise HeapwrightError("of proofs alone")
 
-    monkeypatch.setattr(shipping, "attack", no_attack)
+    monkeypatch.setattr(generation, "attack", no_attack)
     page = hw.generate("first-fit-fast-free", tmp_path, evidence=SERVED, prove_calls=2)[-1].read_text(encoding="utf-8")
     told = section(page, "Proofs")
     assert evidence._METHODS["enumeration"] in " ".join(told.split())

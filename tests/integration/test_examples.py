@@ -11,10 +11,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE
-from heapwright.traffic.packets import PacketTable
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE
+from heapwright._traffic.packets import PacketTable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRACES = ["lighttpd_server", "mosquitto_broker"]

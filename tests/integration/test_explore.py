@@ -18,10 +18,10 @@ from forked_commands import INSTALLED
 from in_process import run_here
 from traces_random import plain_trace
 
-from heapwright.decide.study import Analysis, reserve_for
-from heapwright.explore.space import Space
-from heapwright.recipes.recipe import Recipe
-from heapwright.traces.trace import Trace
+from heapwright._explore.space import Space
+from heapwright._recipes.recipe import Recipe
+from heapwright._studies.analysis import Analysis, reserve_for
+from heapwright._traces.trace import Trace
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -334,8 +334,8 @@ def test_requests_that_no_heap_serves_are_refused_and_counted(run: Run, files: P
     assert run(*explored, "-o", "huge.duckdb").returncode == 0
     picked = json.loads(run("pareto", "huge.duckdb", "--pick", "smallest", "--json").stdout)
     assert picked[0]["metrics"]["failed"] == 2
-    endure = ("endure", "huge.parquet", "--heap", "tlsf", "--calls", "20000")  # of one heap: these arenas take seconds
-    for command in (("profile", "huge.parquet"), ("fit", "huge.parquet", "--heap", "tlsf"), endure):
+    stress = ("stress", "huge.parquet", "--heap", "tlsf", "--calls", "20000")  # of one heap: these arenas take seconds
+    for command in (("profile", "huge.parquet"), ("fit", "huge.parquet", "--heap", "tlsf"), stress):
         assert run(*command, "--json").returncode == 0
     for source in ("huge.parquet", "huge.duckdb"):
         assert run("report", source, "-o", "huge.html", "--no-plots").returncode == 0
@@ -394,7 +394,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(long_run: "subproce
 
 EARLY = """
 import importlib, os, signal
-from heapwright.cli import main
+from heapwright._cli import main
 
 module = importlib.import_module("heapwright.{module}")
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -412,12 +412,12 @@ main()
 @pytest.mark.parametrize(
     "moment",
     [
-        ("cli.options", "read_traces"),
-        ("traces.tables", "_check_types"),
-        ("explore.space", "Space.load"),
-        ("explore.search", "_candidates"),
-        ("studies.study", "create"),
-        ("studies.study", "StudyFile.__init__"),
+        ("_cli.options", "read_traces"),
+        ("_traces.tables", "_check_types"),
+        ("_explore.space", "Space.load"),
+        ("_explore.search", "_candidates"),
+        ("_studies.study_file", "create"),
+        ("_studies.study_file", "StudyFile.__init__"),
     ],
 )
 def test_an_early_ctrl_c_is_one_line_and_leaves_no_half_study(moment: tuple[str, str], run: Run, files: Path) -> None:
@@ -426,7 +426,7 @@ def test_an_early_ctrl_c_is_one_line_and_leaves_no_half_study(moment: tuple[str,
     code = EARLY.format(module=module, function=function)
     line = [sys.executable, "-c", code, *EXPLORE]
     done = subprocess.run(line, cwd=files, capture_output=True, text=True, check=False)
-    created = module == "studies.study"
+    created = module == "_studies.study_file"
     stored = r"s.duckdb: interrupted with \d+ of 6 replays stored or given up; the same command goes on from there"
     says = stored if created else "interrupted; what was finished is kept"
     assert re.fullmatch(f"heapwright: {says}\n", failure(done))

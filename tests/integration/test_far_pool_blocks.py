@@ -16,9 +16,9 @@ from effort import brief
 from kinds import random_trace, recipe
 
 import heapwright as hw
-from heapwright.heaps.foreign.heap import addresses
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
+from heapwright._heaps.foreign.heap import addresses
+from heapwright._replay.arena_sizes import fit
+from heapwright._traces.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 BINS = {"bins": "exact", "fit": "best"}

@@ -10,18 +10,18 @@ import pytest
 from foreign_heaps import BROKEN, BUMP, BUMP_TOML, THREE, Make, built_for, maker, replayed, trace
 from needed import absent
 
-from heapwright.files.errors import ForeignHeapError, HeapwrightError
-from heapwright.generate import generate
-from heapwright.heaps import heaps
-from heapwright.heaps.foreign import heap as foreign
-from heapwright.heaps.foreign.adapter import Adapter, WordSize
-from heapwright.heaps.foreign.heap import ForeignHeap
-from heapwright.heaps.heaps import fit_each
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS
-from heapwright.replay.replay import replay
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
+from heapwright._generate import generate
+from heapwright._heaps import heaps
+from heapwright._heaps.foreign import heap as foreign
+from heapwright._heaps.foreign.adapter import Adapter, WordSize
+from heapwright._heaps.foreign.heap import ForeignHeap
+from heapwright._heaps.heaps import fit_each
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.arena_sizes import fit
+from heapwright._replay.metrics import METRICS
+from heapwright._replay.replay import replay
+from heapwright._support.errors import ForeignHeapError, HeapwrightError
+from heapwright._traces.trace import Trace
 
 
 @pytest.fixture(params=[32, 64])

@@ -9,11 +9,11 @@ import pytest
 from each import each
 from foreign_heaps import THREE, built_for, replayed, trace
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.heaps import heaps
-from heapwright.heaps.foreign import adapter as adapters
-from heapwright.heaps.foreign.adapter import Adapter, WordSize
-from heapwright.heaps.foreign.heap import ForeignHeap
+from heapwright._heaps import heaps
+from heapwright._heaps.foreign import adapter as adapters
+from heapwright._heaps.foreign.adapter import Adapter, WordSize
+from heapwright._heaps.foreign.heap import ForeignHeap
+from heapwright._support.errors import HeapwrightError
 
 
 @pytest.fixture(params=[32, 64])

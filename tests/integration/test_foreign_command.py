@@ -12,9 +12,9 @@ import pytest
 from foreign_heaps import BROKEN, BUMP, BUMP_TOML, THREE, Make, maker, replayed
 from in_process import run_here
 
-from heapwright.heaps import heaps
-from heapwright.heaps.heaps import replay_each
-from heapwright.replay.metrics import METRICS
+from heapwright._heaps import heaps
+from heapwright._heaps.heaps import replay_each
+from heapwright._replay.metrics import METRICS
 
 
 @pytest.fixture

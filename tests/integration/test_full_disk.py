@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import heapwright as hw
-from heapwright.traces.trace import Trace
+from heapwright._traces.trace import Trace
 
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
@@ -31,7 +31,7 @@ def limited(folder: Path, *line: str, most: int) -> subprocess.CompletedProcess[
 PACKETS = "time,length\n" + "".join(f"{at / 997:.6f},{60 + at * at % 1451}\n" for at in range(5000))
 PAGE = """
 from pathlib import Path
-from heapwright.files.errors import HeapwrightError
+from heapwright._support.errors import HeapwrightError
 from heapwright_papers.page import Page
 
 page = Page("paper", "A paper", "Anon")

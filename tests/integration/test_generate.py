@@ -21,17 +21,17 @@ from recipes_random import random_recipes, sample
 from traces_random import random_trace
 
 import heapwright as hw
+from heapwright._generate import generate
+from heapwright._generate.emit import replayed_secret
 from heapwright._native import lib
-from heapwright.generate import generate
-from heapwright.generate.emit import replayed_secret
-from heapwright.recipes.policy import policy, policy_struct
-from heapwright.recipes.pools import Compact
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay import engine
-from heapwright.replay.pictures import metadata
-from heapwright.replay.replay import refused_low, replay
-from heapwright.traces.trace import Trace
+from heapwright._recipes.policy import policy, policy_struct
+from heapwright._recipes.pools import Compact
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay import engine
+from heapwright._replay.pictures import metadata
+from heapwright._replay.replay import refused_low, replay
+from heapwright._traces.trace import Trace
 
 DRIVER = ROOT / "tests" / "c" / "generated_driver.c"
 

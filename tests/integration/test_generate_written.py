@@ -21,14 +21,14 @@ from generated_heaps import entries, generated_once
 from in_process import run_here
 from recipes_random import random_recipes, sample
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.generate import generate
-from heapwright.generate.core import core_sources
-from heapwright.generate.emit import ALLOCATING, About, generated_files
-from heapwright.generate.specialise import Parting, specialise
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._generate import generate
+from heapwright._generate.core import core_sources
+from heapwright._generate.emit import ALLOCATING, Banner, generated_files
+from heapwright._generate.specialise import Parting, specialise
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._support.errors import HeapwrightError
 
 RECIPES = sample(zoo.recipes()) + random_recipes(brief(5, 25), seed=2006)
 
@@ -123,7 +123,7 @@ def test_every_declaration_is_documented(recipe: Recipe, generated: Callable[[Re
 def test_the_comment_says_what_it_is_and_what_it_was_tuned_for() -> None:
     recipe = zoo.load("drr-proposed")
     measured = {"footprint_bytes": 81608, "requested_peak_bytes": 60000, "accesses": 12345, "failed": 0}
-    about = About("home_router.parquet, objectives footprint_bytes,accesses", measured)
+    about = Banner("home_router.parquet, objectives footprint_bytes,accesses", measured)
     written = generated_files(recipe, "net", about)
     for name in ("net_heap.c", "net_heap.h"):
         comment = " ".join(written[name].split("*/")[0].replace("\n * ", " ").split())
@@ -149,14 +149,14 @@ def test_a_recipe_without_a_name_goes_by_its_hash() -> None:
 
 def test_a_recipe_cannot_end_the_comment() -> None:
     recipe = Recipe.from_dict({"name": "odd */ int x; /*", "about": "a */ b", "pool": [{"kind": "general"}]})
-    for text in generated_files(recipe, about=About("*/ int y;")).values():
+    for text in generated_files(recipe, about=Banner("*/ int y;")).values():
         assert "int x" not in without_comments(text)
         assert "int y" not in without_comments(text)
 
 
 def test_the_text_is_the_same_in_every_run() -> None:
     script = (
-        "from heapwright.recipes.zoo import catalogue as zoo\nfrom heapwright.generate.emit import generated_files\n"
+        "from heapwright._recipes.zoo import catalogue as zoo\nfrom heapwright._generate.emit import generated_files\n"
     )
     script += "print(generated_files(zoo.load('victim-bins')), generated_files(zoo.load('wifi-special-pools')))"
     texts = set()

@@ -13,10 +13,10 @@ from known import known
 from needed import absent
 
 import heapwright as hw
-from heapwright.generate import generate
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
+from heapwright._generate import generate
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
 
 RACES = ("-g", "-O1", "-fsanitize=thread")
 PLAIN = (brief("-O0", "-O2"),)

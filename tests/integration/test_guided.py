@@ -16,10 +16,10 @@ from needed import tool
 from recipes_random import random_recipe
 from test_importers_fuzz import HANGS_AFTER_SECONDS, LOG_SEEDS, SEEDS, import_or_refuse, mutate, mutate_log, watched
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.generate import generated_files
-from heapwright.recipes.recipe import Recipe
-from heapwright.traces.logs import import_log
+from heapwright._generate import generated_files
+from heapwright._recipes.recipe import Recipe
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.logs import import_log
 
 SECONDS = brief(0.6, 6 * EFFORT)
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-DAPP_HEAP_ALIGN_UNCHECKED")

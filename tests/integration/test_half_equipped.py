@@ -15,9 +15,9 @@ import pytest
 from half_equipped import MACHINES, path_of
 from platform_builds import CORTEX_M3, NOSYS, PICOLIBC, cross_compiler
 
-from heapwright.assure.attack.exploits import buildable
-from heapwright.files.errors import HeapwrightError
-from heapwright.heaps.foreign import build
+from heapwright._assure.attack.exploits import buildable
+from heapwright._heaps.foreign import build
+from heapwright._support.errors import HeapwrightError
 
 ROOT = Path(__file__).resolve().parents[2]
 

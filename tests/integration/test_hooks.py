@@ -11,9 +11,9 @@ from c_programs import LEVEL, ROOT, STRICT, UNCHECKED
 from effort import by_turns, some
 from needed import compilers, needs
 
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 HOOKS = "|".join(("ALLOCATED", "RESIZED", "FREED", "REFUSED"))
 

@@ -13,20 +13,20 @@ from exploring import explore
 from needed import machine
 from traces_random import plain_trace, random_trace
 
-from heapwright.decide.picks import ALIKE
-from heapwright.decide.study import Analysis
-from heapwright.explore.runner import Progress
-from heapwright.explore.space import Space
-from heapwright.files.errors import HeapwrightError
-from heapwright.heaps.heaps import RecipeHeap, replay_each
-from heapwright.measure.host.calls import STDIN, calls_file
-from heapwright.measure.host.timing import TICKS, Bench, TimedProgram, has_ticks, ns_per_event
-from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import General, Pool, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
+from heapwright._explore.runner import Progress
+from heapwright._explore.space import Space
+from heapwright._heaps.heaps import RecipeHeap, replay_each
+from heapwright._measure.host.calls import STDIN, calls_file
+from heapwright._measure.host.timing import TICKS, Bench, TimedProgram, has_ticks, ns_per_event
+from heapwright._recipes.policy import policy
+from heapwright._recipes.pools import General, Pool, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.replay import replay
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.recommendations import ALIKE
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 PASSES = 2
 

@@ -16,13 +16,13 @@ from effort import brief
 from kinds import random_trace, recipe
 
 import heapwright as hw
-from heapwright.heaps.foreign.heap import addresses
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.worst_steps import worst_steps
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.endurance import StressEffort, endure
-from heapwright.traces.trace import Trace
+from heapwright._heaps.foreign.heap import addresses
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.worst_steps import worst_steps
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.stress_test import StressEffort, run_stress_test
+from heapwright._traces.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 BINS = {"kind": "general", "bins": "exact", "fit": "best"}
@@ -151,7 +151,7 @@ def test_generated_code_does_call_by_call_what_the_replay_does(name: str, tmp_pa
 
 def test_it_grows_less_than_lists_that_keep() -> None:
     kept, aged = (
-        endure(random_trace(1), idle(up_to=900, lists_per_octave=8, flush=flush), SHORT).growth
+        run_stress_test(random_trace(1), idle(up_to=900, lists_per_octave=8, flush=flush), SHORT).growth
         for flush in ("before-refusing", "idle")
     )
     assert kept["shrink"] > 2 and aged["shrink"] < 1.2

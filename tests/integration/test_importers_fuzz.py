@@ -40,12 +40,12 @@ from captures import (
 from effort import EFFORT, SEED, tell
 from heap_logs import LOGS, MORE_LOGS
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.logs import import_log
-from heapwright.traffic import FORMATS, import_packets, links
-from heapwright.traffic.packets import PacketTable
-from heapwright.traffic.profile import profile_packets
-from heapwright.traffic.rows import Flows
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.logs import import_log
+from heapwright._traffic import FORMATS, import_packets, links
+from heapwright._traffic.packets import PacketTable
+from heapwright._traffic.profile import profile_packets
+from heapwright._traffic.rows import Flows
 
 INPUTS = 250
 FIRST = SEED * 1_000_000

@@ -23,7 +23,7 @@ for words in json.loads(sys.argv[1]):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
         sys.argv = ["heapwright", *words]
-        from heapwright.cli import main
+        from heapwright._cli import main
         try:
             main()
         except SystemExit as ended:
@@ -108,7 +108,7 @@ def test_a_command_imports_what_it_needs(needed: Needed, loaded: dict[tuple[str,
 
 def test_numpy_starts_no_threads_and_what_is_recorded_has_its_own_environment(tmp_path: Path) -> None:
     def told(last: str, *words: str) -> str:
-        code = f"import atexit, os\natexit.register(lambda: {last})\nfrom heapwright.cli import program; program()"
+        code = f"import atexit, os\natexit.register(lambda: {last})\nfrom heapwright._cli import program; program()"
         command = [sys.executable, "-c", code, *words]
         return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
 
@@ -119,7 +119,7 @@ def test_numpy_starts_no_threads_and_what_is_recorded_has_its_own_environment(tm
 
 def test_the_end_of_a_command_looks_through_nothing() -> None:
     def told(first: str, *words: str) -> subprocess.CompletedProcess[str]:
-        code = f"import atexit, gc, sys\n{first}\nfrom heapwright.cli import program; program()"
+        code = f"import atexit, gc, sys\n{first}\nfrom heapwright._cli import program; program()"
         return subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
 
     frozen = told("atexit.register(lambda: print(gc.get_freeze_count()))", "--version")

@@ -10,8 +10,8 @@ import pytest
 from c_programs import STRICT, UNCHECKED
 
 import heapwright as hw
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.recipe import Recipe
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.recipe import Recipe
 
 LISTS: list[dict[str, Any]] = [{"kind": "quick", "sizes": [24, 40, 1500]}, {"kind": "general", "bins": "exact"}]
 ALL_SIZES: list[dict[str, Any]] = [

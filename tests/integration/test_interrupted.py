@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heapwright.traces.trace import Trace
+from heapwright._traces.trace import Trace
 
 HEAPWRIGHT = str(Path(sys.executable).with_name("heapwright"))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from made_studies import IDS, identity, metrics, result
 
-from heapwright.decide.study import Analysis
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.trace import Trace
+from heapwright._studies.analysis import Analysis
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 
 def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
@@ -32,8 +32,8 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None
     script = """
 import resource, sys
 import numpy as np
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.trace import Trace
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 rng = np.random.default_rng(0)
 trace = Trace.from_columns(op=np.zeros(500_000, int), id=rng.permutation(500_000), size=rng.integers(0, 2**31, 500_000))
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -58,8 +58,8 @@ WRITER = """
 import os, sys
 sys.path.insert(0, {tests!r})
 from made_studies import *
-from heapwright.files.errors import HeapwrightError
-from heapwright.decide.study import Analysis
+from heapwright._support.errors import HeapwrightError
+from heapwright._studies.analysis import Analysis
 study = Analysis.create_or_resume({path!r}, identity())
 study.add([result(0, metrics(100, 1000))])
 study._connection.begin()
@@ -106,9 +106,9 @@ FILLER = """
 import os, resource, signal, sys
 sys.path.insert(0, {tests!r})
 from made_studies import *
-from heapwright.files.errors import HeapwrightError
-from heapwright.decide.study import Analysis
-from heapwright.studies.records import Result
+from heapwright._support.errors import HeapwrightError
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.records import Result
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 study = Analysis.create_or_resume({path!r}, identity())
 study.add([result(0, metrics(100, 1000))])

@@ -13,9 +13,9 @@ from effort import some
 from kinds import random_trace, recipe
 
 import heapwright as hw
-from heapwright.heaps.foreign.heap import addresses
-from heapwright.recipes.recipe import Recipe
-from heapwright.traces.trace import Trace
+from heapwright._heaps.foreign.heap import addresses
+from heapwright._recipes.recipe import Recipe
+from heapwright._traces.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ("lighttpd_server", "mosquitto_broker")

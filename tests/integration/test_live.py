@@ -22,10 +22,10 @@ from forked_commands import HEAPWRIGHT
 from heap_logs import BOARD_COUNTED, LOGS
 
 import heapwright as hw
-from heapwright.api import Moment
-from heapwright.cli import heapwright
-from heapwright.files.errors import HeapwrightError, ParameterError
-from heapwright.traces.trace import Trace
+from heapwright._api import Moment
+from heapwright._cli import heapwright
+from heapwright._support.errors import HeapwrightError, ParameterError
+from heapwright._traces.trace import Trace
 
 BROKER = Path(__file__).parents[2] / "examples" / "mosquitto_broker.parquet"
 PIECE = 997

@@ -16,8 +16,8 @@ import pytest
 from needed import absent, is_installed, machine, needs
 
 import heapwright as hw
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, REALLOC
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, REALLOC
 
 PROGRAM = """
 #include <stdlib.h>

@@ -11,8 +11,8 @@ import long.record
 import pytest
 from needed import machine
 
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, REALLOC
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, REALLOC
 
 COMMAND = Path(long.record.__file__)
 

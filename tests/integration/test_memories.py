@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from traces_random import random_trace
 
 import heapwright as hw
-from heapwright.files.errors import HeapwrightError
-from heapwright.generate import generate
-from heapwright.generate.emit import replayed_secret
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.memories import replay_memories, route
-from heapwright.replay.pictures import metadata
-from heapwright.traces.trace import Trace
+from heapwright._generate import generate
+from heapwright._generate.emit import replayed_secret
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.memories import replay_memories, route
+from heapwright._replay.pictures import metadata
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 BROKER = ROOT / "examples" / "mosquitto_broker.parquet"
 UNCHECKED = ["-DAPP_FAST_HEAP_ALIGN_UNCHECKED", "-DAPP_EXTERNAL_HEAP_ALIGN_UNCHECKED"]

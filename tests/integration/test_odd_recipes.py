@@ -10,9 +10,9 @@ import pytest
 from c_programs import SANITIZED, UNCHECKED, compile_c, write_heaps
 from effort import brief
 
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
 
 LISTED = {"kind": "general", "free_list": "single", "coalesce": "never"}
 ODD: dict[str, list[dict[str, Any]]] = {

@@ -25,13 +25,13 @@ from original_addresses import BY_FOOTPRINT, digest, examples, recorded, traces_
 from platform_builds import fetched
 
 import heapwright as hw
-from heapwright.heaps.foreign.heap import ForeignHeap, addresses
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.recipes.zoo.facts import facts
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright._heaps.foreign.heap import ForeignHeap, addresses
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._recipes.zoo.facts import facts
+from heapwright._replay.arena_sizes import fit
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 
 class Original(NamedTuple):

@@ -13,9 +13,9 @@ from c_programs import SANITIZED, UNCHECKED, compile_c
 from kinds import random_trace, recipe
 from known import known
 
-from heapwright.generate.emit import generated_files
-from heapwright.replay.film import filming
-from heapwright.replay.replay import replay
+from heapwright._generate.emit import generated_files
+from heapwright._replay.replay import replay
+from heapwright._replay.snapshots import filming
 
 PAGES = {"kind": "pages", "page_bytes": 512, "sizes": [200, 240]}
 

@@ -12,7 +12,7 @@ from needed import absent
 from papers_briefly import digests_of, promised
 
 import heapwright_papers
-from heapwright.explore import families
+from heapwright._explore import default_space
 from heapwright_papers import measuring
 
 DIGESTS = Path(__file__).resolve().parents[2] / "papers" / "digests.txt"
@@ -22,7 +22,7 @@ COMPILER = "12.2"
 
 @pytest.mark.slow
 def test_the_pages_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families, "COUNTED_CALLS", 120_000)  # as installed: shorter futures make other recipes
+    monkeypatch.setattr(default_space, "COUNTED_CALLS", 120_000)  # as installed: shorter futures make other recipes
     setting = measuring.session()
     if setting is None or COMPILER not in setting.setting:
         absent("the cross compiler of Debian 12", f"found: {setting and setting.setting}")

@@ -13,12 +13,12 @@ from click.testing import CliRunner
 from needed import absent
 from networks import five_networks, network
 
-from heapwright.cli import heapwright
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.replay import replay
-from heapwright.traffic.workloads.drr import drr as drr_workload
-from heapwright.traffic.workloads.easyport import easyport as queue_workload
-from heapwright.traffic.workloads.modem import modem as workload
+from heapwright._cli import heapwright
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.replay import replay
+from heapwright._traffic.workloads.drr import drr as drr_workload
+from heapwright._traffic.workloads.easyport import easyport as queue_workload
+from heapwright._traffic.workloads.modem import modem as workload
 from heapwright_papers import (
     drr,
     easyport,

@@ -11,7 +11,7 @@ import pytest
 from each import each
 from effort import brief
 
-from heapwright.explore import families
+from heapwright._explore import default_space
 from pictures.catalogue import EXPLORED, IMAGES, PICTURES, with_words
 from pictures.drawing import COLOURS, Picture
 
@@ -28,7 +28,7 @@ DEAR = ("growth", "reserve")
 
 @pytest.mark.parametrize("name", brief([name for name in PICTURES if name not in DEAR], [*PICTURES]))
 def test_a_picture_is_what_is_drawn_today(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families, "COUNTED_CALLS", 120_000)  # as installed: shorter futures make fewer recipes
+    monkeypatch.setattr(default_space, "COUNTED_CALLS", 120_000)  # as installed: shorter futures make fewer recipes
     drawn = PICTURES[name]()
     assert (IMAGES / f"{name}.svg").read_text(encoding="utf-8") == drawn.svg(), f"make pictures; or: -m pictures {name}"
 

@@ -13,7 +13,7 @@ from platform_builds import BOARDS, page_commands, run
 from processes import finished
 
 import heapwright as hw
-from heapwright.recipes.recipe import Recipe
+from heapwright._recipes.recipe import Recipe
 
 COUNTER = BOARDS.parent / "second_allocator.c"
 ALIGN = {"cpp": 16}

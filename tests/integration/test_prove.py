@@ -14,12 +14,12 @@ from effort import LONG, brief
 from needed import needs
 
 import heapwright as hw
-from heapwright.assure.proof import prove as proving
-from heapwright.assure.proof.harness import Harness
-from heapwright.assure.proof.prove import METHODS, check_files, harness_text, programs_of
-from heapwright.cli import heapwright
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.recipe import Recipe
+from heapwright._assure.proof import prove as proving
+from heapwright._assure.proof.harness import Harness
+from heapwright._assure.proof.prove import METHODS, check_files, harness_text, programs_of
+from heapwright._cli import heapwright
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.recipe import Recipe
 
 pytestmark = pytest.mark.usefixtures("brief_proofs")
 FIRST_FIT = "first-fit-fast-free"
@@ -142,7 +142,7 @@ def test_as_a_gate_a_fault_is_one_line_and_its_own_exit_code(tmp_path: Path, mon
         files = generated_files(recipe)
         return {**files, "app_heap.c": files["app_heap.c"].replace(right, wrong)}
 
-    monkeypatch.setattr("heapwright.assure.proof.prove.generated_files", faulty)
+    monkeypatch.setattr("heapwright._assure.proof.prove.generated_files", faulty)
     shut = CliRunner().invoke(heapwright, [*words, "--junit", str(tmp_path / "proof.xml")])
     assert (shut.exit_code, shut.stderr) == (3, "")
     assert shut.stdout.startswith(f"FAIL {FIRST_FIT} ") and "malloc" in shut.stdout and shut.stdout.count("\n") == 1

@@ -10,14 +10,14 @@ from effort import LONG, brief
 from needed import needs
 
 import heapwright as hw
-from heapwright.assure.proof import contracts, unbounded
-from heapwright.assure.proof.bins import check_bins, has_bins
-from heapwright.assure.proof.edges import covers, edge_sizes, serves
-from heapwright.assure.proof.harness import Harness
-from heapwright.assure.proof.prove import check_edges, prove_unbounded
-from heapwright.cli import heapwright
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.policy import policy
+from heapwright._assure.proof import contracts, unbounded
+from heapwright._assure.proof.bins import check_bins, has_bins
+from heapwright._assure.proof.edges import covers, edge_sizes, serves
+from heapwright._assure.proof.harness import Harness
+from heapwright._assure.proof.prove import check_edges, prove_unbounded
+from heapwright._cli import heapwright
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.policy import policy
 
 pytestmark = pytest.mark.usefixtures("brief_proofs")
 

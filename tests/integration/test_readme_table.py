@@ -9,14 +9,14 @@ import pytest
 from needed import absent
 
 import heapwright as hw
-from heapwright.api.given import recipe_of
-from heapwright.measure.boards.compilers import find_compiler
-from heapwright.measure.boards.cpus import cpu
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.worst_steps import worst_steps
-from heapwright.replay.long_run import CALLS, long_run
-from heapwright.traces.futures import resample
-from heapwright.traces.trace import Trace
+from heapwright._api.arguments import recipe_of
+from heapwright._measure.boards.compilers import find_compiler
+from heapwright._measure.boards.cpus import cpu
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.worst_steps import worst_steps
+from heapwright._replay.long_run import CALLS, long_run
+from heapwright._traces.futures import resample
+from heapwright._traces.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "examples" / "mosquitto_broker.parquet"

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import heapwright as hw
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, MALLOC, REALLOC
-from heapwright.traffic.packets import PacketTable
-from heapwright.traffic.profile import profile_file, profile_packets
-from heapwright.traffic.synthetic import synthesise
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, MALLOC, REALLOC
+from heapwright._traffic.packets import PacketTable
+from heapwright._traffic.profile import profile_file, profile_packets
+from heapwright._traffic.synthetic import synthesise
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from recorded_programs import HAMMER, Compile, calls_after, compiler, only
 
 import heapwright._native
 from heapwright import import_recording
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.record import record
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.record import record
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 pytestmark = [machine(sys.platform == "linux", "the recorder is for Linux"), pytest.mark.usefixtures("forks")]
 

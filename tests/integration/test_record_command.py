@@ -21,10 +21,10 @@ from processes import ended_at_last
 from recorded_programs import HAMMER, Compile, calls_after, compiler, only
 
 from heapwright import import_recording
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.record import record
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import MALLOC
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.record import record
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import MALLOC
 
 pytestmark = [machine(sys.platform == "linux", "the recorder is for Linux"), pytest.mark.usefixtures("forks")]
 

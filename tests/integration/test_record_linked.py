@@ -11,9 +11,9 @@ import pytest
 from needed import absent, is_installed, machine, needs
 from recorded_programs import Compile, calls_after, compiler, only
 
-from heapwright.traces.record import record
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._traces.record import record
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 pytestmark = [machine(sys.platform == "linux", "the recorder is for Linux"), pytest.mark.usefixtures("forks")]
 

@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 from needed import machine, tool, unsuited
 
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 pytestmark = machine(sys.platform == "linux", "the recorder is for Linux")
 

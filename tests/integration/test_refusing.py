@@ -10,12 +10,12 @@ from effort import EFFORT, brief
 from known import known
 from recipes_random import random_general_recipe, random_recipe
 
-from heapwright.recipes.pools import Compact, Fixed, General, Partition, Pool
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright._recipes.pools import Compact, Fixed, General, Partition, Pool
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 ARENA = 1 << 16
 

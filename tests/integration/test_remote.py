@@ -17,9 +17,9 @@ import pytest
 from in_process import run_here
 
 import heapwright as hw
-from heapwright.files import remote
-from heapwright.files.remote import local
-from heapwright.studies import sending
+from heapwright._studies import sending
+from heapwright._support import remote
+from heapwright._support.remote import local
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mosquitto_broker.parquet"
 BUCKET = "lab"

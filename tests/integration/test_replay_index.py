@@ -18,16 +18,16 @@ from recipes_random import random_recipes
 from traces_random import plain_trace, random_trace
 
 from heapwright._native import ffi, lib
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import ContradictionError, Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay import engine
-from heapwright.replay.engine import run
-from heapwright.replay.pictures import heap_map, metadata, timeline
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import ContradictionError, Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay import engine
+from heapwright._replay.arena_sizes import fit
+from heapwright._replay.engine import run
+from heapwright._replay.pictures import heap_map, metadata, timeline
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 OF_THE_INDEX = ("skipped", "walked", "margins")
 METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in OF_THE_INDEX]
@@ -138,11 +138,11 @@ def test_timelines_maps_metadata_and_arenas(both: Callable[..., None]) -> None:
         both(fit, trace, recipe)
 
 
-def _watched(trace: Trace, recipe: Recipe) -> list[engine.SoFar]:
+def _watched(trace: Trace, recipe: Recipe) -> list[engine.ReplayProgress]:
     """What the first seven looks at a replay show, which is given up then."""
-    told: list[engine.SoFar] = []
+    told: list[engine.ReplayProgress] = []
 
-    def look(so_far: engine.SoFar) -> bool:
+    def look(so_far: engine.ReplayProgress) -> bool:
         told.append(so_far)
         return len(told) < 7
 

@@ -13,18 +13,18 @@ import pytest
 from effort import EFFORT, brief
 from traces_random import plain_trace, random_trace
 
+from heapwright._explore.default_space import technique_grid
+from heapwright._explore.space import Space
 from heapwright._native import ffi, lib
-from heapwright.explore.families import technique_grid
-from heapwright.explore.space import Space
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.pools import General
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay import engine
-from heapwright.replay.engine import run
-from heapwright.replay.pictures import timeline
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.pools import General
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay import engine
+from heapwright._replay.engine import run
+from heapwright._replay.pictures import timeline
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE
 
 TRACES = (random_trace(random.Random(1), 2500, live=600), plain_trace(3, 1500))
 
@@ -102,9 +102,9 @@ class FewLooks:
     """Gives a replay up after seven looks, and keeps what they showed."""
 
     def __init__(self) -> None:
-        self.told: list[engine.SoFar] = []
+        self.told: list[engine.ReplayProgress] = []
 
-    def __call__(self, so_far: engine.SoFar) -> bool:
+    def __call__(self, so_far: engine.ReplayProgress) -> bool:
         self.told.append(so_far)
         return len(self.told) < 7
 

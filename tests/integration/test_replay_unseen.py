@@ -13,12 +13,12 @@ from recipes_random import random_recipes
 from traces_random import random_trace
 
 from heapwright._native import ffi, lib
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import ContradictionError, Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.engine import run
-from heapwright.traces.trace import Trace
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import ContradictionError, Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.engine import run
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 OF_THE_ENGINE = ("skipped", "walked", "margins", "wiped")
 METRICS = [name for name, _ in ffi.typeof("struct hw_metrics").fields if name not in OF_THE_ENGINE]

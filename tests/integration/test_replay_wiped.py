@@ -9,10 +9,10 @@ from recipes_random import random_recipes
 from traces_random import random_trace
 
 from heapwright._native import ffi, lib
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.traces.trace import Trace
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._traces.trace import Trace
 
 ARENA = 1 << 20
 TRACE = random_trace(random.Random(1), 400, live=100)

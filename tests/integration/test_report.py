@@ -18,20 +18,20 @@ from made_studies import identity
 from made_studies import metrics as plain_metrics
 from reported import Made, opened, packed, reported, selected, small_recipes, text
 
-from heapwright.decide import pareto
-from heapwright.decide.budgets import budgets
-from heapwright.decide.candidate import Candidate
-from heapwright.decide.decision import decide
-from heapwright.decide.picks import RIVALS
-from heapwright.decide.side_by_side import side_by_side
-from heapwright.decide.study import Analysis, reserve_for
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS
-from heapwright.report import held_plots, write_report
-from heapwright.report.answer import served_by_arena
-from heapwright.studies.records import Result
-from heapwright.traces.profile import profile
-from heapwright.traces.trace import Trace
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.metrics import METRICS
+from heapwright._report import held_plots, write_report
+from heapwright._report.answer import served_by_arena
+from heapwright._studies import pareto
+from heapwright._studies.analysis import Analysis, reserve_for
+from heapwright._studies.by_budget import budgets
+from heapwright._studies.comparison import side_by_side
+from heapwright._studies.decision import decide
+from heapwright._studies.recommendations import RIVALS
+from heapwright._studies.records import Result
+from heapwright._studies.results import Candidate
+from heapwright._traces.profile import profile
+from heapwright._traces.trace import Trace
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,11 @@ from chromium import CUT_LABELS, Chromium
 from effort import LONG
 from reported import READY, Made, opened, reported
 
-from heapwright.decide.study import Analysis
-from heapwright.report import glossary, write_report
-from heapwright.report.figure import Figure, inline
-from heapwright.report.target_content import target_sections
-from heapwright.studies.records import Measured
+from heapwright._report import glossary, write_report
+from heapwright._report.figure import Figure, inline
+from heapwright._report.target_content import target_sections
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.records import Measured
 from heapwright_papers.page import Page, html_of, table_of
 
 

@@ -13,11 +13,11 @@ from exploring import explore
 from in_process import run_here
 from reported import Made, packed, reported, small_space, small_trace
 
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.replay import replay
-from heapwright.report import figure, write_report
-from heapwright.report.figure import SCALE, Figure, inline
-from heapwright.traces.trace import Trace
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.replay import replay
+from heapwright._report import figure, write_report
+from heapwright._report.figure import SCALE, Figure, inline
+from heapwright._traces.trace import Trace
 
 pytestmark = pytest.mark.usefixtures("small_pictures")
 
@@ -191,7 +191,7 @@ def test_missing_source_folder_and_heap_are_one_line(made: Made, tmp_path: Path)
 def test_a_page_that_cannot_be_written_whole_leaves_the_old_one(made: Made, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     page.write_text("old", encoding="utf-8")
-    limited = f"ulimit -f 200; exec '{sys.executable}' -c 'from heapwright.cli import main; main()' \"$@\""
+    limited = f"ulimit -f 200; exec '{sys.executable}' -c 'from heapwright._cli import main; main()' \"$@\""
     trace = made.folder / "traffic.parquet"
     result = subprocess.run(
         ["bash", "-c", limited, "bash", "report", str(trace), "-o", str(page), "--no-plots"],

@@ -17,16 +17,16 @@ from chromium import Chromium
 from known import known
 from PIL import Image, ImageColor
 
-from heapwright.heaps.names import resolve_recipe
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.film import frames, holes, regions
-from heapwright.replay.replay import replay
-from heapwright.replay.what_if import Relocation
-from heapwright.report import film as content
-from heapwright.report import write_report
-from heapwright.report.page import TEMPLATE
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._heaps.names import resolve_recipe
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.peak_blockers import Relocation
+from heapwright._replay.replay import replay
+from heapwright._replay.snapshots import frames, holes, regions
+from heapwright._report import film as content
+from heapwright._report import write_report
+from heapwright._report.page import TEMPLATE
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 READY = "document.documentElement.dataset.ready === 'true'"
 SITES = ("parse", "queue_add", "session_new")

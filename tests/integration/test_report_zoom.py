@@ -16,13 +16,13 @@ from chromium import CUT_LABELS, Chromium
 from effort import brief
 from PIL import ImageColor
 
+from heapwright._heaps.names import resolve_recipe
 from heapwright._native import lib
-from heapwright.heaps.names import resolve_recipe
-from heapwright.replay.film import frames
-from heapwright.replay.pictures import HEAP_MAP_STATES, timeline
-from heapwright.report import raster, write_report
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._replay.pictures import HEAP_MAP_STATES, timeline
+from heapwright._replay.snapshots import frames
+from heapwright._report import raster, write_report
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 READY = "document.documentElement.dataset.ready === 'true'"
 HEAPS = ("victim-bins", "tlsf")

@@ -11,12 +11,12 @@ from effort import by_turns
 from known import known
 
 import heapwright as hw
-from heapwright.api import cut
-from heapwright.decide.decision import decide
-from heapwright.decide.picks import PICKS
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
+from heapwright._api import cut
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.replay import replay
+from heapwright._studies.decision import decide
+from heapwright._studies.recommendations import PICKS
+from heapwright._traces.trace import Trace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PLATFORMS = ("freertos", "newlib", "threadx", "lwip", "sqlite")

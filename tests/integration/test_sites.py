@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from traces_random import random_trace
 
 import heapwright as hw
-from heapwright.generate.emit import generated_files, replayed_secret
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.film import filming
-from heapwright.replay.replay import replay
-from heapwright.replay.running import running
-from heapwright.traces.trace import Trace
+from heapwright._generate.emit import generated_files, replayed_secret
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.incremental import running
+from heapwright._replay.replay import replay
+from heapwright._replay.snapshots import filming
+from heapwright._traces.trace import Trace
 
 SITES = ("", "parse (config.c:41)", "parse (config.c:97)", "send+0x1c (net)", "other")
 POOLS: list[dict[str, Any]] = [

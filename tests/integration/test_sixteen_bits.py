@@ -13,9 +13,9 @@ from effort import brief
 from needed import needs
 from recipes_random import sample
 
-from heapwright.generate import generate
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._generate import generate
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 AVR = ("avr-gcc", "-mmcu=atmega1284p", "-Os")
 ARENA_BYTES = 9000

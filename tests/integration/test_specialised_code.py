@@ -22,10 +22,10 @@ from needed import tool
 from recipes_random import sample
 from small_policy import POLICY, general, policy, quick
 
-from heapwright.generate.core import core_sources
-from heapwright.generate.specialise import Parting, specialise
-from heapwright.recipes.policy import policy as policy_of
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._generate.core import core_sources
+from heapwright._generate.specialise import Parting, specialise
+from heapwright._recipes.policy import policy as policy_of
+from heapwright._recipes.zoo import catalogue as zoo
 
 STRICTLY = [*STRICT, "-ffreestanding"]
 CORE_ENTRIES = ["init", "malloc", "calloc", "realloc", "aligned_alloc", "free", "usable_size", "statistics", "check"]

@@ -12,10 +12,10 @@ import pytest
 from effort import by_turns
 from made_studies import IDS, RECIPES, identity, write_five
 
-from heapwright.decide.study import Analysis
-from heapwright.files import database
-from heapwright.files.errors import HeapwrightError
-from heapwright.studies import tables
+from heapwright._studies import tables
+from heapwright._studies.analysis import Analysis
+from heapwright._support import database
+from heapwright._support.errors import HeapwrightError
 
 
 @pytest.fixture

@@ -9,11 +9,12 @@ from exploring import explore
 from in_process import run_here
 
 import heapwright as hw
-from heapwright.explore import search, suggest
-from heapwright.explore.space import Space
-from heapwright.explore.taught import tailored, taught
-from heapwright.replay.long_run import CALLS
-from heapwright.traces.trace import Trace
+from heapwright import _api as api
+from heapwright._explore import search, suggest
+from heapwright._explore.portfolio import tailored, taught
+from heapwright._explore.space import Space
+from heapwright._replay.long_run import CALLS
+from heapwright._traces.trace import Trace
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
 
@@ -25,14 +26,14 @@ def trace() -> Trace:
 
 
 @pytest.fixture(scope="module")
-def suggestion(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> hw.api.Suggestion:
+def suggestion(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> api.Suggestion:
     found = hw.suggest(trace, tmp_path_factory.mktemp("suggest") / "s.duckdb")
-    assert isinstance(found, hw.api.Suggestion)
+    assert isinstance(found, api.Suggestion)
     return found
 
 
 def test_the_pick_is_one_that_an_exploration_of_the_list_ranks(
-    trace: Trace, suggestion: hw.api.Suggestion, tmp_path: Path
+    trace: Trace, suggestion: api.Suggestion, tmp_path: Path
 ) -> None:
     space = Space([tailored(taught().recipes, [trace])])
     study = hw.explore(trace, tmp_path / "s.duckdb", space=space, complete=True, copies=0, endurance=False)
@@ -44,7 +45,7 @@ def test_the_pick_is_one_that_an_exploration_of_the_list_ranks(
 
 
 def test_the_pick_has_a_bounded_need_passes_the_stress_test_and_has_a_reserve(
-    suggestion: hw.api.Suggestion,
+    suggestion: api.Suggestion,
 ) -> None:
     decision = suggestion.decision
     metrics = suggestion.pick.metrics
@@ -65,7 +66,7 @@ def test_a_suggestion_looks_at_two_fifths_of_the_future_of_an_exploration() -> N
 
 
 def test_the_study_that_was_asked_for_says_the_same_and_none_stays_else(
-    trace: Trace, suggestion: hw.api.Suggestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trace: Trace, suggestion: api.Suggestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert suggestion.study is not None
     assert hw.open_study(suggestion.study).pick().id == suggestion.pick.id

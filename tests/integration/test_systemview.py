@@ -10,7 +10,7 @@ import pytest
 from platform_builds import fetched
 
 import heapwright as hw
-from heapwright.traces.validation import FREE
+from heapwright._traces.validation import FREE
 
 HEADERS = {
     "SEGGER_RTT.h": """

@@ -16,19 +16,19 @@ from known import known
 from needed import target
 from platform_builds import CORTEX_M3, NANO, NOSYS, PICOLIBC, cross_compiler
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.heaps.heaps import resolve_on_target
-from heapwright.measure.boards import compilers, feed, qemu_backend, unicorn_backend
-from heapwright.measure.boards.compilers import find_compiler
-from heapwright.measure.boards.cpus import CPUS
-from heapwright.measure.boards.image import Workshop
-from heapwright.measure.boards.measure import Session, calls_by_kind, find_backend, measure
-from heapwright.measure.boards.objectives import code_bytes
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.recipes.zoo.facts import facts
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright._heaps.heaps import resolve_on_target
+from heapwright._measure.boards import compilers, feed, qemu_backend, unicorn_backend
+from heapwright._measure.boards.compilers import find_compiler
+from heapwright._measure.boards.cpus import CPUS
+from heapwright._measure.boards.image import Workshop
+from heapwright._measure.boards.measure import Session, calls_by_kind, find_backend, measure
+from heapwright._measure.boards.objectives import code_bytes
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._recipes.zoo.facts import facts
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 pytestmark = pytest.mark.usefixtures("forks")
 
@@ -178,7 +178,7 @@ def test_masked_metadata_on_the_target_is_the_hosts_but_for_its_secret(random_tr
 
 
 def test_refused_objects_are_skipped_as_on_the_host(random_trace: Trace) -> None:
-    from heapwright.replay.replay import replay
+    from heapwright._replay.replay import replay
 
     target("cortex-m3", None, "unicorn")
     arena = 40_000
@@ -328,7 +328,7 @@ def test_statistics_of_known_counts() -> None:
 
 def test_command_prints_the_documented_json(tmp_path: Path) -> None:
     target("cortex-m3", None, "unicorn")
-    from heapwright.traces.trace import Trace as Table
+    from heapwright._traces.trace import Trace as Table
 
     path = tmp_path / "small.parquet"
     Table.from_columns(op=[0, 3], id=[1, 1], size=[100, 0], ts_us=[0, 1]).write(path)
@@ -359,7 +359,7 @@ def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
 def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
     from exploring import explore
 
-    from heapwright.explore.space import Space
+    from heapwright._explore.space import Space
 
     path = tmp_path / "trace.parquet"
     columns = {key: getattr(random_trace, key)[:4000] for key in ("op", "id", "size")}
@@ -370,10 +370,10 @@ def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
 
 def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
     target("cortex-m3", None, "unicorn")
-    from heapwright.decide.decision import decide
-    from heapwright.decide.measured_front import measure_front
-    from heapwright.decide.side_by_side import side_by_side
-    from heapwright.decide.study import Analysis
+    from heapwright._studies.analysis import Analysis
+    from heapwright._studies.comparison import side_by_side
+    from heapwright._studies.decision import decide
+    from heapwright._studies.measured_front import measure_front
 
     found = {one["heap"]: one for one in measure_front(small_study)}
     with Analysis.open(small_study) as study:
@@ -399,9 +399,9 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
 
 def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: Path) -> None:
     target("cortex-m3", None, "unicorn")
-    from heapwright.decide.measured_front import measure_front
-    from heapwright.decide.study import Analysis
-    from heapwright.report import write_report
+    from heapwright._report import write_report
+    from heapwright._studies.analysis import Analysis
+    from heapwright._studies.measured_front import measure_front
 
     source = tmp_path / "bump.c"
     source.write_text(HEAP_FILE)
@@ -425,8 +425,8 @@ def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     target("cortex-m3", "gcc")
     from exploring import explore
 
-    from heapwright.decide.study import Analysis
-    from heapwright.explore.space import Space
+    from heapwright._explore.space import Space
+    from heapwright._studies.analysis import Analysis
 
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
     explore([trace], Space([]), "footprint_bytes,code_bytes", tmp_path / "study.duckdb", endurance=False)
@@ -465,6 +465,8 @@ def test_the_code_size_is_that_of_today(name: str) -> None:
     """bench/zoo_code_bytes.py writes it; another release of the compiler may differ a little."""
     target("cortex-m3", "gcc")
     version = find_compiler(CPUS["cortex-m3"], "gcc").version
-    written = (resources.files("heapwright.recipes.zoo") / "code_bytes.csv").read_text(encoding="utf-8").splitlines()[0]
+    written = (
+        (resources.files("heapwright._recipes.zoo") / "code_bytes.csv").read_text(encoding="utf-8").splitlines()[0]
+    )
     stored = facts(zoo.load(name)).code_bytes
     assert code_bytes(zoo.load(name), compiler="gcc") == pytest.approx(stored, rel=0 if version in written else 0.1)

@@ -12,8 +12,8 @@ from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, cross_compiler, emulate
 from test_board_hooks import ARENA, TRACED, firmware, hooks, imported
 
 import heapwright as hw
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.trace import Trace
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 HEAP4 = "lib:freertos-heap4"
 EXAMPLE = Path(__file__).parents[2] / "examples/mosquitto_broker.parquet"

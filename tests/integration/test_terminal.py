@@ -17,7 +17,7 @@ from effort import some
 from forked_commands import HEAPWRIGHT
 
 import heapwright as hw
-import heapwright.cli
+import heapwright._cli
 
 pytestmark = pytest.mark.usefixtures("forks")
 
@@ -52,7 +52,7 @@ COMMANDS = (
     ["pareto", "endured.duckdb"],
     ["pareto", "endured.duckdb", "--all"],
     ["fit", str(TRACE), "--heap", "tlsf", "--copies", "2"],
-    ["endure", str(TRACE), "--heap", "tlsf", "--calls", "10000"],
+    ["stress", str(TRACE), "--heap", "tlsf", "--calls", "10000"],
     ["suggest", str(TRACE)],
     ["check", str(TRACE), "--heap", "tlsf", "--budget", "9M", "--fail-if", "accesses_malloc_max > 200"],
     ["replay", str(TRACE), "--heap", "tlsf", "--heap", "freertos-heap4", "--heap", "newlib-nano"],
@@ -96,7 +96,7 @@ NOT_HERE = {
 
 
 def test_every_command_is_tried() -> None:
-    assert {words[0] for words in COMMANDS} | NOT_HERE.keys() == set(heapwright.cli.COMMANDS)
+    assert {words[0] for words in COMMANDS} | NOT_HERE.keys() == set(heapwright._cli.COMMANDS)
 
 
 @every_second_command(0)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.files.tools import find_compiler, kill_tools, processors, run_tool
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.subprocesses import find_compiler, kill_tools, processors, run_tool
 
 FORKS = 'sleep 60 & echo $! > "$TMPDIR/child"; echo begun; wait'
 """A program with a child, whose id it writes into the folder of its temporary files."""

@@ -13,8 +13,8 @@ from effort import by_turns, some
 from needed import compilers, needs
 
 import heapwright as hw
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 DRIVER = Path(__file__).resolve().parents[1] / "c" / "watched.c"
 LINES = {

@@ -94,7 +94,7 @@ check t.parquet --heap tlsf --fail-if 'foo > 3'
 study merge s.duckdb -o m.duckdb
 study again s.duckdb:zzz
 suggest text.txt
-endure t.parquet --heap nope
+stress t.parquet --heap nope
 """
 
 

@@ -12,7 +12,7 @@ import pytest
 from behaviour import play
 from test_zoo_behaviour_papers import TABLES as OF_PAPERS
 
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.zoo import catalogue as zoo
 
 TABLES: dict[str, tuple[int, str]] = {
     # blocks of 8-byte units with 8 in front; a rest of up to 16 bytes stays with the block

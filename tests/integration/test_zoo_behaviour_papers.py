@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from behaviour import play
 
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.zoo import catalogue as zoo
 
 TABLES: dict[str, tuple[int, str]] = {
     # memory that nothing has reached is taken at multiples of the block's size, and the gap in front is free

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from each import each
 
-from heapwright.files.errors import ForeignHeapError, HeapwrightError
-from heapwright.heaps.foreign import adapter as adapters
-from heapwright.heaps.foreign.adapter import Adapter, call, is_adapter
-from heapwright.heaps.foreign.source import defines
-from heapwright.heaps.names import picked_up
+from heapwright._heaps.foreign import adapter as adapters
+from heapwright._heaps.foreign.adapter import Adapter, call, is_adapter
+from heapwright._heaps.foreign.source import defines
+from heapwright._heaps.names import picked_up
+from heapwright._support.errors import ForeignHeapError, HeapwrightError
 
 LIBC, ARENA = 'style = "libc"\n', 'style = "arena"\ninit = "i"\n'
 MOVING = 'handle = "h"\npointer = "p"\nrealloc = "r"\n'

@@ -10,13 +10,13 @@ import pytest
 from click.testing import CliRunner
 
 import heapwright as hw
-from heapwright.cli import heapwright as command_line
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.admit import Admission, admit
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
-from heapwright.traffic.workloads.poisson import poisson
+from heapwright._cli import heapwright as command_line
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.admission import Admission, admit
+from heapwright._replay.replay import replay
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traffic.workloads.poisson import poisson
 from heapwright_papers.pools import erlang_b
 
 POISSON = poisson(interarrival=0.01, requests=20_000, seed=3)

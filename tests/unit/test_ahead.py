@@ -6,15 +6,15 @@ import threading
 
 import pytest
 
-from heapwright.explore import ahead
-from heapwright.explore.ahead import trying_ahead
-from heapwright.explore.giving_up import Known
-from heapwright.explore.space import Space
-from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.engine import Watch
-from heapwright.replay.replay import Replayed, replay_with_margins
-from heapwright.traces.trace import Trace
+from heapwright._explore import ahead
+from heapwright._explore.ahead import trying_ahead
+from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
+from heapwright._explore.pruning import PartialResult
+from heapwright._explore.space import Space
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.engine import Watch
+from heapwright._replay.replay import Replayed, replay_with_margins
+from heapwright._traces.trace import Trace
 
 TRACE = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[40, 60, 0])
 KEYS = ("footprint_bytes", "accesses")
@@ -40,10 +40,10 @@ class Counting:
 
 def test_what_was_tried_ahead_is_not_replayed_at_its_turn() -> None:
     counting = Counting()
-    trier = Trier([TRACE], counting, KEYS)
+    trier = Evaluator([TRACE], counting, KEYS)
     with trying_ahead(trier, ZOO):
         assert counting.begun.wait(20)
-    found = trier.found(Task(ZOO[0], Known(KEYS, 1)), Patience(NoInterrupt()))
+    found = trier.found(EvaluationTask(ZOO[0], PartialResult(KEYS, 1)), StopRule(NoInterrupt()))
     assert counting.count == 1
     assert found.known.ended.all()
     assert found.begun == 1
@@ -53,7 +53,7 @@ def test_what_was_tried_ahead_is_not_replayed_at_its_turn() -> None:
 def test_it_ends_with_the_context() -> None:
     counting = Counting()
     endless = (ZOO[0] for _ in iter(int, 1))
-    with trying_ahead(Trier([TRACE], counting, KEYS), endless):
+    with trying_ahead(Evaluator([TRACE], counting, KEYS), endless):
         assert counting.begun.wait(20)
     tried = counting.count
     counting.begun.clear()
@@ -66,7 +66,7 @@ def test_nothing_is_tried(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if why == "long":
         monkeypatch.setattr(ahead, "MOST_CALLS", 2)
     counting = Counting()
-    with trying_ahead(Trier([TRACE], counting, () if why == "measured" else KEYS), ZOO):
+    with trying_ahead(Evaluator([TRACE], counting, () if why == "measured" else KEYS), ZOO):
         assert not counting.begun.wait(0.05)
 
 
@@ -74,15 +74,15 @@ def test_what_fails_ahead_fails_at_its_turn() -> None:
     def failing(*_: object) -> Replayed:
         raise ValueError("broken")
 
-    trier = Trier([TRACE], failing, KEYS)
+    trier = Evaluator([TRACE], failing, KEYS)
     with trying_ahead(trier, ZOO):
         pass
     with pytest.raises(ValueError, match="broken"):
-        trier.found(Task(ZOO[0], Known(KEYS, 1)), Patience(NoInterrupt()))
+        trier.found(EvaluationTask(ZOO[0], PartialResult(KEYS, 1)), StopRule(NoInterrupt()))
 
 
 def test_a_default_space_knows_its_zoo_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    from heapwright.explore import space
+    from heapwright._explore import space
 
     monkeypatch.setattr(space, "default_families", lambda _: pytest.fail("made"))
     assert Space.default([TRACE]).zoo

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from recipes_random import random_recipe
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import BeyondReachError, policy
-from heapwright.recipes.pools import Pool
-from heapwright.recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.policy import BeyondReachError, policy
+from heapwright._recipes.pools import Pool
+from heapwright._recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._support.errors import HeapwrightError
 
 GENERAL = {"kind": "general"}
 

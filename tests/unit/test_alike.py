@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from heapwright.explore import trial
-from heapwright.explore.equivalent import Alikes, form_of
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay import engine
-from heapwright.replay.engine import GivenUpError, Margins, SoFar, Watch
-from heapwright.replay.replay import Replayed, replay, replay_with_margins
-from heapwright.traces.trace import Trace
+from heapwright._explore import evaluation
+from heapwright._explore.result_cache import ResultCache, form_of
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay import engine
+from heapwright._replay.engine import GivenUpError, Margins, ReplayProgress, Watch
+from heapwright._replay.replay import Replayed, replay, replay_with_margins
+from heapwright._traces.trace import Trace
 
 #  | 104 | 24 | 104 |  ->  free the first and the last  ->  48 of the first: 56 are left
 LEAVES_56 = Trace.from_columns(op=[0, 0, 0, 0, 3, 3, 0], id=[1, 2, 3, 4, 1, 3, 5], size=[100, 20, 100, 20, 0, 0, 40])
@@ -26,7 +26,7 @@ class Counted:
     """Takes recipes from others on a trace, and counts those that are replayed."""
 
     def __init__(self, trace: Trace, most: int = 100) -> None:
-        self.trace, self.alikes, self.replayed = trace, Alikes(trace, most), list[Recipe]()
+        self.trace, self.alikes, self.replayed = trace, ResultCache(trace, most), list[Recipe]()
 
     def metrics(self, recipe: Recipe, watch: Watch | None = None) -> dict[str, Any]:
         def replays() -> Replayed:
@@ -105,9 +105,9 @@ def test_no_more_than_asked_for_are_kept() -> None:
 def test_what_was_given_up_is_shown_for_those_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are given up as well, or replayed where somebody wants to see more of them."""
     monkeypatch.setattr(engine, "WATCHED_CALLS", 3)
-    counted, shown = Counted(LEAVES_56), list[SoFar]()
+    counted, shown = Counted(LEAVES_56), list[ReplayProgress]()
 
-    def look(so_far: SoFar) -> bool:
+    def look(so_far: ReplayProgress) -> bool:
         shown.append(so_far)
         return False
 
@@ -129,6 +129,6 @@ def test_a_trier_takes_what_is_alike_from_others() -> None:
         asked.append(recipe)
         return replay_with_margins(trace, recipe, watch=watch)
 
-    trier = trial.Trier([LEAVES_56], measure)
+    trier = evaluation.Evaluator([LEAVES_56], measure)
     assert trier._replayed(0, general(split=24), None) == trier._replayed(0, general(split=40), None)
     assert len(asked) == 1

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import heapwright as hw
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay import running
-from heapwright.traces.alive import Alive
-from heapwright.traces.calls import number_objects
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import Columns
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay import incremental
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.calls import number_objects
+from heapwright._traces.live_objects_stream import LiveObjectsStream
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import Columns
 
 BROKER = Path(__file__).parents[2] / "examples" / "mosquitto_broker.parquet"
 WINDOW = 2999
@@ -34,7 +34,7 @@ def windows(trace: Trace) -> list[Columns]:
 
 
 def test_what_lives_is_what_the_whole_trace_says(broker: Trace) -> None:
-    alive, live, slots = Alive(), [], []
+    alive, live, slots = LiveObjectsStream(), [], []
     for window in windows(broker):
         slots.append(alive.take(window))
         live.append(alive.bytes)
@@ -56,7 +56,7 @@ def test_what_lives_is_what_the_whole_trace_says(broker: Trace) -> None:
 
 
 def test_who_holds_the_peak_is_told_by_site() -> None:
-    alive = Alive()
+    alive = LiveObjectsStream()
     op, number = np.array([0, 0, 2, 3, 0], np.uint8), np.array([0, 1, 0, 1, 2], np.uint32)
     calls: Columns = {"op": op, "id": number, "size": np.array([10, 20, 50, 0, 5], np.uint32)}
     alive.take(calls | {"site": np.array([1, 2, 3, 0, 1], np.uint32)})
@@ -64,7 +64,7 @@ def test_who_holds_the_peak_is_told_by_site() -> None:
 
 
 def test_a_curve_of_many_calls_keeps_its_highest_points() -> None:
-    alive = Alive()
+    alive = LiveObjectsStream()
     sizes = np.ones(5000, np.uint32)
     sizes[3000] = 1000
     op = np.tile(np.array([0, 3], np.uint8), 5000)
@@ -76,7 +76,7 @@ def test_a_curve_of_many_calls_keeps_its_highest_points() -> None:
 
 
 def test_a_peak_that_is_reached_again_is_the_first() -> None:
-    alive = Alive()
+    alive = LiveObjectsStream()
     alive.take({"op": np.array([0, 2, 3, 0]), "id": np.array([0, 0, 0, 1]), "size": np.array([10, 30, 0, 30])})
     assert (alive.at_peak(), alive.peak_bytes, alive.bytes) == ([(30, 1)], 30, 30)
     alive.take({"op": np.array([0, 0]), "id": np.array([2, 3]), "size": np.array([5, 5])})
@@ -96,8 +96,8 @@ def test_a_heap_that_is_told_calls_as_they_come_does_what_a_replay_does(
     recipe: Recipe, share: float | None, broker: Trace
 ) -> None:
     arena = None if share is None else int(share * (hw.replay(broker, recipe).metrics["footprint_bytes"] or 0)) // 8 * 8
-    alive = Alive()
-    with running.running(recipe, arena) as heap:
+    alive = LiveObjectsStream()
+    with incremental.running(recipe, arena) as heap:
         for window in windows(broker):
             heap.take(window, alive.take(window))
             standing = heap.standing()
@@ -108,14 +108,14 @@ def test_a_heap_that_is_told_calls_as_they_come_does_what_a_replay_does(
 
 
 def test_the_largest_free_block_of_an_arena_is_what_a_next_object_gets() -> None:
-    alive = Alive()
+    alive = LiveObjectsStream()
     four = {"op": [0, 0, 0, 3], "id": [0, 1, 2, 1], "size": [1000, 2000, 1000, 0], "align": [0] * 4, "tid": [0] * 4}
     columns = {key: np.array(values, np.uint32) for key, values in four.items()}
-    with running.running(hw.zoo("freertos-heap4"), 16384) as heap:
+    with incremental.running(hw.zoo("freertos-heap4"), 16384) as heap:
         heap.take(columns, alive.take(columns))
         whole = heap.standing()
-    with running.running(hw.zoo("freertos-heap4")) as heap:
-        heap.take(columns, Alive().take(columns))
+    with incremental.running(hw.zoo("freertos-heap4")) as heap:
+        heap.take(columns, LiveObjectsStream().take(columns))
         used = heap.standing()
     assert used.largest_free_bytes == 2008  # the object and its header
     assert 16384 - 4096 - 64 < whole.largest_free_bytes < 16384 - 4000
@@ -124,7 +124,7 @@ def test_the_largest_free_block_of_an_arena_is_what_a_next_object_gets() -> None
 def test_more_objects_than_a_running_heap_holds_are_refused_in_a_line() -> None:
     one = {key: np.zeros(1, np.uint32) for key in ("op", "id", "size", "align", "tid")}
     with (
-        running.running(hw.zoo("tlsf")) as heap,
+        incremental.running(hw.zoo("tlsf")) as heap,
         pytest.raises(HeapwrightError, match="more than 1,048,576 objects live at once"),
     ):
-        heap.take(one, np.array([running.MOST_OBJECTS], np.uint32))
+        heap.take(one, np.array([incremental.MOST_OBJECTS], np.uint32))

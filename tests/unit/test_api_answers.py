@@ -14,9 +14,10 @@ from made_studies import write_five
 from made_traces import trace_of
 
 import heapwright as hw
-from heapwright.api import shipping
-from heapwright.api.heaps import Worst
-from heapwright.traces.trace import Trace
+from heapwright import _api as api
+from heapwright._api import generation
+from heapwright._api.heaps import Worst
+from heapwright._traces.trace import Trace
 
 MANY = trace_of(*((0, at, 8 * at) for at in range(1, 31)))
 """Thirty sizes, all alive at the end."""
@@ -113,7 +114,7 @@ def test_options_of_fit_have_bounds(call: Callable[[], object], says: str) -> No
         call()
 
 
-def several(heaps: list[Any]) -> list[hw.api.Fit]:
+def several(heaps: list[Any]) -> list[api.Fit]:
     found = hw.fit(MANY, heaps)
     assert isinstance(found, list)
     return found
@@ -133,7 +134,7 @@ def test_a_trace_that_was_read_is_taken_as_its_file_is(tmp_path: Path) -> None:
 
 
 def test_every_name_is_there() -> None:
-    assert [name for name in dir(hw.api) if getattr(hw.api, name, None) is None] == []
+    assert [name for name in dir(api) if getattr(api, name, None) is None] == []
 
 
 def test_evidence_is_of_every_trace_and_says_what_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +142,7 @@ def test_evidence_is_of_every_trace_and_says_what_it_does(tmp_path: Path, monkey
         raise hw.HeapwrightError("there is no tool")
 
     for tool in ("measure", "attack", "prove"):
-        monkeypatch.setattr(shipping, tool, missing)
+        monkeypatch.setattr(generation, tool, missing)
     few = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[24, 16, 0], name="few")
     steps: list[str] = []
     files = hw.generate("tlsf", tmp_path, evidence=[MANY, few], prove_calls=2, progress=steps.append)

@@ -13,17 +13,17 @@ from recipes_random import random_recipes
 from traces_random import random_trace
 
 import heapwright as hw
-from heapwright.explore import trial, workers
-from heapwright.explore.giving_up import Known
-from heapwright.explore.trial import Found, Patience, SearchCandidate, Task, Trier
-from heapwright.files.errors import HeapwrightError
-from heapwright.measure.metrics import replay_for
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay import replay as replays
-from heapwright.replay.energy import default_energy_table
-from heapwright.replay.replay import BATCH, Replayed, replay_recipes, replay_with_margins
-from heapwright.traces.trace import Trace
+from heapwright._explore import evaluation, workers
+from heapwright._explore.evaluation import EvaluationOutcome, EvaluationTask, Evaluator, SearchCandidate, StopRule
+from heapwright._explore.pruning import PartialResult
+from heapwright._measure.metrics import replay_for
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay import replay as replays
+from heapwright._replay.energy import default_energy_table
+from heapwright._replay.replay import BATCH, Replayed, replay_recipes, replay_with_margins
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 TRACE = random_trace(random.Random(5), 300, live=60)
 LONGER = random_trace(random.Random(7), 3000, live=60)
@@ -95,8 +95,8 @@ def test_the_first_that_an_arena_cannot_hold_is_named() -> None:
             assert str(together.value) == str(alone.value)
 
 
-def tasks_of(recipes: Sequence[Recipe], traces: int) -> list[Task]:
-    return [Task(SearchCandidate(one.hash, one, None), Known(KEYS, traces)) for one in recipes]
+def tasks_of(recipes: Sequence[Recipe], traces: int) -> list[EvaluationTask]:
+    return [EvaluationTask(SearchCandidate(one.hash, one, None), PartialResult(KEYS, traces)) for one in recipes]
 
 
 SPLITS = [general(split=split, fit=fit) for fit in ("first", "best") for split in ("always", 24, 56, 57, 64, "never")]
@@ -104,8 +104,8 @@ SPLITS = [general(split=split, fit=fit) for fit in ("first", "best") for split i
 
 def test_a_trier_tells_of_batches_what_it_tells_one_by_one() -> None:
     """Recipes that differ in thresholds alone are told from one another, of one batch and of earlier ones."""
-    patience, traces = Patience(NoInterrupt()), [TRACE, SHORT]
-    together, alone = (Trier(traces, replay_for(KEYS, default_energy_table()), KEYS) for _ in range(2))
+    patience, traces = StopRule(NoInterrupt()), [TRACE, SHORT]
+    together, alone = (Evaluator(traces, replay_for(KEYS, default_energy_table()), KEYS) for _ in range(2))
     recipes = [*SPLITS, *RANDOM[:10], *ZOO[:10]]
     for some in (recipes[:7], recipes[7:], [general(split=40)]):
         tasks = tasks_of(some, len(traces))
@@ -129,15 +129,15 @@ def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(replays, "replay_recipes", counting)
     ids, sizes = [1, 2, 3, 4, 1, 3, 5], [100, 20, 100, 20, 0, 0, 40]
     leaves_56 = Trace.from_columns(op=[0, 0, 0, 0, 3, 3, 0], id=ids, size=sizes)
-    trier = Trier([leaves_56], replay_for(KEYS, default_energy_table()), KEYS)
-    list(trier.found_each(tasks_of(SPLITS, 1), Patience(NoInterrupt())))
+    trier = Evaluator([leaves_56], replay_for(KEYS, default_energy_table()), KEYS)
+    list(trier.found_each(tasks_of(SPLITS, 1), StopRule(NoInterrupt())))
     firsts, bests = SPLITS[:6], SPLITS[6:]
     assert asked[:2] == [[firsts[0], bests[0]], [firsts[3], bests[3]]]  # a split below 57 leaves 56 bytes, others none
     assert not any(asked[2:])
 
 
 def test_what_was_tried_ahead_is_not_replayed_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    trier, asked = Trier([SHORT], replay_for(KEYS, default_energy_table()), KEYS), list[Recipe]()
+    trier, asked = Evaluator([SHORT], replay_for(KEYS, default_energy_table()), KEYS), list[Recipe]()
 
     def counting(trace: Trace, recipe: Recipe, **keys: Any) -> Replayed:
         asked.append(recipe)
@@ -147,7 +147,7 @@ def test_what_was_tried_ahead_is_not_replayed_in_a_batch(monkeypatch: pytest.Mon
     monkeypatch.setattr(replays, "replay_recipes", lambda *_, **__: pytest.fail("one of them is known"))
     tasks = tasks_of([ZOO[0], ZOO[9]], 1)
     trier.try_ahead(tasks[1].one)
-    found = list(trier.found_each(tasks, Patience(NoInterrupt())))
+    found = list(trier.found_each(tasks, StopRule(NoInterrupt())))
     assert asked == [ZOO[9], ZOO[0]]
     assert [one.metrics[0] for one in found] == [replay_with_margins(SHORT, one).metrics for one in (ZOO[0], ZOO[9])]
 
@@ -159,7 +159,7 @@ def test_a_worker_takes_a_batch_or_what_others_leave() -> None:
 
 
 def test_a_trace_that_ended_is_not_replayed_again() -> None:
-    trier, patience = Trier([TRACE, SHORT], replay_for(KEYS, default_energy_table()), KEYS), Patience(NoInterrupt())
+    trier, patience = Evaluator([TRACE, SHORT], replay_for(KEYS, default_energy_table()), KEYS), StopRule(NoInterrupt())
     tasks = tasks_of(ZOO[:3], 2)
     tasks[1].known.end(0, replays.replay(TRACE, ZOO[1]))
     found = list(trier.found_each(tasks, patience))
@@ -170,7 +170,7 @@ def test_a_trace_that_ended_is_not_replayed_again() -> None:
 def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the second trace; what the first told of all is not lost."""
     measure = replay_for(KEYS, default_energy_table())
-    trier, tasks = Trier([SHORT, TRACE], measure, KEYS), tasks_of(ZOO[:4], 2)
+    trier, tasks = Evaluator([SHORT, TRACE], measure, KEYS), tasks_of(ZOO[:4], 2)
 
     def failing(trace: Trace, recipes: Sequence[Recipe], **keys: Any) -> list[Replayed]:
         if trace is TRACE and ZOO[2] in recipes:
@@ -182,31 +182,31 @@ def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(replays, "replay_recipes", failing)
     monkeypatch.setattr(replays, "replay_with_margins", failing_alone)
-    told = list[Found]()
+    told = list[EvaluationOutcome]()
     with pytest.raises(HeapwrightError, match="engine: out of memory"):
-        told.extend(trier.found_each(tasks, Patience(NoInterrupt())))
+        told.extend(trier.found_each(tasks, StopRule(NoInterrupt())))
     assert [sorted(one.metrics) for one in told] == [[0, 1], [0, 1]]
-    assert list(trier.found_each([], Patience(NoInterrupt()))) == []  # where another worker took the last
+    assert list(trier.found_each([], StopRule(NoInterrupt()))) == []  # where another worker took the last
 
 
 @pytest.mark.parametrize(
     ("traces", "keys", "patience", "batch"),
     [
-        ([SHORT], KEYS, Patience(NoInterrupt()), BATCH),
-        ([SHORT, ONE], (), Patience(NoInterrupt()), BATCH),
-        ([ONE], KEYS, Patience(NoInterrupt()), BATCH),
-        ([LONGER], KEYS, Patience(NoInterrupt()), trial._BATCH_CALLS // 3000),
-        ([SHORT], KEYS, Patience(NoInterrupt(), until=1e9), 1),
-        ([SHORT], KEYS, Patience(NoInterrupt(), pieces=[3], until=inf), 1),
-        ([SHORT], ("smallest_arena_bytes",), Patience(NoInterrupt()), 1),
-        ([SHORT], ("ns_per_event",), Patience(NoInterrupt()), 1),
+        ([SHORT], KEYS, StopRule(NoInterrupt()), BATCH),
+        ([SHORT, ONE], (), StopRule(NoInterrupt()), BATCH),
+        ([ONE], KEYS, StopRule(NoInterrupt()), BATCH),
+        ([LONGER], KEYS, StopRule(NoInterrupt()), evaluation._BATCH_CALLS // 3000),
+        ([SHORT], KEYS, StopRule(NoInterrupt(), until=1e9), 1),
+        ([SHORT], KEYS, StopRule(NoInterrupt(), pieces=[3], until=inf), 1),
+        ([SHORT], ("smallest_arena_bytes",), StopRule(NoInterrupt()), 1),
+        ([SHORT], ("ns_per_event",), StopRule(NoInterrupt()), 1),
     ],
     ids=["short", "two", "one", "longer", "time", "pieces", "fitted", "timed"],
 )
 def test_batches_are_of_short_replays_that_nothing_ends(
-    traces: list[Trace], keys: Sequence[str], patience: Patience, batch: int
+    traces: list[Trace], keys: Sequence[str], patience: StopRule, batch: int
 ) -> None:
-    assert Trier(traces, replay_for(keys, default_energy_table()), keys).batch(patience) == batch
+    assert Evaluator(traces, replay_for(keys, default_energy_table()), keys).batch(patience) == batch
 
 
 def test_a_list_of_heaps_is_replayed_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_a_list_of_heaps_is_replayed_as_each_alone(monkeypatch: pytest.MonkeyPat
         batches.append(len(recipes))
         return replay_recipes(trace, recipes, **keys)
 
-    monkeypatch.setattr("heapwright.heaps.heaps.replay_recipes", counting)
+    monkeypatch.setattr("heapwright._heaps.heaps.replay_recipes", counting)
     found = hw.replay(TRACE, [*RANDOM, *ZOO[:3]], arena=1 << 20)
     assert batches == [len(RANDOM) + 3]
     assert isinstance(found, list)

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import heapwright as hw
-from heapwright.files.errors import HeapwrightError
-from heapwright.generate.behind import ROUTED, family
-from heapwright.generate.emit import generated_files
-from heapwright.heaps import heaps
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
+from heapwright._generate.emit import generated_files
+from heapwright._generate.fallback_malloc import ROUTED, family
+from heapwright._heaps import heaps
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._support.errors import HeapwrightError
 
 POOLS = [{"kind": "fixed", "sizes": [16, 64], "counts": [10, 4]}]
 

@@ -11,10 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.measure.boards import image
-from heapwright.measure.boards.cpus import CPUS, cpu
-from heapwright.measure.boards.feed import (
+from heapwright._measure.boards import image
+from heapwright._measure.boards.cpus import CPUS, cpu
+from heapwright._measure.boards.feed import (
     DATA_AT,
     FEED,
     REFUSED,
@@ -27,10 +26,11 @@ from heapwright.measure.boards.feed import (
     check_stubs,
     split_ticks,
 )
-from heapwright.measure.boards.kernel import Kernel
-from heapwright.recipes.zoo import catalogue
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._measure.boards.kernel import Kernel
+from heapwright._recipes.zoo import catalogue
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 BLOCK = 65536
 MEMORY = cpu("cortex-m3").memory

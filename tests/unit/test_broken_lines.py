@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from heapwright.generate.printer import WIDTH, broken, commented_lines
+from heapwright._generate.printer import WIDTH, broken, commented_lines
 
 LONG = "a_name_that_is_rather_long"
 ROW = f"{LONG}(a, b) + {LONG}"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from made_studies import IDS, identity, in_the_long_run, metrics, result
 
-from heapwright.decide.budgets import budgets, worst_calls
-from heapwright.decide.study import Analysis
-from heapwright.replay.metrics import WORST_CALLS
+from heapwright._replay.metrics import WORST_CALLS
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.by_budget import budgets, worst_calls
 
 
 def four(path: Path) -> Analysis:

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import heapwright as hw
-from heapwright.cli import heapwright
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay.replay import replay
-from heapwright.traffic.packets import PacketTable
+from heapwright._cli import heapwright
+from heapwright._recipes.zoo import catalogue
+from heapwright._replay.replay import replay
+from heapwright._traffic.packets import PacketTable
 
 
 def packets(count: int = 300) -> PacketTable:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from each import each
 
-from heapwright.generate.program import MIRRORED, binary_value, negated, number, unary_value
-from heapwright.generate.syntax import Binary, Identifier
+from heapwright._generate.program import MIRRORED, binary_value, negated, number, unary_value
+from heapwright._generate.syntax import Binary, Identifier
 
 
 @each(

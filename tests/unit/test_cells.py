@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from heapwright.cli.cells import ASCII, Column, Rules, cell_len, table, wrapped
+from heapwright._cli.cells import ASCII, Column, Rules, cell_len, table, wrapped
 
 MANY = "of many words " * 6
 WORDS = ("a", "bb", "ccc dd", "", "漢字", "é", "a  b", "ends ", "é漢" * 5, " begins", "x" * 30, "▁█│", MANY)

@@ -17,18 +17,18 @@ from exploring import explore
 from made_studies import IDS, OBJECTIVES, TRACES, identity, in_the_long_run, metrics, result, trace
 
 import heapwright as hw
-from heapwright.cli import heapwright as command_line
-from heapwright.decide.changes import NOISE, Changes, Picked, _causes, compare, verdict_of
-from heapwright.decide.gate import Cause
-from heapwright.decide.study import Analysis
-from heapwright.explore.space import Space
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
-from heapwright.report.pull_request import MOST_LINES
-from heapwright.studies.records import Result
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._cli import heapwright as command_line
+from heapwright._explore.space import Space
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.metrics import DEFAULT_OBJECTIVES, Value
+from heapwright._report.pull_request import MOST_LINES
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.gate import Cause
+from heapwright._studies.records import Result
+from heapwright._studies.study_diff import NOISE, RecommendedHeap, StudyDiff, _causes, compare, verdict_of
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 GOLDEN = Path(__file__).with_name("pull_request.md")
 
@@ -83,12 +83,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 @pytest.fixture
-def grown(made: Made) -> Iterator[Changes]:
+def grown(made: Made) -> Iterator[StudyDiff]:
     with Analysis.open(made.old) as old, Analysis.open(made.new) as new:
         yield compare(old, new)
 
 
-def test_a_larger_size_is_a_change_with_who_caused_it(grown: Changes) -> None:
+def test_a_larger_size_is_a_change_with_who_caused_it(grown: StudyDiff) -> None:
     before, after = grown.balanced
     assert before.reserve_bytes and after.reserve_bytes and before.reserve_bytes * NOISE < after.reserve_bytes
     assert grown.reserve == "change"
@@ -115,11 +115,11 @@ def test_other_copies_of_the_same_recording_change_nothing(made: Made) -> None:
                                                        (960, False, "noise"), (1056, False, "change"),
                                                        (1040, True, "change"), (None, False, "change")])  # fmt: skip
 def test_another_recording_moves_a_reserve_a_little(size: int | None, same: bool, verdict: str) -> None:
-    before, after = (Picked("", "", "", reserve, {}) for reserve in (1000, size))
+    before, after = (RecommendedHeap("", "", "", reserve, {}) for reserve in (1000, size))
     assert verdict_of(before, after, same) == verdict
 
 
-def of_results(folder: Path, old: Sequence[Result], new: Sequence[Result], now: Trace = TRACES[0]) -> Changes:
+def of_results(folder: Path, old: Sequence[Result], new: Sequence[Result], now: Trace = TRACES[0]) -> StudyDiff:
     """Two studies of these results beside each other, the newer one on the trace `now`."""
     for name, results, explored in (("old", old, TRACES[0]), ("new", new, now)):
         with Analysis.create_or_resume(folder / f"{name}.duckdb", identity([explored])) as study:

@@ -11,21 +11,21 @@ import pytest
 from click.testing import CliRunner
 from each import each
 
-from heapwright.cli import COMMANDS, attack, explore, import_, live, measure, pareto, reproduce, trace
-from heapwright.cli import heapwright as command_line
-from heapwright.decide.picks import PICKS
-from heapwright.explore.options import Strategy
-from heapwright.measure.boards.compilers import LEVELS
-from heapwright.measure.boards.cpus import CPUS
-from heapwright.measure.boards.measure import BACKENDS
-from heapwright.recipes.recipe import CHECKS
-from heapwright.replay.metrics import METRICS
-from heapwright.replay.worst_found import OBJECTIVES
-from heapwright.traces.copies import KINDS
-from heapwright.traces.export import FORMATS as EXPORTS
-from heapwright.traces.logs import FORMATS as LOGS
-from heapwright.traces.logs.live import LIVE_FORMATS
-from heapwright.traffic import FORMATS
+from heapwright._cli import COMMANDS, attack, explore, import_, live, measure, pareto, reproduce, trace
+from heapwright._cli import heapwright as command_line
+from heapwright._explore.options import Strategy
+from heapwright._measure.boards.compilers import LEVELS
+from heapwright._measure.boards.cpus import CPUS
+from heapwright._measure.boards.measure import BACKENDS
+from heapwright._recipes.recipe import CHECKS
+from heapwright._replay.adversarial_search import OBJECTIVES
+from heapwright._replay.metrics import METRICS
+from heapwright._studies.recommendations import PICKS
+from heapwright._traces.copies import KINDS
+from heapwright._traces.export import FORMATS as EXPORTS
+from heapwright._traces.logs import FORMATS as LOGS
+from heapwright._traces.logs.live import LIVE_FORMATS
+from heapwright._traffic import FORMATS
 from heapwright_papers import PAGES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -6,7 +6,7 @@ import click
 import pytest
 from each import each
 
-from heapwright.cli.options import Duration
+from heapwright._cli.options import Duration
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("5m", 300), ("1h", 3600), ("1.5h", 5400), ("0.5s", 0.5)])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from heapwright.cli.front import _difference
-from heapwright.cli.tables import styled
-from heapwright.cli.target_tables import print_measured
+from heapwright._cli.front import _difference
+from heapwright._cli.tables import styled
+from heapwright._cli.target_tables import print_measured
 
 CALL = {
     "count": 1200,

@@ -8,10 +8,10 @@ import pytest
 from click.shell_completion import ShellComplete
 from made_studies import write_five
 
-from heapwright.cli import heapwright as command_line
-from heapwright.platforms.catalogue import platforms
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.metrics import METRICS
+from heapwright._cli import heapwright as command_line
+from heapwright._platforms.catalogue import platforms
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.metrics import METRICS
 
 
 def offered(*words: str) -> list[str]:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from traces_random import labelled_traces, random_trace
 
 import heapwright as hw
-from heapwright.cli.trace import KINDS as CHOICES
-from heapwright.traces.copies import KINDS, STANDARD, Blocks, Kind, Lifetimes, Load, Sizes, Streams, Together, copies
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, REALLOC
+from heapwright._cli.trace import KINDS as CHOICES
+from heapwright._traces.copies import KINDS, STANDARD, Blocks, Kind, Lifetimes, Load, Sizes, Streams, Together, copies
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, REALLOC
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
 

@@ -14,14 +14,14 @@ from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_tra
 from known import known
 from numpy.typing import NDArray
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy, policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
-from heapwright.replay.replay import replay
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._recipes.policy import policy, policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.arena_sizes import fit
+from heapwright._replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
+from heapwright._replay.replay import replay
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 from heapwright_papers.pools import erlang_b
 
 

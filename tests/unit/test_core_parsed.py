@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from heapwright.generate import core
-from heapwright.generate import syntax as c
-from heapwright.generate.core import core_sources, defined, parsed
+from heapwright._generate import core
+from heapwright._generate import syntax as c
+from heapwright._generate.core import core_sources, defined, parsed
 
 
 def told(part: Any) -> Any:

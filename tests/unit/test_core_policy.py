@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from recipes_random import random_recipes
 
-from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import MAX_REACH
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.policy import policy
+from heapwright._recipes.pools import MAX_REACH
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 
 @cache

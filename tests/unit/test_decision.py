@@ -1,4 +1,4 @@
-"""The decision that a study leads to: `heapwright.decide.decision`, on a study of made-up metrics."""
+"""The decision that a study leads to: `heapwright._studies.decision`, on a study of made-up metrics."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from each import each
 from made_studies import IDS, TRACES, identity, in_the_long_run, metrics, result, trace, write_five
 
-from heapwright.decide.decision import Deciding, change, decide
-from heapwright.decide.picks import PICKS
-from heapwright.decide.side_by_side import Cell, SideBySide, side_by_side
-from heapwright.decide.study import Analysis
-from heapwright.files.errors import HeapwrightError
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES, Value
-from heapwright.studies.records import TraceInfo
+from heapwright._replay.metrics import DEFAULT_OBJECTIVES, Value
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.comparison import Cell, HeapComparison, side_by_side
+from heapwright._studies.decision import Deciding, change, decide
+from heapwright._studies.recommendations import PICKS
+from heapwright._studies.records import TraceInfo
+from heapwright._support.errors import HeapwrightError
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_change_is_told_in_percent_and_from_twice_as_much_on_as_a_multiple(
     assert change(base, value) == told
 
 
-def cells(told: SideBySide, words: str) -> list[Cell]:
+def cells(told: HeapComparison, words: str) -> list[Cell]:
     """Those of the row of these words."""
     (row,) = (row for row in told.rows if row.words == words)
     return list(row.cells)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from heapwright.cli import demo, heapwright
-from heapwright.files.errors import HeapwrightError
+from heapwright._cli import demo, heapwright
+from heapwright._support.errors import HeapwrightError
 
 STEPS = ("Try more than 10,000", "Count instructions", "The answer", "Why", "Ship it", "The report")
 

@@ -15,12 +15,12 @@ import pytest
 from doc_commands import commands
 
 import heapwright
-from heapwright.cli import fit, front
-from heapwright.decide.picks import PICKS
-from heapwright.recipes.kinds.base import BasePool, sizes_summary
-from heapwright.recipes.pools import KINDS, General
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._cli import fit, front
+from heapwright._recipes.kinds.base import BasePool, sizes_summary
+from heapwright._recipes.pools import KINDS, General
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._studies.recommendations import PICKS
 
 SOURCE = Path(heapwright.__file__).parent
 DOCS = Path(__file__).resolve().parents[2] / "docs"

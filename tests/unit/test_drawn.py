@@ -10,7 +10,7 @@ import pytest
 from drawn import drawn, plain
 from each import each
 
-from heapwright.report.figure import quantity
+from heapwright._report.figure import quantity
 
 STUDY = """
 reserve, arena, trade-off, trade-off-target, search, instructions-malloc-1-busy, instructions-free-1-busy, sizes-busy,

@@ -7,7 +7,7 @@ import pytest
 import recipes_random
 from recipes_random import sample, values_of
 
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.zoo import catalogue as zoo
 
 
 @pytest.fixture(params=[False, True], ids=["usual", "long"])

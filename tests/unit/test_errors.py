@@ -10,9 +10,9 @@ import pytest
 
 import heapwright
 import heapwright_papers
-from heapwright.cli import heapwright as command_line
-from heapwright.cli import main
-from heapwright.files.errors import HeapwrightError, ParameterError
+from heapwright._cli import heapwright as command_line
+from heapwright._cli import main
+from heapwright._support.errors import HeapwrightError, ParameterError
 
 ROOT = Path(heapwright.__file__).parent
 
@@ -53,7 +53,7 @@ def test_the_library_names_no_flag_of_the_command_line() -> None:
         place = path.relative_to(ROOT if path.is_relative_to(ROOT) else papers.parent)
         tree = ast.parse(path.read_text(encoding="utf-8"))
         raises = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]
-        for part in raises if place.parts[0] == papers.name else [tree] if place.parts[0] != "cli" else []:
+        for part in raises if place.parts[0] == papers.name else [tree] if place.parts[0] != "_cli" else []:
             wrong += [f"{place}: {text}" for text in texts(part) if " " in text and flag.search(text)]
     assert wrong == []
 
@@ -77,7 +77,7 @@ def test_the_command_line_adds_the_flag_that_the_command_has(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("heapwright.traces.trace.Trace.read", fail)
+    monkeypatch.setattr("heapwright._traces.trace.Trace.read", fail)
     monkeypatch.setattr("sys.argv", ["heapwright", "replay", "a.parquet", "--heap", "tlsf"])
     with pytest.raises(SystemExit) as left:
         main()

@@ -8,15 +8,15 @@ import pytest
 from each import each
 from kinds import random_trace, recipe
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.film import frames
-from heapwright.replay.pictures import heap_map
-from heapwright.replay.replay import replay
-from heapwright.replay.safe import safe_arena
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.arena_sizes import fit
+from heapwright._replay.monotone_minimum import safe_arena
+from heapwright._replay.pictures import heap_map
+from heapwright._replay.replay import replay
+from heapwright._replay.snapshots import frames
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 BINS = {"bins": "exact", "fit": "best"}
 

@@ -12,13 +12,13 @@ from each import each
 from recipes_random import random_recipe
 
 from heapwright._native import lib
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay import film, what_if
-from heapwright.replay.replay import replay
-from heapwright.report.film import KINDS, kinds_of
-from heapwright.traces.profile import births_and_deaths
-from heapwright.traces.trace import Trace
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay import peak_blockers, snapshots
+from heapwright._replay.replay import replay
+from heapwright._report.film import KINDS, kinds_of
+from heapwright._traces.profile import births_and_deaths
+from heapwright._traces.trace import Trace
 
 MALLOC, CALLOC, REALLOC, FREE = range(4)
 SIMPLE = Recipe.from_dict({"align": 4, "pool": [{"kind": "general"}]})
@@ -69,7 +69,7 @@ def test_frames_cover_the_arena_and_hold_every_live_object(seed: int) -> None:
     size = arena_of(trace, recipe)
     birth, death = births_and_deaths(trace)
     deaths = dict(zip(birth.tolist(), death.tolist(), strict=True))
-    for frame in film.frames(trace, recipe, size, [0, 7, 8, 150, len(trace) - 1]):
+    for frame in snapshots.frames(trace, recipe, size, [0, 7, 8, 150, len(trace) - 1]):
         blocks = frame.blocks
         ends = blocks["offset"].astype(int) + blocks["size"]
         assert blocks["offset"].tolist() == [0, *ends[:-1].tolist()]
@@ -84,18 +84,18 @@ def test_frames_cover_the_arena_and_hold_every_live_object(seed: int) -> None:
 
 def test_the_arena_grows_last_at_the_call_that_needs_more_than_all_before() -> None:
     trace = trace_of((MALLOC, 1, 100), (FREE, 1, 0), (MALLOC, 2, 60), (MALLOC, 3, 200), (FREE, 2, 0), (MALLOC, 4, 8))
-    assert film.last_growth(trace, SIMPLE, arena_of(trace, SIMPLE)) == 3
+    assert snapshots.last_growth(trace, SIMPLE, arena_of(trace, SIMPLE)) == 3
     fixed = Recipe.from_dict({"align": 4, "pool": [{"kind": "fixed", "sizes": [200], "counts": [4]}]})
-    assert film.last_growth(trace, fixed, arena_of(trace, fixed)) is None
+    assert snapshots.last_growth(trace, fixed, arena_of(trace, fixed)) is None
 
 
 def test_holes_are_what_is_free_between_objects_and_end_where_memory_was_never_used() -> None:
     trace = trace_of(*((MALLOC, at, 96) for at in range(6)), (FREE, 1, 0), (FREE, 3, 0), (FREE, 2, 0))
     for recipe in (SIMPLE, zoo.load("freertos-heap4")):
         size = arena_of(trace, recipe) + 4096
-        within = film.regions(recipe, size)
-        (frame,) = film.frames(trace, recipe, size, [len(trace) - 1])
-        (hole,) = film.holes(frame.blocks, frame.extent, within)
+        within = snapshots.regions(recipe, size)
+        (frame,) = snapshots.frames(trace, recipe, size, [len(trace) - 1])
+        (hole,) = snapshots.holes(frame.blocks, frame.extent, within)
         lives = frame.blocks[frame.blocks["birth"] >= 0]
         before, after = lives[lives["birth"] == 0][0], lives[lives["birth"] == 4][0]
         assert hole["offset"] == before["offset"] + before["size"]
@@ -103,10 +103,10 @@ def test_holes_are_what_is_free_between_objects_and_end_where_memory_was_never_u
 
 
 def test_what_is_free_and_was_never_used_is_no_hole() -> None:
-    extent = film.Extent(100, 400, None)
+    extent = snapshots.Extent(100, 400, None)
     rows = [(0, 40), (60, 80), (100, 20), (100, 300), (100, 330), (390, 30), (400, 10)]
-    blocks = np.array([(at, size, 0, lib.HW_RUN_FREE, 0) for at, size in rows], film.PIECE_TYPE)
-    start, end = film.used_part(blocks, extent)
+    blocks = np.array([(at, size, 0, lib.HW_RUN_FREE, 0) for at, size in rows], snapshots.PIECE_TYPE)
+    start, end = snapshots.used_part(blocks, extent)
     used = [(int(one), int(other)) for one, other in zip(start, end, strict=True) if one < other]
     assert used == [(0, 40), (60, 100), (400, 430), (400, 420), (400, 410)]
 
@@ -114,22 +114,22 @@ def test_what_is_free_and_was_never_used_is_no_hole() -> None:
 def test_no_region_is_shared_where_the_arena_has_no_room_for_it() -> None:
     pools = [{"kind": "fixed", "sizes": [16], "counts": [10], "max_size": 16}, {"kind": "general"}]
     recipe = Recipe.from_dict({"align": 8, "pool": pools})
-    least = film.regions(recipe, 1 << 20)[1].start
-    assert [len(film.regions(recipe, size)) for size in (least, least + 8)] == [1, 2]
+    least = snapshots.regions(recipe, 1 << 20)[1].start
+    assert [len(snapshots.regions(recipe, size)) for size in (least, least + 8)] == [1, 2]
 
 
 def pieces_of(*rows: tuple[int, int, int, int]) -> np.ndarray[Any, Any]:
     """(offset, size, header, state) of each."""
-    return np.array([(*row, 0) for row in rows], film.PIECE_TYPE)
+    return np.array([(*row, 0) for row in rows], snapshots.PIECE_TYPE)
 
 
 def test_shares_of_a_cell_add_up_by_bytes() -> None:
     header, used, free = lib.HW_RUN_HEADER, lib.HW_RUN_USED, lib.HW_RUN_FREE
-    shares = film.cell_shares(pieces_of((0, 15, 0, used), (15, 25, 5, used), (40, 60, 0, free)), 100, 10)
+    shares = snapshots.cell_shares(pieces_of((0, 15, 0, used), (15, 25, 5, used), (40, 60, 0, free)), 100, 10)
     assert shares.sum(axis=0) == pytest.approx(1)
     assert shares[used] == pytest.approx([1, 0.5, 1, 1, 0, 0, 0, 0, 0, 0])
     assert shares[header] == pytest.approx([0, 0.5, 0, 0, 0, 0, 0, 0, 0, 0])
-    within = film.cell_shares(pieces_of((12, 3, 0, used), (90, 50, 0, free)), 100, 10)
+    within = snapshots.cell_shares(pieces_of((12, 3, 0, used), (90, 50, 0, free)), 100, 10)
     assert within[used] == pytest.approx([0, 0.3, 0, 0, 0, 0, 0, 0, 0, 0])
     assert within[free] == pytest.approx([0, 0, 0, 0, 0, 0, 0, 0, 0, 1]), "what lies beyond counts for nothing"
 
@@ -141,7 +141,7 @@ def test_every_byte_of_a_cell_is_counted_once() -> None:
         offsets = np.cumsum(sizes) - sizes
         rows, extent = int(draw.integers(1, 30)), int(draw.integers(1, 2 * sizes.sum()))
         states = draw.integers(6, size=40)
-        shares = film.cell_shares(pieces_of(*zip(offsets, sizes, [0] * 40, states, strict=True)), extent, rows)
+        shares = snapshots.cell_shares(pieces_of(*zip(offsets, sizes, [0] * 40, states, strict=True)), extent, rows)
         cell = extent / rows
         for state in range(6):
             spans = [(at, at + size) for at, size, of in zip(offsets, sizes, states, strict=True) if of == state]
@@ -160,7 +160,7 @@ def test_regions_are_those_of_pools_with_a_size_and_the_rest_that_others_share()
         {"kind": "general"},
     ]
     recipe = Recipe.from_dict({"align": 8, "pool": pools})
-    found = film.regions(recipe, 100_000)
+    found = snapshots.regions(recipe, 100_000)
     assert [region.pools for region in found] == [(1,), (2,), (3,), (4,)]
     assert found[0].end - found[0].start == 10 * 16 + 5 * 64
     assert [region.end - region.start for region in found[1:3]] == [2000, 4096]
@@ -171,8 +171,8 @@ def test_regions_are_those_of_pools_with_a_size_and_the_rest_that_others_share()
 def test_a_film_may_be_interrupted_by_other_replays_of_its_thread() -> None:
     trace = random_trace(1)
     size, calls = int(replay(trace, SIMPLE)["footprint_bytes"] or 0), range(0, len(trace), 50)
-    whole = [frame.blocks for frame in film.frames(trace, SIMPLE, size, calls)]
-    for frame, blocks in zip(film.frames(trace, SIMPLE, size, calls), whole, strict=True):
+    whole = [frame.blocks for frame in snapshots.frames(trace, SIMPLE, size, calls)]
+    for frame, blocks in zip(snapshots.frames(trace, SIMPLE, size, calls), whole, strict=True):
         replay(random_trace(2), SIMPLE)
         assert np.array_equal(frame.blocks, blocks)
     assert len(whole) > 3
@@ -195,7 +195,7 @@ def test_leaving_an_object_out_is_replaying_the_trace_without_it(heap: str) -> N
     birth, death = births_and_deaths(trace)
     for at in random.Random(heap).sample(range(len(birth)), 6):
         lives = int(birth[at]), int(death[at])
-        found = what_if._without(trace, recipe, lives, needed)
+        found = peak_blockers._without(trace, recipe, lives, needed)
         rest = replay(without(trace, lives[0]), recipe)
         assert found is not None
         assert found.arena == rest["footprint_bytes"]
@@ -210,10 +210,10 @@ def pinned() -> Trace:
 
 def capped(trace: Trace, recipe: Recipe) -> Any:
     size = arena_of(trace, recipe)
-    grown = film.last_growth(trace, recipe, size)
+    grown = snapshots.last_growth(trace, recipe, size)
     assert grown is not None
-    (frame,) = film.frames(trace, recipe, size, [grown])
-    return what_if.cap(trace, recipe, frame, film.regions(recipe, size), size)
+    (frame,) = snapshots.frames(trace, recipe, size, [grown])
+    return peak_blockers.cap(trace, recipe, frame, snapshots.regions(recipe, size), size)
 
 
 def test_the_object_between_the_holes_is_what_caps_the_arena() -> None:
@@ -228,7 +228,7 @@ def test_the_object_between_the_holes_is_what_caps_the_arena() -> None:
 def test_an_object_lives_long_from_a_quarter_of_the_calls_on() -> None:
     blocks = np.zeros(5, [("birth", "i8"), ("death", "i8")])
     blocks["birth"], blocks["death"] = [10, 10, 10, -1, 75], [35, 34, -1, 90, 100]
-    assert what_if.is_long(blocks, 100).tolist() == [True, False, True, False, True]
+    assert peak_blockers.is_long(blocks, 100).tolist() == [True, False, True, False, True]
 
 
 def test_nothing_caps_an_arena_without_holes_or_without_long_lives() -> None:
@@ -241,14 +241,14 @@ def test_nothing_caps_an_arena_without_holes_or_without_long_lives() -> None:
 
 def test_an_object_is_tried_at_the_largest_size_that_it_is_asked_for() -> None:
     trace = trace_of((MALLOC, 0, 50), (REALLOC, 0, 301), (REALLOC, 0, 20), (FREE, 0, 0), (MALLOC, 0, 999))
-    found = what_if._without(trace, SIMPLE, (0, 3), 5000)
+    found = peak_blockers._without(trace, SIMPLE, (0, 3), 5000)
     assert found is not None
     assert (found.requested, found.bytes) == (301, 304)
 
 
 def test_free_memory_is_unused_from_where_none_was_used_to_where_it_is() -> None:
-    blocks = np.zeros(4, film.BLOCK_TYPE)
+    blocks = np.zeros(4, snapshots.BLOCK_TYPE)
     blocks["offset"], blocks["size"] = (0, 64, 80, 160), (64, 16, 80, 32)
     blocks["state"], blocks["birth"], blocks["death"] = lib.HW_RUN_FREE, -1, -1
-    told = kinds_of(film.Frame(0, film.Extent(64, 160, None), blocks), 100)
+    told = kinds_of(snapshots.Frame(0, snapshots.Extent(64, 160, None), blocks), 100)
     assert [KINDS[kind] for kind in told] == ["free", "unused", "unused", "free"]

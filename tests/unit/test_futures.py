@@ -11,10 +11,10 @@ from each import each
 from traces_random import random_trace
 
 import heapwright as hw
-from heapwright.explore.families import Demand
-from heapwright.traces.futures import resample, steady_part
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, REALLOC
+from heapwright._explore.default_space import Demand
+from heapwright._traces.futures import resample, steady_part
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, REALLOC
 
 BROKER = Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet"
 

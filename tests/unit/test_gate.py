@@ -9,12 +9,12 @@ from xml.etree import ElementTree
 import pytest
 from each import each
 
-from heapwright.assure.proof.harness import Harness
-from heapwright.assure.proof.prove import Proof
-from heapwright.decide.gate import Checked, Rule, judged
-from heapwright.files.errors import HeapwrightError
-from heapwright.files.units import number_of, per_cent
-from heapwright.report.gate_files import junit, junit_of_proof, sarif
+from heapwright._assure.proof.harness import Harness
+from heapwright._assure.proof.prove import Proof
+from heapwright._report.gate_files import junit, junit_of_proof, sarif
+from heapwright._studies.gate import Checked, Rule, judged
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.units import number_of, per_cent
 
 
 def holder(site: str, size: int, objects: int) -> dict[str, Any]:

@@ -10,11 +10,11 @@ import generated_digests
 import pytest
 from each import each
 
-from heapwright.generate import left, specialise
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.pools import Compact, Fixed, General, Partition, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._generate import residual, specialise
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.pools import Compact, Fixed, General, Partition, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
 
 THREADS = {f"victim-bins, {threads}": threads for threads in ("lock", "cached")}
 NAMES = [*zoo.names(), *THREADS]
@@ -38,17 +38,17 @@ def source_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", ["tlsf", "windows-xp", "victim-bins, cached"])
 def test_what_was_written_before_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(left, "MOST_TEXTS", -1)
+    monkeypatch.setattr(residual, "MOST_TEXTS", -1)
     for other in ("lea-2.7.2", "all-round", "victim-bins, cached"):
         files(other)
     kept = generated_files(recipe_of(name))
-    monkeypatch.setattr(left.Memo, "find", lambda *_: None)
+    monkeypatch.setattr(residual.Memo, "find", lambda *_: None)
     assert generated_files(recipe_of(name)) == kept
 
 
 def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = left.Memo()
-    monkeypatch.setattr(left, "MOST_TEXTS", -1)
+    kept = residual.Memo()
+    monkeypatch.setattr(residual, "MOST_TEXTS", -1)
     monkeypatch.setattr(specialise, "Memo", lambda: kept)
     specialise._program.cache_clear()
     counts = []
@@ -56,7 +56,7 @@ def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.Mon
         assert generated_files(recipe_of(name)) == files(name)
         counts.append(kept.count)
     assert counts[0] < counts[1] == counts[2]
-    monkeypatch.setattr(left, "MOST_KEPT", counts[1] - 1)
+    monkeypatch.setattr(residual, "MOST_KEPT", counts[1] - 1)
     assert generated_files(recipe_of("tlsf")) == files("tlsf")
     assert kept.count == counts[0]
     specialise._program.cache_clear()
@@ -65,8 +65,8 @@ def test_what_is_kept_is_forgotten_before_it_is_too_much(monkeypatch: pytest.Mon
 def test_whole_texts_are_kept_by_all_that_they_are_made_of_until_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    memo = left.Memo()
-    monkeypatch.setattr(left, "MOST_TEXTS", 2)
+    memo = residual.Memo()
+    monkeypatch.setattr(residual, "MOST_TEXTS", 2)
     monkeypatch.setattr(specialise, "Memo", lambda: memo)
     specialise._program.cache_clear()
     tlsf, counts = recipe_of("tlsf"), []

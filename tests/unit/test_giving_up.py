@@ -16,27 +16,27 @@ from effort import by_turns
 from made_studies import OBJECTIVES
 from traces_random import churning, plain_trace
 
-from heapwright.api import cut
-from heapwright.decide import pareto
-from heapwright.decide.pareto import ratios
-from heapwright.decide.picks import NEAR
-from heapwright.decide.results import Results
-from heapwright.decide.study import Analysis
-from heapwright.explore import options, runner, schedule, search, trial
-from heapwright.explore.giving_up import Bar, Known, Rivals, on_device
-from heapwright.explore.runner import Meter, Progress, Runner, Trials
-from heapwright.explore.schedule import by_promise
-from heapwright.explore.search import Exploration
-from heapwright.explore.space import Space
-from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
-from heapwright.explore.workers import Interrupt, Threads
-from heapwright.files import garbage
-from heapwright.measure.metrics import replay_for
-from heapwright.replay import engine
-from heapwright.replay.energy import default_energy_table
-from heapwright.replay.metrics import METRICS
-from heapwright.studies.records import Identity
-from heapwright.traces.trace import Trace
+from heapwright._api import cut
+from heapwright._explore import evaluation, options, runner, schedule, search
+from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
+from heapwright._explore.pruning import FrontBound, Incumbents, PartialResult, on_device
+from heapwright._explore.runner import Meter, Progress, Runner, Trials
+from heapwright._explore.schedule import by_promise
+from heapwright._explore.search import Exploration
+from heapwright._explore.space import Space
+from heapwright._explore.workers import Interrupt, Threads
+from heapwright._measure.metrics import replay_for
+from heapwright._replay import engine
+from heapwright._replay.energy import default_energy_table
+from heapwright._replay.metrics import METRICS
+from heapwright._studies import pareto
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.pareto import ratios
+from heapwright._studies.recommendations import NEAR
+from heapwright._studies.records import Identity
+from heapwright._studies.results import Results
+from heapwright._support import gc_tuning
+from heapwright._traces.trace import Trace
 
 explore = partial(exploring.explore, endurance=False)
 
@@ -180,12 +180,12 @@ def test_what_is_no_better_than_harmless_on_any_trace_changes_no_front() -> None
     better = 0
     for _ in range(200):
         values = random.integers(0 if better % 2 else 5, 60, (20, 2, 3)).astype(float)
-        bar = Bar.of(values, served.repeat(len(values), axis=0), 0)
+        bar = FrontBound.of(values, served.repeat(len(values), axis=0), 0)
         assert bar is not None
         others = random.integers(0, 60, (200, 2, 3))
         harmless = [one for one in others if (one >= bar.harmless).all() and bar.beats(one)]
         more = np.concatenate([values, np.reshape(harmless, (-1, 2, 3))])
-        found = Bar.of(more, served.repeat(len(more), axis=0), 0)
+        found = FrontBound.of(more, served.repeat(len(more), axis=0), 0)
         assert found is not None
         np.testing.assert_array_equal(found.front, bar.front)
         better += bool((found.best < bar.best).any())
@@ -279,11 +279,11 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
     table = default_energy_table()
     identity = Identity.of([trace], OBJECTIVES, drawn.digest, len(drawn), table, drawn.align)
     with Interrupt() as interrupt, Analysis.create_or_resume(tmp_path / "pieces", identity) as study:
-        trier = Trier([trace], replay_for(OBJECTIVES, table), OBJECTIVES)
+        trier = Evaluator([trace], replay_for(OBJECTIVES, table), OBJECTIVES)
         trials, one_thread = Trials(study, trier, "explored"), Threads(1)
         meter = Meter(None, "explored", len(drawn), 1, one_thread)
         candidates = [SearchCandidate(one.hash, one, None) for one in drawn.recipes()]
-        ordered = by_promise(Runner(study, one_thread, interrupt, None), trials, candidates, meter, Patience(interrupt))
+        ordered = by_promise(Runner(study, one_thread, interrupt, None), trials, candidates, meter, StopRule(interrupt))
         assert study.finished() == set()
         assert max(so_far.calls for *_, so_far in study.partial()) < len(trace) / 3
     assert meter.finished == 0
@@ -294,7 +294,7 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
 def test_what_needs_as_much_as_a_member_is_beaten_within_a_tolerance_alone() -> None:
     """Of equal recipes the one on an exact front is told by its id, so all are finished."""
     values = np.array([[[10.0], [40.0]], [[20.0], [20.0]]])
-    exact, near = (Bar.of(values, np.ones((2, 1), np.bool_), tolerance) for tolerance in (0.0, 0.1))
+    exact, near = (FrontBound.of(values, np.ones((2, 1), np.bool_), tolerance) for tolerance in (0.0, 0.1))
     assert exact is not None and near is not None
     for point, beaten in (
         ((20, 20), (False, True)),
@@ -316,9 +316,9 @@ def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: 
     for _ in range(400):
         values = random.integers(0 if random.random() < 0.3 else 5, 30, (8, 3, 3)).astype(float)
         values = on_device(values, keys) if same_device else values
-        bar = Bar.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
+        bar = FrontBound.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
         assert bar is not None
-        known, at = Known(keys, 3, same_device), int(random.integers(3))
+        known, at = PartialResult(keys, 3, same_device), int(random.integers(3))
         known.least[:] = random.integers(0, 25, known.least.shape)
         known.refused[:] = random.random(3) < 0.1
         corners = bar.corners(known, at)
@@ -341,9 +341,9 @@ def test_what_is_settled_is_beaten_and_leaves_the_best_on_each_trace(tolerance: 
     for _ in range(100):
         values = random.integers(5, 30, (8, 2, 3)).astype(float)
         values = on_device(values, keys) if same_device else values
-        bar = Bar.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
+        bar = FrontBound.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
         assert bar is not None
-        known = [Known(keys, 3, same_device) for _ in range(20)]
+        known = [PartialResult(keys, 3, same_device) for _ in range(20)]
         for one in known:
             one.least[:] = random.integers(0, 16 if same_device else 30, one.least.shape)
             one.refused[:], one.ended[:] = random.random((2, 3)) < 0.2
@@ -367,7 +367,7 @@ def test_garbage_is_looked_for_seldom_while_exploring_alone(space: Space, tmp_pa
     try:
         gc.set_threshold(700, 9, 8)
         explore(TRACES[:1], space, study_path=tmp_path / "whole", copies=0, limit=5, strategy="random", progress=note)
-        assert within == {(garbage.OBJECTS, 9, 8)} and gc.get_threshold() == (700, 9, 8)
+        assert within == {(gc_tuning.OBJECTS, 9, 8)} and gc.get_threshold() == (700, 9, 8)
         with pytest.raises(RuntimeError):
             explore(TRACES[:1], space, study_path=tmp_path / "part", copies=0, progress=ends)
         assert gc.get_threshold() == (700, 9, 8)
@@ -394,30 +394,33 @@ def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
     traces = [*TRACES, Trace.from_columns(  # most of the memory is asked for at the end
         op=[*small.op, *[0] * 600], id=[*small.id, *range(10_000, 10_600)], size=[*small.size, *[40] * 600], name="late"
     )]  # fmt: skip
-    trier = Trier(traces, replay_for(keys, default_energy_table()), keys)
+    trier = Evaluator(traces, replay_for(keys, default_energy_table()), keys)
     candidates = [SearchCandidate(one.hash, one, None) for one in space.recipes()]
-    rivals = Rivals(tolerance)
+    rivals = Incumbents(tolerance)
     for one in candidates[:40]:
-        rivals.add(trier.found(Task(one, Known(keys, len(traces))), Patience(Never())).known)
+        rivals.add(trier.found(EvaluationTask(one, PartialResult(keys, len(traces))), StopRule(Never())).known)
 
     def given_up(asked: list[int]) -> list[int]:
-        fresh = Trier(traces, replay_for(keys, default_energy_table()), keys)  # which has no replays to tell from
-        call = trial._OnTrace.__call__
+        fresh = Evaluator(traces, replay_for(keys, default_energy_table()), keys)  # which has no replays to tell from
+        call = evaluation._OnTrace.__call__
 
-        def counted(watch: trial._OnTrace, so_far: engine.SoFar) -> bool:
+        def counted(watch: evaluation._OnTrace, so_far: engine.ReplayProgress) -> bool:
             asked.append(so_far.calls)
             return call(watch, so_far)
 
         with monkeypatch.context() as patched:
-            patched.setattr(trial._OnTrace, "__call__", counted)
-            patience = Patience(Never(), rivals, spared=spared)
-            found = [fresh.found(Task(one, Known(keys, len(traces))), patience).known for one in candidates[40:]]
+            patched.setattr(evaluation._OnTrace, "__call__", counted)
+            patience = StopRule(Never(), rivals, spared=spared)
+            found = [
+                fresh.found(EvaluationTask(one, PartialResult(keys, len(traces))), patience).known
+                for one in candidates[40:]
+            ]
         return [known.calls(at) for known in found for at in range(len(traces))]
 
     seldom, often = list[int](), list[int]()
     with_levels = given_up(seldom)
     with monkeypatch.context() as patched:
-        patched.setattr(trial._OnTrace, "levels", lambda watch: None)
+        patched.setattr(evaluation._OnTrace, "levels", lambda watch: None)
         assert with_levels == given_up(often)
     assert sum(map(bool, with_levels)) > 50
     assert len(seldom) < len(often) / (1.5 if spared else 3)
@@ -438,7 +441,7 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
     space: Space, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    for module in (options, runner, trial, schedule, search):
+    for module in (options, runner, evaluation, schedule, search):
         monkeypatch.setattr(module, "time", clock)
 
     def go_on(seconds: float | None) -> Exploration:
@@ -464,7 +467,7 @@ def test_where_there_is_no_time_for_the_zoo_what_others_taught_is_tried_first(
     tolerance: float | None, within: float, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    for module in (options, runner, trial, schedule, search):
+    for module in (options, runner, evaluation, schedule, search):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(schedule, "LEAST_PIECE", 8)
     told = set[float | None]()
@@ -477,7 +480,7 @@ def test_where_there_is_no_time_for_the_zoo_what_others_taught_is_tried_first(
 
 
 def test_what_is_known_goes_to_another_process_and_is_written_to_there() -> None:
-    known = Known(("footprint_bytes", "accesses"), 3, same_device=True)
+    known = PartialResult(("footprint_bytes", "accesses"), 3, same_device=True)
     known.least[:] = [[1, 2, 3], [4, 5, 6]]
     known.end(1, {"footprint_bytes": 2, "accesses": 5, "failed": 0})
     known.end(1, {"footprint_bytes": 2, "accesses": 5, "failed": 0})

@@ -1,11 +1,11 @@
-"""What a page and the site tell of a term: `heapwright.report.glossary`, which is the manual's page."""
+"""What a page and the site tell of a term: `heapwright._report.glossary`, which is the manual's page."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from heapwright.replay.metrics import METRICS, words
-from heapwright.report import glossary
+from heapwright._replay.metrics import METRICS, words
+from heapwright._report import glossary
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

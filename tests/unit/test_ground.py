@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import gc
-import importlib
-import inspect
 import io
 import signal
-import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 from each import each
 
-from heapwright.files import database, kinds, parquet, remote, shipped, temporary, tools, units
-from heapwright.files.engine import Engine, build, engine
-from heapwright.files.errors import HeapwrightError, did_you_mean, unknown_key
-from heapwright.files.names import addressed
-from heapwright.files.notebook import number, pairs, table
-from heapwright.files.version import __version__
+from heapwright._support import database, kinds, parquet, remote, resources, subprocesses, temporary, units
+from heapwright._support.engine import Engine, build, engine
+from heapwright._support.errors import HeapwrightError, did_you_mean, unknown_key
+from heapwright._support.names import addressed
+from heapwright._support.notebook import number, pairs, table
+from heapwright._support.version import __version__
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mosquitto_broker.parquet"
 
@@ -124,12 +119,12 @@ def test_no_more_than_that_is_fetched(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_files_that_ship_are_told_by_name() -> None:
-    found = shipped.toml_files("heapwright.recipes.zoo")
+    found = resources.toml_files("heapwright._recipes.zoo")
     assert list(found) == sorted(found, key="{}.toml".format) and "tlsf" in found
-    text = shipped.toml_text("heapwright.recipes.zoo", "tlsf", "no heap", "valid", "a file")
+    text = resources.toml_text("heapwright._recipes.zoo", "tlsf", "no heap", "valid", "a file")
     assert text == found["tlsf"].read_text("utf-8")
     with pytest.raises(HeapwrightError, match=r"^tslf: no heap; did you mean .*tlsf.*\? \(or give a file\)$"):
-        shipped.toml_text("heapwright.recipes.zoo", "tslf", "no heap", "valid", "a file")
+        resources.toml_text("heapwright._recipes.zoo", "tslf", "no heap", "valid", "a file")
 
 
 def test_a_temporary_folder_goes_with_its_block_or_its_owner_or_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,14 +147,6 @@ def test_a_temporary_folder_goes_with_its_block_or_its_owner_or_the_process(monk
     assert not left.exists()
 
 
-def test_rooms_answer_calls_as_the_functions_of_their_names() -> None:
-    replay: Any = sys.modules["heapwright.replay"]
-    function = importlib.import_module("heapwright.api").replay
-    assert type(replay).__mro__[1] is ModuleType and replay.engine.__name__ == "heapwright.replay.engine"
-    assert replay(EXAMPLE, "tlsf").metrics == function(EXAMPLE, "tlsf").metrics
-    assert replay.__doc__ == function.__doc__ and inspect.signature(replay) == inspect.signature(function)
-
-
 def test_a_table_of_a_notebook_is_text_under_a_title() -> None:
     html = table("<t>", ["a", "b"], [["1 & 2", "3"]], after="<p>")
     assert html == (
@@ -176,10 +163,10 @@ def test_at_most_three_names_are_offered_for_one_that_is_near_many() -> None:
 
 def test_signals_that_waited_are_handled_as_before() -> None:
     heard: list[int] = []
-    before = {one: signal.signal(one, lambda number, _: heard.append(number)) for one in tools._INTERRUPTIONS}
+    before = {one: signal.signal(one, lambda number, _: heard.append(number)) for one in subprocesses._INTERRUPTIONS}
     try:
         mine = list(map(signal.getsignal, before))
-        with tools._interruptions_held():
+        with subprocesses._interruptions_held():
             for one in before:
                 signal.raise_signal(one)
             assert heard == []

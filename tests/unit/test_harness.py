@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 import heapwright as hw
-from heapwright.assure.proof.cbmc import told_calls
-from heapwright.assure.proof.prove import METHODS, _in_words, harness_text, method_for, narrow
-from heapwright.cli import heapwright
-from heapwright.recipes.policy import policy
+from heapwright._assure.proof.cbmc import told_calls
+from heapwright._assure.proof.prove import METHODS, _in_words, harness_text, method_for, narrow
+from heapwright._cli import heapwright
+from heapwright._recipes.policy import policy
 
 
 def step(name: str, value: int) -> dict[str, object]:

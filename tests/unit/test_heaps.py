@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from heapwright.files.errors import ForeignHeapError, HeapwrightError
-from heapwright.heaps.heaps import find, fit_each, resolve
-from heapwright.heaps.names import HeapName, is_heap, parse, resolve_recipe
-from heapwright.traces.trace import Trace
+from heapwright._heaps.heaps import find, fit_each, resolve
+from heapwright._heaps.names import HeapName, is_heap, parse, resolve_recipe
+from heapwright._support.errors import ForeignHeapError, HeapwrightError
+from heapwright._traces.trace import Trace
 
 FILES = {
     "recipe.toml": '[[pool]]\nkind = "fixed"\nsizes = [64]\ncounts = [4]\n',

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import heapwright
-from heapwright.recipes.kinds.base import BasePool
-from heapwright.recipes.pools import KINDS, KINDS_BY_NUMBER
+from heapwright._recipes.kinds.base import BasePool
+from heapwright._recipes.pools import KINDS, KINDS_BY_NUMBER
 
 ROOT = Path(heapwright.__file__).parent
 
@@ -43,8 +43,8 @@ def naming(kind: str) -> re.Pattern[str]:
 def homes(kind: str, path: Path) -> str:
     """The file, or the folder of the kind that it lies in."""
     parts = path.relative_to(ROOT).parts
-    if parts[:2] == ("recipes", "kinds") and Path(parts[2]).stem == kind:
-        return f"recipes/kinds/{kind}"
+    if parts[:2] == ("_recipes", "kinds") and Path(parts[2]).stem == kind:
+        return f"_recipes/kinds/{kind}"
     return str(path.relative_to(ROOT))
 
 
@@ -52,13 +52,13 @@ def homes(kind: str, path: Path) -> str:
 def test_a_kind_stands_in_few_files(kind: str) -> None:
     mark = naming(kind)
     found = {homes(kind, path) for path in sources() if mark.search(path.read_text(encoding="utf-8"))}
-    assert f"recipes/kinds/{kind}" in found
-    assert "recipes/pools.py" in found
+    assert f"_recipes/kinds/{kind}" in found
+    assert "_recipes/pools.py" in found
     assert len(found) <= MOST_FILES, sorted(found)
 
 
 def test_every_kind_has_a_file_of_its_name() -> None:
-    folder = ROOT / "recipes" / "kinds"
+    folder = ROOT / "_recipes" / "kinds"
     assert all((folder / f"{kind}.py").is_file() or (folder / kind / "pool.py").is_file() for kind in KINDS)
 
 

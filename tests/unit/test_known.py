@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from each import each
 
-from heapwright.generate.known import Sources
-from heapwright.generate.syntax import GrammarError
+from heapwright._generate.partial_policy import Sources
+from heapwright._generate.syntax import GrammarError
 
 TYPES = """
 enum { HW_FIRST = 0, HW_SECOND = 1, HW_THIRD = 2 };

@@ -12,27 +12,27 @@ from recipes_random import random_recipes
 from traces_random import churning, plain_trace
 
 from heapwright._native import lib
-from heapwright.recipes.policy import BeyondReachError, policy_struct, structure_of, used_bytes
-from heapwright.recipes.pools import Fixed, General, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay import engine
-from heapwright.replay import least as bounds
-from heapwright.replay.engine import (
+from heapwright._recipes.policy import BeyondReachError, policy_struct, structure_of, used_bytes
+from heapwright._recipes.pools import Fixed, General, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue
+from heapwright._replay import engine
+from heapwright._replay import lower_bounds as bounds
+from heapwright._replay.engine import (
     GROWING,
     STRETCH,
     WATCHED_CALLS,
     GivenUpError,
     LevelWatch,
     PruningThresholds,
-    SoFar,
+    ReplayProgress,
     control_bytes,
 )
-from heapwright.replay.least import LeastAccesses, LeastFootprints, ToCome, in_all
-from heapwright.replay.metrics import Value
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, REALLOC
+from heapwright._replay.lower_bounds import LeastAccesses, LeastFootprints, RemainingAccesses, in_all
+from heapwright._replay.metrics import Value
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, REALLOC
 
 
 @cache
@@ -150,11 +150,11 @@ def test_what_no_list_holds_takes_the_accesses_of_the_pools_behind() -> None:
         assert int(told[0][0]) == expected, "what the other trace asks for counts, as nobody knows how much more"
 
 
-def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[SoFar], dict[str, Value]]:
+def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[ReplayProgress], dict[str, Value]]:
     """What a watched replay shows on its way, and at its end."""
-    told: list[SoFar] = []
+    told: list[ReplayProgress] = []
 
-    def look(so_far: SoFar) -> bool:
+    def look(so_far: ReplayProgress) -> bool:
         told.append(so_far)
         return True
 
@@ -185,7 +185,7 @@ def test_what_a_replay_has_come_to_never_falls() -> None:
         assert calls[: len(begun)] == [*begun], recipe.to_toml()
         assert set(calls[len(begun) :]) <= {len(trace)}, "asked again for each arena that is tried for the footprint"
         rows = [list(dataclasses.asdict(so_far).values())[1:] for so_far in told]
-        ends = [metrics[key.name] for key in dataclasses.fields(SoFar)[1:]]
+        ends = [metrics[key.name] for key in dataclasses.fields(ReplayProgress)[1:]]
         assert (np.diff(np.array([*rows, ends], np.int64), axis=0) >= 0).all(), recipe.to_toml()
         if metrics["failed"] == 0:
             [to_come] = LeastAccesses([trace]).of(recipe)
@@ -202,7 +202,7 @@ def test_a_replay_that_is_not_worth_it_is_given_up() -> None:
 
 
 def test_an_error_of_what_watches_is_raised() -> None:
-    def fails(so_far: SoFar) -> bool:
+    def fails(so_far: ReplayProgress) -> bool:
         raise RuntimeError("watched")
 
     with pytest.raises(RuntimeError, match="watched"):
@@ -212,11 +212,11 @@ def test_an_error_of_what_watches_is_raised() -> None:
 class AtLevels(LevelWatch):
     """Watches a replay of a trace, with levels; it is never given up."""
 
-    def __init__(self, corners: list[dict[str, int]], to_come: ToCome | None = None) -> None:
+    def __init__(self, corners: list[dict[str, int]], to_come: RemainingAccesses | None = None) -> None:
         rows = [[corner.get(key, 0) for key in GROWING] for corner in corners]
-        self.told, self._levels = list[SoFar](), PruningThresholds(np.array(rows, np.int64), to_come)
+        self.told, self._levels = list[ReplayProgress](), PruningThresholds(np.array(rows, np.int64), to_come)
 
-    def __call__(self, so_far: SoFar) -> bool:
+    def __call__(self, so_far: ReplayProgress) -> bool:
         self.told.append(so_far)
         return True
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from heapwright.traces.live_counts import START_UP, live_counts
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._traces.live_counts import START_UP, live_counts
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 SHARES = (0.1, 0.5, 0.9, 1.0)
 

@@ -8,8 +8,8 @@ import pytest
 from heap_logs import LOGS
 
 import heapwright as hw
-from heapwright.traces.logs.functions import note_call
-from heapwright.traces.logs.history import LogHistory
+from heapwright._traces.logs.functions import note_call
+from heapwright._traces.logs.history import LogHistory
 
 CANNOT_TELL = {
     "valgrind": ["no times", "no threads", "1 smaller process of the log left out"],

@@ -28,10 +28,10 @@ from heap_logs import (
 from heap_logs import tracealyzer as stream_of
 
 import heapwright as hw
-from heapwright.files import parquet
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces import tables
-from heapwright.traces.logs import (
+from heapwright._support import parquet
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces import tables
+from heapwright._traces.logs import (
     FORMATS,
     bpftrace,
     convert_log,
@@ -41,8 +41,8 @@ from heapwright.traces.logs import (
     sysview,
     tracealyzer,
 )
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 
 def imported(folder: Path, text: str | bytes, format_name: str | None = None) -> Trace:

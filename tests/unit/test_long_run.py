@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from traces_random import steady
 
-from heapwright.recipes.pools import Fixed, General, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay import long_run as module
-from heapwright.replay.engine import GivenUpError
-from heapwright.replay.long_run import UNBOUNDED, long_run
-from heapwright.replay.metrics import LONG_RUN_METRICS
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
+from heapwright._recipes.pools import Fixed, General, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue
+from heapwright._replay import long_run as module
+from heapwright._replay.engine import GivenUpError
+from heapwright._replay.long_run import UNBOUNDED, long_run
+from heapwright._replay.metrics import LONG_RUN_METRICS
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
 
 HOARDING = Recipe.unchecked((Quick(up_to=1024), General(coalesce="never")))
 """Freed blocks stay as large as they are."""

@@ -18,12 +18,12 @@ from heap_logs import (
 )
 
 import heapwright as hw
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces.logs import blocks, board_lines
-from heapwright.traces.logs.history import LogHistory
-from heapwright.traces.logs.stand_ins import StandIns
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.logs import blocks, board_lines
+from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.placeholders import Placeholders
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 
 def imported(folder: Path, text: str | bytes) -> Trace:
@@ -193,7 +193,7 @@ def test_a_dump_counts_the_bytes_that_its_full_ring_lost(tmp_path: Path) -> None
 
 
 def test_the_stand_in_is_taken_whose_size_is_nearest() -> None:
-    living = StandIns()
+    living = Placeholders()
     assert living.nearest(24) == 0
     for number, size in enumerate((16, 100, 40)):
         living.add(number << 32 | size)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from each import each
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.pools import MAX_REQUEST
-from heapwright.recipes.recipe import ContradictionError, Recipe, json_schema
+from heapwright._recipes.pools import MAX_REQUEST
+from heapwright._recipes.recipe import ContradictionError, Recipe, json_schema
+from heapwright._support.errors import HeapwrightError
 
 FAST = {"kind": "fixed", "memory": "fast", "sizes": [60, 250], "counts": [10, 2]}
 EXTERNAL = {"kind": "general", "memory": "external"}

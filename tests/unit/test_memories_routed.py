@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.memories import replay_memories, route
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.memories import replay_memories, route
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 TWO = Recipe.from_dict(
     {

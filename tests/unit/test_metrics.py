@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.replay.energy import EnergyTable, default_energy_table, with_energy
-from heapwright.replay.metrics import METRICS, combine, combine_columns, metric, parse_objectives
+from heapwright._replay.energy import EnergyTable, default_energy_table, with_energy
+from heapwright._replay.metrics import METRICS, combine, combine_columns, metric, parse_objectives
+from heapwright._support.errors import HeapwrightError
 
 KEYS_OF_THE_DESIGN = """
 requested_peak_bytes allocated_peak_bytes fragmentation fragmentation_with_headers footprint_bytes

@@ -13,12 +13,12 @@ import pytest
 from each import each
 from pydantic import ValidationError
 
-from heapwright.recipes.limits import MAX_REQUEST
-from heapwright.recipes.model import REQUIRED, Table, _UnsureError, by_pydantic
-from heapwright.recipes.pools import KINDS, Fixed, General, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
-from heapwright.studies.tables import Meta
+from heapwright._recipes.limits import MAX_REQUEST
+from heapwright._recipes.model import REQUIRED, Table, _UnsureError, by_pydantic
+from heapwright._recipes.pools import KINDS, Fixed, General, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue
+from heapwright._studies.tables import Meta
 
 
 class One(IntEnum):
@@ -104,7 +104,7 @@ def test_zoo_recipes_are_read_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise AssertionError("read by pydantic")
 
-    monkeypatch.setattr("heapwright.recipes.model._read_by_pydantic", refuse)
+    monkeypatch.setattr("heapwright._recipes.model._read_by_pydantic", refuse)
     for name in catalogue.names():
         if "memory = " not in catalogue.text(name):
             Recipe.parse(catalogue.text(name))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from heapwright.cli.tables import print_table
-from heapwright.files.names import printable, shortened
+from heapwright._cli.tables import print_table
+from heapwright._support.names import printable, shortened
 
 
 def test_a_name_that_fits_stays() -> None:

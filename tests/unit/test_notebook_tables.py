@@ -9,7 +9,7 @@ import pytest
 from made_studies import IDS, TRACES, identity, metrics, result, write_five
 
 import heapwright as hw
-from heapwright.studies.records import TraceInfo
+from heapwright._studies.records import TraceInfo
 
 
 @pytest.fixture(scope="module")

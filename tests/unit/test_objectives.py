@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from each import each
 
-from heapwright.files.errors import ParameterError
-from heapwright.replay.metrics import METRICS, Columns, named_in, parse_objectives
+from heapwright._replay.metrics import METRICS, Columns, named_in, parse_objectives
+from heapwright._support.errors import ParameterError
 
 
 def columns(**values: list[float]) -> Columns:

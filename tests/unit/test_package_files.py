@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import heapwright as hw
-from heapwright.cli import heapwright as command_line
-from heapwright.files.errors import HeapwrightError
+from heapwright._cli import heapwright as command_line
+from heapwright._support.errors import HeapwrightError
 
 PACKAGE = ["CMakeLists.txt", "library.json", "idf_component.yml", "zephyr/module.yml"]
 OF_THEIR_OWN = {"esp-idf", "nuttx", "preload", "riot", "rust"}

@@ -16,11 +16,11 @@ import pytest
 from captures import CLIENT, FRAMES, SERVER, block, pcap, pcapng, tcp_frame
 from click.testing import CliRunner
 
-from heapwright.cli import heapwright
-from heapwright.files.errors import HeapwrightError
-from heapwright.traffic import import_packets, packets
-from heapwright.traffic.capture import import_capture
-from heapwright.traffic.packets import COLUMNS, PacketTable
+from heapwright._cli import heapwright
+from heapwright._support.errors import HeapwrightError
+from heapwright._traffic import import_packets, packets
+from heapwright._traffic.capture import import_capture
+from heapwright._traffic.packets import COLUMNS, PacketTable
 
 Load = Callable[[bytes], PacketTable]
 

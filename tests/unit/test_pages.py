@@ -10,18 +10,18 @@ from each import each
 from kinds import random_trace, recipe
 from known import known
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.kinds.pages import MOST_PAGES
-from heapwright.recipes.policy import policy, policy_struct
-from heapwright.recipes.pools import Pages
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.worst_steps import worst_steps
-from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata
-from heapwright.replay.reach import reach
-from heapwright.replay.replay import replay
-from heapwright.replay.safe import safe_arena
-from heapwright.replay.smallest import fit
-from heapwright.traces.trace import Trace
+from heapwright._recipes.kinds.pages import MOST_PAGES
+from heapwright._recipes.policy import policy, policy_struct
+from heapwright._recipes.pools import Pages
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.worst_steps import worst_steps
+from heapwright._replay.arena_sizes import fit
+from heapwright._replay.monotone_minimum import safe_arena
+from heapwright._replay.pictures import HEAP_MAP_STATES, heap_map, metadata
+from heapwright._replay.reach import reach
+from heapwright._replay.replay import replay
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 PAGES: dict[str, Any] = {"kind": "pages", "up_to": 64}
 GENERAL: dict[str, Any] = {"kind": "general", "bins": "exact", "fit": "best"}

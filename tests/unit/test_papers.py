@@ -15,7 +15,7 @@ import pytest
 from networks import network
 
 import heapwright
-from heapwright.files.errors import HeapwrightError
+from heapwright._support.errors import HeapwrightError
 from heapwright_papers import PAGES, modem, pools, reproduce, sensor, summary
 from heapwright_papers import documents as papers_documents
 from heapwright_papers.case_study import MUTANTS

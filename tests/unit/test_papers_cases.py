@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from networks import five_networks, network
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.pools import General, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
-from heapwright.traffic.workloads.drr import drr as drr_workload
+from heapwright._recipes.pools import General, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.replay import replay
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
+from heapwright._traffic.workloads.drr import drr as drr_workload
 from heapwright_papers import case_study, drr, easyport, held_out, mixes, readings, url
 from heapwright_papers.answers import judged, rank_correlation
 from heapwright_papers.case_study import PROPOSED, SYSTEMS, Case, Run, Trial

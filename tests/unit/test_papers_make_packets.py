@@ -11,8 +11,8 @@ import pytest
 from captures import FRAMES, pcap
 from networks import network
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.traffic import import_packets
+from heapwright._support.errors import HeapwrightError
+from heapwright._traffic import import_packets
 from heapwright_papers import make_packets
 from heapwright_papers.make_packets import compared, fetch, main, make, sizes_digest
 from heapwright_papers.traffic import digest, packet_tables

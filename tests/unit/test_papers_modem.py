@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.traces.trace import Trace
-from heapwright.traffic.workloads.modem import UNITS
-from heapwright.traffic.workloads.modem import modem as workload
+from heapwright._recipes.zoo.catalogue import load
+from heapwright._traces.trace import Trace
+from heapwright._traffic.workloads.modem import UNITS
+from heapwright._traffic.workloads.modem import modem as workload
 from heapwright_papers import measuring, modem
 from heapwright_papers.declared import Metrics, metrics
 from heapwright_papers.modem import Swaps

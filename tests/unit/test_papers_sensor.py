@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.traces.validation import FREE
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._traces.validation import FREE
 from heapwright_papers import sensor
 from heapwright_papers.answers import judged
 from heapwright_papers.documents import statements_of

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from heapwright.explore.families import FITS, Techniques, technique_grid
-from heapwright.recipes.pools import General, Quick
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._explore.default_space import FITS, Techniques, technique_grid
+from heapwright._recipes.pools import General, Quick
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 from heapwright_papers import techniques
 from heapwright_papers.answers import judged
 from heapwright_papers.case_study import MIX, REAL

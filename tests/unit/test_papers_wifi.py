@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from networks import network
 
-from heapwright.explore.special_pools import SPECIAL_POOLS
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
-from heapwright.traffic.synthetic import synthesise
-from heapwright.traffic.workloads.queue import LIMIT, queue
+from heapwright._explore.special_pools import SPECIAL_POOLS
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
+from heapwright._traffic.synthetic import synthesise
+from heapwright._traffic.workloads.queue import LIMIT, queue
 from heapwright_papers import measuring, wifi
 from heapwright_papers.documents import statements_of
 from heapwright_papers.verdicts import Kind

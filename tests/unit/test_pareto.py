@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from heapwright.decide import pareto
-from heapwright.decide.pareto import dominated_by, front, ratios_to_best
+from heapwright._studies import pareto
+from heapwright._studies.pareto import dominated_by, front, ratios_to_best
 
 
 def front_by_definition(points: np.ndarray) -> np.ndarray:

@@ -11,18 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_studies import IDS, OBJECTIVES, RECIPES, in_the_long_run, metrics
 
-from heapwright.decide import picks
-from heapwright.decide.picks import ALIKE, RIVALS, UNTUNED, WORST_CALL, Condition, Needs, design, order, prices
-from heapwright.decide.results import Results
-from heapwright.decide.robustness import Robustness
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.pools import General, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay.long_run import UNBOUNDED
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES, METRICS, Value, as_float
-from heapwright.replay.reach import reach
-from heapwright.studies.tables import Role
+from heapwright._recipes.pools import General, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue
+from heapwright._replay.long_run import UNBOUNDED
+from heapwright._replay.metrics import DEFAULT_OBJECTIVES, METRICS, Value, as_float
+from heapwright._replay.reach import reach
+from heapwright._studies import recommendations
+from heapwright._studies.recommendations import (
+    ALIKE,
+    RIVALS,
+    UNTUNED,
+    WORST_CALL,
+    Condition,
+    Needs,
+    design,
+    order,
+    prices,
+)
+from heapwright._studies.results import Results
+from heapwright._studies.robustness import Robustness
+from heapwright._studies.tables import Role
+from heapwright._support.errors import HeapwrightError
 
 Points = Sequence[tuple[float, float]]
 
@@ -173,9 +183,9 @@ def test_only_as_many_as_asked_for_are_ordered() -> None:
     assert order("balanced", points, most=2) == order("balanced", points)[:2]
 
 
-@given(points=tables(), how=st.sampled_from(picks.PICKS))
+@given(points=tables(), how=st.sampled_from(recommendations.PICKS))
 def test_no_recommendation_is_beaten_in_what_it_was_explored_for(
-    points: tuple[list[tuple[float, float]], list[tuple[float, float]]], how: picks.Pick
+    points: tuple[list[tuple[float, float]], list[tuple[float, float]]], how: recommendations.Pick
 ) -> None:
     here, at_worst = points
     left = list(range(len(here)))
@@ -186,9 +196,9 @@ def test_no_recommendation_is_beaten_in_what_it_was_explored_for(
     assert left == []
 
 
-@given(points=tables(), how=st.sampled_from(picks.PICKS))
+@given(points=tables(), how=st.sampled_from(recommendations.PICKS))
 def test_more_memory_never_gives_a_recommendation_with_more_accesses(
-    points: tuple[list[tuple[float, float]], list[tuple[float, float]]], how: picks.Pick
+    points: tuple[list[tuple[float, float]], list[tuple[float, float]]], how: recommendations.Pick
 ) -> None:
     here, at_worst = points
     in_order = order(how, needs(here, at_worst))

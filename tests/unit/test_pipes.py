@@ -7,9 +7,9 @@ from pathlib import Path
 from click.testing import CliRunner, Result
 from made_traces import trace_of
 
-from heapwright.cli import heapwright as command_line
-from heapwright.cli.pipes import called
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._cli import heapwright as command_line
+from heapwright._cli.pipes import called
+from heapwright._recipes.zoo import catalogue as zoo
 
 LOG = b"hw+ 0x100 24 0\nhw+ 0x200 40 5\nhw- 0x100 10\n"
 

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from each import each
 
 import heapwright as hw
-from heapwright.cli import heapwright as command_line
-from heapwright.files.errors import HeapwrightError
-from heapwright.generate.emit import NOTHING
-from heapwright.platforms.catalogue import Platform
-from heapwright.platforms.files import generate_for, platform_files, recipe_for
+from heapwright._cli import heapwright as command_line
+from heapwright._generate.emit import NOTHING
+from heapwright._platforms.catalogue import Platform
+from heapwright._platforms.files import generate_for, platform_files, recipe_for
+from heapwright._support.errors import HeapwrightError
 
 OTHER_NAMES = {"Cargo.toml", "CMakeLists.txt", "Kconfig", "Makefile"}
 """Files that a build system looks for by their names."""

@@ -14,18 +14,18 @@ import numpy as np
 import pytest
 
 import heapwright as hw
+from heapwright._measure.boards import compilers, measure, objectives, qemu_backend, unicorn_backend
+from heapwright._measure.boards.cpus import cpu
+from heapwright._measure.boards.feed import COUNTS, BoardRun
+from heapwright._measure.boards.image import BoardHeap, Size
+from heapwright._measure.host import timing
+from heapwright._measure.host.calls import STDIN
 from heapwright._native import ffi
-from heapwright.files.errors import HeapwrightError
-from heapwright.measure.boards import compilers, measure, objectives, qemu_backend, unicorn_backend
-from heapwright.measure.boards.cpus import cpu
-from heapwright.measure.boards.feed import COUNTS, BoardRun
-from heapwright.measure.boards.image import BoardHeap, Size
-from heapwright.measure.host import timing
-from heapwright.measure.host.calls import STDIN
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.replay import replay
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 OPS = [MALLOC, MALLOC, CALLOC, MALLOC, REALLOC, FREE, FREE]
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 import heapwright as hw
-from heapwright.assure.attack import attack, exploits, on_host
-from heapwright.assure.attack.faults import FAULTS, OUTCOMES
-from heapwright.assure.proof import bins, cbmc, edges, enumeration, prove, unbounded
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
+from heapwright._assure.attack import attack, exploits, on_host
+from heapwright._assure.attack.faults import FAULTS, OUTCOMES
+from heapwright._assure.proof import bins, cbmc, edges, enumeration, prove, unbounded
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._support.errors import HeapwrightError
 
 Answer = Callable[[list[str], Path], tuple[int, str, str]]
 SMALL = "first-fit-fast-free"

@@ -10,11 +10,11 @@ from each import each
 from recipes_random import random_recipes
 
 from heapwright._native import ffi
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy, policy_struct
-from heapwright.recipes.pools import MAX_REACH, MAX_REQUEST
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.policy import policy, policy_struct
+from heapwright._recipes.pools import MAX_REACH, MAX_REQUEST
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._support.errors import HeapwrightError
 
 
 def heap(*pools: dict[str, Any], **keys: Any) -> dict[str, Any]:

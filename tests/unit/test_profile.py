@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from made_traces import packets_of, stack, trace_of
 from traces_random import labelled_traces
 
-from heapwright.traces.held import GROUPS, held, short_names, size_class
-from heapwright.traces.profile import births_and_deaths, locality_of_frees, order_of_frees, profile, sample_events
-from heapwright.traces.streams import Stream
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
-from heapwright.traffic.profile import profile_packets
+from heapwright._traces.holders import GROUPS, held, short_names, size_class
+from heapwright._traces.profile import births_and_deaths, locality_of_frees, order_of_frees, profile, sample_events
+from heapwright._traces.streams import Stream
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
+from heapwright._traffic.profile import profile_packets
 
 
 def queue(length: int, rounds: int) -> Trace:

@@ -7,13 +7,13 @@ import random
 import pytest
 from recipes_random import random_recipes
 
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay.engine import run
-from heapwright.replay.reach import Reach, reach, reaches
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue
+from heapwright._replay.engine import run
+from heapwright._replay.reach import Reach, reach, reaches
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
 
 CLASSES = """
 align = 4

@@ -11,11 +11,11 @@ from each import each
 from kinds import GENERAL, general, recipe
 from pydantic import ValidationError
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.heaps.names import resolve_recipe
-from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import General
-from heapwright.recipes.recipe import ContradictionError, Recipe
+from heapwright._heaps.names import resolve_recipe
+from heapwright._recipes.policy import policy
+from heapwright._recipes.pools import General
+from heapwright._recipes.recipe import ContradictionError, Recipe
+from heapwright._support.errors import HeapwrightError
 
 REFUSED = [
     ("", "needs 1 to 8 [[pool]] tables; valid kinds: quick, general, fixed"),

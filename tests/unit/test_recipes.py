@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from kinds import GENERAL, general, recipe
 from pydantic import ValidationError
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.geometry import Geometry
-from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import KINDS, MAX_REQUEST, General, Pool, Quick
-from heapwright.recipes.recipe import CHECKS, Recipe, json_schema
+from heapwright._recipes.geometry import Geometry
+from heapwright._recipes.policy import policy
+from heapwright._recipes.pools import KINDS, MAX_REQUEST, General, Pool, Quick
+from heapwright._recipes.recipe import CHECKS, Recipe, json_schema
+from heapwright._support.errors import HeapwrightError
 
 DOCS = Path(__file__).parents[2] / "docs" / "recipes.md"
 
@@ -419,7 +419,7 @@ def test_summaries_are_one_short_line() -> None:
 def test_the_unchecked_way_is_the_same_without_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
     freelists, pool = Quick(sizes=(16, 1476)), General(split=40, coalesce_from=100)
     checked = Recipe(pools=(freelists, pool), align=8, link_bytes=2, checks="neighbours")
-    monkeypatch.setattr("heapwright.recipes.recipe.contradictions", lambda *_: pytest.fail("checked"))
+    monkeypatch.setattr("heapwright._recipes.recipe.contradictions", lambda *_: pytest.fail("checked"))
     unchecked = Recipe.unchecked((freelists, pool), align=8, link_bytes=2, checks="neighbours")
     assert unchecked == checked
     assert unchecked.canonical().hash == checked.hash

@@ -7,14 +7,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from heapwright.explore.giving_up import Known
-from heapwright.explore.runner import Trials
-from heapwright.explore.schedule import Forecast, _in_order
-from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.engine import WATCHED_CALLS, Watch
-from heapwright.replay.replay import Replayed, replay_with_margins
-from heapwright.traces.trace import Trace
+from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
+from heapwright._explore.pruning import PartialResult
+from heapwright._explore.runner import Trials
+from heapwright._explore.schedule import Forecast, _in_order
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.engine import WATCHED_CALLS, Watch
+from heapwright._replay.replay import Replayed, replay_with_margins
+from heapwright._traces.trace import Trace
 
 KEYS = ("footprint_bytes", "accesses")
 PAIRS = 2 * WATCHED_CALLS
@@ -43,9 +43,9 @@ def measure(trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
     return replay_with_margins(trace, recipe, watch=watch)
 
 
-def on_a_piece(one: SearchCandidate) -> Known:
-    patience = Patience(NoInterrupt(), pieces=[WATCHED_CALLS])
-    found = Trier([TRACE], measure, KEYS).found(Task(one, Known(KEYS, 1)), patience)
+def on_a_piece(one: SearchCandidate) -> PartialResult:
+    patience = StopRule(NoInterrupt(), pieces=[WATCHED_CALLS])
+    found = Evaluator([TRACE], measure, KEYS).found(EvaluationTask(one, PartialResult(KEYS, 1)), patience)
     assert found.given_up
     assert not found.known.ended.any()
     return found.known
@@ -60,7 +60,7 @@ def test_what_refused_is_tried_last_and_moves_no_other() -> None:
     known = {one.id: on_a_piece(one) for one in (FEW, *SERVING)}
     assert (known[FEW.id].least <= known[SERVING[0].id].least).all()
     unknown = candidate(kind="general", fit="next")
-    known[unknown.id] = Known(KEYS, 1)
+    known[unknown.id] = PartialResult(KEYS, 1)
     told = SimpleNamespace(traces=[TRACE], objectives=KEYS, same_device=False, known=known.__getitem__)
     forecast = Forecast(cast(Trials, told))
     alone = _in_order([*SERVING, unknown], forecast)

@@ -17,14 +17,10 @@ import pytest
 from each import each
 from known import known
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.policy import policy, policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.engine import run
-from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
-from heapwright.replay.replay import replay
-from heapwright.replay.smallest import (
+from heapwright._recipes.policy import policy, policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.arena_sizes import (
     depends_on_arena,
     fit,
     fit_steps,
@@ -34,8 +30,12 @@ from heapwright.replay.smallest import (
     server,
     smallest_arena,
 )
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC
+from heapwright._replay.engine import run
+from heapwright._replay.pictures import HEAP_MAP_STATES, heap_map, metadata, timeline
+from heapwright._replay.replay import replay
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

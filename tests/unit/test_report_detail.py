@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 from traces_random import plain_trace
 
-from heapwright.heaps.names import resolve_recipe
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.film import PIECE_TYPE, cell_shares, frames, holes, regions
-from heapwright.replay.pictures import timeline
-from heapwright.replay.replay import replay
-from heapwright.report import detail, held_plots, raster
-from heapwright.traces.trace import Trace
+from heapwright._heaps.names import resolve_recipe
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.pictures import timeline
+from heapwright._replay.replay import replay
+from heapwright._replay.snapshots import PIECE_TYPE, cell_shares, frames, holes, regions
+from heapwright._report import detail, held_plots, raster
+from heapwright._traces.trace import Trace
 
 POOLS = [{"kind": "fixed", "sizes": [64], "counts": [20], "max_size": 64}, {"kind": "general"}]
 HEAPS = {

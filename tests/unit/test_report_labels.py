@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heapwright.report.labels import Box, Marker
+from heapwright._report.labels import Box, Marker
 
 
 def test_many_points_are_as_far_as_each_of_them() -> None:

@@ -14,12 +14,12 @@ import pytest
 import vl_convert
 from PIL import Image, ImageChops, ImageColor
 
-from heapwright.replay.pictures import HEAP_MAP_STATES
-from heapwright.report import plots, raster, study_content
-from heapwright.report import trade_off as trade_off_module
-from heapwright.report.figure import Figure, inline, ticks
-from heapwright.report.labels import CHARACTER, LINE_HEIGHT, Marker, box_of, place
-from heapwright.report.trade_off import front, trade_off
+from heapwright._replay.pictures import HEAP_MAP_STATES
+from heapwright._report import plots, raster, study_content
+from heapwright._report import trade_off as trade_off_module
+from heapwright._report.figure import Figure, inline, ticks
+from heapwright._report.labels import CHARACTER, LINE_HEIGHT, Marker, box_of, place
+from heapwright._report.trade_off import front, trade_off
 
 
 @pytest.mark.parametrize("calls", [1, 50, 10_000])

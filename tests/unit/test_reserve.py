@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import heapwright as hw
-from heapwright.explore.space import Space
-from heapwright.files.errors import HeapwrightError
-from heapwright.generate.emit import generated_files
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.worst_steps import worst_steps
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay.replay import refused_low, replay
-from heapwright.studies.records import TraceInfo
-from heapwright.traces.trace import Trace
+from heapwright._explore.space import Space
+from heapwright._generate.emit import generated_files
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.worst_steps import worst_steps
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay.replay import refused_low, replay
+from heapwright._studies.records import TraceInfo
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 MALLOC, CALLOC, REALLOC, FREE = range(4)
 

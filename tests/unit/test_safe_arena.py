@@ -13,22 +13,22 @@ from made_traces import trace_of
 from recipes_random import random_recipes
 
 import heapwright as hw
-from heapwright.cli import heapwright as command_line
-from heapwright.decide.decision import decide
-from heapwright.decide.study import Analysis
-from heapwright.files.errors import HeapwrightError
-from heapwright.heaps.heaps import RecipeHeap, fit_each
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay.engine import run
-from heapwright.replay.reserve import reserved
-from heapwright.replay.safe import LEAST_TRIES, SafeArena, enough_arena, safe_arena, search
-from heapwright.replay.smallest import depends_on_arena, fit, high_water_mark, server
-from heapwright.traces.copies import AT_LOAD, Load, copies
-from heapwright.traces.load import load_of
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._cli import heapwright as command_line
+from heapwright._heaps.heaps import RecipeHeap, fit_each
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue
+from heapwright._replay.arena_sizes import depends_on_arena, fit, high_water_mark, server
+from heapwright._replay.engine import run
+from heapwright._replay.monotone_minimum import LEAST_TRIES, SafeArena, enough_arena, safe_arena, search
+from heapwright._replay.reserve import reserved
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.decision import decide
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.copies import AT_LOAD, Load, copies
+from heapwright._traces.load import load_of
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

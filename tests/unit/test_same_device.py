@@ -17,17 +17,17 @@ from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result
 from traces_random import plain_trace
 
 import heapwright as hw
-from heapwright.cli import heapwright as command_line
-from heapwright.decide.study import Analysis
-from heapwright.explore.space import Space
-from heapwright.explore.wide_search import RecipeCosts
-from heapwright.files.errors import HeapwrightError
-from heapwright.replay.metrics import PER_CALL, combine, combine_columns
-from heapwright.studies.merge import merge
-from heapwright.studies.records import TraceInfo, device_of
-from heapwright.traces.copies import each_copy
-from heapwright.traces.origin import common_origin, origin_of
-from heapwright.traces.trace import Trace
+from heapwright._cli import heapwright as command_line
+from heapwright._explore.local_search import RecipeCosts
+from heapwright._explore.space import Space
+from heapwright._replay.metrics import PER_CALL, combine, combine_columns
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.merge import merge
+from heapwright._studies.records import TraceInfo, device_of
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.copies import each_copy
+from heapwright._traces.origin import common_origin, origin_of
+from heapwright._traces.trace import Trace
 
 QUESTION = "2 loads of one device: memory is the largest, accesses are summed"
 NETWORKS = "2 networks or programs: worst ratio over each one's best"

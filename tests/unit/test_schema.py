@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from each import each
 
 import heapwright
-from heapwright.cli import heapwright as command_line
-from heapwright.explore.families import FREELISTS
-from heapwright.recipes.pools import KINDS
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._cli import heapwright as command_line
+from heapwright._explore.default_space import FREELISTS
+from heapwright._recipes.pools import KINDS
+from heapwright._recipes.zoo import catalogue as zoo
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -13,26 +13,26 @@ import numpy as np
 import pytest
 from traces_random import plain_trace
 
-from heapwright.decide.picks import RIVALS, UNTUNED
-from heapwright.decide.study import Analysis
-from heapwright.explore import on_dask, runner, timing
-from heapwright.explore.runner import Progress
-from heapwright.explore.search import Exploration
-from heapwright.explore.space import Space
-from heapwright.explore.timing import Timed, Turns, time_in_turn
-from heapwright.files.errors import HeapwrightError
-from heapwright.files.version import __version__
-from heapwright.measure.host.timing import ProgramError
-from heapwright.recipes.pools import General, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.replay import replay as replaying
-from heapwright.replay.energy import EnergyTable, with_energy
-from heapwright.replay.replay import replay, replay_with_margins
-from heapwright.studies.records import Result
-from heapwright.studies.tables import Role
-from heapwright.traces.copies import copies
-from heapwright.traces.trace import Trace
+from heapwright._explore import dask_workers, host_timing, runner
+from heapwright._explore.host_timing import Timed, Turns, time_in_turn
+from heapwright._explore.runner import Progress
+from heapwright._explore.search import Exploration
+from heapwright._explore.space import Space
+from heapwright._measure.host.timing import ProgramError
+from heapwright._recipes.pools import General, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._replay import replay as replaying
+from heapwright._replay.energy import EnergyTable, with_energy
+from heapwright._replay.replay import replay, replay_with_margins
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.recommendations import RIVALS, UNTUNED
+from heapwright._studies.records import Result
+from heapwright._studies.tables import Role
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.version import __version__
+from heapwright._traces.copies import copies
+from heapwright._traces.trace import Trace
 
 explore = partial(exploring.explore, copies=0, endurance=False)
 """Copies have tests of their own."""
@@ -369,7 +369,7 @@ def test_heaps_are_timed_in_turn_on_every_trace_and_one_that_fails_on_none(monke
                 raise ProgramError("b", "fails")
             return dict.fromkeys(programs, 5.0)
 
-    monkeypatch.setattr(timing, "Bench", Bench)
+    monkeypatch.setattr(host_timing, "Bench", Bench)
     recipes = {id: zoo.load(name) for id, name in (("a", "tlsf"), ("b", "fast"), ("c", "small"))}
     traces = [plain_trace(1, calls=400, name="x"), plain_trace(2, calls=400, name="y")]
     turns = Turns(recipes, traces[:1], copies=1, seed=0, held_out=traces[1:])
@@ -384,12 +384,12 @@ def test_heaps_are_timed_in_turn_on_every_trace_and_one_that_fails_on_none(monke
     assert all(one.times == {"a": 5.0, "c": 5.0} and one.machine for one in found)
     assert steps == [1, 1, 1, 3, 3, 3] and turns.steps == sum(steps)
     assert asked[0][0] == ["tlsf", "fast", "small"] and {tuple(names) for names, *_ in asked[1:]} == {("tlsf", "small")}
-    assert {(rounds, passes) for *_, rounds, passes in asked} == {(timing.ROUNDS, 100)}
+    assert {(rounds, passes) for *_, rounds, passes in asked} == {(host_timing.ROUNDS, 100)}
     assert list(turns.timed(lambda _: False)) == []
 
 
 @pytest.mark.parametrize(("found", "has"), [("0.1", "heapwright 0.1"), (None, "no heapwright")])
 def test_a_worker_of_another_version_is_told(found: str | None, has: str) -> None:
-    on_dask._require_version(__version__, "tcp://here")
+    dask_workers._require_version(__version__, "tcp://here")
     with pytest.raises(HeapwrightError, match=rf"^tcp://there: the Dask worker has {has}; install {__version__} there"):
-        on_dask._require_version(found, "tcp://there")
+        dask_workers._require_version(found, "tcp://there")

@@ -10,17 +10,17 @@ from typing import Any, cast
 import pytest
 from exploring import explore
 
-from heapwright.decide.study import Analysis
-from heapwright.explore import budget, elsewhere, endurance, options, runner, schedule, search, trial
-from heapwright.explore.budget import COPIES, ENDURANCE, TELLING, Shares, in_bisecting_order
-from heapwright.explore.space import Space
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.endurance import StressEffort
-from heapwright.replay.engine import GivenUpError
-from heapwright.replay.replay import replay
-from heapwright.traces.cut import cut
-from heapwright.traces.streams import Stream
-from heapwright.traces.trace import Trace
+from heapwright._explore import budget, evaluation, options, runner, schedule, search, stress_test, validation
+from heapwright._explore.budget import COPIES, ENDURANCE, TELLING, TimeBudget, in_bisecting_order
+from heapwright._explore.space import Space
+from heapwright._recipes.zoo.catalogue import load
+from heapwright._replay.engine import GivenUpError
+from heapwright._replay.replay import replay
+from heapwright._replay.stress_test import StressEffort
+from heapwright._studies.analysis import Analysis
+from heapwright._traces.cut import cut
+from heapwright._traces.streams import Stream
+from heapwright._traces.trace import Trace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -39,7 +39,7 @@ class Clock:
 def test_what_comes_after_exploring_has_shares_and_no_more_than_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(budget, "time", clock)
-    shares = Shares(100.0, calls=6000, replays=6, endured=True, jobs=2)
+    shares = TimeBudget(100.0, calls=6000, replays=6, endured=True, jobs=2)
     assert shares.lasting_until == 100 - 100 * TELLING
     assert (shares.apart, shares.lasting) == (100 * COPIES, budget.ENDURED / 2)
     shares.each = 0.001
@@ -48,23 +48,23 @@ def test_what_comes_after_exploring_has_shares_and_no_more_than_it_needs(monkeyp
     assert shares.apart == 0
     shares.each = 0.001
     assert shares.exploring_until == shares.lasting_until - shares.lasting - shares.apart
-    assert Shares(4.0, endured=True).lasting == 4 * ENDURANCE
+    assert TimeBudget(4.0, endured=True).lasting == 4 * ENDURANCE
     clock.seconds = 99.0  # exploring took longer than it was to
     shares.end_exploring()
     assert shares.apart_until == 99  # and nothing is left
     clock.seconds = 0.0
-    hurried = Shares(100.0, calls=6000, replays=6)  # no endurance, and no room for one copy
+    hurried = TimeBudget(100.0, calls=6000, replays=6)  # no endurance, and no room for one copy
     hurried.each, clock.seconds = 50.0, 80.0
     hurried.end_exploring()
     assert (hurried.apart, hurried.apart_until) == (0, 80)
-    without = Shares()
+    without = TimeBudget()
     without.end_exploring()
     assert (without.exploring_until, without.apart_until, without.lasting_until) == (inf, inf, inf)
 
 
 def test_what_is_told_of_exploring_knows_what_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "time", Clock())
-    hurried, unhurried = Shares(100.0, calls=6000, replays=6, endured=True, jobs=2), Shares()
+    hurried, unhurried = TimeBudget(100.0, calls=6000, replays=6, endured=True, jobs=2), TimeBudget()
     for shares, after in ((hurried, 100 - hurried.exploring_until), (unhurried, 0.0)):
         meter = SimpleNamespace()
         schedule._keep(shares, cast(Any, meter))
@@ -72,7 +72,7 @@ def test_what_is_told_of_exploring_knows_what_comes_after_it(monkeypatch: pytest
 
 
 def test_only_what_was_cut_short_is_told() -> None:
-    shares = Shares()
+    shares = TimeBudget()
     shares.tell("copies", 6, 6)
     shares.tell("copies", 2, 6)
     assert shares.short == ["copies: 2 of 6 in the time"]
@@ -107,7 +107,7 @@ def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
     trace = cut(Stream.of(Trace.read(EXAMPLES / "mosquitto_broker.parquet")), first=1500).trace()
     space = Space([], align=8)
     clock = Clock(1.0)
-    for module in (options, runner, trial, schedule, search, budget, elsewhere, endurance):
+    for module in (options, runner, evaluation, schedule, search, budget, validation, stress_test):
         monkeypatch.setattr(module, "time", clock)
     done = explore([trace], space, study_path=tmp_path / "short", copies=6, endurance=False, budget=2200, jobs=1)
     monkeypatch.undo()
@@ -142,7 +142,7 @@ def test_a_run_tells_what_was_asked_for_but_what_a_study_tells_elsewhere() -> No
 
 def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """The front is tested briefly, what is recommended for longer, and each that takes its place in turn."""
-    short, long = (getattr(endurance, form) for form in ("SHORT", "LONG"))  # brief ones here
+    short, long = (getattr(stress_test, form) for form in ("SHORT", "LONG"))  # brief ones here
     failed: set[str] = set()
     tested: list[tuple[list[str], int]] = []
     known: dict[int, set[tuple[str, str]]] = {}
@@ -162,11 +162,11 @@ def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytes
         objectives=(),
         front=front,
     )
-    monkeypatch.setattr(endurance, "try_endurance", test)
-    monkeypatch.setattr(endurance, "_recommended", lambda _: [front()[0].id])
+    monkeypatch.setattr(stress_test, "try_endurance", test)
+    monkeypatch.setattr(stress_test, "_recommended", lambda _: [front()[0].id])
     candidates: Any = {id: id for id in order}
     who = cast("runner.Runner", SimpleNamespace(study=study))
-    endurance.try_what_may_ship(who, candidates, [cast(Any, SimpleNamespace(name="t"))], Shares())
+    stress_test.try_what_may_ship(who, candidates, [cast(Any, SimpleNamespace(name="t"))], TimeBudget())
     assert [one for one in tested if one[0]] == [
         (["a", "b"], short.calls),
         (["b"], long.calls),

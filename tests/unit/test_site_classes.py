@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import heapwright as hw
-from heapwright.explore.by_site import pool_of_sites
-from heapwright.recipes.sites import c_names
-from heapwright.traces.site_classes import EQUAL_OBJECTS, SitesOfClass, site_classes
-from heapwright.traces.trace import Trace
+from heapwright._explore.site_pools import pool_of_sites
+from heapwright._recipes.sites import c_names
+from heapwright._traces.site_classes import EQUAL_OBJECTS, SitesOfClass, site_classes
+from heapwright._traces.trace import Trace
 
 SITES = ("", "brief", "kept", "equal", "mixed")
 

@@ -10,18 +10,18 @@ import pytest
 from demands import demand
 from traces_random import steady
 
-from heapwright.explore import families
-from heapwright.explore.families import Demand, Levels, default_families
-from heapwright.explore.space import Space, WideSpace
-from heapwright.explore.special_pools import special_pools
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.pools import Fixed, General, Pool, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.traces.futures import resample
-from heapwright.traces.live_counts import live_counts
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._explore import default_space
+from heapwright._explore.default_space import Demand, Levels, default_families
+from heapwright._explore.space import Space, WideSpace
+from heapwright._explore.special_pools import special_pools
+from heapwright._recipes.pools import Fixed, General, Pool, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.futures import resample
+from heapwright._traces.live_counts import live_counts
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 
 @pytest.fixture(scope="module")
@@ -151,18 +151,18 @@ COUNTS = ((24, (2, 5, 8, 9)), (1480, (0, 1, 3, 4)), (20, (4, 6, 6, 7)), (40, (1,
 
 
 def counted(align: int = 8, counts: tuple[tuple[int, tuple[int, ...]], ...] = COUNTS) -> list[tuple[Pool, ...]]:
-    return list(families._counted_family(Levels(demand()._replace(counts=counts), align)))
+    return list(default_space._counted_family(Levels(demand()._replace(counts=counts), align)))
 
 
 def test_counts_are_those_of_a_future_of_the_most_frequent_sizes() -> None:
     trace = steady(1200, live=40)
-    sizes = families.Demand.of([trace]).counts
-    future = resample(trace, families.COUNTED_CALLS, seed=0)
-    assert len(sizes) == max(families.COUNTED) == 48
+    sizes = default_space.Demand.of([trace]).counts
+    future = resample(trace, default_space.COUNTED_CALLS, seed=0)
+    assert len(sizes) == max(default_space.COUNTED) == 48
     for size, counts in sizes[::7]:
-        (wanted,) = live_counts(future, [size], families.COUNT_ALIGN, families.COUNT_SHARES).tolist()
-        assert size % families.COUNT_ALIGN == 0 and list(counts) == wanted == sorted(wanted)
-    recorded = live_counts(trace, [size for size, _ in sizes], families.COUNT_ALIGN, (1.0,))[:, 0]
+        (wanted,) = live_counts(future, [size], default_space.COUNT_ALIGN, default_space.COUNT_SHARES).tolist()
+        assert size % default_space.COUNT_ALIGN == 0 and list(counts) == wanted == sorted(wanted)
+    recorded = live_counts(trace, [size for size, _ in sizes], default_space.COUNT_ALIGN, (1.0,))[:, 0]
     assert sum(counts[-1] for _, counts in sizes) > recorded.sum(), "a recording shows fewer than there come to be"
 
 
@@ -180,7 +180,7 @@ def test_a_counted_pool_stands_before_each_general_pool_with_its_sizes_in_order(
     for pool in pools:
         assert isinstance(pool, Fixed) and pool.counts is not None
         assert list(pool.sizes) == sorted(set(pool.sizes))
-        assert all(isinstance(count, int) and count >= families.FEWEST_COUNTED == 2 for count in pool.counts)
+        assert all(isinstance(count, int) and count >= default_space.FEWEST_COUNTED == 2 for count in pool.counts)
         assert pool.max_size == pool.sizes[-1]
     assert Fixed(sizes=(24,), counts=(2,), max_size=24) in {pools[0] for pools in counted(counts=COUNTS[:2])}
     assert all(isinstance(pools[-1], General) for pools in found)
@@ -360,5 +360,5 @@ def test_a_wrong_file_is_one_line_with_what_is_valid(load: Callable[..., Space],
 
 def test_buddies_are_tried_where_they_serve_the_largest_of_the_frequent_sizes() -> None:
     small, huge = (Demand(((16, 0.6), (size, 0.4)), size, 2 * size) for size in (1024, 1 << 30))
-    assert list(families._buddy_family(Levels(small, 8)))
-    assert not list(families._buddy_family(Levels(huge, 8)))
+    assert list(default_space._buddy_family(Levels(small, 8)))
+    assert not list(default_space._buddy_family(Levels(huge, 8)))

@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 from each import each
 
-from heapwright.explore.special_pools import SPECIAL_POOLS, special_pools
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.pools import Fixed
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.catalogue import load
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
+from heapwright._explore.special_pools import SPECIAL_POOLS, special_pools
+from heapwright._recipes.pools import Fixed
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo.catalogue import load
+from heapwright._replay.replay import replay
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 
 def derived(sizes: list[int]) -> Recipe:

@@ -9,9 +9,9 @@ from core_grammar import check_grammar
 from each import each
 from small_policy import HEAD, POLICY, SINK, body, function, general, lines, quick, shipped
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.generate.core import core_sources
-from heapwright.generate.syntax import GrammarError
+from heapwright._generate.core import core_sources
+from heapwright._generate.syntax import GrammarError
+from heapwright._support.errors import HeapwrightError
 
 # ---- conditions -----------------------------------------------------------------------------------------------------
 

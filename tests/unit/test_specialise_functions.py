@@ -8,8 +8,8 @@ import pytest
 from core_grammar import check_grammar
 from small_policy import HEAD, POLICY, SINK, body, function, general, lines, policy, quick, shipped
 
-from heapwright.generate.specialise import Parting, specialise
-from heapwright.generate.syntax import GrammarError
+from heapwright._generate.specialise import Parting, specialise
+from heapwright._generate.syntax import GrammarError
 
 # ---- functions ------------------------------------------------------------------------------------------------------
 
@@ -29,7 +29,7 @@ static inline int skip_words(uint32_t n, uint32_t *x)
 
 
 def behind_the_door(code: str, door: str = DOOR) -> str:
-    sources = [("policy.h", POLICY), ("engine.h", door), ("core.h", code)]
+    sources = [("policy.h", POLICY), ("replay_hooks.h", door), ("core.h", code)]
     return specialise(sources, policy(general()), ["hw_f"], "app").functions
 
 
@@ -81,11 +81,15 @@ static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
     ("call", "door", "wrong"),
     [
         ("note_word(g, &n, n++);", DOOR, "core.h:4: an argument of the hook note_word does something"),
-        ("note_word(g, &n, n);", DOOR.replace("(void)x,", "*x = 0,"), "engine.h:1: the hook note_word does something"),
+        (
+            "note_word(g, &n, n);",
+            DOOR.replace("(void)x,", "*x = 0,"),
+            "replay_hooks.h:1: the hook note_word does something",
+        ),
         (
             "note_word(g, &n, n);",
             DOOR.replace("return 0", "return n"),
-            "engine.h:6: the hook skip_words does something",
+            "replay_hooks.h:6: the hook skip_words does something",
         ),
     ],
 )
@@ -99,9 +103,9 @@ def test_a_hook_that_does_something_is_told(call: str, door: str, wrong: str) ->
 """
     with pytest.raises(GrammarError, match=wrong):
         behind_the_door(code, door)
-    assert [str(error) for error in check_grammar([("policy.h", POLICY), ("engine.h", door), ("core.h", code)])] == [
-        wrong
-    ]
+    assert [
+        str(error) for error in check_grammar([("policy.h", POLICY), ("replay_hooks.h", door), ("core.h", code)])
+    ] == [wrong]
 
 
 def test_empty_functions_go_with_their_calls_but_not_with_effects() -> None:

@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 from small_policy import POLICY, general, policy, unprefixed
 
-from heapwright.generate.specialise import Parting, specialise
+from heapwright._generate.specialise import Parting, specialise
 
 SET = "static void set(uint32_t *x, uint32_t n)\n{\n    x[0] = n;\n    x[1] = n;\n}\n"
 

@@ -15,19 +15,19 @@ from exploring import explore
 from made_studies import OBJECTIVES, TRACES, identity, in_the_long_run, metrics
 from traces_random import churning, plain_trace
 
-from heapwright.cli import heapwright as command_line
-from heapwright.decide.budgets import budgets
-from heapwright.decide.candidate import Candidate
-from heapwright.decide.picks import PICKS, WORST_CALL, NoPickError, Pick
-from heapwright.decide.study import Analysis
-from heapwright.explore.space import Space
-from heapwright.recipes.pools import General
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import DEFAULT_OBJECTIVES
-from heapwright.studies.records import Result, TraceInfo, device_of
-from heapwright.studies.tables import Role
-from heapwright.traces.copies import each_copy
-from heapwright.traces.trace import Trace
+from heapwright._cli import heapwright as command_line
+from heapwright._explore.space import Space
+from heapwright._recipes.pools import General
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.metrics import DEFAULT_OBJECTIVES
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.by_budget import budgets
+from heapwright._studies.recommendations import PICKS, WORST_CALL, NoPickError, Pick
+from heapwright._studies.records import Result, TraceInfo, device_of
+from heapwright._studies.results import Candidate
+from heapwright._studies.tables import Role
+from heapwright._traces.copies import each_copy
+from heapwright._traces.trace import Trace
 
 STOPS = 21
 WITHIN = 1.01

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from recipes_random import random_recipes
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue as zoo
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._support.errors import HeapwrightError
 
 
 def test_what_was_written_is_read_as_it_was_meant() -> None:

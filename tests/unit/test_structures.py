@@ -8,11 +8,11 @@ import pytest
 from recipes_random import random_recipes
 
 from heapwright._native import ffi
-from heapwright.files.errors import HeapwrightError
-from heapwright.files.toml import parse_toml
-from heapwright.recipes.policy import BeyondReachError, policy, policy_struct, structure_of, whole_bytes
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.worst_steps import worst_steps
+from heapwright._recipes.policy import BeyondReachError, policy, policy_struct, structure_of, whole_bytes
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.worst_steps import worst_steps
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.toml import parse_toml
 
 SPLITS = ("always", 17, 24, 40, 64, 200, 1000, 60_000, "never")
 MERGES = (0, 17, 24, 64, 200, 1000, 60_000)

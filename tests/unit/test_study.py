@@ -10,16 +10,16 @@ import pytest
 from made_studies import IDS, OBJECTIVES, RECIPES, TRACES, identity, metrics, recipe, result, trace, write_five
 
 import heapwright as hw
-from heapwright.api.explorations import study_in
-from heapwright.decide.candidate import Candidate
-from heapwright.decide.shipping import shipped
-from heapwright.decide.study import Analysis
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.energy import EnergyTable
-from heapwright.replay.metrics import METRICS, combine, parse_objectives
-from heapwright.studies import tables
-from heapwright.studies.records import Identity, Result, Run, TraceInfo
+from heapwright._api.explorations import study_in
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.energy import EnergyTable
+from heapwright._replay.metrics import METRICS, combine, parse_objectives
+from heapwright._studies import tables
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.as_shipped import shipped
+from heapwright._studies.records import Identity, Result, Run, TraceInfo
+from heapwright._studies.results import Candidate
+from heapwright._support.errors import HeapwrightError
 
 
 @pytest.fixture

@@ -15,21 +15,21 @@ from exploring import explore
 from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, trace, write_five
 
 import heapwright as hw
-from heapwright.cli import heapwright as command_line
-from heapwright.decide.study import Analysis
-from heapwright.explore.giving_up import Known
-from heapwright.explore.space import Space
-from heapwright.explore.trial import Patience, SearchCandidate, Task, Trier
-from heapwright.explore.workers import Interrupt
-from heapwright.files.errors import HeapwrightError
-from heapwright.files.version import __version__
-from heapwright.recipes.pools import General
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.metrics import METRICS
-from heapwright.replay.replay import Replayed
-from heapwright.studies.merge import merge
-from heapwright.studies.records import Measured, Result, TraceInfo
-from heapwright.traces.trace import Trace
+from heapwright._cli import heapwright as command_line
+from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
+from heapwright._explore.pruning import PartialResult
+from heapwright._explore.space import Space
+from heapwright._explore.workers import Interrupt
+from heapwright._recipes.pools import General
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.metrics import METRICS
+from heapwright._replay.replay import Replayed
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.merge import merge
+from heapwright._studies.records import Measured, Result, TraceInfo
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.version import __version__
+from heapwright._traces.trace import Trace
 
 
 def written(path: Path, results: list[Result], **about: object) -> Path:
@@ -257,8 +257,10 @@ def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]
 
 def test_a_time_says_on_which_machine(tmp_path: Path) -> None:
     one = result(0, metrics(1, 1))
-    trier = Trier(TRACES[:1], lambda *_: Replayed(metrics(1, 1, ns_per_event=3.5)))
-    found = trier.found(Task(SearchCandidate(one.id, one.recipe, None), Known((), 1)), Patience(Interrupt()))
+    trier = Evaluator(TRACES[:1], lambda *_: Replayed(metrics(1, 1, ns_per_event=3.5)))
+    found = trier.found(
+        EvaluationTask(SearchCandidate(one.id, one.recipe, None), PartialResult((), 1)), StopRule(Interrupt())
+    )
     path = written(tmp_path / "a.duckdb", [one._replace(metrics=found.metrics[0], machine=found.machine)])
     (row,) = everything(path)
     assert row["ns_per_event"] == 3.5
@@ -427,7 +429,7 @@ def test_an_older_study_is_resumed(tmp_path: Path, trace_files: tuple[Path, Path
     with duckdb.connect(str(path)) as database:
         from hashlib import sha256
 
-        from heapwright.replay.energy import default_energy_table
+        from heapwright._replay.energy import default_energy_table
 
         energies = default_energy_table()
         digest = sha256(repr((energies.sizes, energies.read_pj, energies.write_pj)).encode()).hexdigest()

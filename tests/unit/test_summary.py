@@ -6,8 +6,8 @@ from typing import Any
 
 from each import each
 
-from heapwright.recipes.model import REQUIRED
-from heapwright.recipes.pools import KINDS, Buddy, Compact, Fixed, General, Partition, Pool, Quick
+from heapwright._recipes.model import REQUIRED
+from heapwright._recipes.pools import KINDS, Buddy, Compact, Fixed, General, Partition, Pool, Quick
 
 GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
 

@@ -8,14 +8,14 @@ from hashlib import sha256
 import pytest
 from demands import demand
 
-from heapwright.explore.families import Demand, Levels
-from heapwright.explore.search import _ordered
-from heapwright.explore.space import Space
-from heapwright.explore.taught import KeptOut, Told, abstracted, tailored_to, taught
-from heapwright.explore.trial import SearchCandidate
-from heapwright.recipes.pools import General, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
+from heapwright._explore.default_space import Demand, Levels
+from heapwright._explore.evaluation import SearchCandidate
+from heapwright._explore.portfolio import HeldOutScore, Told, abstracted, tailored_to, taught
+from heapwright._explore.search import _ordered
+from heapwright._explore.space import Space
+from heapwright._recipes.pools import General, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue
 
 FEW = Demand(sizes=((24, 0.7), (100, 0.3)), largest=100, peak_live_bytes=5_000)
 """Two sizes, and little that lives."""
@@ -143,7 +143,7 @@ def test_the_zoo_comes_first_then_the_list_in_its_order_then_the_others_as_they_
 
 
 def test_how_far_answers_were_is_a_sentence_with_its_numbers() -> None:
-    known = KeptOut(
+    known = HeldOutScore(
         traces=40,
         programs=30,
         hypervolume=0.999,

@@ -8,10 +8,10 @@ import pytest
 from known import known
 
 import heapwright as hw
-from heapwright.recipes.policy import cache_class, cache_units, policy
-from heapwright.recipes.recipe import ContradictionError, Recipe
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
+from heapwright._recipes.policy import cache_class, cache_units, policy
+from heapwright._recipes.recipe import ContradictionError, Recipe
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
 
 
 def recipe(name: str = "victim-bins", **keys: object) -> Recipe:

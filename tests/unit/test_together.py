@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heapwright.traces.together import Stream, together
-from heapwright.traces.validation import Columns
+from heapwright._traces.interleave import Stream, together
+from heapwright._traces.validation import Columns
 
 PIECES = st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=5)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from heapwright.explore.space_file import read_space
-from heapwright.files.errors import HeapwrightError
-from heapwright.files.toml import DEEPEST, MOST_CHARACTERS, parse_toml
-from heapwright.heaps.foreign.adapter import Adapter, is_adapter
-from heapwright.recipes.recipe import Recipe
+from heapwright._explore.space_file import read_space
+from heapwright._heaps.foreign.adapter import Adapter, is_adapter
+from heapwright._recipes.recipe import Recipe
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.toml import DEEPEST, MOST_CHARACTERS, parse_toml
 
 REFUSED = {
     "x = " + "[" * 50_000 + "]" * 50_000: "nested deeper than 64",

@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from traces_random import labelled_traces, random_trace
 
 import heapwright as hw
-from heapwright.files import parquet
-from heapwright.traces import streams, tables
-from heapwright.traces.diff import LifetimeHistogram, _least, _step
-from heapwright.traces.merge import merge as merged_streams
-from heapwright.traces.profile import profile
-from heapwright.traces.streams import COLUMNS, Stream
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC, REALLOC, Columns
+from heapwright._support import parquet
+from heapwright._traces import streams, tables
+from heapwright._traces.diff import LifetimeHistogram, _least, _step
+from heapwright._traces.merge import merge as merged_streams
+from heapwright._traces.profile import profile
+from heapwright._traces.streams import COLUMNS, Stream
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC, Columns
 
 MANY = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FEW = settings(MANY, max_examples=8)

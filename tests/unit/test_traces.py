@@ -12,10 +12,10 @@ from each import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.traces import tables
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import CALLOC, FREE, MALLOC
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces import tables
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, MALLOC
 
 HINT = "; repairing drops such calls"
 

@@ -28,15 +28,15 @@ from captures import (
 from click.testing import CliRunner
 from each import each
 
-from heapwright.cli import heapwright
-from heapwright.files.errors import HeapwrightError
-from heapwright.traffic import find_format, import_packets, links, statistics
-from heapwright.traffic.packets import PacketTable
-from heapwright.traffic.profile import profile_packets
-from heapwright.traffic.rows import Flows
-from heapwright.traffic.synthetic import synthesise
-from heapwright.traffic.tsh import RECORD
-from heapwright.traffic.workloads.poisson import poisson
+from heapwright._cli import heapwright
+from heapwright._support.errors import HeapwrightError
+from heapwright._traffic import find_format, import_packets, links, statistics
+from heapwright._traffic.packets import PacketTable
+from heapwright._traffic.profile import profile_packets
+from heapwright._traffic.rows import Flows
+from heapwright._traffic.synthetic import synthesise
+from heapwright._traffic.tsh import RECORD
+from heapwright._traffic.workloads.poisson import poisson
 
 
 @each(

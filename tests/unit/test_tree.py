@@ -9,12 +9,12 @@ import pytest
 from kinds import random_trace, recipe
 from known import known
 
-from heapwright.recipes.policy import policy
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo.facts import facts
-from heapwright.replay.pictures import HEAP_MAP_STATES, heap_map
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo.facts import facts
+from heapwright._replay.pictures import HEAP_MAP_STATES, heap_map
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
 
 FITS = ("first", "best")
 SHAPES: list[dict[str, Any]] = [

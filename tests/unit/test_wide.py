@@ -13,18 +13,18 @@ from click.testing import CliRunner
 from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, write_five
 
 import heapwright as hw
-from heapwright.cli import heapwright as command_line
-from heapwright.decide import pareto
-from heapwright.decide.study import Analysis
-from heapwright.explore.neighbours import Neighbourhood
-from heapwright.explore.space import Space, WideSpace
-from heapwright.explore.taught import first_of
-from heapwright.explore.wide_search import RecipeCosts, fronts, own_volumes
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.recipe import Recipe
-from heapwright.report.growth import growth
-from heapwright.studies.records import Grown
-from heapwright.traces.trace import Trace
+from heapwright._cli import heapwright as command_line
+from heapwright._explore.local_search import RecipeCosts, fronts, own_volumes
+from heapwright._explore.neighbourhood import Neighbourhood
+from heapwright._explore.portfolio import first_of
+from heapwright._explore.space import Space, WideSpace
+from heapwright._recipes.recipe import Recipe
+from heapwright._report.growth import growth
+from heapwright._studies import pareto
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.records import Grown
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 explore = partial(exploring.explore, endurance=False)
 

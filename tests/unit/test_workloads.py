@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 from known import known
 
 import heapwright as hw
-from heapwright.cli import heapwright
-from heapwright.files.errors import HeapwrightError
-from heapwright.recipes.recipe import Recipe
-from heapwright.replay.replay import replay
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
-from heapwright.traffic.packets import PacketTable
-from heapwright.traffic.payload import payload
-from heapwright.traffic.workloads import link
-from heapwright.traffic.workloads.drr import drr
-from heapwright.traffic.workloads.easyport import easyport
-from heapwright.traffic.workloads.modem import FAST, MODULATIONS, UNITS, agreed, allowed, modem
-from heapwright.traffic.workloads.poisson import poisson
-from heapwright.traffic.workloads.queue import queue
-from heapwright.traffic.workloads.url import url
+from heapwright._cli import heapwright
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.replay import replay
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
+from heapwright._traffic.packets import PacketTable
+from heapwright._traffic.payload import payload
+from heapwright._traffic.workloads import link
+from heapwright._traffic.workloads.drr import drr
+from heapwright._traffic.workloads.easyport import easyport
+from heapwright._traffic.workloads.modem import FAST, MODULATIONS, UNITS, agreed, allowed, modem
+from heapwright._traffic.workloads.poisson import poisson
+from heapwright._traffic.workloads.queue import queue
+from heapwright._traffic.workloads.url import url
 from heapwright_papers.pools import erlang_b
 
 MILLION_BITS = 8e6
@@ -338,7 +338,7 @@ def test_a_timed_queue_drops_what_finds_it_full(limit: int) -> None:
 
 
 def test_special_pools_on_the_mix_of_the_paper_waste_8_to_10_percent() -> None:
-    from heapwright.recipes.zoo.catalogue import load
+    from heapwright._recipes.zoo.catalogue import load
 
     draw = np.random.default_rng(7)
     rest = draw.integers(41, 1500, (18, 1000))

@@ -11,14 +11,14 @@ from each import each
 from recipes_random import random_recipes
 from traces_random import churning
 
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay.replay import replay
-from heapwright.replay.smallest import server
-from heapwright.replay.worst_case import block_sizes, load_of, worst_case
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC, REALLOC
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue
+from heapwright._replay.arena_sizes import server
+from heapwright._replay.replay import replay
+from heapwright._replay.worst_case import block_sizes, load_of, worst_case
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

@@ -10,17 +10,17 @@ from known import known
 from recipes_random import random_recipes
 from traces_random import churning
 
-from heapwright.files.errors import ParameterError
-from heapwright.recipes.policy import policy_struct
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay import worst_found
-from heapwright.replay.replay import replay
-from heapwright.replay.smallest import depends_on_arena, server
-from heapwright.replay.worst_case import load_of, worst_case
-from heapwright.replay.worst_found import OBJECTIVES, Phase, find_worst
-from heapwright.traces.trace import Trace
-from heapwright.traces.validation import FREE, MALLOC
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.zoo import catalogue
+from heapwright._replay import adversarial_search
+from heapwright._replay.adversarial_search import OBJECTIVES, Phase, find_worst
+from heapwright._replay.arena_sizes import depends_on_arena, server
+from heapwright._replay.replay import replay
+from heapwright._replay.worst_case import load_of, worst_case
+from heapwright._support.errors import ParameterError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +98,11 @@ def test_it_is_the_same_for_a_seed_and_more_tries_lose_nothing(trace: Trace) -> 
 
 def test_a_phase_frees_what_it_says_and_then_fills_its_share_of_the_budget() -> None:
     """Room for 20 objects of 10 bytes, or fewer with a pin of 20 bytes before each."""
-    budget = worst_found._Budget(np.array([10, 20]), np.array([10, 20]), 200, 200, 1000)
+    budget = adversarial_search._Budget(np.array([10, 20]), np.array([10, 20]), 200, 200, 1000)
 
     def lived(*phases: Phase) -> list[list[int]]:
         """The sizes alive after each phase."""
-        calls, after = worst_found._Calls(budget), list[list[int]]()
+        calls, after = adversarial_search._Calls(budget), list[list[int]]()
         for phase in phases:
             calls.release(phase.release)
             calls.fill(phase)
@@ -113,9 +113,9 @@ def test_a_phase_frees_what_it_says_and_then_fills_its_share_of_the_budget() -> 
     assert lived(Phase(0, 0, -1, 0.5), Phase(0, 0, 1, 1.0)) == [half, half + rest], "nothing is freed"
     assert lived(Phase(0, 0, 1, 1.0), Phase(1, 0, -1, 0.0)) == [[20, 10] * 6, [20] * 6], "all but pins"
     assert lived(Phase(0, 0, -1, 0.5), Phase(3, 1, -1, 0.5)) == [half, [10] * 4 + [20] * 4], "all but a third"
-    assert len(worst_found._program([Phase(0, 0, -1, 1.0), Phase(2, 0, -1, 1.0)], budget)) == 20 + 10 + 10
+    assert len(adversarial_search._program([Phase(0, 0, -1, 1.0), Phase(2, 0, -1, 1.0)], budget)) == 20 + 10 + 10
     short = budget.__class__(budget.sizes, budget.blocks, 200, 200, 25)
-    assert len(worst_found._program([Phase(0, 0, -1, 1.0), Phase(2, 0, -1, 1.0)], short)) == 25
+    assert len(adversarial_search._program([Phase(0, 0, -1, 1.0), Phase(2, 0, -1, 1.0)], short)) == 25
 
 
 def test_a_trace_of_one_size_has_nothing_to_fragment() -> None:
@@ -144,10 +144,10 @@ def test_what_cannot_be_searched_is_said(trace: Trace) -> None:
 
 def test_the_last_programs_of_the_literature_are_combs_of_every_size_under_the_largest() -> None:
     combs = [[Phase(0, small, -1, 1.0), Phase(release, 2, -1, 1.0)] for small in (0, 1, 2) for release in (2, 4, 8)]
-    assert list(worst_found._known_programs(3))[-9:] == combs
+    assert list(adversarial_search._known_programs(3))[-9:] == combs
 
 
 def test_few_of_many_sizes_are_spread_in_their_order() -> None:
-    assert worst_found._some(5, 9) == [0, 1, 2, 3, 4]
-    assert worst_found._some(1000, 6) == [0, 200, 400, 599, 799, 999]
-    assert worst_found._some(99_991, 16) == sorted(worst_found._some(99_991, 16))
+    assert adversarial_search._some(5, 9) == [0, 1, 2, 3, 4]
+    assert adversarial_search._some(1000, 6) == [0, 200, 400, 599, 799, 999]
+    assert adversarial_search._some(99_991, 16) == sorted(adversarial_search._some(99_991, 16))

@@ -9,12 +9,12 @@ from each import each
 from recipes_random import random_recipes
 from traces_random import churning
 
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.worst_steps import worst_steps
-from heapwright.recipes.zoo import catalogue
-from heapwright.replay.replay import replay
-from heapwright.replay.worst_found import find_worst
-from heapwright.traces.trace import Trace
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.worst_steps import worst_steps
+from heapwright._recipes.zoo import catalogue
+from heapwright._replay.adversarial_search import find_worst
+from heapwright._replay.replay import replay
+from heapwright._traces.trace import Trace
 
 GENERAL = 'align = 4\n[[pool]]\nkind = "general"\n'
 NEAR = {"tlsf": 2, "half-fit": 2, "fixed-pool": 3, "sos": 3, "kingsley": 2, "zephyr-sys-heap": 4}

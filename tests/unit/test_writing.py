@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from heapwright.files.errors import HeapwrightError
-from heapwright.files.writing import filling, making, write_text
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.writing import filling, making, write_text
 
 Done = list[tuple[str, str]]
 

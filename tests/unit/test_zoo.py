@@ -13,18 +13,18 @@ import pytest
 from each import each
 
 import heapwright as hw
-from heapwright.cli import main
-from heapwright.cli.tables import growth
-from heapwright.files.errors import HeapwrightError
-from heapwright.heaps.names import resolve_recipe
-from heapwright.recipes.geometry import Geometry
-from heapwright.recipes.policy import policy
-from heapwright.recipes.pools import Compact, Fixed, General, Quick
-from heapwright.recipes.recipe import Recipe
-from heapwright.recipes.worst_steps import worst_steps
-from heapwright.recipes.zoo import catalogue as zoo
-from heapwright.recipes.zoo.facts import Facts, facts
-from heapwright.traces.trace import Trace
+from heapwright._cli import main
+from heapwright._cli.tables import growth
+from heapwright._heaps.names import resolve_recipe
+from heapwright._recipes.geometry import Geometry
+from heapwright._recipes.policy import policy
+from heapwright._recipes.pools import Compact, Fixed, General, Quick
+from heapwright._recipes.recipe import Recipe
+from heapwright._recipes.worst_steps import worst_steps
+from heapwright._recipes.zoo import catalogue as zoo
+from heapwright._recipes.zoo.facts import Facts, facts
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
 
 NAMES = [
     "all-round",
@@ -106,7 +106,7 @@ def test_the_zoo_is_complete() -> None:
 def test_every_recipe_says_where_it_comes_from_and_what_was_chosen(name: str) -> None:
     recipe = zoo.load(name)
     assert recipe == Recipe.parse(
-        (resources.files("heapwright.recipes.zoo") / f"{name}.toml").read_text(encoding="utf-8")
+        (resources.files("heapwright._recipes.zoo") / f"{name}.toml").read_text(encoding="utf-8")
     )
     assert len(recipe.source) > 20
     assert "choice" in recipe.about

@@ -1,0 +1,405 @@
+"""Explorations and the studies that they leave."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from heapwright._api.arguments import SHOWN, AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
+from heapwright._explore.options import COPIES
+from heapwright._heaps.names import parse
+from heapwright._replay.long_run import CALLS
+from heapwright._replay.metrics import DEFAULT_OBJECTIVES, Objectives
+from heapwright._studies.analysis import Analysis
+from heapwright._support import notebook
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.kinds import kind_of
+from heapwright._support.remote import local
+
+if TYPE_CHECKING:
+    import altair
+    import pyarrow
+
+    from heapwright._explore.options import Options, Strategy
+    from heapwright._explore.portfolio import HeldOutScore, Told
+    from heapwright._explore.recompute import Recomputed
+    from heapwright._explore.runner import Progress
+    from heapwright._explore.search import Exploration
+    from heapwright._explore.space import Space, WideSpace
+    from heapwright._replay.energy import EnergyTable
+    from heapwright._studies.by_load import AtLoad
+    from heapwright._studies.decision import Decision
+    from heapwright._studies.recommendations import Pick
+    from heapwright._studies.results import Candidate
+    from heapwright._studies.study_diff import StudyDiff
+    from heapwright._traces.trace import Trace
+
+
+class Study(Analysis):
+    """The stored results of one exploration. It is read anew for each question: others may write to it meanwhile."""
+
+    def __repr__(self) -> str:
+        with self.at_once():
+            traces = ", ".join(trace.name for trace in self.traces())
+            return f"<Study {self.path}: {self.tried} recipes on {traces}, {len(self.front())} on the front>"
+
+    def _repr_html_(self) -> str:
+        from heapwright._studies.analysis import reserve_for
+
+        front = self.front()
+        picks = self.picks() if front else {}
+        shown = [*front, *(self[id] for id in picks if id not in {one.id for one in front})]
+        keys = [key for key in (*self.objectives, *SHOWN) if any(one.metrics[key] is not None for one in shown)]
+        rows = [
+            [
+                one.label,
+                notebook.number(reserve_for(self.needs(one.id))),
+                *(notebook.number(one.metrics[key]) for key in dict.fromkeys(keys)),
+                ", ".join(picks.get(one.id, ["front"])),
+            ]
+            for one in shown
+        ]
+        return notebook.table(repr(self)[1:-1], ["heap", "reserve", *dict.fromkeys(keys), "role"], rows)
+
+    def __getitem__(self, id: str) -> Member:
+        """The recipe of this id, of a prefix that only one has, or of a zoo name. Raises HeapwrightError."""
+        with self.at_once():
+            return self._member(self.candidate(id))
+
+    def front(  # type: ignore[override]
+        self, objectives: Objectives | None = None, where: str | Sequence[str] = ()
+    ) -> list[Member]:
+        """The Pareto-optimal recipes, best in the first objective first, of those that meet the conditions `where`."""
+        with self.at_once():
+            return [self._member(candidate) for candidate in super().front(objectives, where)]
+
+    def pick(
+        self, how: Pick = "balanced", objectives: Objectives | None = None, where: str | Sequence[str] = ()
+    ) -> Member:
+        """One recipe that holds on copies and on traces held out: "balanced", "smallest" or "fastest".
+
+        docs/choosing.md has the rules. `where`: conditions such as "footprint_bytes <= 131072" that it has to meet.
+        Raises HeapwrightError where no recipe does.
+        """
+        with self.at_once():
+            return self._member(super().pick(how, objectives, where))
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Every recipe that was tried on all traces, a row each: id, name (the zoo's), front, ranked, metrics, recipe.
+
+        Metrics are float64, null where unknown, over all traces; recipe is TOML. Needs pyarrow; raises
+        HeapwrightError without it.
+        """
+        try:
+            import pyarrow
+        except ImportError:
+            raise HeapwrightError("to_arrow: pyarrow is missing; install heapwright[arrow]") from None
+        combined, front = self.combined, {member.id for member in super().front()}
+        texts = self.recipe_texts()
+        columns = {"id": combined.ids, "name": combined.zoo_names, "front": [id in front for id in combined.ids]}
+        columns["ranked"] = combined.ranked
+        columns |= {key: pyarrow.array(column, from_pandas=True) for key, column in combined.columns.items()}
+        return pyarrow.table({**columns, "recipe": [texts[id] for id in combined.ids]})
+
+    def export(self, output: PathLike) -> int:
+        """Write a row for every recipe and trace to a file in .parquet or .csv; returns how many.
+
+        docs/metrics.md has the columns, those of the view ``replays``. Raises HeapwrightError.
+        """
+        from heapwright._studies.export import export
+
+        return export(self.path, Path(output))
+
+    def again(self, id: str, traces: Sequence[str] = (), moved: Sequence[PathLike] = ()) -> list[Recomputed]:
+        """Make the metrics of a recipe again, on all traces that it was tried on or those named.
+
+        Each has ``stored`` and ``metrics``, and in ``differing`` what is not equal. `moved`: where traces lie now.
+        Raises HeapwrightError where there is no such recipe, or a trace is not the one that it was tried on.
+        """
+        from heapwright._explore.recompute import again
+
+        return list(again(self.path, id, traces, [Path(path) for path in moved]))
+
+    def plot(self) -> altair.TopLevelMixin:
+        """An Altair chart of every recipe by the first two objectives; a notebook shows it."""
+        from heapwright._report.study_content import overview
+
+        return overview(self).standalone()
+
+    def _member(self, candidate: Candidate) -> Member:
+        recipe = self.recipe(candidate.id)
+        return Member(candidate.id, candidate.zoo_name, candidate.metrics, recipe, self.tuned_for, self.path)
+
+
+@one_line
+def open_study(path: PathLike) -> Study:
+    """Open a study for reading. Raises HeapwrightError where the file is missing, damaged, or no study."""
+    study = Study.open(Path(path))
+    study.close()  # what is asked of it opens it again, for that question
+    return study
+
+
+@one_line
+def merge_studies(studies: Sequence[PathLike], output: PathLike) -> Study:
+    """Write one study that holds all results of several, of the same traces or of the same space.
+
+    See `heapwright._studies.merge.merge`. Raises HeapwrightError where they contradict each other.
+    """
+    from heapwright._studies.merge import merge
+
+    merge([Path(path) for path in studies], Path(output))
+    return open_study(output)
+
+
+@one_line
+def extend_study(
+    study: PathLike,
+    traces: AnyTrace | Sequence[AnyTrace],
+    *,
+    moved: Sequence[PathLike] = (),
+    jobs: int | None = None,
+    repair: bool = False,
+    command: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Study:
+    """Try the recipes of a study on more traces, and rank by them, too; what it holds is not repeated.
+
+    See `heapwright._explore.extend.extend`. `moved`: where traces of the study lie now; `command`: what the study is
+    to keep as the command line that asked for it. Raises HeapwrightError.
+    """
+    from heapwright._explore.extend import extend
+
+    read = [trace_of(one, repair) for one in listed(traces)]
+    extend(Path(study), read, given=[Path(path) for path in moved], jobs=jobs, command=command, progress=progress)
+    return open_study(study)
+
+
+@one_line
+def compare_studies(old: Analysis | PathLike, new: Analysis | PathLike, *, moved: Sequence[PathLike] = ()) -> StudyDiff:
+    """Tell what two studies say differently: picks, reserve, figures, front, and who holds more at the peak.
+
+    Args:
+        old, new: the studies; their traces may be of different builds.
+        moved: where traces of the studies lie now. Without the traces it is not known who holds more.
+
+    Raises HeapwrightError for what is no study, and where a front is empty.
+    """
+    from heapwright._studies.study_diff import compare
+
+    before, after = (one.path if isinstance(one, Analysis) else Path(one) for one in (old, new))
+    with Analysis.open(before) as had, Analysis.open(after) as has:
+        return compare(had, has, moved=[Path(path) for path in moved])
+
+
+@one_line
+def explore(
+    traces: AnyTrace | Sequence[AnyTrace],
+    output: PathLike,
+    *,
+    space: Space | WideSpace | PathLike | None = None,
+    align: int | None = None,
+    objectives: Objectives = DEFAULT_OBJECTIVES,
+    held_out: AnyTrace | Sequence[AnyTrace] = (),
+    copies: int = COPIES,
+    endurance: bool = True,
+    future: int = CALLS,
+    current: str | None = None,
+    same_device: bool | None = None,
+    jobs: int | None = None,
+    dask: str | None = None,
+    strategy: Strategy | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    warm: PathLike | Sequence[PathLike] = (),
+    complete: bool = False,
+    tolerance: float | None = None,
+    budget: float | None = None,
+    energy_table: EnergyTable | PathLike | None = None,
+    repair: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Study:
+    """Try every recipe of a space, and the zoo, on traces; the metrics are kept as a study.
+
+    All recipes have one alignment. The zoo's are tried at that one, too; those that have another of their own also
+    stand beside the others as they are, called NAME@ALIGN, and are not ranked.
+
+    The same call goes on where an earlier one stopped, and repeats nothing that is stored.
+
+    Args:
+        traces: one or several, with different names.
+        output: the study file.
+        space: a `Space`, a SPACE.toml, or None for the default space made for the traces.
+        align: alignment of payloads in bytes; None is what the space says, or 8. `Trace.notes` says what suits a trace.
+        objectives: metric keys, as "a,b" or a list, or what is worked out of metrics: "accesses / calls", or a
+            function of a dictionary of them.
+        held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
+        copies: perturbed copies of each trace, drawn with `seed`, that candidates are tried on.
+        endurance: rank by the need in the long run: candidates are replayed on a future of each trace (`resample`), and
+            the front is stress-tested.
+        future: calls of each future.
+        current: the reference allocator that you use today, by its name; it stands in every table.
+        same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
+            summed, or of many networks, where a recipe counts by its worst ratio to each one's best. None is the former
+            where all come from one program. The study keeps it.
+        jobs: threads, or workers of a local cluster; None is one for every processor.
+        dask: the address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this
+            machine; a script that asks for one runs under `if __name__ == "__main__":`.
+        strategy, limit, seed: "exhaustive" takes the first `limit` recipes, "random" draws them. A SPACE.toml of more
+            than 100,000 combinations is searched ("search") for `limit` recipes, default 5,000.
+        warm: earlier studies near whose fronts a search begins.
+        complete: finish every recipe, however long it takes.
+        tolerance: give recipes up that cannot come on a front which needs at most so much more than that of all
+            recipes, as a share; 0 is the same front. By default every recipe is finished where that takes about a
+            minute, else it is 0.01.
+        budget: seconds; the best front that can be had in them. The same call with more goes on.
+        energy_table, repair: as for `replay`.
+        progress: called about ten times a second.
+
+    Raises HeapwrightError as `heapwright._explore.search.explore` does.
+    """
+    from heapwright._explore.options import Options
+
+    options = Options(
+        objectives=objectives,
+        copies=copies,
+        endurance=endurance,
+        future=future,
+        current=current,
+        same_device=same_device,
+        jobs=jobs,
+        dask=dask,
+        strategy=strategy,
+        limit=limit,
+        seed=seed,
+        complete=complete,
+        tolerance=tolerance,
+        budget=budget,
+        energy_table=energies_of(energy_table),
+    )
+    read, apart = ([trace_of(one, repair) for one in listed(given)] for given in (traces, held_out))
+    made = space_for(read, space, align)
+    done = explore_with(options, read, made, output, held_out=apart, warm=listed(warm), progress=progress)
+    return open_study(done.study)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What to ship by what other programs' traces taught.
+
+    Attributes:
+        pick: the heap.
+        decision: what to reserve, on what evidence, and rivals beside it.
+        recipes: how many were tried, the zoo's among them.
+        seconds: what that took.
+        kept_out: how far such answers were from a complete exploration, on traces kept out of the learning.
+        study: the study, where it was asked for.
+    """
+
+    pick: Member
+    decision: Decision
+    recipes: int
+    seconds: float
+    kept_out: HeldOutScore
+    study: Path | None
+
+    def sentences(self) -> list[str]:
+        """The answer in words, the last one how far such answers were."""
+        return [*self.decision.sentences(), self.kept_out.sentence()]
+
+
+@one_line
+def suggest(
+    traces: AnyTrace | Sequence[AnyTrace],
+    output: PathLike | None = None,
+    *,
+    align: int | None = None,
+    told: Sequence[Told] | None = None,
+    jobs: int | None = None,
+    repair: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Suggestion:
+    """Try what other programs' traces taught, and the zoo, on traces: an answer at once, where `explore` takes minutes.
+
+    The list has some 200 recipes of other traces' fronts; their lists and thresholds are made from these traces' sizes.
+    The pick is tried on two copies of each trace, and for fewer calls than by an exploration whether it lasts.
+
+    Args:
+        traces: one or several, with different names.
+        output: a study file to keep; None keeps none.
+        align: alignment of payloads in bytes; None is 8.
+        told: another list than the one that ships (`heapwright._explore.portfolio`).
+        jobs, repair, progress: as for `explore`.
+
+    Raises HeapwrightError as `explore`.
+    """
+    from heapwright._explore.space import DEFAULT_ALIGN
+    from heapwright._explore.suggest import suggest as _suggest
+
+    start = time.perf_counter()
+    read = [trace_of(one, repair) for one in listed(traces)]
+    with TemporaryDirectory() as scratch:
+        path = Path(scratch) / "suggested.duckdb" if output is None else Path(output)
+        found = _suggest(read, path, align or DEFAULT_ALIGN, told=told, jobs=jobs, progress=progress)
+        pick = open_study(path)[found.decision.pick.id]
+        kept = None if output is None else path
+        seconds = time.perf_counter() - start
+        return Suggestion(replace(pick, study=kept), found.decision, found.recipes, seconds, found.kept_out, kept)
+
+
+def space_for(
+    traces: Sequence[Trace], space: Space | WideSpace | PathLike | None = None, align: int | None = None
+) -> Space | WideSpace:
+    """The space that `explore` tries on these traces; see there."""
+    from heapwright._explore.space import Space, WideSpace
+
+    if space is None:
+        return Space.default(traces) if align is None else Space.default(traces, align)
+    if not isinstance(space, Space | WideSpace):
+        return Space.load(Path(space), traces, align)
+    if align not in (None, space.align):
+        raise HeapwrightError(f"{align}: the space has align {space.align}; give one of them", parameter="align")
+    return space
+
+
+def explore_with(
+    options: Options,
+    traces: Sequence[Trace],
+    space: Space | WideSpace,
+    output: PathLike,
+    *,
+    held_out: Sequence[Trace] = (),
+    warm: Sequence[PathLike] = (),
+    progress: Callable[[Progress], None] | None = None,
+) -> Exploration:
+    """Explore as `explore` does, with its options in one object, and tell what was done instead of the study."""
+    from heapwright._explore.local_search import fronts
+    from heapwright._explore.search import explore as run
+
+    earlier = fronts([Path(path) for path in warm])
+    return run(traces, space, Path(output), options, held_out=held_out, earlier=earlier, progress=progress)
+
+
+@one_line
+def picks_by_load(study: Study, traces: AnyTrace | Sequence[AnyTrace], *, repair: bool = False) -> list[AtLoad]:
+    """Return the pick for each trace alone, in order of the load that the traces were made at.
+
+    `traces` are those that the study was explored on; those without a load are passed over, and there have to be two
+    loads. See `heapwright._studies.by_load.picks_by_load`.
+    """
+    from heapwright._studies.by_load import picks_by_load as find
+
+    return find(study, [trace_of(trace, repair) for trace in listed(traces)])
+
+
+def study_in(source: PathLike) -> Study | None:
+    """The study that a path, or a heap named STUDY:ID, leads to; None where it leads elsewhere."""
+    name = parse(os.fspath(source))
+    if name.kind == "study":
+        return open_study(name.first)
+    path = Path(source)
+    return open_study(path) if local(path).is_file() and kind_of(path) == "study" else None

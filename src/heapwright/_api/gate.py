@@ -1,0 +1,148 @@
+"""The gate of a build: does the heap still fit the program, and what changed since the version that is known?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, heap_of, listed, one_line, trace_of
+from heapwright._api.heaps import fit, replay
+from heapwright._studies.gate import ARENAS, Checked, Rule, judged
+from heapwright._support.errors import HeapwrightError, ParameterError
+from heapwright._support.writing import write_text
+from heapwright._traces.profile import profile
+from heapwright._traces.trace import Trace
+
+
+@one_line
+def check(
+    traces: AnyTrace | Sequence[AnyTrace],
+    heaps: AnyHeap | Sequence[AnyHeap],
+    fail_if: str | Sequence[str] = (),
+    *,
+    budget: int | None = None,
+    baseline: AnyTrace | Sequence[AnyTrace] = (),
+    held_out: AnyTrace | Sequence[AnyTrace] = (),
+    growth: float = 1.0,
+    seed: int = 0,
+    repair: bool = False,
+    junit: PathLike | None = None,
+    sarif: PathLike | None = None,
+) -> list[Checked]:
+    """Put heaps to rules on traces of today's build.
+
+    Args:
+        traces: one or several, with different names.
+        heaps: one or several, that have arenas.
+        fail_if: rules, as "reserve_bytes > 128K" or, against a baseline, "accesses > +5%"; a key is a metric or one of
+            `heapwright._studies.gate.ARENAS`.
+        budget: bytes; the same as "reserve_bytes > BUDGET".
+        baseline: traces of a version that is known, or files that `write_checked` wrote of it; one for one trace, else
+            by their names.
+        held_out, growth, seed, repair: as for `fit`.
+        junit, sarif: files to write, for build servers (`heapwright._report.gate_files`).
+
+    Returns one `Checked` for each trace and heap, trace by trace. Raises HeapwrightError for input that cannot be used.
+    """
+    rules = [Rule.parse(text) for text in ([fail_if] if isinstance(fail_if, str) else fail_if)]
+    rules += [Rule("reserve_bytes", ">", budget)] if budget is not None else []
+    apart = [trace_of(one, repair) for one in listed(held_out)]
+    given = {"held_out": apart, "growth": growth, "seed": seed, "repair": repair}
+    read = [trace_of(one, repair) for one in listed(traces)]
+    asked = listed(heaps)
+    known = _baselines(listed(baseline), asked, given)
+    checked = []
+    for trace in read:
+        holders = profile(trace)["at_peak"]
+        for heap in asked:
+            before = _of(known, trace.name, _name(heap), alone=len(read) == 1)
+            checked.append(judged(trace.name, _name(heap), _values(trace, heap, given), holders, rules, before))
+    if junit is not None or sarif is not None:
+        from heapwright._report import gate_files
+
+        for path, written in ((junit, gate_files.junit), (sarif, gate_files.sarif)):
+            if path is not None:
+                write_text(Path(path), written(checked))
+    return checked
+
+
+def write_checked(checked: Sequence[Checked], path: PathLike) -> None:
+    """Write what was found as JSON, to be a later `baseline`: `heapwright check --json` prints the same."""
+    write_text(Path(path), json.dumps(described(checked), indent=1) + "\n")
+
+
+def described(checked: Sequence[Checked]) -> list[dict[str, Any]]:
+    """Plain values: `Checked` with `passed`, and each verdict with its rule as text."""
+    rows = []
+    for one in checked:
+        row = {"passed": one.passed, **dataclasses.asdict(one)}
+        row["verdicts"] = [
+            {**dataclasses.asdict(verdict), "rule": str(verdict.rule), "told": str(verdict)} for verdict in one.verdicts
+        ]
+        rows.append(row)
+    return rows
+
+
+def _values(trace: Trace, heap: AnyHeap, given: Mapping[str, Any]) -> dict[str, float | int | None]:
+    found, metrics = fit(trace, heap, **given), replay(trace, heap).metrics
+    return {**metrics, **_in_the_long_run(trace, heap), **{key: getattr(found, key) for key in ARENAS}}
+
+
+def _in_the_long_run(trace: Trace, heap: AnyHeap) -> Mapping[str, float | int | None]:
+    """The metrics of a future as an exploration makes it by default; none of a heap that has no recipe."""
+    from heapwright._heaps.heaps import RecipeHeap
+    from heapwright._replay.long_run import long_run
+
+    known = heap_of(heap, None)
+    return long_run(_future(trace), known.recipe).metrics() if isinstance(known, RecipeHeap) else {}
+
+
+@lru_cache(maxsize=1)  # several heaps follow one another
+def _future(trace: Trace) -> Trace:
+    from heapwright._replay.long_run import CALLS, futures_of
+
+    return futures_of([trace], CALLS, 0)[0]
+
+
+def _name(heap: AnyHeap) -> str:
+    return str(getattr(heap, "name", None) or getattr(heap, "id", None) or heap)
+
+
+def _baselines(given: Sequence[AnyTrace], heaps: Sequence[AnyHeap], how: Mapping[str, Any]) -> list[Checked]:
+    found: list[Checked] = []
+    for one in given:
+        if not isinstance(one, Trace) and Path(one).suffix == ".json":
+            found += _read(Path(one))
+            continue
+        trace = trace_of(one, bool(how["repair"]))
+        holders = profile(trace)["at_peak"]
+        found += [judged(trace.name, _name(heap), _values(trace, heap, how), holders, ()) for heap in heaps]
+    return found
+
+
+def _read(path: Path) -> list[Checked]:
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return [
+            Checked(str(row["trace"]), str(row["heap"]), dict(row["values"]), holders=list(row["holders"]))
+            for row in rows
+        ]
+    except (ValueError, TypeError, KeyError) as error:
+        raise HeapwrightError(f"{path}: no baseline ({error}); what was checked before, as JSON, is one") from None
+
+
+def _of(known: Sequence[Checked], trace: str, heap: str, alone: bool) -> Checked | None:
+    """The baseline of a trace and a heap; of the only trace the only one there is, whatever their names."""
+    if not known:
+        return None
+    names = {one.trace for one in known}
+    found = [one for one in known if one.trace == trace or (alone and len(names) == 1)]
+    found = [one for one in found if one.heap == heap] or found
+    if len(found) != 1:
+        told = ", ".join(f"{one.trace} on {one.heap}" for one in known)
+        raise ParameterError(f"none or several are for {trace} on {heap}; there are: {told}", parameter="baseline")
+    return found[0]

@@ -1,0 +1,184 @@
+"""The command line: one module a command, loaded only when it is asked for, with no logic of its own."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import importlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+import click
+
+from heapwright._cli.group import Group
+from heapwright._cli.output import WORDS, note
+from heapwright._support import gc_tuning
+from heapwright._support.errors import HeapwrightError, did_you_mean
+from heapwright._support.version import __version__
+
+# Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
+COMMANDS = {
+    "record": "Record the heap calls of an unmodified program.",
+    "import": "Turn a log of heap calls, or a packet capture, into a Parquet file.",
+    "hooks": "Write C that makes a board tell its heap calls.",
+    "live": "Show a running board's heap calls on the terminal, and leave a trace.",
+    "trace": "Look at a trace, cut it, or make perturbed copies of it.",
+    "profile": "Characterise what a trace or a packet table asks of memory.",
+    "workload": "Make a trace of what a network application asks of its heap.",
+    "zoo": "List the named allocators, or print one.",
+    "replay": "Run traces on heaps and print the metrics.",
+    "fit": "Find the smallest arena that serves a whole trace.",
+    "check": "Say whether a heap still fits today's build, for a build server.",
+    "stress": "Stress-test heaps: long loops at constant live bytes.",
+    "suggest": "Say what to ship by what other programs' traces taught, in seconds.",
+    "explore": "Try every recipe of a space on traces and keep the results as a study.",
+    "study": "Merge studies, extend one, tell two apart, query or export one, or make its numbers again.",
+    "pareto": "Print the Pareto-optimal recipes of a study.",
+    "generate": "Write a heap as C for firmware.",
+    "platforms": "List what a heap can be generated for, or print the page of one.",
+    "prove": "Prove what holds after any few calls of a generated heap.",
+    "attack": "Commit faults on a heap, and count which it notices, and when.",
+    "measure": "Measure a heap on a target processor: instructions, accesses, code bytes.",
+    "report": "Write one HTML page that shows a study or a trace, or Markdown for a pull request.",
+    "demo": "Go the whole way on a recorded trace: explore, measure, generate, report.",
+    "reproduce": "Print the source papers' tables and figures beside our own.",
+}
+
+RENAMED = {"endure": "stress"}
+"""Commands of 0.2 and earlier, each with today's name; they warn, and go with the next release (docs/upgrading.md)."""
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class _Commands(Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in RENAMED:
+            note(f"heapwright {name} is now heapwright {RENAMED[name]}; the old name goes with the next release")
+            name = RENAMED[name]
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module("heapwright._cli." + ("import_" if name == "import" else name))
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in {*COMMANDS, *RENAMED} and not args[0].startswith("-"):
+            near = did_you_mean(args[0].lower(), COMMANDS)
+            raise click.UsageError(f"{args[0]!r} is no command; {near}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[WORDS] = ["heapwright", *args]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort from None  # click itself would begin an empty line first
+        except RuntimeError as error:
+            if str(error) == "Query interrupted":  # Ctrl-C as DuckDB hands it on
+                raise click.Abort from None
+            raise
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="heapwright")
+def heapwright() -> None:
+    """Heapwright tailors heaps: trace x recipe -> metrics, then C for the firmware."""
+
+
+def program() -> None:
+    """`main` as a process of its own, which ends with it."""
+    if sys.argv[1:2] != ["record"]:  # what is recorded has the environment that it would have
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, of which nothing here makes use
+    codes: list[object] = []
+    atexit.register(_end, codes)  # the first of those registered is the last to be called
+    try:
+        main()
+    except SystemExit as told:
+        codes.append(told.code)
+        raise
+
+
+def main() -> None:
+    """Entry point: every foreseeable failure is one line on stderr and exit code 1; wrong flags exit 2."""
+    gc.set_threshold(gc_tuning.OBJECTS)  # what imports make stays, too: looking through it takes a tenth of the start
+    try:
+        code = _run_in_order()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except HeapwrightError as error:
+        _fail(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted; what was finished is kept")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}")
+    else:
+        sys.exit(code)
+
+
+def _end(codes: Sequence[object]) -> None:
+    """Let the interpreter end without looking through all that was made, which takes a quarter of a short command.
+
+    Called when all else that is to be done at the end is done. Where DuckDB was loaded, which complains of what is left
+    of it, the process ends here, with its exit code; but not after an error in the program, or in what is still to be
+    written.
+    """
+    if not sys.modules.keys() & {"duckdb", "_duckdb"}:
+        gc.freeze()
+    elif codes and isinstance(codes[0], int):
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(codes[0])
+
+
+def _run_in_order() -> int:
+    """Run the command, and return its exit code; SIGTERM and SIGHUP end it as an exception does, so that no temporary
+    file and no tool stays.
+    """
+    received: list[int] = []
+
+    def leave(number: int, _: object) -> None:
+        received.append(number)
+        for one in handled:
+            signal.signal(one, signal.SIG_IGN)
+        if tools := sys.modules.get("heapwright._support.subprocesses"):  # else none was started
+            tools.kill_tools()
+        sys.exit(128 + number)
+
+    in_main = threading.current_thread() is threading.main_thread()
+    handled = [one for one in _ENDING if in_main and signal.getsignal(one) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    for one in handled:
+        signal.signal(one, leave)
+    try:
+        ended = heapwright.main(standalone_mode=False)  # the code of click.exceptions.Exit, else what a command returns
+    except BaseException:
+        if received:  # DuckDB, for one, makes another exception of it
+            sys.exit(128 + received[0])
+        raise
+    return ended if isinstance(ended, int) else 0
+
+
+def _fail(message: str) -> None:
+    note(" ".join(message.split()))
+    sys.exit(1)

@@ -1,0 +1,123 @@
+"""`heapwright attack`: which faults a heap notices, and when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heapwright._cli.options import CPUS, heap_argument, repair_option, seed_option, word_size_option
+from heapwright._cli.output import json_option, print_json
+from heapwright._cli.pipes import from_stdin
+
+if TYPE_CHECKING:
+    from heapwright._api import WordSize
+
+LEVELS = ("none", "frees", "neighbours", "full")
+
+
+@click.command()
+@heap_argument
+@click.argument("trace", metavar="[TRACE]", required=False, type=click.Path(path_type=Path), callback=from_stdin)
+@click.option("--checks", type=click.Choice(LEVELS), multiple=True, help="Level of checks; repeat the flag for more.")
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Runs of each fault, default 200; trials of each technique, default 400.",
+)
+@click.option("--exploits", is_flag=True, help="Try twelve published exploitation techniques instead.")
+@click.option(
+    "--beside",
+    metavar="HEAP",
+    multiple=True,
+    help="A heap to set beside it: also lib:NAME, PATH.so, PATH.c or ADAPTER=PATH; repeat the flag for more.",
+)
+@word_size_option
+@click.option("--cpu", type=click.Choice(CPUS), help="An emulated processor to run it on; default is this machine.")
+@click.option(
+    "--compiler", type=click.Choice(("gcc", "zig")), help="With --cpu: the compiler; default is what is there."
+)
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Picture to draw: FILE.svg or FILE.html."
+)
+@seed_option
+@repair_option
+@json_option
+def command(
+    heap: str,
+    trace: Path | None,
+    checks: tuple[str, ...],
+    runs: int | None,
+    exploits: bool,
+    beside: tuple[str, ...],
+    word_size: WordSize | None,
+    cpu: str | None,
+    compiler: str | None,
+    output: Path | None,
+    seed: int,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Commit eleven faults on a heap, and count which it notices, and when.
+
+    HEAP is a zoo NAME, a RECIPE.toml or STUDY:ID; its own level of checks does not matter, as all are tried unless
+    --checks names some. Each run replays the calls of the trace, or a random program, on the generated C in a process
+    of its own, or on an emulated processor, and commits one fault at a random call. A foreign heap, set beside it with
+    --beside, has noticed a fault where it stops the program.
+
+    With --exploits twelve techniques are tried that take control of a heap from one bug, each in many trials, with
+    pointers of 32 and of 64 bits. Control is proved: a word outside the arena changed, a pointer outside was handed
+    out, or two objects overlap.
+    """
+    if compiler is not None and cpu is None:
+        raise click.UsageError("--compiler goes with --cpu: this machine's is cc, or CC")
+    from heapwright import _api as api
+
+    found = api.attack(
+        heap,
+        trace,
+        checks=checks or None,
+        runs=runs,
+        seed=seed,
+        repair=repair,
+        beside=beside,
+        word_size=word_size,
+        output=output,
+        cpu=cpu,
+        compiler=compiler,
+        exploits=exploits,
+    )
+    if as_json:
+        print_json(found)
+        return
+    if exploits:
+        _print_exploits(found)
+        return
+    from heapwright._cli.tables import print_table
+
+    headings = ["fault", "at once", "later", "harmless", "silent", "crashed"]
+    for level in found:
+        rows = [
+            [name, *(f"{count / told['runs']:.1%}" for key, count in told.items() if key != "runs")]
+            for name, told in level["faults"].items()
+        ]
+        ended = ", ".join(f"{name} {times:,}" for name, times in level.get("signals", {}).items())
+        title = f"checks of {level['checks']}" if level["checks"] else f"runs ended by {ended or 'no signal'}"
+        title += f", on an emulated {level['cpu']}" if level["cpu"] else ""
+        print_table(f"{level['heap']}, {title}", headings, [rows], left=("fault",))
+
+
+def _print_exploits(found: list[dict[str, Any]]) -> None:
+    from heapwright._cli.tables import print_table
+
+    rows = [[name, *(_in_a_cell(level["exploits"][name]) for level in found)] for name in found[0]["exploits"]]
+    headings = ["technique", *(f"{level['checks']} {level['width']}" for level in found)]
+    print_table(f"{found[0]['heap']}, what each technique comes to", headings, [rows], left=("technique",))
+
+
+def _in_a_cell(told: dict[str, Any]) -> str:
+    if told["control"] is None:
+        return "-" if told["result"] == "does not apply" else str(told["result"])
+    return f"{told['control']}{', noticed' if told['noticed'] else ''}".upper()

@@ -1,0 +1,100 @@
+"""`heapwright check`: the gate of a build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from heapwright._cli.completion import conditions
+from heapwright._cli.options import (
+    Bytes,
+    growth_option,
+    heap_option,
+    repair_option,
+    replayed_argument,
+    reserved_for_option,
+    seed_option,
+)
+from heapwright._cli.output import SHUT, json_option, print_json, print_verdicts
+
+if TYPE_CHECKING:
+    from heapwright._studies.gate import Checked
+
+
+@click.command()
+@replayed_argument
+@heap_option
+@click.option("--budget", type=Bytes(), metavar="BYTES", help="Fail where more is to be reserved: 131072, 128K.")
+@click.option(
+    "--fail-if",
+    metavar="'KEY > VALUE'",
+    shell_complete=conditions,
+    multiple=True,
+    help="Fail where a metric or an arena is so: 'accesses_malloc_max > 200', 'reserve_bytes > +5%' of the baseline.",
+)
+@click.option(
+    "--baseline",
+    metavar="OLD",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A trace of a version that is known, or what --json printed of it: then it is told what changed, and why.",
+)
+@reserved_for_option
+@growth_option
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write JUnit's XML, a case a rule.")
+@click.option("--sarif", metavar="FILE", type=click.Path(path_type=Path), help="Write SARIF, a result a broken rule.")
+@seed_option
+@repair_option
+@json_option
+def command(
+    traces: tuple[Path, ...],
+    heaps: tuple[str, ...],
+    budget: int | None,
+    fail_if: tuple[str, ...],
+    baseline: tuple[Path, ...],
+    held_out: tuple[Path, ...],
+    growth: float,
+    junit: Path | None,
+    sarif: Path | None,
+    seed: int,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Say whether heaps still fit today's build of a program; exit code 3 where a rule is broken.
+
+    The traces are recorded from that build. What is to be reserved is found as `fit` does, metrics as `replay` does.
+    With --baseline rules may be shares of the old values, and what is broken comes with the objects that hold more at
+    the peak than before. Without a rule the figures are printed, for a later --baseline with --json.
+    """
+    from heapwright import _api as api
+
+    checked = api.check(
+        traces,
+        heaps,
+        fail_if,
+        budget=budget,
+        baseline=baseline,
+        held_out=held_out,
+        growth=growth,
+        seed=seed,
+        repair=repair,
+        junit=junit,
+        sarif=sarif,
+    )
+    if as_json:
+        print_json(api.described(checked))
+    else:
+        for one in checked:
+            print_verdicts(one.sentences() or _figures(one))
+    if not all(one.passed for one in checked):
+        raise click.exceptions.Exit(SHUT)
+
+
+def _figures(one: Checked) -> list[str]:
+    from heapwright._studies.gate import ARENAS
+
+    keys = (*ARENAS, "footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
+    told = ", ".join(f"{key} {one.values[key]:,}" for key in keys if one.values.get(key) is not None)
+    return [f"{one.trace} on {one.heap}: {told}"]

@@ -1,0 +1,148 @@
+"""`heapwright import`: a log of heap calls becomes a trace, a file of packets a packet table."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from heapwright._cli.options import Bytes, seed_option
+from heapwright._cli.output import json_option, note, print_json, print_sentences
+from heapwright._cli.pipes import called, from_stdin, to_stdout
+
+if TYPE_CHECKING:
+    from heapwright._traces.logs import Imported
+    from heapwright._traces.recorded import Follow
+
+PACKETS = ("capture", "tsh", "csv", "profile")
+LOGS = (
+    "text",
+    "board",
+    "valgrind",
+    "mtrace",
+    "heaptrack",
+    "malloclab",
+    "rmm",
+    "kmem",
+    "lttng",
+    "perf",
+    "bpftrace",
+    "esp-idf",
+    "nuttx",
+    "sysview",
+    "tracealyzer",
+    "ltrace",
+    "bytehound",
+)
+
+
+@click.command("import")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path), callback=from_stdin)
+@click.option(
+    "--format", "format_name", type=click.Choice((*LOGS, *PACKETS)), help="The format of FILE; found without it."
+)
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of a profile: how many packets; default, as many as it saw.",
+)
+@click.option(
+    "--follow",
+    type=click.Choice(["each", "one"]),
+    default="each",
+    help="Of a folder: a trace of each process, the default, or one of them all.",
+)
+@click.option(
+    "--arena", type=Bytes(), metavar="BYTES", help="Of a log: what its heap had, as 131072 or 128K; as it says itself."
+)
+@click.option("--repair", is_flag=True, help="Of a log: put in the frees without which its arena could not hold it.")
+@click.option(
+    "--elf", metavar="ELF", type=click.Path(path_type=Path), help="Of a board's log: its program, which names sites."
+)
+@seed_option
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    required=True,
+    type=click.Path(path_type=Path),
+    callback=to_stdout,
+    help="The trace or packet table to write, a Parquet file; - is stdout.",
+)
+@json_option
+def command(
+    file: Path,
+    format_name: str | None,
+    count: int | None,
+    follow: Follow,
+    arena: int | None,
+    repair: bool,
+    elf: Path | None,
+    seed: int,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Turn FILE into a trace or a packet table.
+
+    A trace is made of a log of heap calls, as Valgrind, ltrace, mtrace, heaptrack, LTTng, perf, bpftrace, SystemView,
+    Tracealyzer and others write it (`heapwright hooks bpftrace` and `hooks perf` give the scripts), or of lines that
+    any program can print (docs/logs.md); gzip, xz and zstd are undone. Where FILE is a folder, it is one that a killed
+    `heapwright record` left.
+
+    A packet table is made of a capture (pcap, pcapng), TSH (44 bytes a packet), CSV with a time and a length column, or
+    a profile, as `heapwright profile PACKETS --json` prints it: then the packets are synthetic, --count and --seed say
+    which, and the table says so.
+    """
+    from heapwright import _api as api
+
+    is_log = not file.is_dir() and (format_name in LOGS or (format_name is None and api.is_log(file)))
+    if not is_log and (arena or repair or elf):
+        raise click.UsageError("--arena, --repair and --elf are for logs of heap calls; leave them out")
+    if file.is_dir():
+        _import_recording(file, output, follow, as_json)
+    elif is_log:
+        imported = api.convert_log(file, output, format=format_name, arena=arena, repair=repair, elf=elf)
+        _tell_log(file, imported, output, as_json)
+    else:
+        _import_packets(file, format_name, count, seed, output, as_json)
+
+
+def _import_recording(folder: Path, output: Path, follow: Follow, as_json: bool) -> None:
+    from heapwright import _api as api
+    from heapwright._cli.record import file_lines
+
+    files = api.import_recording(folder, output, follow=follow)
+    for line in file_lines(files):
+        note(line)
+    if as_json:
+        print_json({"files": [dataclasses.asdict(file) for file in files]})
+
+
+def _tell_log(file: Path, imported: Imported, output: Path, as_json: bool) -> None:
+    for told in (*imported.repairs, *imported.caveats):
+        note(f"{file}: {told}")
+    if as_json:
+        print_json(dataclasses.asdict(imported) | {"path": str(output)})
+        return
+    peak = f"peak {imported.requested_peak_bytes:,} B in {imported.live_objects_peak:,} objects"
+    print_sentences([f"{called(output)}: {imported.calls:,} calls of a {imported.format} log, {peak}"])
+
+
+def _import_packets(
+    file: Path, format_name: str | None, count: int | None, seed: int, output: Path, as_json: bool
+) -> None:
+    from heapwright import _api as api
+
+    table = api.import_packets(file, format=format_name, count=count, seed=seed)
+    table.write(output)
+    warning = table.metadata.get("warning")
+    if warning:
+        note(f"{file}: {warning}")
+    if as_json:
+        print_json({"path": str(output), "packets": len(table), "warning": warning})
+        return
+    synthetic = " (synthetic)" if table.metadata.get("synthetic") == "true" else ""
+    click.echo(f"{called(output)}: {len(table):,} packets over {table.ts_us[-1] / 1e6:.1f} s{synthetic}")

@@ -1,0 +1,251 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from heapwright._cli import completion
+from heapwright._cli.output import note
+from heapwright._cli.pipes import from_stdin, recipe_from_stdin, to_stdout
+from heapwright._replay.metrics import METRICS
+from heapwright._support.units import number_of
+
+if TYPE_CHECKING:
+    from heapwright._traces.trace import Trace
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Tell a heap that lacks its flag from a trace that is missing."""
+    from heapwright._api import is_heap
+
+    for path in paths:
+        if path.suffix != ".parquet" and is_heap(str(path)):
+            raise click.UsageError(f"{path} is a heap and stands where a trace belongs; give every heap its own --heap")
+    found: tuple[Path, ...] = from_stdin(ctx, _, paths)
+    return found
+
+
+def _tell_adapters(ctx: click.Context, _: click.Parameter, heaps: tuple[str, ...]) -> tuple[str, ...]:
+    """Name the adapters that are used without being named."""
+    from heapwright._api import picked_up
+
+    for heap in heaps:
+        for adapter, place in picked_up(heap):
+            note(f"{adapter}: the adapter beside {place} is used")
+    found: tuple[str, ...] = recipe_from_stdin(ctx, _, heaps)
+    return found
+
+
+def _word_size(ctx: click.Context, _: click.Parameter, bits: str | None) -> int | None:
+    return int(bits) if bits else None
+
+
+class Numbers(click.ParamType[tuple[float, ...]]):
+    """Numbers above 0, each once, separated by commas, or FIRST:LAST:STEP; `valid` says so to who gives others."""
+
+    name = "numbers"
+
+    def __init__(self, valid: str) -> None:
+        self._valid = valid
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        """Read them."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            if ":" not in value:
+                numbers = tuple(float(part) for part in value.split(","))
+            else:
+                first, last, step = (float(part) for part in value.split(":"))
+                numbers = tuple(float(f"{first + i * step:.6g}") for i in range(int((last - first) / step + 1e-6) + 1))
+        except (ValueError, ArithmeticError):
+            numbers = ()
+        if not numbers or len(set(numbers)) < len(numbers) or not all(0 < number < math.inf for number in numbers):
+            self.fail(f"{value!r}: valid: {self._valid}", param, ctx)
+        return numbers
+
+
+class Bytes(click.ParamType[int]):
+    """Number of bytes, `least` or more: 131072, 128K, 1.5M."""
+
+    name = "bytes"
+
+    def __init__(self, least: int = 1) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read them."""
+        if isinstance(value, int):
+            return value
+        try:
+            found = number_of(value)
+        except ValueError:
+            found = -1.0
+        if found < self._least or found != int(found):
+            self.fail(
+                f"{value!r}: valid: {self._least:,} byte{'s' * (self._least != 1)} or more, as 131072, 128K or 1.5M",
+                param,
+                ctx,
+            )
+        return int(found)
+
+
+traces_argument = click.argument(
+    "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
+)
+heap_argument = click.argument("heap", metavar="HEAP", callback=recipe_from_stdin, shell_complete=completion.heaps)
+against_option = click.option(
+    "--against",
+    metavar="HEAP",
+    shell_complete=completion.heaps,
+    help="What you have today: an id or zoo name of the study.",
+)
+
+
+def _replayed(metavar: str, required: bool) -> Callable[[Command], Command]:
+    return click.argument(
+        "traces", metavar=metavar, nargs=-1, required=required, type=click.Path(path_type=Path), callback=_no_heaps
+    )
+
+
+replayed_argument = _replayed("TRACE...", required=True)
+fitted_argument = _replayed("[TRACE...]", required=False)
+repair_option = click.option(
+    "--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it."
+)
+align_option = click.option(
+    "--align",
+    type=click.Choice(["1", "2", "4", "8", "16"]),
+    callback=lambda ctx, option, text: int(text) if text else None,
+    help="Alignment of every recipe in bytes; default what the space says, or 8.",
+)
+CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "rv32imac")
+cpu_option = click.option(
+    "--cpu",
+    type=click.Choice(CPUS),
+    default="cortex-m3",
+    show_default=True,
+    help="The processor.",
+)
+reserved_for_option = click.option(
+    "--held-out",
+    metavar="TRACE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Another recording that the reserved arena must serve. Repeat the flag for more.",
+)
+growth_option = click.option(
+    "--growth",
+    type=click.FloatRange(0, min_open=True),
+    metavar="FACTOR",
+    default=1.0,
+    show_default=True,
+    help="How many times as much there is of what depends on the load; what is permanent stays as it is.",
+)
+
+
+live_option = click.option(
+    "--live",
+    type=Bytes(),
+    metavar="BYTES",
+    help="The most requested bytes expected to be live at once, as 400K: the load is scaled to that live peak.",
+)
+heap_option = click.option(
+    "--heap",
+    "heaps",
+    metavar="HEAP",
+    multiple=True,
+    required=True,
+    callback=_tell_adapters,
+    shell_complete=completion.heaps,
+    help="A zoo NAME, RECIPE.toml or STUDY:ID, or a foreign heap: lib:NAME, PATH.so, PATH.c, ADAPTER.toml, "
+    "ADAPTER=PATH, RECIPE+FOREIGN. Repeat the flag for more.",
+)
+word_size_option = click.option(
+    "--word-size",
+    type=click.Choice(["32", "64"]),
+    callback=_word_size,
+    help="Bits of a pointer in foreign heaps built here; default what their adapter says, mostly 32.",
+)
+arena_option = click.option(
+    "--arena", type=Bytes(), metavar="BYTES", help="Size of the arena, as 131072 or 128K; default is ample."
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Another seed, another draw."
+)
+moved_option = click.option(
+    "--moved",
+    "moved",
+    metavar="TRACE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Where a trace of the study lies now. Repeat the flag for more.",
+)
+trace_output_option = click.option(
+    "-o",
+    "--output",
+    metavar="TRACE",
+    required=True,
+    type=click.Path(path_type=Path),
+    callback=to_stdout,
+    help="The trace to write, a Parquet file; - is stdout.",
+)
+energy_option = click.option(
+    "--energy-table",
+    metavar="CSV",
+    type=click.Path(path_type=Path),
+    help="Energy of an access by SRAM size (size_bytes, read_pJ, write_pJ), in place of the 90 nm table.",
+)
+_WIDTH = 2 + max(map(len, METRICS))
+OBJECTIVES = "\b\nObjectives:\n" + "\n".join(
+    f"  {metric.key:{_WIDTH}}{metric.meaning}{' (more is better)' if metric.direction == 'max' else ''}"
+    for metric in METRICS.values()
+)
+"""The end of the help of a command with --objectives."""
+
+
+def objectives_option(default: str) -> Callable[[Command], Command]:
+    """--objectives, with what it is if not given; the command's epilog is OBJECTIVES."""
+    return click.option(
+        "--objectives",
+        metavar="KEY,KEY",
+        shell_complete=completion.metrics,
+        help=f"Metrics to be Pareto-optimal in, as listed below, or arithmetic as accesses / calls; default {default}.",
+    )
+
+
+def read_traces(paths: Sequence[Path], repair: bool) -> list[Trace]:
+    """Read traces, and note what was repaired."""
+    from heapwright import _api as api
+
+    traces = [api.read_trace(path, repair=repair) for path in paths]
+    for trace in traces:
+        for repaired in trace.repairs:
+            note(f"{trace.path}: {repaired}")
+    return traces
+
+
+class Duration(click.ParamType[float]):
+    """A time as 90s, 5m or 1h, in seconds."""
+
+    name = "time"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Read the number and its unit."""
+        if not isinstance(value, str):
+            return value
+        try:
+            seconds = float(value[:-1]) * {"s": 1, "m": 60, "h": 3600}[value[-1:]]
+        except (KeyError, ValueError):
+            seconds = 0.0
+        if not 0 < seconds < float("inf"):
+            self.fail(f"{value!r} is no time; write one as 90s, 5m or 1h", param, ctx)
+        return seconds

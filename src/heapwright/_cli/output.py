@@ -1,0 +1,134 @@
+"""What every command shares in talking to the person.
+
+A command's result goes to stdout, with --json as one document and nothing else. Notes and progress go to stderr.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shlex
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heapwright._cli.pipes import called
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.names import printable
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from heapwright._api import Fit, Replay
+    from heapwright._studies.analysis import Analysis
+    from heapwright._traces.trace import Trace
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
+
+
+SHUT = 3
+"""The exit code of a gate that does not hold."""
+
+LONGEST_LINE = 4000
+
+
+PIPED_COLUMNS = 100
+"""How long a line may be where stdout is no terminal; the variable COLUMNS says otherwise."""
+
+
+def stdout_columns() -> int:
+    """How long a line on stdout may be: as the terminal is wide, else as `PIPED_COLUMNS` says."""
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    asked = os.environ.get("COLUMNS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else PIPED_COLUMNS
+
+
+WORDS = "heapwright.words"
+"""Where the words of the command line are kept, in a context's `meta`."""
+
+
+def command_line() -> str:
+    """The command line that runs, as a shell takes it."""
+    return shlex.join(click.get_current_context().meta[WORDS])
+
+
+def print_json(value: Any) -> None:
+    """Write one JSON document to stdout; numpy numbers become plain ones."""
+    sys.stdout.write(json.dumps(value, default=_plain) + "\n")  # json.dump itself takes six times as long
+
+
+def print_rows(found: Sequence[DataclassInstance]) -> None:
+    """Write one JSON array of what was found for each trace and heap.
+
+    `error` stands only in what failed, `memories` only with a recipe in several, `failed_low` only with priorities.
+    """
+    rows = map(dataclasses.asdict, found)
+    optional: dict[str, Any] = {"error": None, "memories": {}, "failed_low": None}
+    print_json([{key: value for key, value in row.items() if optional.get(key, ...) != value} for row in rows])
+
+
+def print_sentences(sentences: Sequence[str]) -> None:
+    """Print each sentence on lines no longer than `stdout_columns`, the later ones indented."""
+    width = stdout_columns()
+    for sentence in map(called, map(printable, sentences)):
+        indent = " " * (len(sentence) - len(sentence.lstrip()) + 2)
+        lines = textwrap.wrap(sentence, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+        click.echo("\n".join(lines))
+
+
+def print_verdicts(sentences: Sequence[str]) -> None:
+    """Print each sentence on a line of its own, where no person reads: build servers look for them."""
+    if sys.stdout.isatty():
+        print_sentences(sentences)
+    else:
+        click.echo("\n".join(map(called, map(printable, sentences))))
+
+
+def check_errors(found: Sequence[Replay | Fit]) -> None:
+    """Fail where every heap has failed; where one has not, the reasons stand in the others' rows."""
+    if all(one.error for one in found):
+        raise HeapwrightError("; ".join(dict.fromkeys(str(one.error) for one in found)))
+
+
+def written(trace: Trace, path: Path) -> dict[str, Any]:
+    """What JSON tells of a trace that was written."""
+    return {
+        "path": called(path),
+        "events": len(trace),
+        "requested_peak_bytes": trace.peak_live_bytes,
+        "live_objects_peak": trace.peak_live_objects,
+        "metadata": trace.metadata,
+    }
+
+
+def print_written(trace: Trace, path: Path) -> None:
+    """Tell people the same, in a line."""
+    peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
+    print_sentences([f"{called(path)}: {len(trace):,} calls, {peak}"])
+
+
+def note(text: str) -> None:
+    """Tell something beside the result, or how far it is: a line on stderr, cut where it quotes a huge name."""
+    shown = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}..."
+    click.echo(f"heapwright: {called(printable(shown))}", err=True)
+
+
+def note_partial(study: Analysis) -> None:
+    """Say that a study holds a part of its space, if it does."""
+    if told := study.caveat:
+        note(told)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):
+        return value.item()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)

@@ -1,0 +1,87 @@
+"""`heapwright record`: run a program and keep its heap calls."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from heapwright._cli.output import json_option, note, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from heapwright._traces.record import Recording
+    from heapwright._traces.recorded import Follow, Recorded
+
+_SHOWN = 10
+
+
+@click.command(name="record", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.option(
+    "-o", "--output", metavar="TRACE", type=click.Path(path_type=Path), help="The trace; PROGRAM.parquet if not given."
+)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="End a process's recording after N calls; CMD goes on.",
+)
+@click.option(
+    "--follow",
+    type=click.Choice(["each", "one"]),
+    default="each",
+    help="A trace of each process, the default, or one of them all.",
+)
+@click.option("--sites", is_flag=True, help="Record where each call is made, too.")
+@json_option
+@click.argument("cmd", metavar="CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(
+    output: Path | None, limit: int | None, follow: Follow, sites: bool, as_json: bool, cmd: tuple[str, ...]
+) -> None:
+    """Run CMD and write every heap call it makes as a Parquet trace.
+
+    Each process CMD starts gets a trace of its own: the one with most calls gets the name asked for, the others that
+    name with what they are called added, and where they are more than ten a folder; a forked one begins with what it
+    inherited. With --follow one a single trace holds the calls of all, in the order of their times. CMD's input and
+    output pass through (with --json its output goes to stderr). Ctrl-C goes to CMD; what was recorded is kept. If
+    `record` itself is killed, `heapwright import` takes the folder that it leaves.
+    """
+    from heapwright._traces.record import record
+
+    stdout = sys.stderr.fileno() if as_json else None
+    recording = record(cmd, output, limit=limit, follow=follow, sites=sites, stdout=stdout, tell=note)
+    for line in _summary(recording):
+        note(line)
+    if as_json:
+        files = [dataclasses.asdict(file) for file in recording.files]
+        print_json({"files": files, "exit_status": recording.exit_status, "cost": dataclasses.asdict(recording.cost)})
+
+
+def file_lines(files: Sequence[Recorded]) -> list[str]:
+    """Say what was written, the largest first."""
+    lines = []
+    for file in files[:_SHOWN]:
+        what = f"{file.events:,} calls of {file.name} (process {file.pid}, threads: {file.threads})"
+        lines.append(f"{file.path}: {what}, peak {file.requested_peak_bytes:,} B in {file.live_objects_peak:,} objects")
+        lines += [f"{file.path}: {note}" for note in file.notes]
+    if len(files) > _SHOWN:
+        lines.append(f"{files[-1].path.parent}: traces of {len(files) - _SHOWN} more processes (--json lists all)")
+    return lines
+
+
+def _summary(recording: Recording) -> list[str]:
+    """Say what was written, how the program ended and what recording cost, a line each."""
+    lines = file_lines(recording.files)
+    if recording.exit_status < 0:
+        lines.append(f"the program was ended by {signal.Signals(-recording.exit_status).name}")
+    elif recording.exit_status > 0:
+        lines.append(f"the program ended with exit status {recording.exit_status}")
+    cost = recording.cost
+    share = f"{100 * cost.share:.1f} % of the run's processor time"
+    lines.append(f"{cost.events:,} calls, {cost.ns_per_event:.0f} ns a call of recording, {share}")
+    return lines

@@ -1,0 +1,73 @@
+"""`heapwright replay`: run traces on heaps and print the metrics."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from heapwright._cli.options import (
+    arena_option,
+    energy_option,
+    heap_option,
+    read_traces,
+    repair_option,
+    replayed_argument,
+    word_size_option,
+)
+from heapwright._cli.output import check_errors, json_option, print_rows, print_sentences
+
+
+@click.command()
+@replayed_argument
+@heap_option
+@arena_option
+@click.option("--time", "timed", is_flag=True, help="Measure host time too (ns_per_event).")
+@click.option("--fit", "fitted", is_flag=True, help="Find the smallest arena too (smallest_arena_bytes).")
+@word_size_option
+@energy_option
+@repair_option
+@json_option
+def command(
+    traces: tuple[Path, ...],
+    heaps: tuple[str, ...],
+    arena: int | None,
+    timed: bool,
+    fitted: bool,
+    word_size: Literal[32, 64] | None,
+    energy_table: Path | None,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Run traces on heaps and print the metrics. Requests that a heap refuses are counted, and the replay goes on.
+
+    Foreign heaps are programs: what --heap names, and the adapter beside it, is compiled and run with your rights.
+    """
+    from heapwright import _api as api
+
+    read = read_traces(traces, repair)
+    found = api.replay(read, heaps, arena=arena, time=timed, fit=fitted, word_size=word_size, energy_table=energy_table)
+    assert isinstance(found, list)
+    check_errors(found)
+    if as_json:
+        print_rows(found)
+        return
+    from heapwright._cli.tables import print_metrics, short_names
+
+    names = short_names(one.heap for one in found)
+
+    for trace, rows in groupby(found, lambda one: one.trace):
+        shown = list(rows)
+        columns = {}
+        for one in shown:
+            columns[names[one.heap]] = one.metrics
+            columns |= {f"{names[one.heap]}, {name}": metrics for name, metrics in one.memories.items()}
+        print_metrics(f"Metrics on {trace}", columns)
+        for one in shown:
+            if one.error:
+                print_sentences([f"No metrics: {one.error}"])
+            elif one.failed_low is not None:
+                low, failed = one.failed_low, int(one.metrics["failed"] or 0)
+                print_sentences([f"{one.heap} refused {low:,} requests of low priority, and {failed - low:,} others."])

@@ -1,0 +1,213 @@
+"""`heapwright study`: what one does with the results of explorations."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from heapwright._cli.group import Group
+from heapwright._cli.options import moved_option, read_traces, repair_option
+from heapwright._cli.output import command_line, json_option, note_partial, print_json, print_sentences
+from heapwright._cli.pipes import called, from_stdin
+from heapwright._cli.progress import showing
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.names import printable
+
+if TYPE_CHECKING:
+    from heapwright._studies.analysis import Analysis
+
+_study_argument = click.argument("path", metavar="STUDY", type=click.Path(path_type=Path))
+
+
+_ROLES: tuple[Literal["explored", "copy", "held out"], ...] = ("explored", "copy", "held out")
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Merge studies, extend one by traces, tell two apart, query or export one, or make its numbers again."""
+
+
+@command.command()
+@click.argument("paths", metavar="STUDY...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", metavar="STUDY", required=True, type=click.Path(path_type=Path), help="The study to write."
+)
+@json_option
+def merge(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
+    """Write one study that holds all results of several.
+
+    Of the same traces, or of the same space: results that contradict each other are refused.
+    """
+    from heapwright import _api as api
+
+    _tell(api.merge_studies(paths, output), as_json)
+
+
+@command.command()
+@_study_argument
+@click.argument(
+    "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
+)
+@moved_option
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
+@repair_option
+@json_option
+def extend(
+    path: Path, traces: tuple[Path, ...], moved: tuple[Path, ...], jobs: int | None, repair: bool, as_json: bool
+) -> None:
+    """Try the recipes of STUDY on more traces, and rank by them, too."""
+    from heapwright import _api as api
+
+    read = read_traces(traces, repair)
+    with showing() as show:
+        study = api.extend_study(path, read, moved=moved, jobs=jobs, command=command_line(), progress=show)
+    _tell(study, as_json)
+
+
+def _tell(study: Analysis, as_json: bool) -> None:
+    note_partial(study)
+    names, front = [info.name for info in study.traces()], [one.id for one in study.front()]
+    if as_json:
+        told = {"study": called(study.path), "recipes": study.ranked, "complete": study.complete}
+        told["question"] = study.question
+        print_json({**told, "traces": names, "front": front})
+        return
+    what = f"{study.tried} recipes on {', '.join(names)}, {len(front)} on the front"
+    print_sentences([f"{study.path}: {what}{f'; {study.question}' if study.question else ''}"])
+
+
+@command.command()
+@_study_argument
+@json_option
+def info(path: Path, as_json: bool) -> None:
+    """Tell what STUDY is of and how it was made: traces, space, and of each exploration what it was asked for.
+
+    With --json also the text of its space.
+    """
+    from heapwright._studies.analysis import Analysis
+
+    with Analysis.open(path) as study:
+        if as_json:
+            _print_info_json(study, path)
+        else:
+            _print_info(study, path)
+
+
+def _print_info_json(study: Analysis, path: Path) -> None:
+    roles = {role: [dataclasses.asdict(one) for one in study.traces(role)] for role in _ROLES}
+    told = {"study": called(path), **study.meta, "tried": study.ranked, "complete": study.complete}
+    print_json({**told, "traces": roles, "runs": [dataclasses.asdict(one) for one in study.runs()]})
+
+
+def _print_info(study: Analysis, path: Path) -> None:
+    meta, runs = study.meta, study.runs()
+    print_sentences([f"{path}: {study.tried} recipes of alignment {study.align}, by heapwright {meta['heapwright']}"])
+    for role in _ROLES:
+        for trace in study.traces(role):
+            seed = "" if trace.seed is None else f", seed {trace.seed}"
+            print_sentences([f"  {role}: {trace.name}, {trace.events:,} calls, {trace.digest[:12]}{seed}"])
+    print_sentences([f"  objectives: {', '.join(study.objectives)}", f"  space: {meta['space'][:12]}"])
+    for run in runs:
+        print_sentences([f"{run.begun}: {run.command or 'from Python'}"])
+        built = f"heapwright {run.heapwright}, engine {run.engine[:12]}"
+        options = f", {run.options}" if run.options else ""
+        print_sentences(
+            [
+                f"  {built}{f', commit {run.commit[:12]}' if run.commit else ''}",
+                f"  strategy {run.strategy}, seed {run.seed}{options}",
+            ]
+        )
+    if not runs:
+        print_sentences(["How it was made is not known: an older version made it."])
+
+
+@command.command()
+@click.argument("old", metavar="OLD", type=click.Path(path_type=Path))
+@click.argument("new", metavar="NEW", type=click.Path(path_type=Path))
+@moved_option
+@json_option
+def diff(old: Path, new: Path, moved: tuple[Path, ...], as_json: bool) -> None:
+    """Tell what two studies say differently: picks, reserve, figures, front, and who holds more at the peak.
+
+    A reserve that another recording of the same build would move as far is told as noise.
+    """
+    from heapwright import _api as api
+    from heapwright._cli.tables import print_heaps
+
+    changes = api.compare_studies(old, new, moved=moved)
+    if as_json:
+        print_json(changes.as_json())
+        return
+    names = [f"{one.role}\n{one.candidate.label}" for one in changes.table.heaps]
+    print_heaps("Balanced picks", names, changes.table)
+    print_sentences(changes.sentences())
+
+
+@command.command()
+@_study_argument
+@click.argument("query", metavar="QUERY")
+@json_option
+def sql(path: Path, query: str, as_json: bool) -> None:
+    """Answer an SQL query over the tables of STUDY and its view `replays`: docs/metrics.md names their columns.
+
+    The answer is CSV, or with --json an array of rows.
+    """
+    import csv
+    import sys
+
+    from heapwright import _api as api
+
+    columns, rows = api.open_study(path).sql(query)
+    if as_json:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+        return
+    csv.writer(sys.stdout, lineterminator="\n").writerows([columns, *rows])
+
+
+@command.command()
+@_study_argument
+@click.option(
+    "-o", "--output", metavar="FILE", required=True, type=click.Path(path_type=Path), help="A name in .parquet or .csv."
+)
+@json_option
+def export(path: Path, output: Path, as_json: bool) -> None:
+    """Write every result of STUDY as one table, Parquet or CSV: a row a recipe and trace, with all that made it."""
+    from heapwright import _api as api
+
+    rows = api.open_study(path).export(output)
+    if as_json:
+        print_json({"path": called(output), "rows": rows})
+        return
+    click.echo(called(printable(f"{output}: {rows:,} rows")))
+
+
+@command.command()
+@click.argument("heap", metavar="STUDY:ID")
+@click.option("--trace", "names", metavar="NAME", multiple=True, help="On this trace only. Repeat the flag for more.")
+@moved_option
+@json_option
+def again(heap: str, names: tuple[str, ...], moved: tuple[Path, ...], as_json: bool) -> None:
+    """Make the numbers of a recipe of a study again, from its traces, and compare them with the stored ones."""
+    from heapwright import _api as api
+
+    path, colon, id = heap.rpartition(":")
+    if not colon:
+        raise click.UsageError(f"{heap}: give a recipe of a study, as STUDY:ID")
+    found = list(api.open_study(path).again(id, names, moved))
+    if as_json:
+        print_json([dataclasses.asdict(one) for one in found])
+    else:
+        from heapwright._cli.tables import print_metrics
+
+        print_metrics("Metrics made again", {one.trace: one.metrics for one in found})
+    if differing := {key: one for one in found for key in one.differing}:
+        key, one = next(iter(differing.items()))
+        raise HeapwrightError(
+            f"{path}:{one.id}: {', '.join(differing)} came out otherwise; {key} on {one.trace} was {one.stored[key]} "
+            f"with heapwright {one.heapwright} and is {one.metrics[key]}"
+        )
+    if not as_json:
+        print_sentences([f"Equal to what the study holds, on {', '.join(one.trace for one in found)}."])

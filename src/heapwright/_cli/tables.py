@@ -1,0 +1,171 @@
+"""Tables on stdout: styled on a terminal, plain elsewhere, no wider than either is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from heapwright._cli.cells import ASCII, GAP, Column, Rules, cell_len, table, wrapped
+from heapwright._cli.output import stdout_columns
+from heapwright._support.names import printable
+
+if TYPE_CHECKING:
+    from heapwright._replay.metrics import Value
+    from heapwright._studies.by_load import AtLoad
+    from heapwright._studies.comparison import HeapComparison
+    from heapwright._studies.decision import Decision
+
+LEAST_WRAPPED = 24
+"""A last column of text is wrapped to no less."""
+_PERCENT = ("fragmentation", "fragmentation_with_headers")
+
+
+def print_table(
+    title: str,
+    headings: Sequence[str],
+    sections: Sequence[Sequence[Sequence[str]]],
+    left: Sequence[str] = (),
+    strong: Collection[str] = (),
+    least_wrapped: int = LEAST_WRAPPED,
+) -> None:
+    """Print rows in sections under headings; columns named in ``left`` are aligned to the left.
+
+    The leading columns in ``left``, or the first, tell rows apart. Where all others are wider than a line may be
+    (`stdout_columns`) these are printed one part below the other, each beside those that tell apart. Only a last column
+    in ``left`` wraps, to no less than ``least_wrapped``. Rows that begin with a cell in ``strong`` stand out. No line
+    ends with blanks.
+    """
+    width = stdout_columns()
+    for line in wrapped(_lines(title), width, fold=True) if title else ():
+        click.echo(styled(line.rstrip(), bold=True))
+    keys = range(_telling(headings, left))
+    widths = _widths(headings, [row for rows in sections for row in rows])
+    least = [
+        min(one, least_wrapped) if at not in keys and headings[at] in left else one for at, one in enumerate(widths)
+    ]
+    marked = [row[0] in strong for rows in sections for row in rows]
+    for columns in _parts(len(keys), least, width):
+        aligned = [Column(headings[at] in left, at not in keys and headings[at] in left, least[at]) for at in columns]
+        heads = [_lines(headings[at]) for at in columns]
+        parts = [[[printable(row[at]) for at in columns] for row in rows] for rows in sections]
+        for line, row in table(heads, parts, aligned, width, _rules()):
+            strong_row = row > 0 and marked[row - 1]
+            click.echo(styled(line, bold=row == 0 or strong_row, green=strong_row))
+        click.echo()
+
+
+def styled(line: str, bold: bool = False, green: bool = False, dim: bool = False) -> str:
+    """The line in that style, where the terminal knows any; `click.echo` leaves it out where there is no terminal."""
+    codes = ["1"] * (bold or green) + ["2"] * dim + ["32"] * (green and not os.environ.get("NO_COLOR"))
+    if not codes or os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
+        return line
+    return f"\x1b[{';'.join(codes)}m{line}\x1b[0m"
+
+
+def _rules() -> Rules:
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return Rules() if encoding.lower().startswith("utf") else ASCII
+
+
+def _telling(headings: Sequence[str], left: Sequence[str]) -> int:
+    """How many leading columns tell rows apart: at least one, and never all."""
+    count = next((at for at, heading in enumerate(headings) if heading not in left), len(headings))
+    return min(max(count, 1), len(headings) - 1)
+
+
+def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    columns = zip(headings, *rows, strict=True)
+    return [max(cell_len(printable(line)) for cell in column for line in cell.split("\n")) for column in columns]
+
+
+def _parts(keys: int, widths: Sequence[int], width: int) -> list[list[int]]:
+    """The columns of each part of a table, the first `keys` in each, that is to be no wider than `width`."""
+    room = width - sum(one + GAP for one in widths[:keys])
+    parts: list[list[int]] = []
+    used = room + 1
+    for at in range(keys, len(widths)):
+        if used + widths[at] > room:
+            parts.append([*range(keys)])
+            used = 0
+        parts[-1].append(at)
+        used += widths[at] + GAP
+    return parts
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def short_names(heaps: Iterable[str]) -> dict[str, str]:
+    """What heaps are called in a table: without the folders they lie in, where that tells them apart."""
+    names = list(dict.fromkeys(heaps))
+    short = [name.rpartition("/")[2] for name in names]
+    return dict(zip(names, short if len(set(short)) == len(names) else names, strict=True))
+
+
+def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
+    """Print one column of metrics a heap, a row a metric, with units; what is known of studies alone where it is."""
+    from heapwright._replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS
+
+    optional = {*SHIPPING_METRICS, *LONG_RUN_METRICS}
+    rows = [
+        [key, *(number(key, metrics.get(key)) for metrics in heaps.values()), metric.unit, metric.meaning]
+        for key, metric in METRICS.items()
+        if key not in optional or any(metrics.get(key) is not None for metrics in heaps.values())
+    ]
+    print_table(printable(title), ["metric", *heaps, "unit", "meaning"], [rows], left=("metric", "unit", "meaning"))
+
+
+def number(key: str, value: Value) -> str:
+    """A metric for people: thousands marked, fragmentation in per cent, a dash for what was not measured."""
+    if value is None:
+        return "-"
+    if key in _PERCENT:
+        return f"{value:.1%}"
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def print_side_by_side(decision: Decision) -> None:
+    """Print the pick beside what one could take instead: a column a heap, a row a figure."""
+    from heapwright._studies.comparison import side_by_side
+
+    told = side_by_side(decision)
+    names = [f"{one.candidate.label}{' (current)' if one.role == 'yours' else ''}" for one in told.heaps]
+    print_heaps("Compared with alternatives", names, told)
+
+
+def print_heaps(title: str, names: Sequence[str], told: HeapComparison) -> None:
+    """Print heaps side by side under these names."""
+    rows = [[row.words, *(f"{cell.text} {cell.against}".rstrip() for cell in row.cells)] for row in told.rows]
+    units = " and ".join(dict.fromkeys(row.unit for row in told.rows if row.unit))
+    print_table(f"{title}, in {units}", ["", *names], [rows], left=("",))
+
+
+def print_by_load(found: Sequence[AtLoad]) -> None:
+    """Print the pick at each load, if there are several."""
+    if not found:
+        return
+    headings = ["load", "live peak", "pick", "footprint", *found[0].beside]
+    rows = [
+        [
+            f"{one.load:g}",
+            f"{one.requested_peak_bytes:,}",
+            one.pick,
+            f"{one.footprint_bytes:,}",
+            *("-" if size is None else f"{size:,}" for size in one.beside.values()),
+        ]
+        for one in found
+    ]
+    click.echo()
+    print_table("Balanced picks along the load, each for its trace alone, in bytes", headings, [rows], left=("pick",))
+
+
+def growth(ratio: float | None, bounded: bool | None) -> str:
+    """How much a heap grows, in per cent; marked if that has no bound."""
+    return "-" if ratio is None else f"{ratio - 1:.1%}{'' if bounded else '!'}"

@@ -1,0 +1,516 @@
+"""`heapwright trace`: look at traces, cut, merge, compare, scale and export them, copy them perturbed."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from heapwright._cli.group import Group
+from heapwright._cli.options import (
+    Bytes,
+    heap_argument,
+    live_option,
+    read_traces,
+    repair_option,
+    seed_option,
+    trace_output_option,
+)
+from heapwright._cli.output import json_option, note, print_json, print_sentences, print_written, written
+from heapwright._cli.pipes import called, from_stdin, to_stdout
+from heapwright._cli.tables import print_table
+from heapwright._support.names import printable
+from heapwright._support.units import per_cent
+
+if TYPE_CHECKING:
+    from heapwright._traces.streams import Written
+
+WORST_FOR = ("footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
+
+FORMATS = ("minimalloc", "malloclab", "c")
+
+SHOWN_CHANGES = 16
+"""Sizes and sites that `diff` prints."""
+LONGEST_SITE = 28
+
+LONG_FUTURE = 10_000_000
+"""Calls of a future that takes so long that a line says what is done."""
+
+KINDS = ("sizes+blocks", "load", "sizes", "lifetimes", "streams", "blocks")
+
+_trace_argument = click.argument("path", metavar="TRACE", type=click.Path(path_type=Path), callback=from_stdin)
+_width_option = partial(click.option, type=click.IntRange(4, 8), metavar="4|8")
+
+
+class _Length(click.ParamType[Any]):
+    """A number of calls, or with "s" behind it a number of seconds."""
+
+    name = "length"
+
+    def convert(
+        self, value: str | int | timedelta, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | timedelta:
+        """See `click.ParamType.convert`."""
+        if not isinstance(value, str):
+            return value
+        if re.fullmatch(r"\d+", value):
+            return int(value)
+        if not re.fullmatch(r"\d+(\.\d+)?s", value):
+            self.fail(f"{value}: give calls, as 5000, or seconds, as 2.5s", param, ctx)
+        return timedelta(seconds=float(value[:-1]))
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Look at traces; cut, merge, compare, scale, export and perturb them; find the worst that is like one."""
+
+
+@command.command()
+@click.argument(
+    "paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
+)
+@repair_option
+@json_option
+def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
+    """Print what is in TRACE: calls, threads, peaks, phases, metadata. `heapwright profile` tells more of one."""
+    from heapwright import _api as api
+
+    found = [api.trace_facts(path, repair=repair) for path in paths]
+    for facts in found:
+        _note(facts["repairs"])
+    if as_json:
+        print_json(found)
+        return
+    for facts in found:
+        seconds = "no times" if facts["seconds"] is None else f"{facts['seconds']:,.1f} s"
+        labels = "".join(f", {len(facts[key])} {key}" for key in ("phases", "sites") if facts[key])
+        head = f"{facts['trace']}: {facts['events']:,} calls, {seconds}, threads: {facts['threads']}{labels}"
+        print_sentences([head])
+        click.echo(f"  peak {facts['requested_peak_bytes']:,} B live, {facts['live_objects_peak']:,} objects")
+        for key, value in facts["metadata"].items():
+            for line in value.splitlines():
+                print_sentences([f"  {'caveat' if key == 'caveats' else key}: {line}"])
+
+
+@command.command()
+@_trace_argument
+@click.option("--first", type=_Length(), metavar="LENGTH", help="Keep the first LENGTH: calls, as 5000, or 2.5s.")
+@click.option("--last", type=_Length(), metavar="LENGTH", help="Keep the last LENGTH.")
+@click.option("--start", type=_Length(), metavar="PLACE", help="Keep what follows: from this call on, or 2.5s.")
+@click.option("--stop", type=_Length(), metavar="PLACE", help="Keep what is before this call, or 2.5s.")
+@click.option(
+    "--thread",
+    "threads",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    multiple=True,
+    help="Keep objects that thread N allocates. Repeat the flag for more.",
+)
+@click.option(
+    "--phase",
+    "phases",
+    metavar="NAME",
+    multiple=True,
+    help="Keep objects that are allocated in this phase; * stands for any letters. Repeat the flag for more.",
+)
+@click.option(
+    "--site",
+    "sites",
+    metavar="NAME",
+    multiple=True,
+    help="Keep objects that are allocated at this site; * stands for any letters. Repeat the flag for more.",
+)
+@click.option("--live", is_flag=True, help="Begin with what lives where the part begins, rather than leave it out.")
+@click.option("--leave-live", is_flag=True, help="Leave live what is live at the end, rather than free it there.")
+@trace_output_option
+@repair_option
+@json_option
+def cut(
+    path: Path,
+    first: int | timedelta | None,
+    last: int | timedelta | None,
+    start: int | timedelta | None,
+    stop: int | timedelta | None,
+    threads: tuple[int, ...],
+    phases: tuple[str, ...],
+    sites: tuple[str, ...],
+    live: bool,
+    leave_live: bool,
+    output: Path,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Write a part of TRACE: a stretch of its calls or of its time, or what a thread, phase or site allocates.
+
+    A part begins with an empty heap, and calls on objects born before it are left out; --live puts these first.
+    """
+    from heapwright import _api as api
+
+    ends = (first is not None) + (last is not None) + (start is not None or stop is not None)
+    if ends > 1 or not (ends or threads or phases or sites):
+        raise click.UsageError("Give either --first or --last, --start and --stop, or a --thread, --phase or --site.")
+    part = api.cut(
+        path,
+        output,
+        first=first,
+        last=last,
+        start=start,
+        stop=stop,
+        threads=threads,
+        phases=phases,
+        sites=sites,
+        live=live,
+        close=not leave_live,
+        repair=repair,
+    )
+    _tell([part], as_json)
+
+
+@command.command()
+@click.argument(
+    "paths", metavar="TRACE TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
+)
+@trace_output_option
+@repair_option
+@json_option
+def merge(paths: tuple[Path, ...], output: Path, repair: bool, as_json: bool) -> None:
+    """Write one trace of several, their calls in the order of time; objects and threads stay apart.
+
+    All begin at time 0, and have to have pointers of one width.
+    """
+    from heapwright import _api as api
+
+    if len(paths) < 2:
+        raise click.UsageError("Give two traces or more.")
+    _tell([api.merge(paths, output, repair=repair)], as_json)
+
+
+@command.command()
+@click.argument("before", metavar="BEFORE", type=click.Path(path_type=Path))
+@click.argument("after", metavar="AFTER", type=click.Path(path_type=Path))
+@repair_option
+@json_option
+def diff(before: Path, after: Path, repair: bool, as_json: bool) -> None:
+    """Compare the traces of two builds of a program: totals, peak, lifetimes, sizes and sites.
+
+    Sizes and sites are in the order of what changed most: bytes at the peak of live bytes, then bytes requested.
+    """
+    from heapwright import _api as api
+
+    found = api.diff(before, after, repair=repair)
+    _note([*found["repairs"], *found["caveats"]])
+    if as_json:
+        print_json(found)
+        return
+    totals = [_changed(_words(key), *pair) for key, pair in found["totals"].items()]
+    lifetimes = [_changed(f"lifetime {key}, calls", *pair) for key, pair in found["lifetimes"].items()]
+    first, second = (printable(name) for name in found["traces"])
+    print_table(f"{first} -> {second}", ["", "before", "after", "change"], [totals, lifetimes], left=("",))
+    for key in ("size", "site"):
+        if found[f"{key}s"]:
+            _print_changes(key, found[f"{key}s"])
+
+
+def _words(key: str) -> str:
+    stem, unit, _ = key.replace("_bytes", "|, B").partition("|, B")
+    return f"{stem.replace('_', ' ')}{unit and ', B'}"
+
+
+def _changed(words: str, before: float | None, after: float | None) -> list[str]:
+    change = "-" if before is None or after is None else _change(before, after)
+    return [words, *("-" if one is None else _number(one) for one in (before, after)), change]
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+
+
+def _change(before: float, after: float) -> str:
+    """The difference, and in per cent where there was something; nothing where they are equal."""
+    if before == after:
+        return ""
+    difference = f"+{_number(after - before)}" if after > before else _number(after - before)
+    return f"{difference} ({per_cent(before, after)})" if before else difference
+
+
+def _print_changes(key: str, rows: list[dict[str, Any]]) -> None:
+    from heapwright._traces.holders import short_names
+
+    changed = [row for row in rows if row["requests"][0] != row["requests"][1] or len(set(row["peak_bytes"])) > 1]
+    short = short_names([row[key] for row in changed]) if key == "site" else {}
+    cells = [
+        [
+            _label(short[row[key]]) if short else f"{row[key]:,} B",
+            *map(_number, (*row["requests"], *row["peak_bytes"])),
+            _change(*row["peak_bytes"]).partition(" ")[0],
+        ]
+        for row in changed[:SHOWN_CHANGES]
+    ]
+    rest = f"; the first {len(cells)}" if len(cells) < len(changed) else ""
+    title = f"{len(changed):,} {key}s changed, {len(rows) - len(changed):,} did not{rest}"
+    headings = [key, "requests\nbefore", "\nafter", "B at peak\nbefore", "\nafter", "\nchange"]
+    print_table(title, headings, [cells], left=(key,))
+
+
+def _label(site: str) -> str:
+    return (site if len(site) <= LONGEST_SITE else f"{site[: LONGEST_SITE - 1]}…") or "(not named)"
+
+
+@command.command()
+@_trace_argument
+@_width_option(
+    "--pointer-bytes", default=4, show_default=True, help="Width of a pointer in the program as it is to be."
+)
+@_width_option(
+    "--recorded-pointer-bytes",
+    help="Width of a pointer in the program as it was recorded, where TRACE does not say.",
+)
+@click.option(
+    "--pointer-share",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Share of a struct's words that are as wide as pointers; 0 and 1 bound what any gives. Default 0.5.",
+)
+@click.option(
+    "--peak",
+    "peak_bytes",
+    type=Bytes(),
+    metavar="BYTES",
+    help="The most live bytes with the new width, if you know them: the share is fitted to that.",
+)
+@click.option(
+    "--buffers/--no-buffers",
+    default=None,
+    help="Powers of two from 256 bytes on are buffers and stay; default unless --peak is given.",
+)
+@trace_output_option
+@repair_option
+@json_option
+def scale(
+    path: Path,
+    pointer_bytes: int,
+    recorded_pointer_bytes: int | None,
+    pointer_share: float | None,
+    peak_bytes: int | None,
+    buffers: bool | None,
+    output: Path,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Write an estimate of what TRACE would be with pointers of another width.
+
+    The sizes are an estimate, and everything that reads the trace says so. How they are found: docs/traces.md.
+    """
+    from heapwright import _api as api
+
+    estimate = api.scale(
+        path,
+        output,
+        pointer_bytes=pointer_bytes,
+        recorded_pointer_bytes=recorded_pointer_bytes,
+        pointer_share=pointer_share,
+        peak_bytes=peak_bytes,
+        buffers=buffers,
+        repair=repair,
+    )
+    _note([f"{output}: {estimate.metadata['caveats'].splitlines()[-1]}"])
+    _tell([estimate], as_json)
+
+
+@command.command()
+@_trace_argument
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    required=True,
+    help="Buffers for an offline planner (CSV), the lines of malloc labs (.rep), or an array in C.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    callback=to_stdout,
+    help="The file to write; - is stdout.",
+)
+@repair_option
+@json_option
+def export(path: Path, format_name: str, output: Path, repair: bool, as_json: bool) -> None:
+    """Write TRACE for another tool. What each format loses is said."""
+    from heapwright import _api as api
+
+    done = api.export_trace(path, output, format=format_name, repair=repair)
+    _note([*done.repairs, *(f"{output}: {caveat}" for caveat in done.caveats)])
+    _note([f"{output}: {done.format} cannot hold {', '.join(done.loses)}"] if done.loses else [])
+    if as_json:
+        print_json(dataclasses.asdict(done))
+        return
+    print_sentences([f"{called(output)}: {done.events:,} calls for {done.format}"])
+
+
+@command.command()
+@_trace_argument
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(KINDS),
+    multiple=True,
+    help="Copies of this kind; default sizes+blocks and load. Repeat the flag for more, which take turns.",
+)
+@click.option("--count", type=click.IntRange(min=1), metavar="N", default=8, show_default=True, help="Copies in all.")
+@seed_option
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The folder to write to, made if missing.",
+)
+@repair_option
+@json_option
+def copies(
+    path: Path, kinds: tuple[str, ...], count: int, seed: int, output: Path, repair: bool, as_json: bool
+) -> None:
+    """Write perturbed copies of TRACE: what the same program might have asked on another day.
+
+    What each kind changes and keeps: docs/traces.md. How well each foretells another recording: docs/robustness.md.
+    """
+    from heapwright import _api as api
+    from heapwright._support.writing import making
+
+    (trace,) = read_traces([path], repair)
+    traces = []
+    with making(output):
+        for copy in api.copies(trace, count, kinds=kinds or None, seed=seed):
+            traces.append((copy, output / f"{copy.name}.parquet"))
+            copy.write(traces[-1][1])
+    if as_json:
+        print_json([written(trace, path) for trace, path in traces])
+        return
+    for trace, path in traces:
+        print_written(trace, path)
+
+
+@command.command()
+@_trace_argument
+@click.option(
+    "--calls",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=1_000_000,
+    show_default=True,
+    help="Calls of the future, beyond those of TRACE.",
+)
+@seed_option
+@click.option(
+    "--swing",
+    type=click.FloatRange(0, 1, max_open=True),
+    metavar="SHARE",
+    help="How far the load swings around its mean; 0 is a steady load. Default: twice as far as in TRACE.",
+)
+@click.option(
+    "--stalls",
+    type=click.FloatRange(0),
+    metavar="TIMES",
+    help="Memory that waits for stalled consumers, as a multiple of what waits in TRACE; 0 is none. Default: 2.",
+)
+@click.option("--block", type=click.IntRange(min=1), metavar="N", help="Calls of a block on average. Default: 512.")
+@live_option
+@trace_output_option
+@repair_option
+@json_option
+def resample(
+    path: Path,
+    calls: int,
+    seed: int,
+    swing: float | None,
+    stalls: float | None,
+    block: int | None,
+    live: int | None,
+    output: Path,
+    repair: bool,
+    as_json: bool,
+) -> None:
+    """Write a future of TRACE: the recording, then traffic like it for as many calls as you like.
+
+    A block bootstrap: blocks of the recording's allocations are drawn again and again, and each object lives as long
+    as recorded. See docs/traces.md.
+    """
+    from heapwright import _api as api
+
+    (trace,) = read_traces([path], repair)
+    if calls >= LONG_FUTURE:
+        note(f"{trace.name}: drawing {calls:,} calls ...")
+    future = api.resample(trace, calls, seed=seed, swing=swing, stalls=stalls, block=block, live=live)
+    future.write(output)
+    if as_json:
+        print_json([written(future, output)])
+        return
+    print_written(future, output)
+
+
+@command.command()
+@_trace_argument
+@heap_argument
+@click.option(
+    "--objective",
+    type=click.Choice(WORST_FOR),
+    default=WORST_FOR[0],
+    show_default=True,
+    help="What is to be as much as possible.",
+)
+@click.option("--tries", type=click.IntRange(min=1), metavar="N", default=200, show_default=True, help="Replays.")
+@seed_option
+@trace_output_option
+@repair_option
+@json_option
+def worst(
+    path: Path, heap: str, objective: str, tries: int, seed: int, output: Path, repair: bool, as_json: bool
+) -> None:
+    """Search for the calls that cost HEAP most, and write them as a trace.
+
+    HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID. The calls ask for no other sizes than TRACE, have no more
+    live at once, and are no more. What was found stands beside what theory says of any such calls, where it does.
+    """
+    from heapwright import _api as api
+
+    (trace,) = read_traces([path], repair)
+    found = api.find_worst(trace, heap, objective, tries=tries, seed=seed)
+    found.trace.write(output)
+    if as_json:
+        keys = ("heap", "objective", "value", "original_value", "worst_case_bytes", "worst_steps", "unbounded")
+        print_json({**written(found.trace, output), **{key: getattr(found, key) for key in keys}})
+        return
+    print_written(found.trace, output)
+    bound = "none known" if found.worst_case_bytes is None else f"{found.worst_case_bytes:,} bytes"
+    if found.objective != "footprint_bytes":
+        bound = f"unbounded, {found.unbounded}"
+        if found.worst_steps is not None:
+            bound = f"{found.worst_steps:,} accesses of a malloc or free, a realloc and what it copies apart"
+    told = f"{found.objective} {found.value:,}, {found.original_value:,} on {trace.name}; worst case: {bound}"
+    print_sentences([f"{found.heap}: {told}"])
+
+
+def _tell(parts: Sequence[Written], as_json: bool) -> None:
+    for part in parts:
+        _note(part.repairs)
+    if as_json:
+        print_json([{key: value for key, value in vars(part).items() if key != "repairs"} for part in parts])
+        return
+    for part in parts:
+        peak = f"peak {part.requested_peak_bytes:,} B in {part.live_objects_peak:,} objects"
+        print_sentences([f"{called(part.path)}: {part.events:,} calls, {peak}"])
+
+
+def _note(lines: Iterable[str]) -> None:
+    for line in lines:
+        note(line)

@@ -1,0 +1,429 @@
+"""On Dask: recipes tried by the workers of a cluster, with the code that threads run.
+
+The traces go to a worker once, and what it works out about them stays there. Tasks go in batches that take about a
+second, two for each thread of a worker, so that it never waits for the driver; each batch has the bar that its recipes
+have to come below as it is when the batch leaves. Recipes only ever raise the bar, so an old one gives up less, and
+nothing that the newest would not: fronts stay as exact as they are with threads.
+
+The scheduler sees nothing but bytes. Whoever reaches it can run any code on its workers: Dask's pickles are for
+networks that one trusts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import pickle
+import queue
+import signal
+import threading
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import wait
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from math import ceil, inf
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from heapwright._explore.evaluation import EvaluationOutcome, EvaluationTask, Evaluator, StopRule
+from heapwright._explore.pruning import Incumbents
+from heapwright._explore.workers import POLL_SECONDS, GoOn, Outcomes, Work
+from heapwright._support.engine import build
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.version import __version__
+
+_Result = TypeVar("_Result")
+
+LOCAL = "local"
+"""In place of an address: a cluster of processes on this machine, for as long as the exploration takes."""
+
+BATCH_SECONDS = 1.5
+"""What a batch takes: long beside what Dask needs for one, short beside what one likes to lose with a worker."""
+
+_AHEAD = 2
+"""Batches of each worker's thread that are under way: one is tried, one waits for it."""
+
+_CONNECT_SECONDS = 10.0
+_TRIES = 3
+_WORKERS_SECONDS = 30.0
+"""So long the first worker may take to be there."""
+
+_ALONE_SECONDS = 60.0
+"""So long an exploration waits for a worker where none is left."""
+
+_LOOK_SECONDS = 2.0
+
+
+@contextmanager
+def cluster(address: str, jobs: int) -> Iterator[DaskPool]:
+    """The workers of the scheduler at `address`; for `LOCAL`, so many processes that end with the context.
+
+    Raises `HeapwrightError` where Dask is missing, no scheduler answers, it has no workers, or they have another
+    build of heapwright.
+    """
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise HeapwrightError("explore: dask.distributed is missing; install heapwright[dask]") from None
+    known = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+    with _quiet(), dask.config.set(known), ExitStack() as opened:
+        hired: Any = LocalCluster
+        connect: Any = Client
+        said = ""
+        try:
+            if address == LOCAL:
+                with _deaf_children():
+                    local = _begun(lambda: hired(n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0"))
+                opened.callback(local.close)
+            where = local if address == LOCAL else address
+            client = _begun(lambda: connect(where, timeout=_CONNECT_SECONDS, set_as_default=False))
+            opened.callback(client.close)
+        except (OSError, ValueError, RuntimeError, ImportError, AssertionError) as error:
+            said = " ".join(str(error).split()) or type(error).__name__
+        if said:
+            # a client that began in vain and ends in the midst of another's beginning would wait for that forever
+            gc.collect()
+            raise HeapwrightError(f"{address}: no Dask scheduler answers ({said}); dask scheduler starts one")
+        _require_workers(client, address)
+        yield DaskPool(client, address)
+
+
+def _begun(begin: Callable[[], Any]) -> Any:
+    """What `begin` makes, which is asked `_TRIES` times.
+
+    Dask asserts that its thread is there after ten seconds, which a machine that stood still for so long breaks.
+    """
+    for _ in range(_TRIES - 1):
+        with suppress(AssertionError):
+            return begin()
+        gc.collect()
+    return begin()
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that are started do not hear Ctrl-C, which a terminal tells all of them: the driver ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing from Dask's loggers: what goes wrong is told in one line, by an error."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    levels = [one.level for one in loggers]
+    for one in loggers:
+        one.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for one, level in zip(loggers, levels, strict=True):
+            one.setLevel(level)
+
+
+def _require_workers(client: Any, address: str) -> None:
+    """Raise HeapwrightError unless there are workers, and all have this build."""
+    try:
+        client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
+    except (TimeoutError, asyncio.TimeoutError):
+        raise HeapwrightError(
+            f"{address}: the Dask scheduler has no workers; start some with: dask worker {address}"
+        ) from None
+    told = client.get_versions(packages=["heapwright"])
+    for worker, versions in told["workers"].items():
+        _require_version(versions["packages"].get("heapwright"), worker)
+    for worker, found in client.run(_built, on_error="return").items():
+        if isinstance(found, str):
+            _require_build(found, build(), worker)
+        elif not isinstance(found, OSError):  # which a worker gives that went meanwhile
+            raise found
+
+
+def _require_version(found: str | None, worker: str) -> None:
+    if found != __version__:
+        has = f"heapwright {found}" if found else "no heapwright"
+        raise HeapwrightError(f"{worker}: the Dask worker has {has}; install {__version__} there, as it is here")
+
+
+def _built() -> str:
+    """The build of the process that calls it."""
+    return build()
+
+
+def _require_build(found: str, asked: str, worker: str) -> None:
+    if found != asked:
+        raise HeapwrightError(f"{worker}: the Dask worker has heapwright {found}; install {asked} there, as it is here")
+
+
+class DaskPool:
+    """The workers of a cluster as a crew; see `heapwright._explore.workers.Crew`."""
+
+    def __init__(self, client: Any, address: str) -> None:
+        """Take a connected client."""
+        self._client, self._address = client, address
+        self._sent: tuple[Evaluator, Any] | None = None
+        self._threads, self._looked, self._alone_since = 0, -inf, inf
+        self._look()
+
+    @property
+    def jobs(self) -> int:
+        """Threads of all workers, when somebody last looked."""
+        return max(self._threads, 1)
+
+    def threads_of_each(self, tasks: int) -> int:
+        """One: a task runs on one of a worker's threads, and the others of the cluster are elsewhere."""
+        return 1
+
+    def tried(
+        self,
+        tasks: Sequence[EvaluationTask],
+        trier: Evaluator,
+        patience: StopRule,
+        seconds: Callable[[EvaluationTask], float | None],
+    ) -> Outcomes:
+        """Try all tasks; see `Crew.tried`. What was under way on a worker that dies is retried.
+
+        A recipe that several workers died of is tried alone; raises HeapwrightError where they die of it again.
+        """
+        run, left = uuid4().hex, _Left(tasks, seconds)
+        errors: list[Exception] = []
+        under_way: dict[Any, list[EvaluationTask]] = {}
+        done: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        stopped = False
+        try:
+            while left or under_way:
+                if (errors or patience.over) and not stopped:
+                    stopped = True
+                    left.clear()
+                    self._client.run(_stop, run, wait=False, on_error="ignore")
+                while left and len(under_way) < _AHEAD * self.jobs and self._is_connected():
+                    batch = left.batch(self.jobs)
+                    future = self._submit(run, batch, trier, patience)
+                    under_way[future] = batch
+                    future.add_done_callback(done.put)
+                ready = _ready(done)
+                for future, told in zip(ready, self._results(ready), strict=True):
+                    yield from _outcomes(under_way.pop(future), told, left, errors)
+                if not ready:
+                    yield None
+                self._look()
+                if stopped and not self._threads:  # Ctrl-C in a terminal ends local workers, too
+                    break
+        finally:
+            if under_way:
+                self._cancel(list(under_way))
+        if errors:
+            raise errors[0]
+
+    def apart(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
+        """Work on one worker; see `Crew.apart`. What it has begun when ``go_on`` says no it ends in vain."""
+        packed = zlib.compress(pickle.dumps(work), 1)
+        future = self._client.submit(_worked, build(), packed, key=f"work-{uuid4().hex}")
+        while not future.done():
+            if not go_on(0):
+                self._cancel([future])
+                return []
+            self._look()
+            time.sleep(POLL_SECONDS)
+        told = self._result(future)
+        if isinstance(told, HeapwrightError):
+            raise told
+        if isinstance(told, Exception):
+            raise HeapwrightError(f"{self._address}: what only one Dask worker does failed there: {told}")
+        found: list[_Result] = pickle.loads(told)
+        return found
+
+    def _cancel(self, futures: list[Any]) -> None:
+        from distributed.client import ClosedClientError
+
+        with suppress(ClosedClientError):  # the scheduler is gone, and all that was asked of it
+            self._client.cancel(futures)
+
+    def _submit(self, run: str, batch: list[EvaluationTask], trier: Evaluator, patience: StopRule) -> Any:
+        rivals = patience.rivals and Incumbents(patience.rivals.tolerance, bar=patience.rivals.bar)
+        sent = replace(patience, interrupt=_Stopped(run), rivals=rivals, until=patience.until - time.perf_counter())
+        packed = pickle.dumps((batch, sent))
+        return self._client.submit(_found, build(), packed, self._trier(trier), key=f"batch-{uuid4().hex}")
+
+    def _trier(self, trier: Evaluator) -> Any:
+        """The future of one that workers have. It is made by a task: Dask makes it again where all that had it died."""
+        if self._sent is None or self._sent[0] is not trier or self._sent[1].status in ("cancelled", "lost"):
+            packed = zlib.compress(pickle.dumps(trier), 1)
+            self._sent = trier, self._client.submit(_unpacked, packed, key=f"traces-{uuid4().hex}")
+        return self._sent[1]
+
+    def _results(self, futures: Sequence[Any]) -> list[bytes | Exception]:
+        """What batches that are done came to: one question for all of them where nothing went wrong."""
+        try:
+            told: list[bytes | Exception] = self._awaited(self._client.gather(futures, asynchronous=True))
+            return told
+        except HeapwrightError:
+            raise
+        except Exception:  # asked one by one, each has its own
+            return [self._result(future) for future in futures]
+
+    def _result(self, future: Any) -> bytes | Exception:
+        try:
+            told: bytes = self._awaited(self._client.gather(future, asynchronous=True))
+            return told
+        except HeapwrightError:
+            raise
+        except Exception as error:
+            return error
+
+    def _awaited(self, asked: Any) -> Any:
+        """What the cluster answers. What was done may have died with its worker, and nobody is left to do it again."""
+        answer = asyncio.run_coroutine_threadsafe(asked, self._client.loop.asyncio_loop)
+        try:
+            while not wait([answer], timeout=_LOOK_SECONDS).done:
+                self._look()
+            return answer.result()
+        finally:
+            answer.cancel()
+
+    def _is_connected(self) -> bool:
+        return bool(self._client.status == "running")
+
+    def _look(self) -> None:
+        """Count the workers' threads now and then; raise HeapwrightError where scheduler or workers are gone."""
+        if self._client.status == "closed":
+            raise HeapwrightError(
+                f"{self._address}: the Dask scheduler is gone; what was finished is stored, and the same command goes "
+                "on with another"
+            )
+        now = time.perf_counter()
+        if now - self._looked < _LOOK_SECONDS or not self._is_connected():
+            return
+        self._looked = now
+        try:
+            self._threads = sum(self._client.nthreads().values())
+        except (OSError, RuntimeError):  # between connections: the client says how that ends
+            return
+        self._alone_since = min(self._alone_since, now) if not self._threads else inf
+        if now - self._alone_since > _ALONE_SECONDS:
+            raise HeapwrightError(
+                f"{self._address}: no Dask worker is left; what was finished is stored, and the same command goes on "
+                "with others"
+            )
+
+
+class _Left:
+    """Tasks that are still to be sent, in their order; those that workers died of come first, and alone."""
+
+    def __init__(self, tasks: Sequence[EvaluationTask], seconds: Callable[[EvaluationTask], float | None]) -> None:
+        self._tasks, self._alone = deque(tasks), deque[EvaluationTask]()
+        self._seconds = seconds
+
+    def __len__(self) -> int:
+        return len(self._tasks) + len(self._alone)
+
+    def clear(self) -> None:
+        self._tasks.clear()
+        self._alone.clear()
+
+    def again(self, batch: Sequence[EvaluationTask]) -> None:
+        self._tasks.extendleft(reversed(batch))
+
+    def one_by_one(self, batch: Sequence[EvaluationTask]) -> None:
+        self._alone.extend(batch)
+
+    def batch(self, jobs: int) -> list[EvaluationTask]:
+        """The next tasks, of about `BATCH_SECONDS`; fewer towards the end, so that all workers end together."""
+        if self._alone:
+            return [self._alone.popleft()]
+        most, room = ceil(len(self._tasks) / (_AHEAD * jobs)), BATCH_SECONDS
+        batch: list[EvaluationTask] = []
+        while self._tasks and len(batch) < most and room > 0:
+            batch.append(self._tasks.popleft())
+            told = self._seconds(batch[-1])
+            room -= BATCH_SECONDS if told is None else told
+        return batch
+
+
+def _ready(done: queue.SimpleQueue[Any]) -> list[Any]:
+    """The futures that are done, at least one if it is soon."""
+    ready: list[Any] = []
+    with suppress(queue.Empty):
+        ready.append(done.get(timeout=POLL_SECONDS))
+        while True:
+            ready.append(done.get_nowait())
+    return ready
+
+
+def _outcomes(
+    batch: list[EvaluationTask], told: bytes | Exception, left: _Left, errors: list[Exception]
+) -> Iterator[tuple[EvaluationTask, EvaluationOutcome]]:
+    """What came of a batch; it is tried again where its worker, or the way to it, was lost."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+
+    if isinstance(told, bytes):
+        found: list[EvaluationOutcome] = pickle.loads(told)
+        yield from zip(batch, found, strict=True)
+    elif isinstance(told, CancelledError):
+        left.again(batch)
+    elif isinstance(told, KilledWorker) and len(batch) > 1:
+        left.one_by_one(batch)
+    elif isinstance(told, KilledWorker):
+        errors.append(HeapwrightError(f"{batch[0].one.id}: Dask workers die of replaying it; have they enough memory?"))
+    else:
+        errors.append(told)
+
+
+# ---- on workers ----------------------------------------------------------------------------------------------------
+
+_stopped_runs: set[str] = set()
+
+
+class _Stopped:
+    """Whether a run was stopped, as its driver tells the workers."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+
+    @property
+    def seen(self) -> bool:
+        return self._run in _stopped_runs
+
+
+async def _stop(run: str) -> None:
+    _stopped_runs.add(run)
+
+
+def _unpacked(packed: bytes) -> Evaluator:
+    trier: Evaluator = pickle.loads(zlib.decompress(packed))
+    return trier
+
+
+def _worked(asked: str, packed: bytes) -> bytes:
+    """Work apart, with the build that asks for it."""
+    from distributed import get_worker
+
+    _require_build(build(), asked, get_worker().address)
+    return pickle.dumps(list(pickle.loads(zlib.decompress(packed))(_on)))
+
+
+def _on(steps: int) -> bool:
+    return True
+
+
+def _found(asked: str, packed: bytes, trier: Evaluator) -> bytes:
+    """Try the recipes of a batch, with the build that asks for it."""
+    from distributed import get_worker
+
+    _require_build(build(), asked, get_worker().address)
+    batch, patience = pickle.loads(packed)
+    patience = replace(patience, until=patience.until + time.perf_counter())
+    return pickle.dumps(list(trier.found_each(batch, patience)))

@@ -1,0 +1,97 @@
+"""Times in turn: heaps that were timed at different moments had different neighbours on the machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from heapwright._explore.runner import Progress, Runner
+from heapwright._explore.validation import copies_of
+from heapwright._explore.workers import GoOn
+from heapwright._measure.host.machine import machine
+from heapwright._measure.host.timing import Bench, ProgramError
+from heapwright._recipes.recipe import Recipe
+from heapwright._studies.tables import Role
+from heapwright._traces.trace import Trace
+
+ROUNDS = 9
+"""Rounds over all heaps."""
+
+CALLS, MOST_PASSES = 100_000, 100
+"""A heap makes about so many calls in a round, in no more passes."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Heaps to be timed on one trace after the other, all in turn on each: on traces, their copies, those held out."""
+
+    recipes: Mapping[str, Recipe]
+    traces: Sequence[Trace]
+    copies: int
+    seed: int
+    held_out: Sequence[Trace] = ()
+
+    @property
+    def steps(self) -> int:
+        """How many heaps are compiled, or timed on a trace."""
+        return len(self.recipes) * (1 + len(self.traces) * (1 + self.copies) + len(self.held_out))
+
+    def _each(self) -> Iterator[tuple[Role, Trace]]:
+        of: dict[Role, Iterable[Trace]] = {
+            "explored": self.traces,
+            "copy": copies_of(self.traces, self.copies, self.seed),
+            "held out": self.held_out,
+        }
+        return ((role, trace) for role, each in of.items() for trace in each)
+
+    def timed(self, go_on: GoOn) -> Iterator[Timed]:
+        """Times on each trace in turn; a heap that fails has none. ``go_on`` is told steps, and says whether to."""
+        with Bench() as bench:
+            programs = {}
+            for id, recipe in self.recipes.items():
+                programs[id] = bench.generated(recipe)
+                if not go_on(1):
+                    return
+            for role, trace in self._each():
+                passes, times = min(MOST_PASSES, 1 + CALLS // max(len(trace), 1)), dict[str, float]()
+                while programs and not times:
+                    try:
+                        times = bench.measure(programs, trace, ROUNDS, passes)
+                    except ProgramError as error:
+                        del programs[error.program]
+                if times:
+                    yield Timed(role, trace.name, times, machine())
+                if not go_on(len(self.recipes)):
+                    return
+
+
+class Timed(NamedTuple):
+    """Nanoseconds a call of heaps by their ids, on a trace of a role, and the machine."""
+
+    role: Role
+    trace: str
+    times: Mapping[str, float]
+    machine: str
+
+
+def time_in_turn(runner: Runner, turns: Turns) -> None:
+    """Time heaps in turn, in place of what the study has of their times.
+
+    On a cluster one of its machines does, which are taken to be alike. Ends early at an interrupt, between two heaps
+    that are compiled or two traces; on a cluster at once.
+    """
+    start, done = time.perf_counter(), 0
+
+    def go_on(steps: int) -> bool:
+        nonlocal done
+        done += steps
+        seconds = time.perf_counter() - start
+        if runner.progress:
+            left = seconds / done * (turns.steps - done) if done else None
+            runner.progress(Progress("timing", done, turns.steps, done, seconds, left))
+        return not runner.interrupt.seen
+
+    for one in runner.crew.apart(turns.timed, go_on):
+        runner.study.set_times(*one)

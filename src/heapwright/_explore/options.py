@@ -1,0 +1,185 @@
+"""What may be asked of an exploration, in one object that is checked as it is made."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Literal
+
+from heapwright._recipes.zoo.catalogue import names
+from heapwright._replay.energy import EnergyTable, default_energy_table
+from heapwright._replay.engine import GROWING
+from heapwright._replay.long_run import CALLS
+from heapwright._replay.metrics import (
+    DEFAULT_OBJECTIVES,
+    LONG_RUN_METRICS,
+    ON_RECORDING,
+    SHIPPING_METRICS,
+    Objectives,
+    named_in,
+    parse_objectives,
+)
+from heapwright._support.errors import ParameterError, did_you_mean
+
+if TYPE_CHECKING:
+    from heapwright._explore.schedule import FinishingRule
+    from heapwright._explore.space import AnySpace
+
+COPIES = 0
+"""Perturbed copies that candidates are tried on: none, as a future shows more (docs/robustness.md)."""
+
+Strategy = Literal["exhaustive", "random", "search"]
+
+_OF_ALL: tuple[Strategy, ...] = ("exhaustive", "random")
+_OF_WIDE: tuple[Strategy, ...] = ("search",)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a space is explored. Raises ParameterError for what cannot be.
+
+    Attributes:
+        objectives: metric keys. ``ns_per_event`` and ``smallest_arena_bytes`` are measured only if they are objectives:
+            they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles. Where
+            ``ns_per_event`` is one, what lies near the front is timed again at the end, in turn, on copies and traces
+            held out, too; not where a cluster replays.
+        copies: perturbed copies of each trace, drawn with ``seed``, that candidates are replayed on; 0 for none. What
+            fails requests on one is not recommended.
+        endurance: race candidates on futures of the traces (`heapwright._explore.successive_halving`), and
+            stress-test the front (`heapwright._explore.stress_test`). Without, recordings alone rank.
+        future: calls of the future of each trace, drawn with the seed of the study's first exploration.
+        current: a reference allocator by its name: what the user has today, replayed on everything that candidates are.
+            None is what the traces' metadata tell as ``allocator``.
+        same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
+            summed, or of many, where the worst ratio to each one's best counts. None is the former where all come from
+            one program (`heapwright._traces.origin`), or what the study says.
+        jobs: threads, or the workers of a local cluster; default one for every processor.
+        dask: address of a Dask scheduler whose workers replay, or "local" for a cluster of processes on this machine
+            (`heapwright._explore.dask_workers`); None for threads. The study is the same.
+        strategy: ``exhaustive`` takes recipes in the space's order, the first ``limit`` of them; ``random`` takes
+            ``limit`` of them drawn with ``seed``. The space's zoo comes on top of the limit. A wide space is searched
+            by local steps (``search``), for ``limit`` recipes, default `heapwright._explore.local_search.LIMIT`. None
+            is ``exhaustive``, or ``search`` of a wide space.
+        limit: recipes to try at most; None for all.
+        seed: another seed, another draw.
+        complete: finish every recipe, whatever the time.
+        tolerance: give a replay up once finished recipes are known to beat it, even if it needed 1 / (1 + tolerance)
+            times as much as it must in every objective; 0 for the same front as if all were finished. The zoo, and one
+            recipe of every design that comes near the front, are always finished. Without `complete` and `tolerance`
+            every recipe is finished where that takes about `schedule.COMPLETE_SECONDS`, and `schedule.TOLERANCE` is
+            taken where it takes longer.
+        budget: seconds that all of it may take, from when this object is made: copies, endurance and what is read of
+            the study are inside. Where that is too short, the recipes that promise most are finished, told by how
+            they do on pieces of the traces, on fewer copies, and it is tried of fewer whether they last.
+        energy_table: energy of an access by SRAM size, in place of the default one.
+        command: the command line that asks for it, which the study keeps.
+    """
+
+    objectives: Objectives = DEFAULT_OBJECTIVES
+    copies: int = COPIES
+    endurance: bool = True
+    future: int = CALLS
+    current: str | None = None
+    same_device: bool | None = None
+    jobs: int | None = None
+    dask: str | None = None
+    strategy: Strategy | None = None
+    limit: int | None = None
+    seed: int = 0
+    complete: bool = False
+    tolerance: float | None = None
+    budget: float | None = None
+    energy_table: EnergyTable | None = None
+    command: str | None = None
+    begun: float = field(default_factory=lambda: time.perf_counter(), init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for key in self.keys:
+            if named := named_in(key) & {*SHIPPING_METRICS, *LONG_RUN_METRICS} - ({key} & ON_RECORDING.keys()):
+                raise ParameterError(
+                    f"{min(named)} is known of candidates alone; give it as a condition instead", parameter="objectives"
+                )
+        if self.limit is not None and self.limit < 1:
+            raise ParameterError(f"{self.limit}: leaves no recipe to try; give 1 or more", parameter="limit")
+        if self.copies < 0:
+            raise ParameterError(f"{self.copies}; must be 0 or more", parameter="copies")
+        if self.future < 1000:
+            raise ParameterError(f"{self.future}; must be 1000 calls or more", parameter="future")
+        if self.current is not None and self.current not in names():
+            known = did_you_mean(self.current, names(), "known")
+            raise ParameterError(f"{self.current!r} is no reference allocator; {known}", parameter="current")
+        self._check_effort()
+
+    def _check_effort(self) -> None:
+        if self.complete and self._hurry is not None:
+            raise ParameterError(
+                f"every recipe is finished, so there is no {self._hurry}; give one of them", parameter="complete"
+            )
+        if self.tolerance is not None and not 0 <= self.tolerance <= 1:
+            raise ParameterError(f"{self.tolerance:g}; must be from 0 to 1, as 0.01", parameter="tolerance")
+        if self._falling and self.tolerance is not None:
+            raise ParameterError(
+                f"{self._falling[0]} is not known to grow in a replay, so none can be given up; valid with "
+                f"{', '.join(GROWING)}",
+                parameter="tolerance",
+            )
+        if self.budget is not None and not self.budget > 0:
+            raise ParameterError(f"{self.budget:g}; must be above 0 seconds", parameter="budget")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The objectives as metric keys, those of a future by the recording if no future is made; raises ParameterError
+        for one that is none."""
+        keys = parse_objectives(self.objectives)
+        if self.endurance:
+            return keys
+        return tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
+
+    def told(self) -> str:
+        """What is not left at its default, in words, but for what a study tells elsewhere."""
+        elsewhere = ("objectives", "strategy", "seed", "energy_table", "command", "begun")
+        asked = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in elsewhere}
+        default = {one.name: one.default for one in fields(self)}
+        return ", ".join(f"{key} {value}" for key, value in asked.items() if value != default[key])
+
+    @property
+    def energies(self) -> EnergyTable:
+        """The energy table, or the default one."""
+        return self.energy_table or default_energy_table()
+
+    @property
+    def _falling(self) -> list[str]:
+        """The objectives that may fall in a replay of the recording."""
+        return [key for key in self.keys if ON_RECORDING.get(key, key) not in GROWING]
+
+    @property
+    def _hurry(self) -> str | None:
+        """The parameter by which less than everything is finished."""
+        return "tolerance" if self.tolerance is not None else "budget" if self.budget is not None else None
+
+    def strategy_for(self, space: AnySpace) -> Strategy:
+        """How a space is explored, by its size where nothing was asked for."""
+        from heapwright._explore.space import WideSpace
+
+        wide = isinstance(space, WideSpace)
+        valid = _OF_WIDE if wide else _OF_ALL
+        if self.strategy is not None and self.strategy not in valid:
+            what = "too many to try all" if wide else "few enough to try all"
+            raise ParameterError(f"{len(space):,} recipes are {what}; valid: {', '.join(valid)}", parameter="strategy")
+        return self.strategy or valid[0]
+
+    def effort_for(self, space: AnySpace) -> FinishingRule:
+        """Which recipes are finished; the time of a budget began when this object was made."""
+        from heapwright._explore.schedule import COMPLETE, FinishingRule
+        from heapwright._explore.space import WideSpace
+
+        if self.complete or (self._falling and self.budget is None):
+            return COMPLETE
+        if isinstance(space, WideSpace):
+            if self._hurry is not None:
+                raise ParameterError(
+                    "not of a search, which ends after so many recipes; give a limit", parameter=self._hurry
+                )
+            return COMPLETE
+        until = None if self.budget is None else self.begun + self.budget
+        return FinishingRule(complete=False, tolerance=self.tolerance, until=until)

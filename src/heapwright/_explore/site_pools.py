@@ -1,0 +1,54 @@
+"""Pools for the classes of call sites that traces show: what `site_class` of a SPACE.toml stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heapwright._recipes.pools import KINDS, MAX_CLASSES
+from heapwright._traces.site_classes import CLASSES, SitesOfClass
+
+SITE_CLASS = "site_class"
+"""The key of a pool in a SPACE.toml."""
+
+NO_SITES = "none"
+"""Its value that leaves the pool out."""
+
+SITE_CLASSES = (NO_SITES, *CLASSES)
+
+ROOM = 9 / 8
+"""A region is so much larger than what its blocks take: best fit needs no more on most traces."""
+
+_UNIT = 64
+"""Regions are multiples of so many bytes."""
+
+
+def pool_of_sites(found: SitesOfClass, pool: Mapping[str, Any], align: int) -> dict[str, Any]:
+    """The keys that a pool is given for the sites of a class, beside its own; none where there are no such sites.
+
+    Args:
+        found: the sites.
+        pool: what the pool says itself; a region, sizes and counts that it says stay.
+        align: alignment in bytes.
+
+    Of sizes that are equal when aligned the counts add up. A pool of counted classes has the `MAX_CLASSES` with the
+    most bytes; what it does not serve goes to the pools below. A pool at the arena's far end has no region.
+    """
+    keys = KINDS[pool["kind"]].model_fields
+    counted = "counts" in keys
+    if not found.sites or (counted and not found.sizes and "sizes" not in pool):
+        return {}
+    told: dict[str, Any] = {"sites": list(found.sites)}
+    if counted:
+        classes: dict[int, int] = {}
+        for size, count in zip(found.sizes, found.counts, strict=True):
+            aligned = -(-size // align) * align
+            if count:
+                classes[aligned] = classes.get(aligned, 0) + count
+        dearest = sorted(classes, key=lambda size: -size * classes[size])[:MAX_CLASSES]
+        told |= {"sizes": sorted(dearest), "counts": [classes[size] for size in sorted(dearest)]}
+    elif "region" in keys and pool.get("place") != "ends":
+        if not found.live_bytes:
+            return {}
+        told["region"] = -(-int(found.live_bytes * ROOM) // _UNIT) * _UNIT
+    return told | {key: value for key, value in pool.items() if key in ("sizes", "counts", "region")}

@@ -1,0 +1,300 @@
+"""The recipes an exploration may try: a default space made for the traces at hand, or one read from SPACE.toml.
+
+The default space has about ten levels of each of the four techniques of Mamagkakis et al. 2006, section 5 (freelists,
+fit, splitting, coalescing) in every combination, and families around the designs that measured best. `docs/spaces.md`
+describes both, and the format of SPACE.toml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._explore.default_space import FREELISTS, ORDINARY, Demand, Levels, default_families
+from heapwright._explore.space_file import NEEDED, Axes, Choice, read_space
+from heapwright._recipes.policy import BeyondReachError, policy, structure_of
+from heapwright._recipes.pools import Pool
+from heapwright._recipes.recipe import ALIGNMENTS, ContradictionError, Recipe
+from heapwright._recipes.zoo import catalogue
+from heapwright._studies.tables import digest_of
+from heapwright._support.errors import HeapwrightError, ParameterError
+
+if TYPE_CHECKING:
+    from heapwright._traces.trace import Trace
+
+
+DEFAULT_ALIGN = 8
+"""What 32-bit ABIs want of malloc."""
+
+
+class AnySpace(Protocol):
+    """What an exploration asks of a space; the attributes are those of `Space`."""
+
+    zoo: dict[str, Recipe]
+    beside: list[Recipe]
+
+    @property
+    def align(self) -> int:
+        """Alignment in bytes of every recipe."""
+
+    @property
+    def text(self) -> str | None:
+        """The SPACE.toml that makes it; None where none does."""
+
+    @property
+    def digest(self) -> str:
+        """What tells the space from others."""
+
+    def recipes(self) -> Iterator[Recipe]:
+        """Yield every recipe once: canonical, distinct by hash, always in the same order."""
+
+    def __len__(self) -> int: ...
+
+
+class WideSpace:
+    """A space too large to try all of: what its axes make, and the zoo; the attributes are those of `Space`.
+
+    Where `default` says so the default space joins, as far as a search comes (`heapwright._explore.neighbourhood`).
+
+    A genome, int64[axes], says which value of each axis is taken. Of keys that contradict one another the earlier ones
+    of the file count, and the later stay at their defaults: so a key that matters only beside another does no harm.
+    """
+
+    def __init__(self, axes: Axes, include_zoo: bool, default: bool = False) -> None:
+        """Take the axes, and the zoo at their alignment unless it is to be left out.
+
+        Raises HeapwrightError for a value that a key cannot have.
+        """
+        for axis, values in enumerate(axes.values):
+            for value in values:
+                with suppress(ContradictionError):
+                    axes.recipe([value if at == axis else others[0] for at, others in enumerate(axes.values)])
+        few = Space([], align=axes.align, include_zoo=include_zoo)
+        self.align, self.zoo, self.beside = axes.align, few.zoo, few.beside
+        self.notes = (f"{axes.count:,} combinations are too many to try all: they are searched",)
+        self.axes, self.default = axes, default
+        self.text: str | None = None
+        self.sizes = [len(values) for values in axes.values]
+        self._made: dict[tuple[int, ...], Recipe | None] = {}
+
+    @property
+    def digest(self) -> str:
+        """What tells the space from others: its axes, and whether the default space joins."""
+        told = [(index, key, value) for axis in self.axes.values for index, key, value in axis]
+        joins = ["default"] if self.default else []
+        return digest_of([repr((self.axes.kinds, self.align, told)), *joins, *self.zoo])
+
+    def recipes(self) -> Iterator[Recipe]:
+        """Yield the zoo's: what is tried of the rest, a search tells."""
+        return (recipe.canonical() for recipe in self.zoo.values())
+
+    def __len__(self) -> int:
+        return self.axes.count + len(self.zoo)
+
+    def recipe(self, genome: Iterable[int]) -> Recipe | None:
+        """The canonical recipe that a genome stands for; None where no part of its values goes together."""
+        key = tuple(map(int, genome))
+        if key not in self._made:
+            choice = [values[at] for values, at in zip(self.axes.values, key, strict=True)]
+            found = self._valid(choice) or self._repaired(choice)
+            self._made[key] = found.canonical() if found and reaches(found) else None
+        return self._made[key]
+
+    def _valid(self, choice: Choice) -> Recipe | None:
+        try:
+            return self.axes.recipe(choice)
+        except ContradictionError:
+            return None
+
+    def _repaired(self, choice: Choice) -> Recipe | None:
+        """The recipe with as many of the keys, in their order, as go together."""
+        kept = [one for one in choice if one[1] in NEEDED]
+        found = self._valid(kept)
+        for one in choice:
+            if one[1] not in NEEDED:
+                more = [other for other in choice if other in kept or other is one]
+                if (recipe := self._valid(more)) is not None:
+                    kept, found = more, recipe
+        return found
+
+    def nearest(self, recipe: Recipe) -> NDArray[np.int64]:
+        """The genome nearest to a recipe: the values of its pools of the same kinds, the next ones, or the first."""
+        pools = list(recipe.canonical().pools)
+        matched: list[Pool | None] = []
+        for kind in self.axes.kinds:
+            found = next((pool for pool in pools if pool.kind == kind), None)
+            matched.append(found)
+            if found:
+                pools.remove(found)
+        genome = np.zeros(len(self.sizes), np.int64)
+        for axis, values in enumerate(self.axes.values):
+            index, key, _ = values[0]
+            wanted = _value(recipe if index is None else matched[index], key)
+            genome[axis] = _nearest(wanted, [value for _, _, value in values])
+        return genome
+
+
+def reaches(recipe: Recipe) -> bool:
+    """Whether links and headers reach what the recipe itself keeps in the arena."""
+    try:
+        structure_of(recipe)
+    except BeyondReachError:
+        return False
+    return True
+
+
+def _value(of: Recipe | Pool | None, key: str) -> Any:
+    if key == "most_frequent":
+        return len(getattr(of, "sizes", None) or ())
+    return getattr(of, key, None)
+
+
+def _nearest(wanted: Any, values: Sequence[Any]) -> int:
+    if wanted in values:
+        return list(values).index(wanted)
+    numbers = {at: value for at, value in enumerate(values) if isinstance(value, int | float)}
+    if isinstance(wanted, int | float) and numbers:
+        return min(numbers, key=lambda at: abs(numbers[at] - wanted))
+    return 0
+
+
+class Space:
+    """A finite set of canonical recipes, each once, in an order of its own with the cheap ones to replay first.
+
+    Attributes:
+        align: alignment in bytes of every recipe, those of the zoo included.
+        zoo: the recipes of the zoo as they are tried, by id.
+        beside: those of the zoo that have another alignment of their own, as they are; they are no part of the space.
+        text: the SPACE.toml that makes it, for the same traces; None where it was made of recipes.
+    """
+
+    def __init__(
+        self,
+        families: Iterable[Iterable[Recipe]],
+        notes: Sequence[str] = (),
+        *,
+        align: int = DEFAULT_ALIGN,
+        include_zoo: bool = True,
+        move_zoo: bool = True,
+    ) -> None:
+        """Gather the zoo, unless it is to be left out, and families; each recipe counts where it comes first.
+
+        Without `move_zoo` the zoo's recipes belong to the space as they are, whatever their alignment. Raises
+        HeapwrightError where a recipe of a family has another alignment.
+        """
+        if align not in ALIGNMENTS:
+            raise ParameterError(f"{align}: no alignment; valid: {', '.join(map(str, ALIGNMENTS))}", parameter="align")
+        self.align = align
+        self._notes = tuple(notes)
+        self._levels: Levels | None = None
+        self.text: str | None = None
+        self.zoo: dict[str, Recipe] = {}
+        self.beside: list[Recipe] = []
+        if include_zoo:
+            self._add_zoo(move_zoo)
+        self._found = {id: recipe.canonical() for id, recipe in self.zoo.items()}
+        self._is_made = False
+        for family in families:
+            for recipe in family:
+                if recipe.align != align:
+                    raise HeapwrightError(
+                        f"{recipe.name or recipe.hash}: has align {recipe.align}, and the space {align}; a study is of "
+                        "one alignment, and Recipe.at_alignment moves a recipe"
+                    )
+                self._add(recipe)
+
+    def _add(self, recipe: Recipe) -> None:
+        canonical = recipe.canonical()
+        self._found.setdefault(canonical.hash, canonical)
+
+    @property
+    def _recipes(self) -> dict[str, Recipe]:
+        """The recipes by id; those of a default space are made once they are asked for, which takes a while."""
+        if self._levels is not None and not self._is_made:
+            for recipe in chain.from_iterable(default_families(self._levels)):
+                self._add(recipe)
+            self._is_made = True
+        return self._found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, in words."""
+        if self._levels is None or len(self) >= ORDINARY:
+            return self._notes
+        frequent, lists = len(self._levels.frequent), len(self._levels.freelists)
+        return (
+            f"{len(self):,} recipes instead of {ORDINARY:,}: the traces ask for only {frequent} sizes of blocks, so "
+            f"there are {lists} levels of freelists instead of {FREELISTS + 1}",
+        )
+
+    def _add_zoo(self, move: bool) -> None:
+        """Take the zoo in; of recipes that are equal once moved, one that was not has the name.
+
+        One that cannot be moved only stands beside the others.
+        """
+        zoo = catalogue.staying()
+        for recipe in sorted(zoo, key=lambda recipe: move and recipe.align != self.align):
+            try:
+                moved = recipe.at_alignment(self.align) if move else recipe
+                policy(moved)
+            except (ContradictionError, BeyondReachError):
+                continue
+            self.zoo.setdefault(moved.hash, moved)
+        self.beside = [recipe for recipe in zoo if move and recipe.align != self.align]
+
+    @classmethod
+    def default(cls, traces: Sequence[Trace], align: int = DEFAULT_ALIGN, *, move_zoo: bool = True) -> Space:
+        """Build the default space for traces: at least 10,000 recipes, unless they ask for too few sizes."""
+        return cls.tailored(Demand.of(traces), align, move_zoo=move_zoo)
+
+    @classmethod
+    def tailored(cls, demand: Demand, align: int = DEFAULT_ALIGN, *, move_zoo: bool = True) -> Space:
+        """Build the default space for a demand; `notes` says so where it has fewer than 10,000 recipes."""
+        space = cls((), align=align, move_zoo=move_zoo)
+        space._levels = Levels(demand, align)
+        space.text = None if not move_zoo else f"default = true\nalign = {align}\n"
+        return space
+
+    @classmethod
+    def load(cls, path: str | Path, traces: Sequence[Trace] = (), align: int | None = None) -> Space | WideSpace:
+        """Read SPACE.toml: axes of values for recipe keys, multiplied out.
+
+        `traces` are needed where the default space belongs to it (the file has no pools, or says `default = true`) or
+        it says `most_frequent`. `align` is for a file that says none; both absent mean 8. Combinations that contradict
+        themselves are left out, and `notes` says how many. More than `MAX_EXHAUSTIVE` combinations are a `WideSpace`.
+        Raises HeapwrightError for a file, key or value that cannot be used, or that says another alignment; OSError
+        where the file cannot be read.
+        """
+        read = read_space(Path(path), traces, align, DEFAULT_ALIGN)
+        text = Path(path).read_text(encoding="utf-8")
+        if read.wide:
+            wide = WideSpace(read.wide, read.include_zoo, read.default)
+            wide.text = text
+            return wide
+        space = cls(read.families, read.notes, align=read.align, include_zoo=read.include_zoo)
+        if not len(space):
+            left_out = space.notes[0] if space.notes else "valid: [[pool]] tables with axes"
+            raise HeapwrightError(f"{path}: no recipes; {left_out}")
+        space.text = text
+        return space
+
+    @property
+    def digest(self) -> str:
+        """What tells the space from others: the ids of its recipes, in whatever order."""
+        return digest_of(self._recipes)
+
+    def recipes(self) -> Iterator[Recipe]:
+        """Yield every recipe once: canonical, distinct by hash, always in the same order."""
+        return iter(self._recipes.values())
+
+    def __repr__(self) -> str:
+        return f"<Space: {len(self):,} recipes>"
+
+    def __len__(self) -> int:
+        return len(self._recipes)

@@ -1,0 +1,146 @@
+"""Stress test of what may ship: the front, briefly, and for longer what is recommended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from heapwright._explore.budget import TimeBudget
+from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
+from heapwright._explore.pruning import PartialResult
+from heapwright._explore.runner import NOT_BEGUN, Meter, Runner
+from heapwright._replay.engine import GivenUpError, Margins
+from heapwright._replay.metrics import Value
+from heapwright._replay.replay import Replayed
+from heapwright._replay.stress_test import LONG, SHORT, StressEffort, run_stress_test
+from heapwright._studies.decision import Deciding
+from heapwright._studies.recommendations import PICKS
+
+if TYPE_CHECKING:
+    from heapwright._recipes.recipe import Recipe
+    from heapwright._replay.engine import Watch
+    from heapwright._studies.analysis import Analysis
+    from heapwright._traces.trace import Trace
+
+_STORED_SECONDS = 2.0
+
+MOST_PICKED = 30
+"""So many times at most what is picked is tried for longer, and something else picked where it fails."""
+
+
+@dataclass(frozen=True)
+class StressTesting:
+    """What takes the place of a replay: whether a recipe lasts on what a trace asks for."""
+
+    effort: StressEffort = SHORT
+    threads: int = 1
+
+    def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
+        """The metrics of `SHIPPING_METRICS`; ``watch`` is asked between loops whether to go on."""
+
+        def go_on(_: str) -> None:
+            if watch and not watch(NOT_BEGUN):
+                raise GivenUpError(NOT_BEGUN, Margins(0, 0, 0, 0))
+
+        found = run_stress_test(trace, recipe, self.effort, threads=self.threads, progress=go_on)
+        metrics: dict[str, Value] = {
+            "growth_ratio": found.growth_ratio,
+            "lasts": int(found.lasts),
+            "endured_calls": found.calls,
+        }
+        return Replayed({**metrics, "failed": 0})
+
+
+def try_endurance(
+    runner: Runner,
+    candidates: Sequence[SearchCandidate],
+    traces: Sequence[Trace],
+    effort: StressEffort = SHORT,
+    until: float = inf,
+) -> None:
+    """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
+
+    One trace after the other: its loops are made once for all heaps. One that does not last on a trace is not tried on
+    the next ones again that it lasted on for fewer calls. Nothing is begun after ``until``, a time of
+    `time.perf_counter`. A pair is known that was tried for as many calls, or that does not last.
+
+    Raises HeapwrightError after an interrupt; what was tried is stored.
+    """
+    study, ended, lasted = runner.study, runner.study.endured(effort.calls), runner.study.endured()
+    left = [[one for one in candidates if (one.id, trace.name) not in ended] for trace in traces]
+    pairs, new = len(candidates) * len(traces), [one for each in left for one in each]
+    meter = Meter(runner.progress, "explored", pairs, 1, runner.crew, what="endurance", until=until)
+    meter.finished = pairs - len(new)
+    meter.expect(new)
+    failed: set[str] = set()
+    waiting: list[tuple[str, str, Mapping[str, Value]]] = []
+    stored = time.perf_counter()
+
+    def store_when_due() -> None:
+        nonlocal waiting, stored
+        if waiting and time.perf_counter() - stored > _STORED_SECONDS:
+            study.set_endurance(waiting)
+            waiting, stored = [], time.perf_counter()
+
+    try:
+        patience = StopRule(runner.interrupt, until=until)
+        for trace, heaps in zip(traces, left, strict=True):
+            tasks = []
+            for one in heaps:
+                if one.id in failed and (one.id, trace.name) in lasted:
+                    meter.pass_over(one, 1)
+                else:
+                    tasks.append(EvaluationTask(one, PartialResult((), 1)))
+            trier = Evaluator([trace], StressTesting(effort, runner.crew.threads_of_each(len(tasks))))
+            with closing(runner.tried(tasks, trier, meter, store_when_due, patience)) as outcomes:
+                for task, found in outcomes:
+                    waiting += [(task.one.id, trace.name, metrics) for metrics in found.metrics.values()]
+                    failed |= {task.one.id for metrics in found.metrics.values() if not metrics["lasts"]}
+    finally:
+        study.set_endurance(waiting)
+
+
+def try_what_may_ship(
+    runner: Runner, candidates: Mapping[str, SearchCandidate], traces: Sequence[Trace], shares: TimeBudget
+) -> None:
+    """Stress-test what is on the front, briefly, and for longer what is recommended.
+
+    Whatever fails leaves the front, and the next one takes its place and is tested in turn. If time is short, what is
+    recommended comes first, and ``shares`` notes what there was no time for.
+    """
+    study, until = runner.study, shares.lasting_until
+
+    def run(ids: Iterable[str], effort: StressEffort) -> bool:
+        """Whether any of these recipes was not tested for as long before."""
+        known = study.endured(effort.calls)
+        new = [id for id in dict.fromkeys(ids) if any((id, trace.name) not in known for trace in traces)]
+        try_endurance(runner, [candidates[id] for id in new], traces, effort, until)
+        return bool(new)
+
+    if not len(study.combined.front_rows(study.objectives)):
+        return
+    for _ in range(MOST_PICKED):
+        new = until < inf and run(_recommended(study), SHORT)
+        new |= run([member.id for member in study.front()], SHORT)
+        new |= run(_recommended(study), LONG)
+        if not new or time.perf_counter() >= until:
+            break
+    if until < inf:
+        known, front = study.endured(SHORT.calls), [member.id for member in study.front()]
+        done = sum(all((id, trace.name) in known for trace in traces) for id in front)
+        shares.tell("stress test, of the front", done, len(front))
+        known, picked = study.endured(LONG.calls), set(_recommended(study))
+        done = sum(all((id, trace.name) in known for trace in traces) for id in picked)
+        shares.tell("longer stress test, of what is recommended", done, len(picked))
+
+
+def _recommended(study: Analysis) -> list[str]:
+    """The ids of all recommendations and of the steps shown beside each."""
+    deciding = Deciding(study, study.objectives)
+    decisions = [deciding.on(study.pick(how)) for how in PICKS]
+    steps = [other.heap.id for one in decisions for other in one.others if other.why == "step"]
+    return [*(one.pick.id for one in decisions), *steps]

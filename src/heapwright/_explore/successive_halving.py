@@ -1,0 +1,178 @@
+"""Race: successive halving of recipes on ever longer parts of a future, until few are replayed on all of it.
+
+The recording ranks thousands of recipes cheaply, and its nearest few are often the ones that fragment in the long run.
+So the race begins with many, several of each design, and each round keeps those nearest to the front so far (Jamieson
+and Talwalkar 2016, successive halving, with the distance to a front in place of one loss). All recipes meet the same
+future, so that their needs compare.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from math import inf
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
+from heapwright._explore.pruning import PartialResult
+from heapwright._explore.runner import Meter, Runner
+from heapwright._replay.long_run import long_run
+from heapwright._replay.metrics import METRICS, ON_RECORDING, Value
+from heapwright._replay.replay import Replayed
+from heapwright._studies import pareto
+from heapwright._studies.recommendations import COST_STEP, MEMORY, MEMORY_STEP
+
+if TYPE_CHECKING:
+    from heapwright._recipes.recipe import Recipe
+    from heapwright._replay.engine import Watch
+    from heapwright._studies.analysis import Analysis
+    from heapwright._traces.trace import Trace
+
+ROUNDS = ((1 / 20, 480), (1 / 5, 120), (1, 40))
+"""Of each round the share of the future that is replayed, and how many recipes are."""
+
+OF_A_DESIGN = 24
+"""Most recipes of one design that begin: the rest of a crowd differ in a threshold."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SuccessiveHalving:
+    """Replays a future, or the beginning of one, in place of a trace."""
+
+    def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
+        """The metrics of `LONG_RUN_METRICS`, and `footprint_bytes` at the end, growth without bound or not."""
+        found = long_run(trace, recipe, watch)
+        return Replayed({**found.metrics(), "footprint_bytes": found.footprint, "failed": found.failed})
+
+
+def race(
+    runner: Runner,
+    candidates: Mapping[str, SearchCandidate],
+    traces: Sequence[Trace],
+    futures: Sequence[Trace],
+    always: Iterable[str] = (),
+    until: float = inf,
+) -> list[str]:
+    """Ids of the recipes that were replayed on all of every future, nearest to the front first; the results are stored.
+
+    ``candidates``: recipes by id, of which the study has results on all traces; ``always``: ids of those that reach the
+    last round in any case. Nothing is begun after ``until``, a time of `time.perf_counter`; what the race had come to
+    is stored then. Raises HeapwrightError after an interrupt.
+    """
+    study = runner.study
+    always = [id for id in dict.fromkeys(always) if id in candidates and study.combined.row(id) is not None]
+    ordered = starters(study, candidates)
+    for share, most in ROUNDS:
+        ids = list(dict.fromkeys([*always, *ordered[:most]]))
+        whole = share == 1
+        parts = [future if whole else _beginning(future, share) for future in futures]
+        found = _replayed(runner, [candidates[id] for id in ids], traces, parts, whole, until)
+        if time.perf_counter() >= until and not whole:
+            break
+        ordered = _by_distance(study, found)
+    return ordered
+
+
+def starters(study: Analysis, candidates: Mapping[str, SearchCandidate]) -> list[str]:
+    """Ids of the recipes to begin with, nearest first to the front on the recordings, few of each design."""
+    results = study.combined
+    keys = [ON_RECORDING.get(key, key) for key in study.objectives]
+    rows = np.flatnonzero(results.serving(keys))
+    if not len(rows):
+        return []
+    points = pareto.ratios_to_best(results.points(keys)[rows], results.directions_of(keys))
+    order = np.argsort(_distances(points, keys), kind="stable")
+    of_design, nearest = Counter[object](), list[str]()
+    for at in order:
+        one = candidates.get(results.ids[rows[at]])
+        if one is not None and of_design[one.design] < OF_A_DESIGN:
+            of_design[one.design] += 1
+            nearest.append(one.id)
+    return nearest
+
+
+def _distances(points: Floats, keys: Sequence[str]) -> Floats:
+    """How far points are from their front, in steps of the price: the least, over members, of the largest ratio."""
+    steps = np.log([MEMORY_STEP if key in MEMORY else COST_STEP for key in keys])
+    scaled = np.exp(np.log(points) / steps)
+    members = scaled[pareto.front(scaled, ["min"] * len(keys))]
+    return pareto.distances(scaled, members)
+
+
+def _beginning(future: Trace, share: float) -> Trace:
+    calls = max(1, int(share * len(future)))
+    columns = ("ts_us", "tid", "op", "id", "size", "align", "low", "phase", "site")
+    return replace(future, **{key: getattr(future, key)[:calls] for key in columns})
+
+
+def _by_distance(study: Analysis, found: Mapping[str, Sequence[Mapping[str, Value]]]) -> list[str]:
+    """Ids of what served its futures, nearest to the front there first."""
+    served = [id for id, each in found.items() if not any(one["failed"] for one in each)]
+    if not served:
+        return []
+    points = np.stack([_values(study, key, served, found) for key in study.objectives], axis=1)
+    known = np.flatnonzero(np.isfinite(points).all(axis=1))
+    if not len(known):
+        return []
+    order = np.argsort(_distances(points[known], study.objectives), kind="stable")
+    return [served[known[at]] for at in order]
+
+
+def _values(
+    study: Analysis, key: str, ids: Sequence[str], found: Mapping[str, Sequence[Mapping[str, Value]]]
+) -> Floats:
+    """The worst ratio to the best over all futures, float64[n] of at least 1; else on the traces."""
+    if key not in ON_RECORDING:
+        results = study.combined
+        rows = [row for id in ids if (row := results.row(id)) is not None]
+        values = results.columns[key][rows][:, np.newaxis]
+        direction = METRICS[key].direction
+    else:
+        measured = "footprint_bytes" if key == "long_run_bytes" else key
+        values = np.array([[float(one[measured] or 0) for one in found[id]] for id in ids])
+        direction = "min"
+    ratios: Floats = pareto.ratios_to_best(values, [direction] * values.shape[1]).max(axis=1)
+    return ratios
+
+
+def _replayed(
+    runner: Runner,
+    some: Sequence[SearchCandidate],
+    traces: Sequence[Trace],
+    futures: Sequence[Trace],
+    whole: bool,
+    until: float,
+) -> dict[str, list[Mapping[str, Value]]]:
+    """The metrics on each future of the recipes that ended on all of them; those of whole futures are stored.
+
+    A pair that the study has is not replayed again.
+    """
+    study = runner.study
+    stored = study.long_run([one.id for one in some], [len(future) for future in futures]) if whole else {}
+    open_ = [one for one in some if one.id not in stored]
+    found: dict[str, list[Mapping[str, Value]]] = {id: [*each] for id, each in stored.items()}
+    meter = Meter(runner.progress, "explored", len(some), len(futures), runner.crew, what="futures", until=until)
+    meter.finished = len(stored) * len(futures)
+    meter.expect(open_)
+    trier = Evaluator(futures, SuccessiveHalving())
+    tasks = [EvaluationTask(one, PartialResult((), len(futures))) for one in open_]
+    waiting: list[tuple[str, str, Mapping[str, Value]]] = []
+    patience = StopRule(runner.interrupt, until=until)
+    try:
+        with closing(runner.tried(tasks, trier, meter, lambda: None, patience)) as outcomes:
+            for task, one in outcomes:
+                if len(one.metrics) == len(futures):
+                    found[task.one.id] = [one.metrics[at] for at in range(len(futures))]
+                    waiting += [(task.one.id, trace.name, one.metrics[at]) for at, trace in enumerate(traces)]
+    finally:
+        if whole:
+            study.set_long_run(waiting)
+    return found

@@ -1,0 +1,67 @@
+"""Calls whose sizes are constant, compiled where they are made: no class is computed, no function called on a hit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from heapwright._recipes.pools import ALIGNING, lists_in
+from heapwright._support.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from heapwright._recipes.recipe import Recipe
+
+
+def constant_sizes(recipe: Recipe, values: Mapping[str, Any]) -> dict[str, object]:
+    """What PREFIX_heap_inline.h says of a recipe's quick lists, from its policy; addresses from the arena's base."""
+    at = values["sited"]
+    pool = values["pools"][at]
+    quick, below = (values["pools"][index][recipe.pools[index].kind] for index in (at, at + 1))
+    header, unit, least = quick["block_header"], 1 << quick["block_unit_shift"], quick["block_least"]
+    lists = [
+        {"from": max(1, low, pool["min_size"]), "to": min(high, pool["max_size"]), "block": high + header}
+        for low, high in zip(quick["least"], quick["sizes"], strict=True)
+    ]
+    return {
+        "lists": [
+            one | {"at": quick["heads_at"] + 4 * number} for number, one in enumerate(lists) if one["from"] <= one["to"]
+        ],
+        "from": max(1, pool["min_size"]),
+        "to": min(quick["largest"], pool["max_size"]),
+        "header": header,
+        "unit": unit,
+        "least": least,
+        "heads": quick["heads_at"],
+        "flags": (1 << below["flag_bits"]) - 1,
+    }
+
+
+def require_plain_lists(recipe: Recipe) -> None:
+    """Raise ParameterError in one line for a recipe whose lists do more than to hold blocks."""
+    problem = _problem(recipe.canonical())
+    if problem:
+        raise ParameterError(f"{recipe.name or recipe.hash}: {problem}; leave inline out", parameter="inline")
+
+
+def _problem(recipe: Recipe) -> str | None:
+    """Why a hit of the recipe's lists is more than to take a block off a list; None where it is not."""
+    if recipe.memory:
+        return "lies in several memories"
+    lists = lists_in(recipe.pools)
+    unsited = [pool for pool in recipe.pools if not pool.sites]
+    if recipe.threads != "none":
+        return f'"threads" "{recipe.threads}" needs a call'
+    if recipe.checks != "none" or recipe.counts:
+        return "checks and counters need a call"
+    if len(lists) != 1 or len(unsited) != 2 or not unsited[1].aligns:
+        return f"has not one pool of lists above one {ALIGNING} pool"
+    header = getattr(unsited[1], "header", 0)
+    if recipe.link_bytes != 4 or recipe.align < 4 or header % 4 or getattr(unsited[1], "unit", 0) < recipe.align:
+        return "links or headers are no whole words"
+    quick = lists[0]
+    if quick.limit_blocks is not None or quick.limit_bytes is not None or quick.flush_share or quick.keep == "apart":
+        return 'its lists keep an account of their blocks ("limit_blocks", "limit_bytes", "flush_share", "keep")'
+    if quick.lists_per_octave:
+        return 'its lists hold blocks of several requests\' sizes ("lists_per_octave")'
+    return None

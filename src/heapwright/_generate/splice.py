@@ -1,0 +1,251 @@
+"""Puts the body of a function that is called once in place of the call, where one would have written it there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from heapwright._generate import syntax as c
+from heapwright._generate.printer import comment_words
+from heapwright._generate.program import as_unsigned, equal, negated, substitute
+from heapwright._generate.residual import Residual, Specialisation
+from heapwright._generate.syntax import replace
+
+MOST_STATEMENTS = 24
+"""Statements of a function that has taken in others: one screen."""
+
+
+_SENTENCE = re.compile(r"(?:[^.]|\.(?! |$))*")
+"""The first sentence of a comment, without its full stop."""
+_RESULT = re.compile(r"(?:;|,? and) returns .*|; 0 where .*|: .*, or (?:0|NULL)$")
+"""What a comment says of a function's result."""
+
+
+class _Site(NamedTuple):
+    """The one call of a function, and what becomes of its value.
+
+    `name` is the variable of this `type` that it is given, or empty; of `test` the call is the first choice,
+    `otherwise` the second, or None.
+    """
+
+    stmt: c.Stmt
+    call: c.Call
+    name: str = ""
+    type: str = ""
+    test: c.Expr | None = None
+    otherwise: c.Expr | None = None
+
+
+def splice(live: list[Specialisation], sites: Mapping[Specialisation, list[c.Call]], told: Collection[str]) -> bool:
+    """Put one body in place of each caller's call; says whether anything was to be put.
+
+    `sites` are all calls, `told` the functions that comments speak of.
+    """
+    done = False
+    for caller in live:
+        for callee in caller.left.callees:
+            if len(sites[callee]) != 1 or callee.function.name in told or not _may_go(callee, caller, sites):
+                continue
+            typed = caller.function.type
+            left = caller.left.once(("spliced", callee, callee.left), _spliced, caller.left, typed, callee)
+            if left is not None:
+                caller.left, done = left, True
+                break  # what it calls is another thing now
+    return done
+
+
+def _may_go(callee: Specialisation, caller: Specialisation, sites: Mapping[Specialisation, list[c.Call]]) -> bool:
+    """Whether a function may lose its name to its one caller: then what is rare stays apart from what is frequent."""
+    if callee.entry or callee is caller or "COLD" in callee.function.storage or callee.function.asks:
+        return False
+    only = callee.left.body if len(callee.left.body) == 1 else []
+    if any(isinstance(part, c.Conditional) for part in c.all_expressions(only)):
+        return False  # a choice of two values is best said by its name
+    if "HOT" in caller.function.storage and len(sites.get(caller, [])) > 1 and "HOT" not in callee.function.storage:
+        return False
+    return sum(1 for one in (callee, caller) for _ in c.all_statements(one.left.body)) <= MOST_STATEMENTS
+
+
+def _spliced(left: Residual, typed: str, callee: Specialisation) -> Residual | None:
+    """A caller that returns this type, with the body of a function in place of its call; None where that cannot be."""
+    body = c.copied(left.body)
+    found = _site(body, callee, typed)
+    if found is None:
+        return None
+    block, index, site = found
+    same = c.bare_type(site.type) == c.bare_type(callee.function.type)  # so that values are converted as they were
+    inner = _fitted(left, callee, site) if same or isinstance(site.stmt, c.Do) else None
+    put = _placed(inner, site) if inner else None
+    if not put:
+        return None
+    told = map(_aside, callee.function.comments)
+    put[0].comments = [*site.stmt.comments, *told, *put[0].comments]
+    put[0].blank = site.stmt.blank
+    block[index : index + 1] = put
+    return Residual(body, left.parameters)
+
+
+def _aside(comment: str) -> str:
+    """The comment on a function as one in its midst: the first sentence, without what it says of the result."""
+    if "|" in comment:  # a picture, which stays without words
+        lines = comment.removeprefix("/*").removesuffix("*/").split("\n")
+        return "/*" + "\n *".join(re.sub(r"^\s*\*", "", line).rstrip() for line in lines if "|" in line) + "   */"
+    sentence = _RESULT.sub("", _SENTENCE.match(comment_words(comment))[0])  # type: ignore[index]
+    return f"/* {sentence if sentence[1:2].isupper() else sentence[0].lower() + sentence[1:]} */"
+
+
+def _site(body: list[c.Stmt], callee: Specialisation, typed: str) -> tuple[list[c.Stmt], int, _Site] | None:
+    """The block, where in it, and how a statement is little more than the call."""
+    for index, stmt in enumerate(body):
+        site = _of_statement(stmt, typed)
+        if site is not None and site.call.callee is callee:
+            return body, index, site
+        for inner in c.bodies(stmt):
+            found = _site(inner, callee, typed)
+            if found is not None:
+                return found
+    return None
+
+
+def _of_statement(stmt: c.Stmt, typed: str) -> _Site | None:
+    match stmt:
+        case c.Return(expr=c.Conditional(test=test, yes=c.Call() as call, no=no)):
+            return _Site(stmt, call, "", typed, test, no)
+        case c.Return(expr=c.Call() as call):
+            return _Site(stmt, call, "", typed)
+        case c.Do(expr=c.Call() as call):
+            return _Site(stmt, call)
+        case c.Declare(init=c.Call() as call):
+            return _Site(stmt, call, stmt.name, stmt.type)
+        case c.Do(expr=c.Change(op="=", target=c.Identifier(name=name, type=str(kind)), source=c.Call() as call)):
+            return _Site(stmt, call, name, kind)
+        case _:
+            return None
+
+
+def _fitted(left: Residual, callee: Specialisation, site: _Site) -> list[c.Stmt] | None:
+    """The body of a function with the arguments for its parameters; None where names or types get in the way."""
+    taken = {*c.names(*left.body), *(parameter.name for parameter in left.parameters), *c.declared(left.body)}
+    body = callee.left.body
+    changed = c.names_changed(body)
+    ahead: list[c.Stmt] = []
+    given: dict[str, c.Expr] = {}
+    for parameter, argument in zip(callee.left.parameters, site.call.arguments, strict=True):
+        name, typed = parameter.name, parameter.type
+        passed = None if name in changed else _passed(parameter, argument, body)
+        if passed is not None:
+            given[name] = passed
+        elif name in taken or parameter.suffix:
+            return None
+        else:
+            fixed = name not in changed and "*" not in typed
+            typed = f"const {typed.removeprefix('const ')}" if fixed else typed
+            ahead.append(c.Declare(typed, name, "", replace(argument, paren=False), line=site.stmt.line))
+    comments = [*callee.function.comments, *(one for stmt in c.all_statements(body) for one in stmt.comments)]
+    told = " ".join(comments)
+    if any(f"`{name}`" in told and getattr(value, "name", "") != name for name, value in given.items()):
+        return None
+    declared = c.declared(body)
+    last = body[-1] if body else None
+    own = last.expr.name if isinstance(last, c.Return) and isinstance(last.expr, c.Identifier) else ""
+    if isinstance(site.stmt, c.Declare) and own in declared and site.name not in declared:
+        given[own] = c.Identifier(site.name, type=site.type)
+        declared.remove(own)
+    if taken & set(declared) or len(set(declared)) < len(declared):
+        return None
+    inner = [*ahead, *c.copied(body, lambda expr: substitute(expr, given))]
+    for stmt in c.all_statements(inner):
+        if isinstance(stmt, c.Declare) and stmt.name == own and own in given:
+            stmt.name = site.name
+    return inner
+
+
+def _passed(parameter: c.Declare, argument: c.Expr, body: list[c.Stmt]) -> c.Expr | None:
+    """What may stand where a parameter stood: a variable of its type, or a number."""
+    typed = c.bare_type(parameter.type)
+    if parameter.suffix or c.operands(argument):
+        return None
+    if isinstance(argument, c.Literal) and (unsigned := as_unsigned(argument, typed)) is not argument:
+        return unsigned
+    if argument.value is not None:  # of what type its name is, does not matter where it is converted as it was
+        calls = [part for part in c.all_expressions(body) if isinstance(part, c.Call) and part.callee]
+        given = [one.name for call in calls for one in call.arguments if isinstance(one, c.Identifier)]
+        return argument if given.count(parameter.name) == c.names(*body).count(parameter.name) else None
+    return argument if isinstance(argument, c.Identifier) and c.bare_type(argument.type or "") == typed else None
+
+
+def _placed(inner: list[c.Stmt], site: _Site) -> list[c.Stmt] | None:
+    """The statements in place of the one with the call; None where the function returns in its midst."""
+    stmt = site.stmt
+    if not isinstance(stmt, c.Return):
+        return _Ending(site).of(inner)
+    if c.falls_through(inner):
+        return None
+    if site.test is None or site.otherwise is None:
+        return inner
+    other = c.Return(replace(site.otherwise, paren=False), line=stmt.line)
+    return [c.If(negated(site.test), [other], [], line=stmt.line), *inner]
+
+
+class _Ending:
+    """Turns the returns of a body into what happens at the site: its guards become conditions."""
+
+    def __init__(self, site: _Site) -> None:
+        self.site = site
+        self.declared = not isinstance(site.stmt, c.Declare)
+
+    def of(self, body: list[c.Stmt]) -> list[c.Stmt] | None:
+        """The statements, or None where a return stands anywhere else."""
+        out: list[c.Stmt] = []
+        name = self.site.name
+        for index, stmt in enumerate(body):
+            match stmt:
+                case c.If(no=[], yes=[c.Return(expr=value)]):
+                    ahead = self.guarded(stmt.test, value)
+                    rest = self.of(body[index + 1 :]) if ahead is not None else None
+                    if ahead is None or not rest:
+                        return None
+                    return [*out, *ahead, replace(stmt, test=negated(stmt.test), yes=rest)]
+                case c.Return(expr=value) if index == len(body) - 1:
+                    return out + self.given(stmt, value)
+                case c.Declare(name=own, init=c.Expr() as init) if own == name and self.declared:
+                    given = self.given(c.Return(init, line=stmt.line), init)[0]
+                    out.append(replace(given, comments=stmt.comments, blank=stmt.blank))
+                case c.Declare(name=own, init=c.Expr()) if own == name:
+                    self.declared = True  # what the function returns is the variable at the site
+                    out.append(stmt)
+                case _ if any(isinstance(part, c.Return) for part in c.all_statements([stmt])):
+                    return None
+                case c.Declare(name=own) if own == name:
+                    return None
+                case _:
+                    out.append(stmt)
+        return out if not name else None
+
+    def guarded(self, test: c.Expr, value: c.Expr | None) -> list[c.Stmt] | None:
+        """What comes ahead of a guard so that its value stands where the rest is left out, or None."""
+        if not self.site.name or value is None:
+            return [] if value is None else None
+        if self.declared:
+            known = isinstance(self.site.stmt, c.Declare) and equal(test) == (self.site.name, value.value)
+            return [] if known else None
+        if value.value is None:
+            return None
+        self.declared = True
+        typed = self.site.type.removeprefix("const ")
+        return [replace(self.site.stmt, type=typed, init=replace(value, paren=False), comments=[])]
+
+    def given(self, stmt: c.Return, value: c.Expr | None) -> list[c.Stmt]:
+        """What the last return does."""
+        name = self.site.name
+        if value is None or (name and isinstance(value, c.Identifier) and value.name == name):
+            return []
+        if not name:  # nobody wants the value, and yet it may do something
+            calls = isinstance(value, c.Call)
+            return [c.Do(value if calls else c.Cast("void", value), line=stmt.line, comments=stmt.comments)]
+        if not self.declared:
+            return [replace(self.site.stmt, init=replace(value, paren=False), comments=stmt.comments)]
+        target = c.Identifier(name, line=stmt.line, type=c.bare_type(self.site.type))
+        assign = c.Change("=", target, replace(value, paren=False), line=stmt.line, type=target.type)
+        return [c.Do(assign, line=stmt.line, comments=stmt.comments)]

@@ -1,0 +1,1 @@
+"""What a heap costs where it runs: on this machine (host) and on emulated boards."""

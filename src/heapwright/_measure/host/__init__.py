@@ -1,0 +1,1 @@
+"""Time on this machine; the twin of `heapwright._measure.boards`."""

@@ -1,0 +1,1 @@
+"""Trace x recipe -> metrics: the engine, its pictures, and the smallest arena."""

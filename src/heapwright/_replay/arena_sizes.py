@@ -1,0 +1,192 @@
+"""The smallest arena: the search, for whatever can say whether an arena of some size serves a trace, and recipes'."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from heapwright._native import ffi, lib
+from heapwright._recipes.geometry import round_up
+from heapwright._recipes.policy import policy_struct
+from heapwright._replay.engine import arena_holding, explain, least_arena, memory_of, note_wiped, run
+
+if TYPE_CHECKING:
+    from heapwright._recipes.recipe import Recipe
+    from heapwright._traces.trace import Trace
+
+FINER = 16
+"""Each step that holds the first success is searched again in so many smaller ones."""
+
+AMPLE_HEADERS = 4096
+"""More bytes than what a block has beside its payload can come to."""
+
+FOOTPRINT_STEPS = 64
+"""How finely a footprint is looked for above a high-water mark that does not serve."""
+
+
+def smallest_arena(
+    serves: Callable[[int], bool], low: int, guess: int, unit: int, enough: int | None = None, steps: int = 0
+) -> int:
+    """A multiple of `unit` that serves although its lower neighbour does not, near `guess` or below it.
+
+    Args:
+        serves: whether an arena of so many bytes serves the whole trace.
+        low: no arena smaller than this does.
+        guess: bytes that probably do.
+        unit: step in bytes.
+        enough: an arena that is known to do, None where `serves` holds from some size on.
+        steps: 0 where any arena larger than one that serves does so, too: a good guess then takes two probes, another
+            one bisection. Otherwise the search goes up from `low`, each step 1 / `steps` of the size, and again in
+            finer steps where it first succeeds; success on less than a step can be missed. O(`steps`) probes a
+            doubling.
+    """
+    high = -(-max(guess, low) // unit) * unit
+    failed = low // unit * unit - unit
+    step = unit
+    while not serves(high):
+        if not steps:
+            failed = high
+        high, step = high + step, 2 * step
+        if enough is not None and high >= enough:
+            high = -(-enough // unit) * unit
+            break
+    return _first(serves, failed, high, unit, steps) if steps else _bisected(serves, failed, high, unit)
+
+
+def _bisected(serves: Callable[[int], bool], failed: int, high: int, unit: int) -> int:
+    probe = high - unit
+    while high - failed > unit:
+        if serves(probe):
+            high = probe
+        else:
+            failed = probe
+        probe = (failed + high) // 2 // unit * unit
+    return high
+
+
+def _first(serves: Callable[[int], bool], failed: int, high: int, unit: int, steps: int) -> int:
+    """The first success going up from `failed`, in ever finer steps; `high` is known to serve."""
+    finest = False
+    part = steps
+    while not finest:
+        step = max((failed + unit) // part // unit, 1) * unit
+        finest = step == unit
+        size = failed + unit if finest else failed + step
+        while size < high and not serves(size):
+            failed, size = size, size + max(step, size // part // unit * unit)
+        high = min(size, high)
+        part *= FINER
+    return high
+
+
+def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
+    """Smallest arena in bytes that serves the whole trace, control data counted; None where none does.
+
+    `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last
+    needs exactly its high-water mark, which two replays prove. Where what goes where depends on the arena, a larger one
+    may fail where a smaller one does not: the search then goes up from the lower bound in steps of
+    1 / `fit_steps(trace)` of the size, and again in finer ones.
+    """
+    struct = policy_struct(recipe)
+    found, _ = run(trace, recipe, struct, None)
+    return fit_from(trace, recipe, struct, found, step)
+
+
+def fit_steps(trace: Trace) -> int:
+    """How fine the search for the smallest arena goes where the size of the arena decides what goes where."""
+    return 512 if len(trace) <= 20_000 else 128
+
+
+def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | None) -> int | None:
+    """`fit`, where a run in an ample arena has found this."""
+    if found.failed:
+        return None
+    unit = step or recipe.align
+    serves = server(trace, recipe, struct)
+    exact = high_water_mark(struct, found)
+    low = max(int(struct.fixed_end), trace.lower_bound(recipe.align))
+    steps = fit_steps(trace) if depends_on_arena(recipe) else 0
+    enough = smallest_arena(serves, low, exact, unit, steps=steps)
+    return exact if step is None and enough - unit < exact < enough and serves(exact) else enough
+
+
+def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
+    """Whether an arena of so many bytes serves the whole trace; a run ends at the first refusal."""
+    calls, least = trace.calls_at(recipe.sites), least_arena(struct)
+    wiped = ffi.new("int *")
+
+    def serves(size: int) -> bool:
+        if size < least:
+            return False
+        code = lib.hw_serves(struct, calls.struct, memory_of(struct, calls, size), size, wiped)
+        note_wiped(struct, wiped[0])
+        explain(min(code, 0), recipe, struct, size)
+        return bool(code)
+
+    return serves
+
+
+def high_water_mark(struct: Any, found: Any) -> int:
+    """Bytes of the arena that a run in an ample one has used, regions that stay partly empty included."""
+    return arena_holding(struct, int(struct.fixed_end + found.shared))
+
+
+def footprint(
+    trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int, serves: Callable[[int], bool] | None = None
+) -> int:
+    """Bytes of an arena that serves as much of the trace as a run in one of `arena` bytes did, which found this.
+
+    See `footprint_where`; `serves` is asked in place of the recipe's own `server`.
+    """
+    if not depends_on_arena(recipe):
+        return high_water_mark(struct, found)
+    largest = int(trace.size.max(initial=0)) + int(trace.align.max(initial=0))
+    return footprint_where(serves or server(trace, recipe, struct), recipe, struct, found, arena, largest)
+
+
+def footprint_where(
+    serves: Callable[[int], bool], recipe: Recipe, struct: Any, found: Any, arena: int, largest: int | None = None
+) -> int:
+    """`footprint`, where `serves` says whether an arena of so many bytes serves all calls.
+
+    `largest` bounds what a request asks for, its alignment added; None where that is not known.
+
+    It is the high-water mark, which all heaps that take fresh memory last prove to be enough. Where what goes where
+    depends on the arena it may not be, and where nothing was refused, the next larger one that serves is looked for, in
+    steps of 1 / `FOOTPRINT_STEPS` of the size and finer ones in the last of them.
+    """
+    mark = high_water_mark(struct, found)
+    if found.failed or not depends_on_arena(recipe) or _was_ample(recipe, mark, arena, largest) or serves(mark):
+        return mark
+    low = round_up(mark + 1, recipe.align)
+    return smallest_arena(serves, low, low, recipe.align, enough=arena, steps=FOOTPRINT_STEPS)
+
+
+def _was_ample(recipe: Recipe, mark: int, arena: int, largest: int | None) -> bool:
+    """Whether a run in an arena of `arena` bytes did what it does in one of `mark` bytes, its high-water mark.
+
+    So it is where only a short arena matters and none was: above the mark there was room for the largest block, which
+    powers of two and alignments make at most four times what is asked for, and for the least by which blocks grow.
+    """
+    if largest is None or recipe.reserve or fills_arena(recipe):
+        return False
+    return arena - mark >= mark + 4 * largest + AMPLE_HEADERS
+
+
+def depends_on_arena(recipe: Recipe) -> bool:
+    """Whether what goes where depends on the arena's size although no request was refused.
+
+    So it is where all memory is one free block from the start, where the free block that ends at the top is extended
+    once memory is short, and where requests of low priority leave a reserve. Every other heap meets the end of the
+    arena only where it would grow beyond it, and does the same in all arenas that are larger.
+    """
+    return recipe.reserve > 0 or fills_arena(recipe) or "extend" in _shared_tops(recipe)
+
+
+def fills_arena(recipe: Recipe) -> bool:
+    """Whether all memory is one free block from the start: searches meet that block, and its size."""
+    return "list" in _shared_tops(recipe)
+
+
+def _shared_tops(recipe: Recipe) -> list[str]:
+    return [pool.shared_top for pool in recipe.pools]

@@ -1,0 +1,273 @@
+"""Replays: trace x recipe -> metrics.
+
+A replay drives the C core with the recipe's policy at run time and counts every metadata access. The arena is address
+space of which only what is touched costs memory; its default size is what the recipe's links reach, so that one replay
+also tells the smallest arena. The native calls release the GIL: threads replay in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import repeat
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._native import ffi, lib
+from heapwright._recipes.policy import Structure, policy_struct, structure_of
+from heapwright._recipes.worst_steps import worst_steps
+from heapwright._replay.arena_sizes import fit_from, footprint, high_water_mark, server
+from heapwright._replay.energy import EnergyTable, with_energy
+from heapwright._replay.engine import (
+    GivenUpError,
+    Margins,
+    Watch,
+    control_bytes,
+    margins_of,
+    run,
+    run_each,
+    so_far,
+)
+from heapwright._replay.metrics import LONG_RUN_METRICS, SHIPPING_METRICS, TARGET_METRICS, Value
+from heapwright._replay.reach import reach_bytes
+
+if TYPE_CHECKING:
+    from heapwright._recipes.recipe import Recipe
+    from heapwright._traces.trace import Trace
+
+
+def replay(
+    trace: Trace,
+    recipe: Recipe,
+    *,
+    arena: int | None = None,
+    check_payload: bool = False,
+    check_invariants: bool = False,
+    fit: bool = False,
+    watch: Watch | None = None,
+) -> dict[str, Value]:
+    """Run the trace on a fresh heap of the recipe and return every metric of `heapwright._replay.metrics.METRICS`.
+
+    Args:
+        trace: the calls.
+        recipe: the allocator.
+        arena: bytes of the arena, None for as much as the recipe reaches.
+        check_payload: fill every object with a pattern and verify it before it is freed, moved, or resized.
+        check_invariants: run the core's checker after every call (slow), and check payloads.
+        fit: also find `smallest_arena_bytes`.
+        watch: asked now and then whether the replay is worth going on with; where it is not, `GivenUpError` is raised.
+
+    Refused requests are counted in `failed`. Deterministic. Raises HeapwrightError where the
+    arena cannot hold the heap's control data, CorruptHeapError where a check fails.
+    """
+    check = lib.HW_CHECK_PAYLOAD if check_payload else lib.HW_CHECK_NOTHING
+    if check_invariants:
+        check = lib.HW_CHECK_INVARIANTS
+    return with_energy(_replayed(trace, recipe, arena, check, fit, watch).metrics)
+
+
+def refused_low(trace: Trace, recipe: Recipe, arena: int | None = None) -> int:
+    """How many of the requests that `replay` refuses have low priority. O(calls): it replays."""
+    return int(run(trace, recipe, policy_struct(recipe), arena)[0].failed_low)
+
+
+class Replayed(NamedTuple):
+    """What a replay found: its metrics, and how far thresholds may be moved; None where that is not known."""
+
+    metrics: dict[str, Value]
+    margins: Margins | None = None
+
+
+def replay_with_margins(
+    trace: Trace,
+    recipe: Recipe,
+    *,
+    fit: bool = False,
+    watch: Watch | None = None,
+    energies: EnergyTable | None = None,
+) -> Replayed:
+    """`replay` in as much as the recipe reaches, with its margins; ``energies`` in place of the default table.
+
+    They are not those of the replays that find `smallest_arena_bytes`, or the footprint of a recipe whose decisions
+    depend on the arena's size.
+    """
+    replayed = _replayed(trace, recipe, None, lib.HW_CHECK_NOTHING, fit, watch)
+    return Replayed(with_energy(replayed.metrics, energies), replayed.margins)
+
+
+BATCH = 32
+"""So many recipes are replayed in a native call: what each shares of it is less than what one takes in Python."""
+
+
+def replay_recipes(
+    trace: Trace,
+    recipes: Sequence[Recipe],
+    *,
+    arena: int | None = None,
+    fit: bool = False,
+    energies: EnergyTable | None = None,
+) -> list[Replayed]:
+    """`replay_with_margins` for many recipes, `BATCH` to a native call, in an arena as of `replay`.
+
+    Raises as `replay` does, for the first recipe of which that is true.
+    """
+    parts = [recipes[start : start + BATCH] for start in range(0, len(recipes), BATCH)]
+    return [one for part in parts for one in _replayed_each(trace, part, arena, fit, energies)]
+
+
+def _replayed_each(
+    trace: Trace, recipes: Sequence[Recipe], arena: int | None, fit: bool, energies: EnergyTable | None
+) -> list[Replayed]:
+    structs = [policy_struct(recipe) for recipe in recipes]
+    found, sizes = run_each(trace, recipes, structs, arena)
+    each = list(zip(recipes, structs, found, strict=True))
+    needed = [footprint(trace, *one, size) for one, size in zip(each, sizes, strict=True)]
+    metrics = _metrics_of_each(trace, recipes, found, needed, None if arena is None else sizes)
+    if fit:
+        for told, one in zip(metrics, each, strict=True):
+            told["smallest_arena_bytes"] = fit_from(trace, *one, None)
+    return [Replayed(with_energy(told, energies), margins_of(one)) for told, one in zip(metrics, found, strict=True)]
+
+
+def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: bool, watch: Watch | None) -> Replayed:
+    struct = policy_struct(recipe)
+    found, arena_bytes = run(trace, recipe, struct, arena, check, watch)
+    needed = footprint(trace, recipe, struct, found, arena_bytes, _watched(trace, recipe, struct, found, watch))
+    given = None if arena is None else arena_bytes
+    beside = _Beside(given, needed, trace.lower_bound(recipe.align), *_shared(structure_of(recipe)))
+    metrics = _metrics(found, beside, max, _ratio)
+    if fit:
+        metrics["smallest_arena_bytes"] = fit_from(trace, recipe, struct, found, None)
+    return Replayed(metrics, margins_of(found))
+
+
+def _watched(
+    trace: Trace, recipe: Recipe, struct: Any, found: Any, watch: Watch | None
+) -> Callable[[int], bool] | None:
+    """Whether an arena serves the trace, where a run found this; ``watch`` is asked before each try. None without."""
+    if watch is None:
+        return None
+
+    def asked(size: int) -> bool:
+        told = so_far(found, len(trace), high_water_mark(struct, found))
+        if not watch(told):
+            raise GivenUpError(told, margins_of(found))
+        return server(trace, recipe, struct)(size)
+
+    return asked
+
+
+class _Shared(NamedTuple):
+    """What the metrics of recipes of one structure have in common."""
+
+    control: int
+    reach: int | None
+    worst_steps: int | None
+
+
+@lru_cache(maxsize=4096)
+def _shared(structure: Structure) -> _Shared:
+    struct = structure.struct()
+    return _Shared(control_bytes(struct), reach_bytes(struct), worst_steps(structure.recipe).most)
+
+
+_LATER, _ON_TARGET = dict.fromkeys([*LONG_RUN_METRICS, *SHIPPING_METRICS]), dict.fromkeys(TARGET_METRICS)
+
+
+class _Beside(NamedTuple):
+    """What metrics tell beside the engine's counts: numbers of one replay, or columns of many.
+
+    ``arena`` is None where none was asked for.
+    """
+
+    arena: Any
+    needed: Any
+    least: Any
+    control: Any
+    reach: Any
+    worst_steps: Any
+
+
+_COUNTS = {
+    name: ("f8" if field.type.cname == "double" else "i8", field.offset)
+    for name, field in ffi.typeof("struct hw_metrics").fields
+    if field.type.cname in ("uint64_t", "double")
+}
+
+_ROW = np.dtype(
+    {
+        "names": [*_COUNTS],
+        "formats": [format for format, _ in _COUNTS.values()],
+        "offsets": [offset for _, offset in _COUNTS.values()],
+        "itemsize": ffi.sizeof("struct hw_metrics"),
+    }
+)
+"""What the engine counts, as `struct hw_metrics` has it."""
+
+
+def _metrics_of_each(
+    trace: Trace, recipes: Sequence[Recipe], found: Any, needed: list[int], arenas: list[int] | None
+) -> list[dict[str, Value]]:
+    """`_metrics` of many replays, worked out by columns: a third of what it takes one by one."""
+    rows = np.frombuffer(ffi.buffer(found), _ROW)
+    counts = SimpleNamespace(**{name: rows[name] for name in _COUNTS})
+    control, reach, worst_steps = zip(*(_shared(structure_of(recipe)) for recipe in recipes), strict=True)
+    least = [trace.lower_bound(recipe.align) for recipe in recipes]
+    arena = None if arenas is None else np.array(arenas)
+    beside = _Beside(arena, np.array(needed), least, np.array(control), reach, worst_steps)
+    told = _metrics(counts, beside, np.maximum, _ratios)
+    columns = [one.tolist() if isinstance(one, np.ndarray) else one or repeat(None) for one in told.values()]
+    return [dict(zip(told, row, strict=True)) for row in zip(*columns, strict=False)]
+
+
+def _ratio(value: float, whole: float, less: int = 0) -> float | None:
+    return value / whole - less if whole else None
+
+
+def _ratios(values: NDArray[Any], wholes: NDArray[Any], less: int = 0) -> list[float | None]:
+    return [_ratio(*one, less) for one in zip(values.tolist(), wholes.tolist(), strict=True)]
+
+
+def _metrics(
+    counts: Any, beside: _Beside, most: Callable[[Any, Any], Any], ratio: Callable[..., Any]
+) -> dict[str, Any]:
+    """All but the energy, which has its place: of one replay, or of many with `most` and `ratio` for columns."""
+    arena, needed, control = beside.arena, beside.needed, beside.control
+    requested, covered, headers = counts.requested_peak, counts.covered, counts.peak_headers
+    # Where blocks merge later, what was headers holds payload: their sum at the high-water mark is not the least used.
+    allocated = most(covered - headers, requested)
+    mean, reads, writes = counts.mean_requested, counts.reads, counts.writes
+    return {
+        "requested_peak_bytes": requested,
+        "allocated_peak_bytes": allocated,
+        "fragmentation": ratio(allocated, requested, 1),
+        "fragmentation_with_headers": ratio(covered, requested, 1),
+        "footprint_bytes": needed,
+        "internal_bytes": counts.peak_capacity - counts.peak_requested,
+        "external_bytes": needed - control - headers - counts.peak_capacity,
+        "header_bytes": headers,
+        "accesses": reads + writes,
+        "reads": reads,
+        "writes": writes,
+        "accesses_malloc_max": counts.malloc_max,
+        "accesses_malloc_p999": counts.malloc_p999,
+        "accesses_realloc_max": counts.realloc_max,
+        "accesses_free_max": counts.free_max,
+        "accesses_free_p999": counts.free_p999,
+        "energy_nJ": None,
+        "moved_bytes": counts.moved,
+        "failed": counts.failed,
+        "admitted_fraction": ratio(counts.admitted_bytes, counts.requested_bytes),
+        "utilisation": ratio(mean, needed if arena is None else arena),
+        "pool_utilisation": ratio(mean, allocated if arena is None else arena - control - headers),
+        "smallest_arena_bytes": None,
+        "lower_bound_bytes": beside.least,
+        "reach_bytes": beside.reach,
+        **_LATER,
+        "worst_steps": beside.worst_steps,
+        "ns_per_event": None,
+        **_ON_TARGET,
+    }

@@ -1,0 +1,245 @@
+"""Films: a replay that stops to be looked at, and what lies where in the arena at each stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._native import ffi, lib
+from heapwright._recipes.policy import policy_struct
+from heapwright._recipes.pools import kind_of
+from heapwright._replay.engine import explain, lent_memory
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.validation import CALLOC
+
+if TYPE_CHECKING:
+    from heapwright._recipes.recipe import Recipe
+    from heapwright._traces.trace import Trace
+
+Pieces = NDArray[Any]
+"""Structured, see `PIECE_TYPE`."""
+
+PIECE_TYPE = np.dtype([("offset", "u4"), ("size", "u4"), ("header", "u4"), ("state", "u4"), ("pool", "u4")])
+_ALIVE_TYPE = np.dtype([("at", "u4"), ("slot", "u4"), ("size", "u4")])
+
+BLOCK_TYPE = np.dtype(
+    [
+        ("offset", "u4"),  # bytes from the arena's base
+        ("size", "u4"),  # bytes, header included
+        ("state", "u4"),  # HW_RUN_...
+        ("pool", "u4"),  # HW_MAX_POOLS outside all blocks
+        ("requested", "u4"),  # bytes; 0 where no object lives
+        ("birth", "i4"),  # call; -1 where no object lives
+        ("death", "i4"),  # call; -1 where it is never freed, or none lives
+    ]
+)
+
+
+class Extent(NamedTuple):
+    """How far the part of the arena that pools share has been used: below `low`, and from `high` on; `grown` is
+    the call that used more of it last, None if none has.
+    """
+
+    low: int
+    high: int
+    grown: int | None
+
+
+class Snapshots:
+    """A replay that stops where it is told to; made by `filming`."""
+
+    def __init__(self, handle: Any, trace: Trace) -> None:
+        self._handle, self._trace = handle, trace
+        self._pieces = np.empty(1 << 12, PIECE_TYPE)
+        self.found = ffi.new("struct hw_metrics *")
+        """What the replay has counted, once it is over."""
+
+    def show(self, call: int) -> Pieces:
+        """What lies in the arena once `call` has been made, in the order of addresses, without gaps.
+
+        It is overwritten when the film goes on. Calls may not fall from one look to the next.
+        """
+        while (count := self._show(call)) > len(self._pieces):
+            self._pieces = np.empty(count + count // 2, PIECE_TYPE)
+        return self._pieces[:count]
+
+    def _show(self, call: int) -> int:
+        pieces = ffi.cast("struct hw_piece *", ffi.from_buffer(self._pieces))
+        count = int(lib.hw_film_show(self._handle, call, pieces, len(self._pieces)))
+        if count == lib.HW_NO_MEMORY:
+            raise HeapwrightError("out of memory while replaying; replay fewer traces at a time")
+        return count
+
+    def go_on(self, call: int) -> None:
+        """Make all calls up to `call`, without a look."""
+        lib.hw_film_show(self._handle, call, ffi.NULL, 0)
+
+    def alive(self) -> NDArray[Any]:
+        """The live objects in the order of address: fields at (of the payload), slot, size (bytes requested)."""
+        alive = np.empty(max(self._trace.calls.slots, 1), _ALIVE_TYPE)
+        found = alive[: lib.hw_film_alive(self._handle, ffi.cast("struct hw_alive *", ffi.from_buffer(alive)))]
+        return found[np.argsort(found["at"])]
+
+    def extent(self) -> Extent:
+        """How far the arena has been used up to now."""
+        low, high, grown = extent_of(self._handle)
+        return Extent(low, high, None if grown == len(self._trace) else grown)
+
+
+def extent_of(handle: Any) -> Extent:
+    """How far the heap of an `hw_film` has used its arena; `grown` is the number of its calls where none has."""
+    told = ffi.new("struct hw_extent *")
+    lib.hw_film_extent(handle, told)
+    return Extent(int(told.low), int(told.high), int(told.grown))
+
+
+@contextmanager
+def filming(trace: Trace, recipe: Recipe, size: int, without: tuple[int, int] | None = None) -> Iterator[Snapshots]:
+    """A film of the trace in an arena of `size` bytes. Raises HeapwrightError where it cannot begin, or end.
+
+    `without`: the calls of birth and death (-1: none) of an object that is left out.
+    """
+    struct = policy_struct(recipe)
+    code = ffi.new("int *")
+    calls = trace.calls_at(recipe.sites)
+    with lent_memory(struct, calls, size) as memory:
+        handle = lib.hw_film_open(struct, calls.struct, memory, size, code)
+        explain(int(code[0]), recipe, struct, size)
+        if without:
+            birth, death = without
+            lib.hw_film_leave_out(handle, birth, death if death >= 0 else len(trace))
+        film = Snapshots(handle, trace)
+        try:
+            yield film
+        finally:
+            lost = lib.hw_film_close(handle, film.found)
+        explain(lost, recipe, struct, size)
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A heap after `call`: `blocks` (`BLOCK_TYPE`) cover the arena in the order of addresses."""
+
+    call: int
+    extent: Extent
+    blocks: NDArray[Any]
+
+
+class Region(NamedTuple):
+    """A stretch of the arena, from byte `start` to `end`, with the numbers of the pools whose blocks lie there."""
+
+    start: int
+    end: int
+    pools: tuple[int, ...]
+
+
+def frames(trace: Trace, recipe: Recipe, size: int, calls: Iterable[int]) -> Iterator[Frame]:
+    """The heap in an arena of `size` bytes after each of some calls, rising. O(calls) for all, O(blocks) for each."""
+    death = trace.calls.deaths()
+    born = np.zeros(max(trace.calls.slots, 1), np.int32)
+    reached = 0
+    with filming(trace, recipe, size) as film:
+        for call in calls:
+            births = np.flatnonzero(trace.op[reached : call + 1] <= CALLOC).astype(np.int32) + np.int32(reached)
+            born[trace.calls.slot[births]] = births
+            reached = call + 1
+            blocks = _with_objects(film.show(call), film.alive(), born)
+            lives = blocks["birth"] >= 0
+            blocks["death"][lives] = death[blocks["birth"][lives]]
+            yield Frame(call, film.extent(), blocks)
+
+
+def _with_objects(pieces: Pieces, alive: NDArray[Any], born: NDArray[np.int32]) -> NDArray[Any]:
+    blocks = np.zeros(len(pieces), BLOCK_TYPE)
+    for key in ("offset", "size", "state", "pool"):
+        blocks[key] = pieces[key]
+    blocks["birth"] = blocks["death"] = -1
+    used = np.flatnonzero(pieces["state"] == lib.HW_RUN_USED)
+    objects = alive[np.searchsorted(alive["at"], pieces["offset"][used] + pieces["header"][used])]
+    blocks["requested"][used] = objects["size"]
+    blocks["birth"][used] = born[objects["slot"]]
+    return blocks
+
+
+def last_growth(trace: Trace, recipe: Recipe, size: int) -> int | None:
+    """The call after which the heap has used all of the arena that it ever will; None where nothing of it is shared."""
+    with filming(trace, recipe, size) as film:
+        film.go_on(len(trace) - 1)
+        return film.extent().grown
+
+
+def regions(recipe: Recipe, size: int) -> list[Region]:
+    """The regions of an arena of `size` bytes, in the order of addresses; the last is what growing pools share."""
+    struct = policy_struct(recipe)
+    found, sharing = [], []
+    for at in range(struct.pool_count):
+        pool = struct.pools[at]
+        bounds = kind_of(pool).own_region(pool)
+        if bounds:
+            found.append(Region(*bounds, (at,)))
+        elif kind_of(pool).owns_blocks:
+            sharing.append(at)
+    if sharing and size > struct.fixed_end:
+        found.append(Region(int(struct.fixed_end), size, tuple(sharing)))
+    return found  # pools lie in their order
+
+
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+
+def cell_shares(pieces: Pieces, extent: int, rows: int, states: int = lib.HW_RUN_UNTOUCHED + 1) -> NDArray[np.float32]:
+    """Share of each cell that each state takes: float32[states, rows], address 0 in row 0.
+
+    The rows divide the first `extent` bytes evenly. A piece's header counts as HW_RUN_HEADER; what no piece covers
+    belongs to no state.
+    """
+    found = np.zeros((states, rows), np.float32)
+    given = ffi.cast("struct hw_piece *", ffi.from_buffer(pieces))
+    lib.hw_cell_shares(given, len(pieces), extent, rows, ffi.cast("float *", ffi.from_buffer(found)))
+    return found
+
+
+# --- holes ------------------------------------------------------------------------------------------------------------
+
+HOLE_TYPE = np.dtype([("offset", "u4"), ("size", "u4")])
+
+
+def used_part(pieces: NDArray[Any], extent: Extent) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each of some free pieces begins and ends, as far as it has ever been used: where memory is one free block
+    from the start, the rest of that is no hole.
+    """
+    start = pieces["offset"].astype(np.int64)
+    end = start + pieces["size"]
+    end = np.where(start < extent.low, np.minimum(end, extent.low), end)
+    start = np.where(start < extent.low, start, np.maximum(start, extent.high))
+    return start, np.maximum(start, end)
+
+
+def holes(blocks: NDArray[Any], extent: Extent, within: Iterable[Region]) -> NDArray[Any]:
+    """Free memory with nothing in use in between, merged or not, as far as it has ever been used.
+
+    `blocks`: as of a `Frame` or a `Snapshots`. Returns fields offset and size (bytes), in the order of addresses; none
+    reaches from one region into the next.
+    """
+    start, end = used_part(blocks[blocks["state"] == lib.HW_RUN_FREE], extent)
+    found = [_holes_in(start, end, region) for region in within]
+    return np.concatenate([*found, np.zeros(0, HOLE_TYPE)])
+
+
+def _holes_in(start: NDArray[np.int64], end: NDArray[np.int64], region: Region) -> NDArray[Any]:
+    start, end = np.maximum(start, region.start), np.minimum(end, region.end)
+    start, end = start[start < end], end[start < end]
+    apart = start[1:] != end[:-1]
+    result = np.zeros(int(apart.sum()) + bool(len(start)), HOLE_TYPE)
+    if len(start):
+        result["offset"] = start[np.append(True, apart)]
+        result["size"] = end[np.append(apart, True)] - result["offset"]
+    return result

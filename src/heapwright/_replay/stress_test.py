@@ -1,0 +1,591 @@
+"""Endurance: whether a heap lasts. A recording tells minutes; here its calls and its sizes come again and again.
+
+Loops of nine kinds, made from the trace's sizes, and the trace itself, pass after pass, go on at constant live bytes. A
+heap that lasts covers as much after 10,000,000 calls as after 100,000: what it covers beyond is fragmentation that
+never ends, or memory that waits in lists where nothing fetches it. And in an arena of twice what its live blocks take
+it refuses nothing, or nothing that best fit serves.
+
+A footprint is a maximum, and of 100 times as many random moments one is worse: best fit, whose free memory is never
+anywhere but where it serves, grows so by 1 to 9 %. What a heap grows beyond best fit on the same calls is its own. One
+heap grows by -3 to 9 %, as the seed will have it: where growth is too much with one, the mean over several counts.
+
+The kinds are those in which allocators are known to leak or to fragment: Wilson et al. 1995, section 2.4 (ramps, peaks,
+plateaus, phases); Larson and Krishnan 1998 (one thread frees what another asks for); Robson 1977 (sizes that drift).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import fsum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._native import ffi, lib
+from heapwright._recipes.policy import policy_struct
+from heapwright._replay.arena_sizes import depends_on_arena
+from heapwright._replay.engine import (
+    DEFAULT_ARENA,
+    ReplayProgress,
+    arena_bytes_of,
+    arena_holding,
+    explain,
+    memory_of,
+    run,
+)
+from heapwright._traces.calls import number_objects, pointer
+from heapwright._traces.validation import FREE, REALLOC
+
+if TYPE_CHECKING:
+    from heapwright._recipes.recipe import Recipe
+    from heapwright._traces.trace import Trace
+
+LOOPS = ("shrink", "grow", "resize", "phases", "queue", "drift", "saw-tooth", "aligned", "refill")
+"""What a loop does; in the order of `HW_LOOP_...` in native/types.h, which says what each is."""
+
+PASSES = "passes"
+"""The trace again and again, some of each pass's objects freed in the next one, in another order."""
+
+GUARD = 1.15
+"""The stress test is passed if the footprint grows by no more, or by no more than this times best fit's growth.
+
+No program makes these loops: constant live bytes at every size at once. So they guard against unrecorded loads,
+with a wide bound, and rank nothing; `heapwright._replay.long_run` does.
+"""
+
+SIZES = 10_000
+"""Sizes that loops draw from; a trace with more requests has them sampled evenly over its ordered requests."""
+
+BESIDE = 8
+"""Bytes that a live object counts for beside those it asked for, as in native/endurance.h."""
+
+FEWEST = 256
+"""Objects of the largest size that may live at once: with fewer, footprints rise for long by chance alone."""
+
+LEAST_OBJECTS = 64
+"""Objects that live at once where a heap reaches least."""
+
+WARM_PASSES = 2
+"""Passes before which footprints are not compared: in the second the first objects of another pass are live."""
+
+SEEDS = 5
+"""Seeds over which growth is averaged that is too much with the first."""
+
+CLEARLY = 1.25
+"""What grows by so many times what is let pass grows with every seed: no other one is tried."""
+
+OUTLIVE = 8
+"""One object in so many outlives its free, until the next pass."""
+
+
+@dataclass(frozen=True)
+class StressEffort:
+    """Length and rules of the long-run test.
+
+    Attributes:
+        calls: of each loop, unless its footprint is flat before.
+        base: calls with whose footprint later ones are compared.
+        enough: calls after which a loop may end, where the footprint did not change while they grew tenfold.
+        objects: about so many live at once.
+        cramped: calls in the arena of twice the live blocks.
+        most: growth, beyond that of best fit, up to which a heap lasts.
+        whole: whether loops go on after one has shown that the heap does not last, and best fit's growth and the mean
+            over seeds are told where the answer is known without them.
+        loops: those that are tried.
+    """
+
+    calls: int = 10_000_000
+    base: int = 100_000
+    enough: int = 1_000_000
+    objects: int = 2000
+    cramped: int = 1_000_000
+    most: float = GUARD
+    whole: bool = True
+    loops: tuple[str, ...] = (*LOOPS, PASSES)
+
+
+FULL = StressEffort()
+
+SHORT = StressEffort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20_000, whole=False)
+"""For each candidate of an exploration: what leaks grows by half or more in it."""
+
+
+GUARDED = tuple(loop for loop in FULL.loops if loop != "refill")
+"""The loops of `LONG`: all but one, which `SHORT` makes, as pools that never give memory back grow there.
+
+Over more calls a heap whose calls are short grows there, too: it hands memory over a few blocks a call where all that
+lives is freed and gives way to all of another size. `heapwright stress` shows by how much.
+"""
+
+LONG = StressEffort(calls=300_000, whole=False, loops=GUARDED)
+"""For what is recommended: slow growth, as of classes that take pages and never give them back, shows in it."""
+
+
+@dataclass(frozen=True)
+class StressTest:
+    """How a heap endures.
+
+    Attributes:
+        footprint_bytes: loop -> calls -> bytes of the arena that the heap had covered by then.
+        growth: loop -> footprint at the end over that after `StressEffort.base` calls, each over the most that live
+            blocks took by then; the mean over `SEEDS` seeds where that was too much with the first, but not by far.
+        best_fit: the same of best fit with the same seeds; 1 where it was not asked.
+        refused: loop -> requests refused in an arena of twice what its live blocks take, where any were, and best fit
+            refuses none in twice what its own take, or none within twice the calls.
+        most: as `StressEffort.most`.
+    """
+
+    footprint_bytes: Mapping[str, Mapping[int, int]]
+    growth: Mapping[str, float]
+    best_fit: Mapping[str, float] = field(default_factory=dict)
+    refused: Mapping[str, int] = field(default_factory=dict)
+    most: float = GUARD
+
+    @property
+    def growing(self) -> list[str]:
+        """The loops in which it grows by more than `most`, and than so many times what best fit does."""
+        grown = self.growth.items()
+        return [loop for loop, ratio in grown if ratio > _let_pass(self.most, self.best_fit.get(loop, 1.0))]
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it grows in no loop, and refuses nothing that fits twice and that best fit would not."""
+        return not self.growing and not self.refused
+
+    @property
+    def worst(self) -> str:
+        """The loop in which it grows most, of those in which it grows where there are any."""
+        return max(self.growing or self.growth, key=lambda loop: self.growth[loop])
+
+    @property
+    def growth_ratio(self) -> float:
+        """Its growth there."""
+        return self.growth[self.worst]
+
+    @property
+    def calls(self) -> int:
+        """The most that any loop made, passes apart, which are made until they tell something."""
+        return max(max(covered) for loop, covered in self.footprint_bytes.items() if loop != PASSES)
+
+    def why_not(self) -> str | None:
+        """Why it does not last, in words; None where it does."""
+        if self.lasts:
+            return None
+        return grows(self.growth_ratio) if self.growing else REFUSES
+
+
+REFUSES = "refuses requests where its live bytes fit twice"
+
+
+def grows(growth_ratio: float) -> str:
+    """Sentence about the growth of a heap at constant live bytes."""
+    return f"grows by {100 * (growth_ratio - 1):.0f} % at constant live bytes"
+
+
+def run_stress_test(
+    trace: Trace,
+    recipe: Recipe,
+    effort: StressEffort = FULL,
+    *,
+    seed: int = 1,
+    threads: int = 1,
+    progress: Callable[[str], None] = lambda loop: None,
+) -> StressTest:
+    """Try how a recipe endures what a trace asks for. ``progress`` is told each loop before it begins.
+
+    So many ``threads`` try a loop each, and what comes of it is the same. Time grows with the calls: some seconds for
+    ten million calls of each loop. Raises `HeapwrightError` where the heap's own control data has no room, and where
+    the system has no memory.
+    """
+    struct = policy_struct(recipe)
+    effort = _suited(trace, struct, effort)
+    told = StressTest({}, {}, {}, {}, effort.most)
+    loops = [_Tried(loop, trace, recipe, struct, effort) for loop in _loops(trace, effort)]
+    with closing(_in_order(loops, seed, threads, progress)) as outcomes:
+        for loop, one in outcomes:
+            if one is None:
+                continue
+            told = replace(
+                told,
+                footprint_bytes={**told.footprint_bytes, loop: one.footprints},
+                growth={**told.growth, loop: one.grown},
+                best_fit={**told.best_fit, loop: one.best_fit},
+                refused={**told.refused, loop: one.refused} if one.refused else told.refused,
+            )
+            if not effort.whole and not told.lasts:
+                break
+    return told
+
+
+def _in_order(
+    loops: Sequence[_Tried], seed: int, threads: int, progress: Callable[[str], None]
+) -> Generator[tuple[str, _Outcome | None]]:
+    """Each loop with what comes of it, in their order; to be closed, so that no further one is begun."""
+    if threads == 1:
+        for tried in loops:
+            progress(tried.loop)
+            yield tried.loop, tried.outcome(seed)
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    pool, begun = ThreadPoolExecutor(threads), deque[tuple[str, Future[_Outcome | None]]]()
+    try:
+        for tried in loops:
+            progress(tried.loop)
+            begun.append((tried.loop, pool.submit(tried.outcome, seed)))
+            if len(begun) == 2 * threads:
+                loop, one = begun.popleft()
+                yield loop, one.result()
+        for loop, one in begun:
+            yield loop, one.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _let_pass(most: float, best_fit: float) -> float:
+    """Growth up to which a heap lasts where best fit grows so much."""
+    return most * max(1.0, best_fit)
+
+
+def _suited(trace: Trace, struct: Any, effort: StressEffort) -> StressEffort:
+    """Fewer objects where a heap reaches too little for so many: it is no leak that an arena cannot be larger."""
+    _, live = drawn(trace, effort.objects)
+    room = 4 * live
+    if struct.reach >= room:
+        return effort
+    return replace(effort, objects=max(LEAST_OBJECTS, effort.objects * int(struct.reach) // room))
+
+
+def _loops(trace: Trace, effort: StressEffort) -> tuple[str, ...]:
+    """The loops that are tried. A short form omits passes of a long trace, and calls that the trace never makes."""
+    brief = not effort.whole and len(trace) * 2 * WARM_PASSES > effort.calls
+    without = {PASSES} if brief else set[str]()
+    if not effort.whole:  # a program that never resizes is not judged by how a heap resizes
+        without |= set() if (trace.op == REALLOC).any() else {"shrink", "grow", "resize"}
+        without |= set() if trace.align.any() else {"aligned"}
+    return tuple(loop for loop in effort.loops if loop not in without)
+
+
+class _Outcome(NamedTuple):
+    """What comes of a loop: footprints by calls, by how much they grew, and best fit's, and the requests refused."""
+
+    footprints: Mapping[int, int]
+    grown: float
+    best_fit: float
+    refused: int
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A heap in a loop."""
+
+    loop: str
+    trace: Trace
+    recipe: Recipe
+    struct: Any
+    effort: StressEffort
+
+    def outcome(self, seed: int) -> _Outcome | None:
+        """What comes of the loop; None where the heap cannot serve what it asks for."""
+        effort, (footprints, grown, count) = self.effort, self.whole(seed)
+        if count is None:
+            return None
+        known = not effort.whole and (count > 0 or grown <= effort.most)
+        fit = 1.0 if known else best_fit_growth(self.trace, self.loop, effort, seed)
+        if not known and 1 < grown / _let_pass(effort.most, fit) < CLEARLY:
+            others = range(seed + 1, seed + SEEDS)
+            grown = fsum([grown, *(self.covered(one)[1] for one in others)]) / SEEDS
+            fit = fsum([fit, *(best_fit_growth(self.trace, self.loop, effort, one) for one in others)]) / SEEDS
+        return _Outcome(footprints, grown, fit, count)
+
+    def covered(self, seed: int) -> tuple[Mapping[int, int], float, Any]:
+        """Footprints by calls, by how much they grew, and what else came of the loop; of passes nothing."""
+        if self.loop == PASSES:
+            return *_passes(self.trace, self.recipe, self.struct, self.effort, seed), None
+        return self._made(seed).run(self.recipe, self.struct, arena_bytes_of(self.struct, DEFAULT_ARENA))
+
+    def whole(self, seed: int) -> tuple[Mapping[int, int], float, int | None]:
+        """Footprints by calls, by how much they grew, and the requests refused.
+
+        These are None where the heap cannot serve what the loop asks for.
+        """
+        footprints, grown, ample = self.covered(seed)
+        if ample is None:
+            return footprints, grown, 0
+        if ample.failed:  # of the aligned ones none, where no pool can cut a block to an alignment
+            return footprints, grown, None if self.loop == "aligned" else int(ample.failed)
+        after = self.refuses_after(seed, footprints, ample)
+        best = None if after is None else best_fit_refuses_after(self.trace, self.loop, self.effort, seed)
+        return footprints, grown, int(after is not None and (best is None or 2 * after < best))
+
+    def refuses_after(self, seed: int, footprints: Mapping[int, int], ample: Any) -> int | None:
+        """The calls in twice what its live blocks take until one is refused; None where none is.
+
+        ``footprints`` and ``ample`` are what `covered` tells with that seed.
+        """
+        twice = arena_holding(self.struct, int(self.struct.fixed_end) + 2 * int(ample.blocks))
+        cramped = min(twice, int(self.struct.reach))
+        if footprints[max(footprints)] <= cramped and not depends_on_arena(self.recipe):
+            return None  # it does the same there
+        return self._made(seed).refuses_after(self.recipe, self.struct, cramped)
+
+    def _made(self, seed: int) -> _Loop:
+        return _Loop(self.trace, LOOPS.index(self.loop), self.effort, seed)
+
+
+def best_fit_growth(trace: Trace, loop: str, effort: StressEffort = FULL, seed: int = 1) -> float:
+    """What best fit grows by in a loop: what no heap can help."""
+    return _covered_by_best_fit(trace, loop, effort, seed)[1]
+
+
+@lru_cache(maxsize=16 * len(LOOPS))
+def best_fit_refuses_after(trace: Trace, loop: str, effort: StressEffort = FULL, seed: int = 1) -> int | None:
+    """The calls of a loop after which best fit refuses one in twice what its live blocks take; None where it does not.
+
+    So it is where `resize` finds objects so large that one that moves has no room beside others.
+    """
+    footprints, _, ample = _covered_by_best_fit(trace, loop, effort, seed)
+    return _best_fit(trace, loop, effort).refuses_after(seed, footprints, ample)
+
+
+@lru_cache(maxsize=16 * (len(LOOPS) + 1))
+def _covered_by_best_fit(
+    trace: Trace, loop: str, effort: StressEffort, seed: int
+) -> tuple[Mapping[int, int], float, Any]:
+    return _best_fit(trace, loop, effort).covered(seed)
+
+
+def _best_fit(trace: Trace, loop: str, effort: StressEffort) -> _Tried:
+    from heapwright._recipes.pools import BEST_FIT
+    from heapwright._recipes.recipe import Recipe
+
+    recipe = Recipe(pools=(BEST_FIT,), align=8)
+    return _Tried(loop, trace, recipe, policy_struct(recipe), effort)
+
+
+def _growth(covered: Mapping[int, float], base: int) -> float:
+    """The last value over that after `base` calls, or over the first where there are none so early."""
+    first = [value for calls, value in covered.items() if calls <= base]
+    values = list(covered.values())
+    return values[-1] / (first[-1] if first else values[0])
+
+
+def points(calls: int) -> list[int]:
+    """The calls at which footprints are told: four to a decade from 1,000 on, and the last."""
+    told = [round(1000 * 10 ** (quarter / 4)) for quarter in range(100)]
+    return [*(point for point in told if point < calls), calls]
+
+
+# ---- loops ---------------------------------------------------------------------------------------------------------
+
+
+class _Loop:
+    """A loop over a trace's sizes."""
+
+    def __init__(self, trace: Trace, kind: int, effort: StressEffort, seed: int) -> None:
+        self._effort, self._of = effort, (trace, kind, effort, seed)
+        sizes, live = drawn(trace, effort.objects)
+        if LOOPS[kind] == "shrink":
+            live //= 2  # of its objects half is left
+        self._sizes = sizes  # the loop points to them
+        objects = min(4 * effort.objects, 1 << 20)
+        period = max(objects, 1000)
+        self._told = (kind, pointer("uint32_t", sizes), len(sizes), live, objects, period, seed)
+        self._calls = ffi.new("struct hw_calls *", {"slots": objects})
+
+    def run(self, recipe: Recipe, struct: Any, arena: int) -> tuple[dict[int, int], float, Any]:
+        """Footprints by calls, by how much they grew, and what else came of it, in an arena of so many bytes.
+
+        Each footprint counts by the most that live blocks took until then: which sizes a loop drew is not the heap's
+        doing, and a later moment may hold larger blocks.
+        """
+        effort, at = self._effort, points(self._effort.calls)
+        found = self._replayed(recipe, struct, arena, at) if effort.calls <= min(effort.enough, _WRITTEN) else None
+        told, endured = found or self._ran(recipe, struct, arena, at, effort.enough, at_refusal=False)
+        footprints = {calls: arena_holding(struct, used) for calls, (used, _) in told.items()}
+        shares = {calls: footprints[calls] / max(1, blocks) for calls, (_, blocks) in told.items()}
+        return footprints, _growth(shares, effort.base), endured
+
+    def _replayed(
+        self, recipe: Recipe, struct: Any, arena: int, at: list[int]
+    ) -> tuple[dict[int, tuple[int, int]], Any] | None:
+        """What `_ran` tells of a heap that refuses nothing, by the replay of calls that are written down once.
+
+        None where it refuses some.
+        """
+        written = _written(*self._of)
+        if written is None:
+            return None
+        calls, _ = written
+        covered, found = ffi.new("struct hw_covered[]", len(at) + 1), ffi.new("struct hw_metrics *")
+        ends = ffi.new("uint64_t[]", [*at, int(calls.count) + 1])
+        timeline = ffi.new("struct hw_timeline *", (ends, ffi.NULL, covered))
+        options = ffi.new("struct hw_options *", (lib.HW_CHECK_NOTHING, ffi.NULL, timeline))
+        memory = _memory(struct, calls, arena)
+        explain(lib.hw_replay(struct, calls, memory, arena, options, found), recipe, struct, arena)
+        if found.failed:
+            return None
+        most, told = 0, {}
+        for calls_made, one in zip([*at, None], covered, strict=True):
+            most = max(most, int(one.blocks))
+            if calls_made is not None:
+                told[calls_made] = int(one.footprint), most
+        return told, ffi.new("struct hw_endured *", {"blocks": most})
+
+    def calls(self) -> Any:
+        """Its calls until so many are made that it ends: the same for every heap that refuses none.
+
+        `struct hw_calls *` and the columns that it points to; None without memory.
+        """
+        count, objects = self._effort.calls, int(self._calls.slots)
+        room = count + 3 * objects  # of its turns none makes more
+        op, slot, size, align, thread = np.empty(room, np.uint8), *np.empty((4, room), np.uint32)
+        numbers = {"slot": slot, "size": size, "align": align, "thread": thread}
+        columns = {"op": pointer("uint8_t", op)} | {key: pointer("uint32_t", one) for key, one in numbers.items()}
+        written = ffi.new("struct hw_written *", {"room": room, **columns})
+        made = int(lib.hw_loop_calls(self._struct(count, at_refusal=False), count, written))
+        if not 0 <= made <= room:
+            return None
+        kept = {"op": op[:made].copy(), "slot": slot[:made].copy(), "size": size[:made].copy()}
+        kept |= {key: one[:made].copy() for key, one in (("align", align), ("thread", thread)) if one[:made].any()}
+        columns = {key: pointer("uint8_t" if key == "op" else "uint32_t", one) for key, one in kept.items()}
+        struct = ffi.new("struct hw_calls *", {"count": made, "slots": objects, "threads": 2, **columns})
+        lib.hw_total(struct, made, ffi.addressof(struct, "totals"))
+        return struct, kept
+
+    def refuses_after(self, recipe: Recipe, struct: Any, arena: int) -> int | None:
+        """The calls until such an arena has refused one; None where it refuses none."""
+        cramped = self._effort.cramped
+        _, endured = self._ran(recipe, struct, arena, [cramped], cramped, at_refusal=True)
+        return int(endured.calls) if endured.failed else None
+
+    def _ran(
+        self, recipe: Recipe, struct: Any, arena: int, at: list[int], enough: int, *, at_refusal: bool
+    ) -> tuple[dict[int, tuple[int, int]], Any]:
+        loop = self._struct(enough, at_refusal=at_refusal)
+        covered, endured = ffi.new("struct hw_covered[]", len(at)), ffi.new("struct hw_endured *")
+        memory = _memory(struct, self._calls, arena)
+        calls = ffi.new("uint64_t[]", at)
+        where = ffi.new("struct hw_points *", (calls, len(at), covered))
+        code = lib.hw_endure(struct, loop, memory, arena, where, endured)
+        explain(code, recipe, struct, arena)
+        told = zip(at, covered[0 : endured.points], strict=False)
+        return {calls: (int(one.footprint), int(one.blocks)) for calls, one in told}, endured
+
+    def _struct(self, enough: int, *, at_refusal: bool) -> Any:
+        return ffi.new("struct hw_loop *", (*self._told, 4, enough, int(at_refusal)))
+
+
+_WRITTEN = 1 << 20
+"""Calls of the longest loops that are written down: some 9 bytes each."""
+
+
+@lru_cache(maxsize=len(LOOPS) + 3)
+def _written(trace: Trace, kind: int, effort: StressEffort, seed: int) -> Any:
+    return _Loop(trace, kind, effort, seed).calls()
+
+
+def _memory(struct: Any, calls: Any, arena: int) -> Any:
+    class _Slots:
+        struct = calls
+
+    return memory_of(struct, _Slots, arena)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=16)
+def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
+    """The sizes that loops draw from, ascending, uint32[n], and what live ones count for at most, bytes.
+
+    That is what so many objects of these sizes count for; the largest sizes are left out, until no object is more than
+    a `FEWEST`th of it, or half as many objects' share where that is more.
+    """
+    asked = np.sort(np.maximum(trace.size[trace.op != FREE], 1)).astype(np.int64)
+    asked = np.minimum(asked, (1 << 31) // objects - BESIDE)  # what lives is counted in 32 bits
+    weights = asked + BESIDE
+    live = objects * np.cumsum(weights) // np.arange(1, len(asked) + 1)
+    last = int(np.flatnonzero(min(FEWEST, objects // 2) * weights <= live)[-1])
+    kept = asked[: last + 1]
+    step = max(1, len(kept) // SIZES)
+    return np.ascontiguousarray(kept[::step], np.uint32), int(live[last])
+
+
+# ---- the trace again and again -------------------------------------------------------------------------------------
+
+
+def _passes(
+    trace: Trace, recipe: Recipe, struct: Any, effort: StressEffort, seed: int
+) -> tuple[Mapping[int, int], float]:
+    """Footprints by calls of the trace, pass after pass, and by how much they grew.
+
+    These are `StressEffort.calls`, and no more than ten times the `base`. Each footprint counts by the most that live
+    objects took by then: what lives on from pass to pass is drawn.
+    """
+    again = repeated(trace, max(min(10 * effort.base, effort.calls), len(trace) * 2 * WARM_PASSES), seed)
+    told: dict[int, int] = {}
+
+    def watch(so_far: ReplayProgress) -> bool:
+        told[so_far.calls] = so_far.footprint_bytes
+        return True
+
+    found, _ = run(again, recipe, struct, None, watch=watch)
+    told[len(again)] = arena_holding(struct, int(struct.fixed_end + found.shared))
+    most = np.maximum.accumulate(again.live_bytes + BESIDE * again.live_objects)
+    shares = {calls: footprint / int(most[calls - 1]) for calls, footprint in told.items()}
+    return told, _growth(shares, max(effort.base, len(trace) * WARM_PASSES))
+
+
+_KEPT = 1 << 18
+"""Calls of the longest passes that are kept for several seeds: some 30 bytes each."""
+
+
+def repeated(trace: Trace, calls: int, seed: int) -> Trace:
+    """The trace for about so many calls, at least twice; of each pass one object in `OUTLIVE` lives into the next.
+
+    These, and those that the trace never frees, are freed in the next pass: the first where that pass's own would be,
+    in another order, the others spread over all of it.
+    """
+    return (_repeated_kept if calls <= _KEPT else _repeated_long)(trace, calls, seed)
+
+
+def _repeated(trace: Trace, calls: int, seed: int) -> Trace:
+    from heapwright._traces.trace import Trace
+
+    rng = np.random.default_rng(seed)
+    count, passes = len(trace), max(2, -(-calls // max(1, len(trace))))
+    numbers, _ = number_objects(trace.op, trace.id)
+    born = numbers.astype(np.int64)
+    freed_at = np.flatnonzero(trace.op == FREE)
+    later = freed_at[rng.random(len(freed_at)) < 1 / OUTLIVE]
+    left = np.setdiff1d(np.unique(born), np.unique(born[freed_at]))
+    row = count + len(left)
+    extra = np.sort(rng.integers(0, count, len(left))) + np.arange(len(left))  # where a pass frees what is left
+    own = np.setdiff1d(np.arange(row), extra)
+    ids, lives_in = np.empty((passes, row), np.int64), int(born.max()) + 1
+    ids[:, own] = born
+    outliving, there = born[later], own[later]
+    for one in range(passes if len(later) or len(left) else 0):
+        ids[one, there] = rng.permutation(outliving) - lives_in
+        if one:
+            ids[one, extra] = rng.permutation(left) - lives_in
+    ids += np.arange(passes)[:, np.newaxis] * lives_in
+    kept = np.ones((passes, row), bool)
+    kept[0, extra] = kept[0, there] = False
+
+    def again(values: NDArray[Any], otherwise: int = 0) -> NDArray[Any]:
+        one = np.full(row, otherwise, values.dtype)
+        one[own] = values
+        return np.tile(one, passes)[kept.ravel()]
+
+    op, id = again(trace.op, FREE), ids[kept]
+    size, align, low, site = (again(values) for values in (trace.size, trace.align, trace.low, trace.site))
+    name = f"{trace.name}, {passes} passes"
+    return Trace.from_columns(op=op, id=id, size=size, align=align, low=low, site=site, sites=trace.sites, name=name)
+
+
+_repeated_kept = lru_cache(maxsize=2 * SEEDS)(_repeated)
+_repeated_long = lru_cache(maxsize=2)(_repeated)

@@ -1,0 +1,73 @@
+"""The worst case: the arena that is enough for any program with this much live, where theory gives a bound.
+
+What is live is counted as the heap does, with headers and rounding: the bounds hold for programs whose live blocks
+never take more than those of the trace, and whose largest is no larger. Requests alone bound little: 100,000 bytes may
+be that many objects.
+
+Sources: J. M. Robson 1971, An estimate of the store size necessary for dynamic storage allocation, JACM 18; Robson
+1974, Bounds for some functions concerning dynamic storage allocation, JACM 21; Robson 1977, Worst case fragmentation of
+first fit and best fit storage allocation strategies, Computer Journal 20; D. E. Knuth, TAOCP 1 (3rd edition), 2.5,
+exercises 41 to 43; T. Ogasawara 1995, An algorithm with constant execution time for dynamic storage allocation;
+P. Kirienko, README of o1heap.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._recipes.kinds.bounds import BlockLoad, WorstCase
+from heapwright._recipes.policy import policy_struct
+from heapwright._replay.engine import arena_holding
+from heapwright._traces.validation import FREE, REALLOC
+
+if TYPE_CHECKING:
+    from heapwright._recipes.recipe import Recipe
+    from heapwright._traces.trace import Trace
+
+
+def worst_case(trace: Trace, recipe: Recipe) -> WorstCase | None:
+    """The least arena that a theorem gives for programs like the trace; None where none holds.
+
+    It holds for requests at the heap's own alignment, and for recipes of a single pool that passes no free block by,
+    behind quick lists or none: the pool's kind has the theorems.
+    """
+    (*lists, pool), struct = recipe.canonical().pools, policy_struct(recipe)
+    laid_out = struct.pools[len(lists)]
+    if any(one.owns_blocks for one in lists) or recipe.threads == "cached":
+        return None
+    if (trace.align > recipe.align).any() or not _takes_all(trace, laid_out):
+        return None
+    reallocs = bool((trace.op == REALLOC).any())
+    found = pool.worst_cases(laid_out, load_of(trace, recipe), lists=bool(lists), reallocs=reallocs)
+    least = min(found, default=None)
+    if least is None:
+        return None
+    arena = arena_holding(struct, int(struct.fixed_end) + least.bytes)
+    return WorstCase(arena, least.theorem) if arena <= struct.reach else None
+
+
+def _takes_all(trace: Trace, pool: Any) -> bool:
+    sizes = trace.size[trace.op != FREE]
+    return bool((sizes >= pool.min_size).all() and (sizes <= pool.max_size).all())
+
+
+def load_of(trace: Trace, recipe: Recipe) -> BlockLoad:
+    """The load of a trace on a recipe in which a single pool owns blocks; a realloc has both of its blocks live."""
+    blocks, smallest = block_sizes(recipe, trace.size)
+    blocks[trace.op == FREE] = 0
+    return BlockLoad(trace.largest_live_sum(blocks, both=True), int(blocks.max(initial=smallest)), smallest)
+
+
+def block_sizes(recipe: Recipe, requests: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], int]:
+    """The blocks that requests get where splitting is exact, int64 as many; and the smallest that any request gets.
+
+    Of recipes where several pools own blocks, the requests rounded up to the alignment.
+    """
+    pools, struct = recipe.canonical().pools, policy_struct(recipe)
+    sizes = np.maximum(requests.astype(np.int64), 1)
+    if sum(pool.owns_blocks for pool in pools) > 1:
+        return -(-sizes // recipe.align) * recipe.align, recipe.align
+    return pools[-1].exact_blocks(struct.pools[len(pools) - 1], sizes, recipe.align)

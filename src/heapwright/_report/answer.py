@@ -1,0 +1,111 @@
+"""How sure the answer that a page of a study begins with is: what an arena of each size serves, and more load needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+
+from heapwright._report.figure import BLUE, CLOUD, GREEN, LEGEND_COLUMNS, SI, SOFT, VERMILLION, Figure, inline
+from heapwright._studies.analysis import Analysis, MemoryNeed, reserve_for_more
+from heapwright._studies.decision import Decision
+from heapwright._studies.recommendations import RIVALS
+from heapwright._studies.results import Candidate
+from heapwright._traces.copies import Load
+
+_COLOURS = (BLUE, GREEN, VERMILLION, CLOUD, SOFT)
+_DASHES = [[1, 0], [10, 3], [6, 3], [2, 2], [1, 3]]
+"""In grey the colours are alike."""
+
+
+def reserve_by_load(decision: Decision) -> Figure | None:
+    """The bytes to reserve against the load, for the pick, what the reader has and what everybody knows.
+
+    None where the pick was not tried under more load, or nothing was served there.
+    """
+    known = {f"{decision.pick.label} (pick)": (decision.reserve_bytes, decision.more_bytes)}
+    for one in decision.others:
+        if one.why != "step":
+            known[one.heap.label] = one.reserve_bytes, reserve_for_more(one.needs)
+    ends = {label: (least, most) for label, (least, most) in known.items() if least is not None and most is not None}
+    if f"{decision.pick.label} (pick)" not in ends:
+        return None
+    times = Load().times
+    rows = [
+        {"heap": label, "load": load, "bytes": size}
+        for label, sizes in ends.items()
+        for load, size in zip((1, times), sizes, strict=True)
+    ]
+    shown = list(ends)
+    chart = (
+        inline(rows)
+        .mark_line(strokeWidth=2.5, point=alt.OverlayMarkDef(size=40, filled=True))
+        .encode(
+            x=alt.X("load:Q", title="times the recorded load", axis=alt.Axis(values=[*range(1, times + 1)])),
+            y=alt.Y("bytes:Q", title="bytes to reserve", axis=alt.Axis(labelExpr=SI), scale=alt.Scale(zero=True)),
+            color=alt.Color(
+                "heap:N",
+                scale=alt.Scale(domain=shown, range=list(_COLOURS[: len(shown)])),
+                legend=alt.Legend(columns=LEGEND_COLUMNS),
+            ),
+            strokeDash=alt.StrokeDash("heap:N", scale=alt.Scale(domain=shown, range=_DASHES[: len(shown)])),
+        )
+        .properties(height=260)
+    )
+    note = (
+        f"Measured at the points, on what was recorded and on copies at {times} times the load; straight between them."
+    )
+    told = "; ".join(f"{label} {least:,} to {most:,} bytes" for label, (least, most) in ends.items())
+    return Figure("reserve", "What more load needs", note, chart, 400, f"{told}.")
+
+
+def served_by_arena(study: Analysis, pick: Candidate) -> Figure | None:
+    """How many of the traces and copies an arena of each size serves, for the pick and what most would take.
+
+    None where nothing was tried but what was explored on, or nothing was served.
+    """
+    if not study.elsewhere:
+        return None
+    names = {name: id for id, name in zip(study.combined.ids, study.combined.zoo_names, strict=True) if name in RIVALS}
+    rivals = {name: names[name] for name in RIVALS if name in names and names[name] != pick.id}
+    shown = {f"{pick.label} (pick)": pick.id, **rivals}
+    needs = {label: study.needs(id) for label, id in shown.items()}
+    sizes = [need.bytes for found in needs.values() for need in found if need.bytes is not None]
+    if not sizes:
+        return None
+    rows = [row for label, found in needs.items() for row in _steps(label, found, max(sizes))]
+    colours = alt.Scale(domain=list(shown), range=list(_COLOURS[: len(shown)]))
+    chart = (
+        inline(rows)
+        .mark_line(interpolate="step-after", strokeWidth=2.5, clip=True)
+        .encode(
+            x=alt.X("arena:Q", title="arena, bytes", axis=alt.Axis(labelExpr=SI), scale=alt.Scale(zero=False)),
+            y=alt.Y("share:Q", title="traces served whole", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color("heap:N", scale=colours, legend=alt.Legend(columns=LEGEND_COLUMNS)),
+            strokeDash=alt.StrokeDash("heap:N", scale=alt.Scale(domain=list(shown), range=_DASHES[: len(shown)])),
+        )
+        .properties(height=240)
+    )
+    count = len(needs[f"{pick.label} (pick)"])
+    note = (
+        f"Each step is one of {count} traces that an arena of this size serves whole: those explored on, perturbed "
+        "copies of them, and those held out. Further left is less memory."
+    )
+    return Figure("arena", "What an arena serves", note, chart, 760, _told(needs))
+
+
+def _told(needs: Mapping[str, Sequence[MemoryNeed]]) -> str:
+    told = []
+    for label, found in needs.items():
+        served = [need.bytes for need in found if need.bytes is not None]
+        rest = "" if len(served) == len(found) else f", and refuses requests on {len(found) - len(served)}"
+        told.append(f"{label} {max(served):,} bytes{rest}" if served else f"{label} none")
+    return f"What serves all that is served: {'; '.join(told)}."
+
+
+def _steps(label: str, needs: Sequence[MemoryNeed], largest: int) -> list[dict[str, object]]:
+    served = sorted(need.bytes for need in needs if need.bytes is not None)
+    points = [(size, (at + 1) / len(needs)) for at, size in enumerate(served)]
+    start = [(served[0], 0.0)] if served else []
+    end = [(round(largest * 1.05), points[-1][1])] if points else []
+    return [{"heap": label, "arena": size, "share": share} for size, share in [*start, *points, *end]]

@@ -1,0 +1,57 @@
+"""The picture of endurance: bytes covered over calls, a line for each heap, a panel for each loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+
+from heapwright._report.drawing import write_drawing
+from heapwright._report.figure import CONFIG, inline
+
+if TYPE_CHECKING:
+    from heapwright._assure.stress_test import StressTestResult
+
+WIDTH, HEIGHT = 190, 130
+COLOURS = ("#0072B2", "#E69F00", "#101820", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8a8a8a")
+TITLE = "Bytes of the arena covered at constant live bytes"
+
+
+def write_picture(found: Sequence[StressTestResult], output: Path) -> None:
+    """Draw as a file that ends in .svg or .html; errors as of `write_drawing`."""
+    told = [f"{one.heap} on {one.trace}: {one.growth_ratio:.3f} times ({one.worst})" for one in found]
+    write_drawing(_spec(found), TITLE, f"{TITLE}. Growth: {'; '.join(told)}.", output)
+
+
+def _spec(found: Sequence[StressTestResult]) -> dict[str, Any]:
+    several = len({one.trace for one in found}) > 1
+    rows = [
+        {
+            "heap": f"{one.heap}, {one.trace}" if several else one.heap,
+            "loop": loop,
+            "calls": calls,
+            "KB": bytes_ / 1000,
+        }
+        for one in found
+        for loop, footprints in one.footprint_bytes.items()
+        for calls, bytes_ in footprints.items()
+    ]
+    names = list(dict.fromkeys(str(row["heap"]) for row in rows))
+    loops = list(dict.fromkeys(str(row["loop"]) for row in rows))
+    colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
+    chart = (
+        inline(rows)
+        .mark_line(interpolate="step-after", strokeWidth=1.6)
+        .encode(
+            x=alt.X("calls:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~s", tickCount=4)),
+            y=alt.Y("KB:Q", title="KB covered"),
+            color=alt.Color("heap:N", scale=alt.Scale(domain=names, range=colours), title=None),
+        )
+        .properties(width=WIDTH, height=HEIGHT)
+        .facet(facet=alt.Facet("loop:N", sort=loops, title=None, header=alt.Header(labelFontSize=12)), columns=4)
+        .resolve_scale(y="independent", x="independent")
+    )
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    return {**spec, "config": CONFIG, "title": TITLE}

@@ -1,0 +1,380 @@
+"""A study as decisions are made on it: metrics over all its traces, the front, picks, and the evidence for them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from heapwright._recipes.worst_steps import worst_steps
+from heapwright._replay.metrics import Objectives, parse_objectives
+from heapwright._replay.reserve import UNIT, reserved, with_margin
+from heapwright._studies.recommendations import PICKS, RESERVE, Condition, NoPickError, Pick
+from heapwright._studies.results import ADMITTED, Bools, Candidate, Floats, Ranking, Results
+from heapwright._studies.robustness import Robustness
+from heapwright._studies.study_file import StudyFile
+from heapwright._studies.tables import Role
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.copies import Load
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """The footprint in bytes of a recipe on a trace of some role, or on the future of one explored on; None where
+    requests failed there, and on a future where it has no bound."""
+
+    role: Role | Literal["future"]
+    trace: str
+    bytes: int | None
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the trace is a copy under more load than was recorded."""
+        return self.role == "copy" and f"~{Load.name}-" in self.trace
+
+
+def reserve_for(needs: Sequence[MemoryNeed]) -> int | None:
+    """The arena to reserve for a load like the recorded one: `MARGIN` above what the recordings and the hold-out set
+    need, and at least what their futures do, which swing as the recordings do and one step beyond. None if no recording
+    was served."""
+    recorded = [need.bytes for need in needs if need.role in ("explored", "held out") and need.bytes is not None]
+    futures = [need.bytes for need in needs if need.role == "future" and need.bytes is not None]
+    return reserved(recorded, futures, 1.0) if recorded else None
+
+
+def reserve_for_more(needs: Sequence[MemoryNeed]) -> int | None:
+    """The arena to reserve for `Load.times` times the recorded load, from the copies at that load.
+
+    None if there are no such copies, or requests failed on one.
+    """
+    sizes = [need.bytes for need in needs if need.loaded]
+    return None if None in sizes or not sizes else reserved(sizes, [], 1.0)
+
+
+def load_served(arena: int, reserve: int, more: int | None) -> float | None:
+    """How many times the recorded load an arena of so many bytes serves, along a straight line from `reserve_for` at
+    once the load to `reserve_for_more` at `Load.times` times; at most that many. None where `more` is not known, and
+    below the reserve.
+
+    At twice the load TLSF needs within 10 % of what that line says on 30 of 36 recordings: docs/robustness.md.
+    """
+    if more is None or arena < reserve:
+        return None
+    times = Load().times
+    return float(times) if arena >= more else 1 + (times - 1) * (arena - reserve) / (more - reserve)
+
+
+class Analysis(StudyFile):
+    """A study file, and what its results say; see `StudyFile` for how to open one."""
+
+    @cached_property
+    def combined(self) -> Results:
+        """Metrics over all traces explored on (see `metrics.combine`) of every recipe that has a result for each."""
+        return self._combine("explored")
+
+    @cached_property
+    def elsewhere(self) -> dict[Role, Results]:
+        """Metrics by role over the copies and over the hold-out set, for each of these that the study has."""
+        apart: tuple[Role, ...] = ("copy", "held out")
+        return {role: self._combine(role) for role in apart if self.traces(role)}
+
+    def _combine(self, role: Role) -> Results:
+        names = [info.name for info in self.traces(role)]
+        return Results.of(self.results(role), names, self._known(), self.devices(role))
+
+    def devices(self, role: Role = "explored") -> list[dict[str, int]]:
+        """The devices that recipes compete on: of each, the names and the calls of the traces that are its loads.
+
+        A trace each; of `same_device` all traces are loads of one, and so are copies that were made alike.
+        """
+        found: dict[str, dict[str, int]] = {}
+        for info in self.traces(role):
+            alike = info.name.rpartition("~")[2] if role == "copy" else ""
+            found.setdefault(alike if self.same_device else info.name, {})[info.name] = info.events
+        return list(found.values())
+
+    @property
+    def question(self) -> str | None:
+        """Which question a study of several traces answers, in words; None for one trace."""
+        count = len(self.traces())
+        if count < 2:
+            return None
+        if self.same_device:
+            return f"{count} loads of one device: memory is the largest, accesses are summed"
+        return f"{count} networks or programs: worst ratio over each one's best"
+
+    @property
+    def tuned_for(self) -> str:
+        """What the study was tuned for (`StudyFile.tuned_for`), and the question that it answers."""
+        return f"{super().tuned_for}{f'; {self.question}' if self.question else ''}"
+
+    @property
+    def caveat(self) -> str | None:
+        """What to mind of a study that holds a part of its space, in words; None for one that holds all of it."""
+        if self.complete:
+            return None
+        if self.tolerance is None:
+            return f"{self.path}: partial: {self.tried} recipes were tried; the others may be better"
+        return (
+            f"{self.path}: {nearness(self.tolerance)}: {self.tried} recipes were finished, the others cannot come on "
+            "it; other objectives or conditions may need them, and a complete exploration finishes them"
+        )
+
+    def alone(self, trace: str) -> Results:
+        """The results on one of the traces explored on."""
+        results = self.results()
+        chosen = results["trace"] == trace
+        loads = [{info.name: info.events} for info in self.traces() if info.name == trace]
+        return Results.of({key: column[chosen] for key, column in results.items()}, [trace], self._known(), loads)
+
+    def resolve(self, id: str) -> str:
+        """The full id of a recipe (`StudyFile.resolve`), or of the study's pick "balanced", "smallest" or "fastest"."""
+        return self.pick(id).id if id in PICKS else super().resolve(id)
+
+    def candidate(self, id: str) -> Candidate:
+        """A recipe with its metrics over all traces. Raises `HeapwrightError` as `recipe`, or if it is unfinished."""
+        full = self.resolve(id)
+        found = self.combined.find(full)
+        if found is None:
+            raise HeapwrightError(f"{self.path}:{full}: not tried on every trace yet; finish the exploration")
+        return found
+
+    def describe(self, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+        """The candidates as `heapwright pareto --json` gives them: docs/commands.md names the keys."""
+        per_trace = self.per_trace([one.id for one in candidates])
+        robustness = self.robustness()
+        return [
+            {
+                "id": one.id,
+                "recipe": self.recipe(one.id).to_dict(),
+                "metrics": one.metrics,
+                "worst_steps": worst_steps(self.recipe(one.id)).most,
+                "question": self.question,
+                "traces": per_trace[one.id],
+                **robustness.describe(one.id),
+                "again": self.command(one.id),
+            }
+            for one in candidates
+        ]
+
+    def command(self, id: str) -> str:
+        """The command that makes the numbers of a recipe again."""
+        return shlex.join(["heapwright", "study", "again", f"{self.path}:{id}"])
+
+    def front(self, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> list[Candidate]:
+        """The Pareto-optimal recipes that are fit to ship, best in the first objective first; see `Results.front_rows`.
+
+        ``objectives`` may be any metrics; default are the study's. ``where``: conditions that a recipe has to meet to
+        be looked at, such as "accesses_malloc_max <= 40". Raises `HeapwrightError` for an unknown metric.
+        """
+        keys, within = self._objectives(objectives), self.within(where)
+        rows = self.combined.front_rows(keys, within & self._fit(keys))
+        return [self.combined.candidate(int(row)) for row in rows]
+
+    def _fit(self, keys: tuple[str, ...]) -> Bools:
+        """Mask of what may stand on a printed front: what is fit to ship, if anything is; all else of a study that
+        tried nothing but the recordings."""
+        everything = np.ones(len(self.combined.ids), dtype=np.bool_)
+        if not self.combined.foreseen or ADMITTED in keys:
+            return everything
+        robustness, eligible = self.robustness(keys), self.combined.eligible(keys)
+        fit = np.zeros(len(everything), dtype=np.bool_)
+        for row in np.flatnonzero(eligible):
+            fit[row] = robustness.why_not(self.combined.ids[row]) is None
+        return fit if fit.any() else everything
+
+    def pick(self, how: Pick, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> Candidate:
+        """One recipe to ship: the best compromise, the least memory or the fastest; see `picks.order`.
+
+        Of the front, and of the recipes near it that were replayed on futures, one that is fit to ship
+        (`Robustness.candidates`); of the front if none is. It is the same under every condition that it meets, and
+        a bound on memory asks no less of it: what would not be picked without the bound is none within it, so more
+        memory never gives more of the other of two objectives.
+        Where ``admitted_fraction`` is an objective, only what admits as much as any (`Results.admitting`) is looked at;
+        a condition on it says what has to be admitted instead, and all that meet that are.
+        ``objectives`` and ``where`` as for `front`. Raises `HeapwrightError` where the front is empty, `NoPickError`
+        where of all that may be picked nothing stays within a bound on memory.
+        """
+        keys, within = self._objectives(objectives), self.within(where)
+        eligible = self.combined.eligible(keys)
+        if not (eligible & within).any():
+            raise HeapwrightError(f"{self.path}: the front is empty: {self._emptied(keys, where)}")
+        asked = any(one.key == ADMITTED for one in _conditions(where))
+        in_order = self.may_ship(how, keys, asked=asked)
+        others = self._met([one for one in _conditions(where) if not one.bounds_memory])
+        if not others[in_order].any():
+            in_order = self._in_order(how, keys, eligible & others, asked)
+        found = next((row for row in in_order if within[row]), None)
+        if found is None:
+            beyond = self._in_order(how, keys, eligible & within, asked)[0]
+            if ADMITTED in keys and not asked:  # less memory admits less
+                return self.combined.candidate(beyond)
+            raise NoPickError(f"{self.path}: {self._short_of_memory(how, keys, in_order, beyond, where)}")
+        return self.combined.candidate(found)
+
+    def picks(self, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> dict[str, list[Pick]]:
+        """Which picks a recipe is, by id, without those of which nothing stays within a bound on memory.
+
+        Arguments and errors are those of `pick`, but for `NoPickError`.
+        """
+        found: dict[str, list[Pick]] = {}
+        for how in PICKS:
+            with suppress(NoPickError):
+                found.setdefault(self.pick(how, objectives, where).id, []).append(how)
+        return found
+
+    def may_ship(self, how: Pick, objectives: Objectives | None = None, *, asked: bool = False) -> list[int]:
+        """Rows of `combined` to pick from where there is no condition, the pick first; none where the front is empty.
+
+        ``asked``: whether a share to admit is.
+        """
+        keys = self._objectives(objectives)
+        if (how, keys, asked) not in self._orders:
+            eligible = self.combined.eligible(keys)
+            self._orders[how, keys, asked] = self._in_order(how, keys, eligible, asked) if eligible.any() else []
+        return self._orders[how, keys, asked]
+
+    def _short_of_memory(
+        self, how: Pick, keys: tuple[str, ...], may_ship: Sequence[int], within: int, where: str | Sequence[str]
+    ) -> str:
+        """Why nothing is picked: the least memory of those that may ship, and what speaks against the best within."""
+        bounds = [one for one in _conditions(where) if one.bounds_memory]
+        others = self._met([one for one in _conditions(where) if not one.bounds_memory])
+        needed = self._bounded(bounds[0].key)
+        row = min((row for row in may_ship if others[row]), key=lambda row: needed[row])
+        other, robustness = self.combined.candidate(within), self.robustness(keys)
+        why = robustness.why_not(other.id)
+        against = f"it {why}" if why else f"its worst call makes {robustness.worst_call(other.id):,.0f} accesses"
+        return (
+            f"nothing that may ship has {' and '.join(map(str, bounds))}; the least is "
+            f"{needed[row]:,.0f}, of {self.combined.candidate(row).label}; {other.label} stays within, but {against}"
+        )
+
+    def _in_order(self, how: Pick, keys: tuple[str, ...], mask: Bools, asked: bool) -> list[int]:
+        """Rows to pick from of those in the mask; `asked`: whether the share to admit was asked for."""
+        mask = mask if asked else self.combined.admitting(keys, mask)
+        return self.robustness(keys).in_order(how, self.combined.front_rows(keys, mask), mask)
+
+    def within(self, where: str | Sequence[str]) -> Bools:
+        """Mask of the recipes that meet all conditions."""
+        return self._met(_conditions(where))
+
+    def _met(self, conditions: Sequence[Condition]) -> Bools:
+        mask = np.ones(len(self.combined.ids), dtype=np.bool_)
+        for condition in conditions:
+            mask &= condition.met(self._bounded(condition.key))
+        return mask
+
+    def _bounded(self, key: str) -> Floats:
+        return self.reserves if key == RESERVE else self.combined.columns[key]
+
+    @cached_property
+    def reserves(self) -> Floats:
+        """What to reserve for each recipe of `combined`, bytes, float64[n]: `reserve_for`, by what it was tried on."""
+        each = self.combined.each
+        most = _largest(each["footprint_bytes"], each["failed"])
+        futures = _largest(each["long_run_bytes"], np.isnan(each["long_run_bytes"]))
+        if (held_out := self.elsewhere.get("held out")) is not None:
+            sizes = _largest(held_out.each["footprint_bytes"], held_out.each["failed"])
+            for id, size in zip(held_out.ids, sizes, strict=True):
+                row = self.combined.row(id)
+                if row is not None:
+                    most[row] = max(most[row], size)
+        foreseen = np.ceil(futures / UNIT) * UNIT
+        reserves = np.array([with_margin(size) if size else np.nan for size in most])
+        found: Floats = np.maximum(reserves, foreseen)
+        return found
+
+    def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:
+        """Why a front is empty, and what would fill it."""
+        eligible = self.combined.eligible(objectives)
+        for key in objectives:
+            if np.isnan(self.combined.columns[key]).all():
+                return f"no recipe was tried for {key}; explore with it as an objective"
+        if not eligible.any():
+            return "no recipe tried serves every request; explore for admitted_fraction"
+        for one in _conditions(where):
+            if not (one.met(self._bounded(one.key)) & eligible).any():
+                values = self._bounded(one.key)[eligible]
+                found = (
+                    f"there are {np.nanmin(values):,.10g} to {np.nanmax(values):,.10g}"
+                    if len(values)
+                    else "none has it"
+                )
+                return f"no recipe has {one}; {found}"
+        return "no recipe meets all conditions at once; loosen one"
+
+    def needs(self, id: str) -> list[MemoryNeed]:
+        """The memory that a recipe needed on each trace that it was tried on, futures included."""
+        found = []
+        for role, results in {"explored": self.combined, **self.elsewhere}.items():
+            row = results.row(id)
+            if row is not None:
+                sizes, refused = (results.each[key][row] for key in ("footprint_bytes", "failed"))
+                found += [
+                    MemoryNeed(role, name, None if failed else int(size))
+                    for name, size, failed in zip(results.traces, sizes, refused, strict=True)
+                ]
+        return found + self._futures(id)
+
+    def _futures(self, id: str) -> list[MemoryNeed]:
+        """The need on the future of each trace explored on; none for a recipe that was not replayed there."""
+        row = self.combined.row(id)
+        if row is None or np.isnan(self.combined.columns["long_run_calls"][row]):
+            return []
+        sizes = self.combined.each["long_run_bytes"][row]
+        return [
+            MemoryNeed("future", name, None if np.isnan(size) else int(size))
+            for name, size in zip(self.combined.traces, sizes, strict=True)
+        ]
+
+    def robustness(self, objectives: Objectives | None = None) -> Robustness:
+        """Which recipes hold on the traces that were not explored on."""
+        keys = self._objectives(objectives)
+        if keys not in self._robustness:
+            self._robustness[keys] = Robustness(self.combined, self.elsewhere, self.recipe_texts(), keys, self.current)
+        return self._robustness[keys]
+
+    @cached_property
+    def _orders(self) -> dict[tuple[Pick, tuple[str, ...], bool], list[int]]:
+        """By kind of pick, objectives, and whether a share to admit was asked for: a page has a hundred conditions."""
+        return {}
+
+    @cached_property
+    def _robustness(self) -> dict[tuple[str, ...], Robustness]:
+        """By objectives: every pick and every row of a table asks anew."""
+        return {}
+
+    def zoo_standings(self, objectives: Objectives | None = None) -> list[Ranking]:
+        """Every zoo allocator against the front, in the order of their names."""
+        named = sorted((name, row) for row, name in enumerate(self.combined.zoo_names) if name)
+        return self.combined.standings([row for _, row in named], self._objectives(objectives))
+
+    def _objectives(self, objectives: Objectives | None) -> tuple[str, ...]:
+        return self.objectives if objectives is None else parse_objectives(objectives)
+
+    def _forget(self) -> None:
+        super()._forget()
+        for outdated in ("combined", "elsewhere", "reserves", "_robustness", "_orders"):
+            self.__dict__.pop(outdated, None)
+
+
+def _conditions(where: str | Sequence[str]) -> list[Condition]:
+    return [Condition.parse(text) for text in ([where] if isinstance(where, str) else where)]
+
+
+def _largest(sizes: Floats, failed: Floats) -> Floats:
+    """The largest size of each row, of those at which nothing was refused; 0 where there is none."""
+    served: Floats = np.where(failed > 0, 0.0, np.nan_to_num(sizes))
+    largest: Floats = served.max(axis=1, initial=0.0)
+    return largest
+
+
+def nearness(tolerance: float) -> str:
+    """How near a front is to that of all recipes, in words."""
+    return f"front within {100 * tolerance:g} %" if tolerance else "exact front"

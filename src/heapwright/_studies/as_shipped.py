@@ -1,0 +1,117 @@
+"""What a recipe of a study measures as it ships: with the counters, threads and alignment that it is generated with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from heapwright._recipes.policy import policy
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.metrics import Value, combine
+from heapwright._support.engine import Engine
+from heapwright._support.errors import HeapwrightError
+
+if TYPE_CHECKING:
+    from heapwright._studies.analysis import Analysis
+
+
+class Shipped(NamedTuple):
+    """What the files of a heap from a study say; the defaults are for one that comes from none.
+
+    Attributes:
+        tuned_for: the study's traces and objectives, in words.
+        metrics: over the traces explored on, as it is generated; None where these cannot be read any more, and the
+            heap is not the one that was explored.
+        reserve: what memory to give it, a sentence; "" where no arena served it.
+        explored: how the study was made, a sentence; "" where it does not tell.
+    """
+
+    tuned_for: str | None = None
+    metrics: Mapping[str, Value] | None = None
+    reserve: str = ""
+    explored: str = ""
+
+
+NOTHING = Shipped()
+
+
+@dataclass(frozen=True)
+class ShippingOptions:
+    """A heap that is to be generated.
+
+    Attributes:
+        recipe: what was asked for.
+        study, id: where it comes from, open; None where from no study.
+        known: what is known without.
+    """
+
+    recipe: Recipe
+    study: Analysis | None = None
+    id: str = ""
+    known: Shipped = NOTHING
+
+    @classmethod
+    def of(cls, study: Analysis, id: str) -> ShippingOptions:
+        """The recipe of this id in a study. Raises HeapwrightError where there is none, or it does not last."""
+        if why_not := study.robustness().why_not_lasting(study.candidate(id).id):
+            raise HeapwrightError(
+                f"{study.path}:{id}: not shipped, because it {why_not}; give its recipe as a file to do so"
+            )
+        return cls(study.recipe(id), study, id)
+
+    def shipped(self, recipe: Recipe) -> Shipped:
+        """What the files say of it as it is generated, with this recipe."""
+        if self.study is not None:
+            return shipped(self.study, self.id, recipe)
+        return self.known if recipe.hash == self.recipe.hash else self.known._replace(metrics=None)
+
+
+def shipped(study: Analysis, id: str, recipe: Recipe) -> Shipped:
+    """Replay the recipe, which is the study's `id` as it is generated, on the traces that the study was made on.
+
+    Raises HeapwrightError where there is no such recipe.
+    """
+    id = study.candidate(id).id
+    explored = study.recipe(id)
+    metrics, reserve = _metrics(study, id, explored, recipe), _reserve(study, id, explored, recipe)
+    return Shipped(study.tuned_for, metrics, reserve, _explored(study))
+
+
+def _explored(study: Analysis) -> str:
+    """How the study was made, by its last exploration."""
+    runs = study.runs()
+    if not runs:
+        return ""
+    run = runs[-1]
+    how = f"by {run.command}" if run.command else "from Python"
+    options = f", {run.options}" if run.options else ""
+    built = Engine(run.engine, run.commit).sentence()
+    space = str(study.meta["space"])[:12]
+    return f"Explored {how}: strategy {run.strategy}, seed {run.seed}{options}, space {space}, {built}."
+
+
+def _metrics(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> Mapping[str, Value] | None:
+    from heapwright._replay.replay import replay
+    from heapwright._studies.originals import original
+
+    try:
+        traces = [original(study, info, (), repair=True) for info in study.traces()]
+    except HeapwrightError:
+        return study.candidate(id).metrics if recipe.hash == explored.hash else None
+    return combine([replay(trace, recipe) for trace in traces])
+
+
+def _reserve(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> str:
+    from heapwright._studies.analysis import reserve_for
+
+    most = reserve_for(study.needs(id))
+    if most is None:
+        return ""
+    told = f"Reserve {most:,} bytes for a load like the recorded one"
+    if recipe.align != explored.align:
+        return f"{told}; that was at alignment {explored.align}, so ask heapwright fit what it takes at {recipe.align}."
+    more = int(policy(recipe)["fixed_end"]) - int(policy(explored)["fixed_end"])
+    if more <= 0:
+        return f"{told}."
+    return f"{told}, and {more} more for the counters that it has here: {most + more:,}."

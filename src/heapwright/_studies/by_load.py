@@ -1,0 +1,80 @@
+"""The pick at each load of a workload: the load is a guess, and decides how much memory is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from heapwright._studies.robustness import Robustness
+
+if TYPE_CHECKING:
+    from heapwright._studies.analysis import Analysis
+    from heapwright._studies.results import Results
+    from heapwright._traces.trace import Trace
+
+BESIDE = ("newlib-nano", "tlsf")
+"""Heaps of the zoo that the pick is shown beside."""
+
+
+@dataclass(frozen=True)
+class AtLoad:
+    """One trace of a study, made at some load of its link.
+
+    Attributes:
+        load: share of time that the link is busy.
+        trace: its name.
+        requested_peak_bytes: largest sum of live requested bytes.
+        pick: id of the recipe that would be picked for this trace alone, by the rule of "balanced".
+        footprint_bytes: what that needs on this trace.
+        beside: what heaps of the zoo need at the study's alignment, by name; None where they were not tried, or refused
+            a request.
+    """
+
+    load: float
+    trace: str
+    requested_peak_bytes: int
+    pick: str
+    footprint_bytes: int
+    beside: dict[str, int | None]
+
+
+def picks_by_load(study: Analysis, traces: Sequence[Trace]) -> list[AtLoad]:
+    """The pick of each of the traces that were made at a load, in order of it; none where all have one load.
+
+    The traces are those that the study was explored on. One on which no recipe served every request is left out. None
+    where recipes were given up: the pick for a trace alone may be one that cannot come on the front of all.
+    """
+    at = sorted(((float(trace.metadata["load"]), trace) for trace in traces if "load" in trace.metadata), key=_by_load)
+    if len({load for load, _ in at}) < 2 or study.given_up:
+        return []
+    found = []
+    for load, trace in at:
+        alone = study.alone(trace.name)
+        if (row := _balanced(study, alone)) is not None:
+            beside = {name: _footprint(alone, name) for name in BESIDE}
+            needed = int(alone.columns["footprint_bytes"][row])
+            found.append(AtLoad(load, trace.name, trace.peak_live_bytes, alone.ids[row], needed, beside))
+    return found
+
+
+def _by_load(one: tuple[float, Trace]) -> tuple[float, str]:
+    return one[0], one[1].name
+
+
+def _balanced(study: Analysis, alone: Results) -> int | None:
+    """Row of the balanced pick of one trace; None where the front is empty."""
+    keys = study.objectives
+    mask = alone.admitting(keys, alone.eligible(keys))
+    front = alone.front_rows(keys, mask)
+    if not len(front):
+        return None
+    robustness = Robustness(alone, {}, study.recipe_texts(), keys)
+    return robustness.in_order("balanced", front, mask)[0]
+
+
+def _footprint(alone: Results, name: str) -> int | None:
+    """What the zoo's heap needs at the study's alignment."""
+    served = alone.ranked & (alone.columns["failed"] == 0)
+    found = [row for row, zoo_name in enumerate(alone.zoo_names) if zoo_name == name and served[row]]
+    return int(alone.columns["footprint_bytes"][found[0]]) if found else None

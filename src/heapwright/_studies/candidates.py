@@ -1,0 +1,84 @@
+"""What a study holds of candidates alone: how they did on futures, and in the stress test."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from heapwright._replay.metrics import LONG_RUN_METRICS, SHIPPING_METRICS, Value
+from heapwright._studies.faults import one_line
+from heapwright._studies.records import TraceInfo
+from heapwright._studies.tables import Role
+from heapwright._support import database
+
+
+class Candidates:
+    """The part of `heapwright._studies.study_file.StudyFile` that stores it."""
+
+    path: Path
+
+    def endured(self, calls: int = 1) -> set[tuple[str, str]]:
+        """The pairs (recipe id, trace name) of a recipe that failed the stress test, or ran it for that many calls."""
+        known = f"lasts = 0 OR endured_calls >= {int(calls)}"
+        return set(self._fetch(f"SELECT recipe, trace FROM results WHERE {known}"))
+
+    def set_endurance(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
+        """Store the metrics of `SHIPPING_METRICS` of recipes on traces explored on, if there is a result."""
+        self._set_metrics(SHIPPING_METRICS, found)
+
+    def foreseen(self, calls: int = 1) -> set[tuple[str, str]]:
+        """The pairs (recipe id, trace name) of a recipe that was replayed on a future of that many calls or more."""
+        return set(self._fetch(f"SELECT recipe, trace FROM results WHERE long_run_calls >= {int(calls)}"))
+
+    def long_run(self, ids: Sequence[str], calls: Sequence[int]) -> dict[str, list[dict[str, Value]]]:
+        """The metrics of `LONG_RUN_METRICS`, footprint and failures of recipes that were replayed on futures of all
+        traces explored on, each of that many calls, by id."""
+        names, known = [info.name for info in self.traces()], self.foreseen()
+        asked = [id for id in ids if all((id, name) in known for name in names)]
+        found: dict[str, list[dict[str, Value]]] = {}
+        for id, of_trace in self.per_trace(asked, [*LONG_RUN_METRICS, "footprint_bytes", "failed"]).items():
+            each = [of_trace[name] for name in names]
+            if all(one["long_run_calls"] == count for one, count in zip(each, calls, strict=True)):
+                needs = [one["long_run_bytes"] or one["footprint_bytes"] for one in each]
+                found[id] = [{**one, "footprint_bytes": need} for one, need in zip(each, needs, strict=True)]
+        return found
+
+    def set_long_run(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
+        """Store the metrics of `LONG_RUN_METRICS` of recipes on the futures of traces explored on, by these traces."""
+        self._set_metrics(LONG_RUN_METRICS, found)
+
+    def _set_metrics(self, keys: Sequence[str], found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
+        if not found:
+            return
+        changed = ", ".join(f"{key} = ?" for key in keys)
+        with one_line(self.path):
+            self._connection.begin()
+            self._connection.executemany(
+                f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
+                [[*(metrics[key] for key in keys), id, trace] for id, trace, metrics in found],
+            )
+            self._connection.commit()
+        self._forget()
+
+    @abstractmethod
+    def traces(self, role: Role = "explored") -> list[TraceInfo]:
+        """The traces of a role."""
+
+    @abstractmethod
+    def per_trace(self, ids: Sequence[str], keys: Sequence[str]) -> dict[str, dict[str, dict[str, Value]]]:
+        """The metrics of recipes by id, then by trace."""
+
+    @property
+    @abstractmethod
+    def _connection(self) -> database.Connection:
+        """Database connection to write with."""
+
+    @abstractmethod
+    def _fetch(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows that answer a query."""
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Drop what was derived from results that have changed."""

@@ -1,0 +1,240 @@
+"""The pick and what one could take instead, in the figures that decide: a table for a page and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from heapwright._recipes.worst_steps import WorstSteps
+from heapwright._replay.metrics import WORST_CALLS, Value
+from heapwright._studies.analysis import MemoryNeed
+from heapwright._studies.decision import Alternative, Decision, change, most_needed
+from heapwright._studies.results import Candidate
+from heapwright._traces.copies import Load
+
+
+@dataclass(frozen=True)
+class ComparedHeap:
+    """A heap of the table.
+
+    Attributes:
+        candidate: it, with its metrics over all traces.
+        role: "ship", "yours", or "" for one that everybody knows; of `before_and_after` which of these it is.
+        title: its design in a few words.
+    """
+
+    candidate: Candidate
+    role: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure in words, and against the pick's: less is better in every row.
+
+    Attributes:
+        text: the figure; a dash where it is not known.
+        against: how far it is from the pick's; "" in the pick's own column, where one of both is not known, and of what
+            is a share itself.
+        better: whether it is less; None where it is the same, or one of both is not known.
+    """
+
+    text: str
+    against: str = ""
+    better: bool | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure of all heaps: what it is, its unit, what it means ("" for a term of the glossary), a cell for each."""
+
+    words: str
+    unit: str
+    meaning: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class HeapComparison:
+    """The heaps, the pick first, and rows of figures."""
+
+    heaps: tuple[ComparedHeap, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class _One:
+    """What is known of one heap."""
+
+    candidate: Candidate
+    reserve_bytes: int | None
+    needs: Sequence[MemoryNeed]
+    steps: WorstSteps | None
+    calls: int
+
+    def need(self, loaded: bool) -> int | None:
+        """The most of what was explored on, or of copies under more load; None where there are none, or one was served
+        by no arena.
+        """
+        found = [one for one in self.needs if (one.loaded if loaded else one.role == "explored")]
+        return None if any(one.bytes is None for one in found) else most_needed(found) or None
+
+
+_Figure = Callable[[_One], Value]
+
+
+def side_by_side(decision: Decision) -> HeapComparison:
+    """The pick, what the reader has, and what everybody knows, of those that the study tried.
+
+    Worst calls are in instructions where these were measured for every heap, else in loads and stores. Rows of which
+    nothing is known are left out.
+    """
+    beside = [one for one in decision.others if one.why != "step"]
+    ones = [
+        _picked(decision),
+        *(_One(one.heap, one.reserve_bytes, one.needs, one.steps, decision.calls) for one in beside),
+    ]
+    return HeapComparison((ComparedHeap(decision.pick, "ship", decision.title), *map(_heap, beside)), _rows(ones))
+
+
+def before_and_after(before: Decision, after: Decision, then: Decision | None = None) -> HeapComparison:
+    """The pick of an older study, that of a newer one, and ``then`` the former on the traces of the newer."""
+    told = {"before": before, "after": after} | ({"before, tried now": then} if then else {})
+    heaps = tuple(ComparedHeap(one.pick, role, one.title) for role, one in told.items())
+    return HeapComparison(heaps, _rows([*map(_picked, told.values())]))
+
+
+def _picked(decision: Decision) -> _One:
+    return _One(decision.pick, decision.reserve_bytes, decision.needs, decision.steps, decision.calls)
+
+
+def _rows(ones: Sequence[_One]) -> tuple[Row, ...]:
+    return (
+        *_memory(ones),
+        *_costs(ones),
+        _bounds(ones),
+        *_row(
+            "growth, long run",
+            "",
+            "the footprint over the last nine tenths of the future, beyond best fit's",
+            ones,
+            _metric("long_run_growth"),
+            _growth,
+        ),
+        *_row("code", "bytes", "of malloc, free and what they need, as measured", ones, _metric("code_bytes"), _whole),
+    )
+
+
+def _heap(one: Alternative) -> ComparedHeap:
+    return ComparedHeap(one.heap, "yours" if one.why == "yours" else "", one.title)
+
+
+def _memory(ones: Sequence[_One]) -> list[Row]:
+    return [
+        *_row(
+            "reserve",
+            "bytes",
+            "",
+            ones,
+            lambda one: one.reserve_bytes,
+            _whole,
+        ),
+        *_row(
+            "need, recording",
+            "bytes",
+            "the largest footprint on what was recorded",
+            ones,
+            lambda one: one.need(loaded=False),
+            _whole,
+        ),
+        *_row(
+            "need, long run",
+            "bytes",
+            "the footprint at the end of the future",
+            ones,
+            _metric("long_run_bytes"),
+            _whole,
+        ),
+        *_row(
+            f"at {Load().times} x the load",
+            "bytes",
+            f"the largest footprint on copies at {Load().times} times the load",
+            ones,
+            lambda one: one.need(loaded=True),
+            _whole,
+        ),
+    ]
+
+
+def _costs(ones: Sequence[_One]) -> list[Row]:
+    measured = all(one.candidate.metrics["instructions_pair_mean"] is not None for one in ones)
+    foreseen = all(one.candidate.metrics["long_run_accesses"] is not None for one in ones)
+    rows = _row(
+        "accesses a call",
+        "",
+        f"loads and stores of the heap's own data, mean over {'the future' if foreseen else 'all calls explored on'}",
+        ones,
+        _metric("long_run_accesses")
+        if foreseen
+        else lambda one: float(one.candidate.metrics["accesses"] or 0) / max(one.calls, 1),
+        _tenths,
+    )
+    if measured:
+        rows += _row(
+            "malloc and free",
+            "instructions",
+            "of a malloc and its free, mean",
+            ones,
+            _metric("instructions_pair_mean"),
+            _tenths,
+        )
+        worst = {kind: f"instructions_{kind}_max" for kind in ("malloc", "calloc", "realloc", "free")}
+        unit, what = "instructions", "instructions of the worst-case call"
+    else:
+        worst, unit, what = dict(WORST_CALLS), "accesses", "loads and stores of the worst-case call"
+        if foreseen:
+            worst |= {"malloc": "long_run_malloc_max", "free": "long_run_free_max"}
+    for kind, key in worst.items():
+        rows += _row(f"worst-case {kind}", unit, f"{what}, copies of realloc left out", ones, _metric(key), _whole)
+    return rows
+
+
+def _bounds(ones: Sequence[_One]) -> Row:
+    texts = ["-" if one.steps is None else one.steps.short() for one in ones]
+    bounded = [one.steps is not None and one.steps.most is not None for one in ones]
+    cells = [Cell(text, "", None if here == bounded[0] else here) for text, here in zip(texts, bounded, strict=True)]
+    return Row("bounded by design", "accesses", "what bounds a malloc or a free on any program", tuple(cells))
+
+
+def _row(
+    words: str, unit: str, meaning: str, ones: Sequence[_One], figure: _Figure, show: Callable[[float], str]
+) -> list[Row]:
+    values = [figure(one) for one in ones]
+    if not any(values):
+        return []
+    return [Row(words, unit, meaning, tuple(_cell(values[0], value, show, at) for at, value in enumerate(values)))]
+
+
+def _cell(base: Value, value: Value, show: Callable[[float], str], at: int) -> Cell:
+    if value is None:
+        return Cell("-")
+    text = show(float(value))
+    if not at or base is None or not float(base) or show(float(base)) == text:
+        return Cell(text)
+    return Cell(text, "" if show is _growth else change(base, value), float(value) < float(base))
+
+
+def _metric(key: str) -> _Figure:
+    return lambda one: one.candidate.metrics[key]
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _tenths(value: float) -> str:
+    return f"{value:,.1f}"
+
+
+def _growth(value: float) -> str:
+    return f"{100 * (value - 1):.1f} %"

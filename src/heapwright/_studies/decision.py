@@ -1,0 +1,406 @@
+"""The decision that a study leads to: what to ship, what to reserve, on what evidence, and what else costs what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from heapwright._recipes.worst_steps import WorstSteps, worst_steps
+from heapwright._replay.metrics import METRICS, Value, words
+from heapwright._replay.reserve import MARGIN, with_margin
+from heapwright._studies import pareto
+from heapwright._studies.analysis import Analysis, MemoryNeed, load_served, reserve_for, reserve_for_more
+from heapwright._studies.recommendations import ALIKE, MEMORY, RESERVE, RIVALS, WORST_CALL, Condition, Pick
+from heapwright._studies.results import ADMITTED, AS_MUCH, Candidate
+from heapwright._traces.copies import Load
+
+STEP = 1.01
+"""So many times better in an objective is worth a word; within so many times in all, recipes are alike."""
+
+MOST_ALIKE = 3
+"""Recipes alike the pick that are named."""
+
+_NOUNS = {
+    "long_run_bytes": "bytes",
+    "long_run_accesses": "accesses a call",
+    "footprint_bytes": "bytes",
+    "accesses": "accesses",
+    "code_bytes": "bytes of code",
+    "instructions_pair_mean": "instructions a pair",
+}
+
+
+Why = Literal["yours", "rival", "step"]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A heap beside the pick.
+
+    Attributes:
+        heap: it, with its metrics over all traces.
+        why: it is "yours", what the reader has; a "rival" that everybody knows; or a "step": the nearest of the front
+            that is better in `better`.
+        better: the objective that a step is better in; else "".
+        title: its design in a few words (`Recipe.title`).
+        needs: its memory on each trace that it was tried on.
+        steps: the bound on its calls by construction.
+        reserve_bytes: as `Decision.reserve_bytes`; None where it was not tried on all of the same traces, too.
+        why_not: why it has no bounded long-run need; None if it has, and if that was not tried.
+    """
+
+    heap: Candidate
+    why: Why
+    better: str
+    title: str
+    needs: list[MemoryNeed]
+    steps: WorstSteps
+    reserve_bytes: int | None
+    why_not: str | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to ship.
+
+    Attributes:
+        pick: the heap.
+        title: its design in a few words (`Recipe.title`).
+        objectives: what it was picked by.
+        calls: those of all traces explored on.
+        needs: its memory on each trace that it was tried on.
+        reserve_bytes: the arena to reserve for a load like the recorded one (`heapwright._replay.reserve`); None where
+            it served none.
+        alike: how many others are within `STEP` of it in every objective, and the nearest `MOST_ALIKE` of them.
+        others: what the reader has, rivals, and the next step to less of each of the first two objectives.
+        steps: the bound on its calls by construction; None where it was not asked for.
+        why_not: why it is not fit to ship; None if it is.
+        worst_call: accesses of its worst-case malloc or free, on the future if it was replayed there.
+        keep: whether what the reader has is within the noise of it in every objective, and in the worst call.
+        most_admitted: the largest share of the bytes that any admits; None where that is no objective.
+        arena: the bound on what may be reserved that it was picked within, bytes; None where there was none.
+    """
+
+    pick: Candidate
+    title: str
+    objectives: tuple[str, ...]
+    calls: int
+    needs: list[MemoryNeed]
+    reserve_bytes: int | None
+    alike: tuple[int, list[Candidate]]
+    others: list[Alternative]
+    steps: WorstSteps | None = None
+    why_not: str | None = None
+    worst_call: float = float("nan")
+    keep: bool = False
+    most_admitted: float | None = None
+    arena: int | None = None
+
+    def sentences(self) -> list[str]:
+        """The decision in words: what to ship, on what evidence, then what of other heaps no table tells."""
+        return [self.evidence(), *self.beside()]
+
+    def beside(self) -> list[str]:
+        """All but the first of these sentences."""
+        bound = [f"By construction {self.steps.sentence()}."] if self.steps else []
+        return [
+            *self._admitted(),
+            *bound,
+            *self.long_run(),
+            *(told for other in self.others if (told := self._compared(other))),
+            *self._told_alike(),
+        ]
+
+    def _admitted(self) -> list[str]:
+        if self.most_admitted is None:
+            return []
+        share = _number(self.pick, ADMITTED)
+        most = f"where another admits {100 * self.most_admitted:.4g} %"
+        told = "as much as any" if share >= AS_MUCH * self.most_admitted else most
+        return [f"It admits {100 * share:.4g} % of the bytes that are asked for, {told}."]
+
+    def long_run(self) -> list[str]:
+        """What the future and the stress test show of it."""
+        metrics = self.pick.metrics
+        if metrics["long_run_calls"] is None:
+            return ["Its need in the long run was not estimated: that takes a future (explore without --no-endurance)."]
+        calls, grown = int(metrics["long_run_calls"]), float(metrics["long_run_growth"] or 1)
+        text = f"On a future of {calls:,} calls its footprint grows by {max(0.0, 100 * (grown - 1)):.1f} % in the last"
+        text += f" nine tenths beyond best fit's; its worst-case malloc or free makes {self.worst_call:,.0f} accesses"
+        stress = metrics["growth_ratio"]
+        more = "" if stress is None else f"; stress test: {100 * (float(stress) - 1):.1f} % growth in the worst loop"
+        return [f"{text}{more}."]
+
+    def evidence(self) -> str:
+        """What to ship and to reserve, and what that was made from."""
+        if self.reserve_bytes is None:
+            return f"No arena serves {self.named}: requests fail on every trace."
+        explored, held_out, futures, copies = (
+            [need for need in self.needs if need.role == role and not need.loaded]
+            for role in ("explored", "held out", "future", "copy")
+        )
+        many = len(explored) > 1 or bool(held_out)
+        recorded = "the recordings" if many else "the recording"
+        most, of_future = most_needed([*explored, *held_out]), most_needed(futures)
+        text = f"Ship {self.named}: reserve {self.reserve_bytes:,} bytes. It needs {most:,} on {recorded}"
+        if of_future:
+            text += f" and {of_future:,} in the long run"
+        if self.reserve_bytes == with_margin(most):
+            text += f"; the reserve is {100 * (MARGIN - 1):.0f} % above the {'former' if of_future else 'need'}"
+        text += "."
+        if self.why_not:
+            text = f"Do not ship {self.named}: it {self.why_not}."
+        elif self.worst_call > WORST_CALL:
+            text += f" A call may make {self.worst_call:,.0f} accesses, and nothing with less serves."
+        yours = next((one for one in self.others if one.why == "yours"), None)
+        if self.keep and yours is None:  # it is the recommendation itself
+            text = text.replace("Ship", "Keep", 1)
+        elif self.keep and yours:
+            text = f"Keep {yours.heap.label}: no recipe needs less by more than {100 * (ALIKE - 1):.0f} %. Else: {text}"
+        if copies:
+            many_copies = _counted(copies, "perturbed copy needs", "perturbed copies need")
+            text += f" {many_copies} up to {most_needed(copies):,}."
+            if failed := sum(need.bytes is None for need in copies):
+                text += f" On {failed} of them requests failed."
+        served = "" if self.arena is None else f" {self.served(self.arena)}".rstrip()
+        return f"{text}{self._loaded()}{served}{self._one_recording(explored, held_out)}"
+
+    @staticmethod
+    def _one_recording(explored: Sequence[MemoryNeed], held_out: Sequence[MemoryNeed]) -> str:
+        """What one recording leaves open."""
+        if len(explored) > 1 or held_out:
+            return ""
+        return (
+            " One recording shows one load, and minutes do not show the plateau of years: record a second with other "
+            "clients, or let fit reserve for the live peak that you know."
+        )
+
+    @property
+    def more_bytes(self) -> int | None:
+        """The reserve for `Load.times` times the load (`reserve_for_more`)."""
+        return reserve_for_more(self.needs)
+
+    def served(self, arena: int) -> str:
+        """What load an arena of so many bytes serves, in words; "" where that is not known."""
+        load = None if self.reserve_bytes is None else load_served(arena, self.reserve_bytes, self.more_bytes)
+        if load is None:
+            return ""
+        about = f"some {load:.1f} times" if load < Load().times else f"{Load().times} times"
+        return f"{arena:,} bytes serve {about} the recorded load."
+
+    def _loaded(self) -> str:
+        """What it needs on copies under more load."""
+        loaded = [need for need in self.needs if need.loaded]
+        if not loaded:
+            return ""
+        times = f" At {Load().times} times the load"
+        if refused := sum(need.bytes is None for need in loaded):
+            return f"{times} it refused requests on {refused} of {_counted(loaded, 'copy', 'copies')}."
+        return f"{times} it needs {most_needed(loaded):,}."
+
+    @property
+    def named(self) -> str:
+        """The pick as one speaks of it: its design, then its id; or the zoo's name."""
+        return self.pick.zoo_name or f"{self.title} ({self.pick.id})"
+
+    def _compared(self, other: Alternative) -> str:
+        """What is said of another heap; "" of one that serves and lasts: `side_by_side` has its figures."""
+        if other.why != "step":
+            name = f"{other.heap.label}{', your current heap,' if other.why == 'yours' else ''}"
+            if other.heap.metrics["failed"]:
+                return f"{name} fails {other.heap.metrics['failed']:,} requests."
+            return f"{name} {other.why_not}." if other.why_not else ""
+        changes = ", ".join(
+            f"{_amount(key, other.heap.metrics[key])} ({change(self.pick.metrics[key], other.heap.metrics[key])})"
+            for key in self.objectives
+        )
+        what = "memory" if other.better in MEMORY else words(other.better)
+        return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}."
+
+    def _told_alike(self) -> list[str]:
+        count, named = self.alike
+        if not count:
+            return []
+        labels = ", ".join(one.label for one in named)
+        told = f"{labels} and {count - len(named)} more are" if count > len(named) else labels
+        verb = "" if count > len(named) else " is" if count == 1 else " are"
+        return [f"{told}{verb} within 1 % of it in every objective."]
+
+
+def decide(
+    study: Analysis,
+    how: Pick = "balanced",
+    objectives: Sequence[str] | None = None,
+    where: Sequence[str] = (),
+    against: str | None = None,
+) -> Decision:
+    """The decision that a study leads to.
+
+    ``how``, ``objectives`` and ``where`` as for `Analysis.pick`; ``against``: what the reader has today, a heap of the
+    study by its id or its name in the zoo.
+
+    Raises `HeapwrightError` where the front is empty, and where the study has no such heap.
+    """
+    keys = tuple(objectives or study.objectives)
+    with study.at_once():
+        pick = study.pick(how, keys, where)
+        return Deciding(study, keys, where, against).on(pick)
+
+
+class Deciding:
+    """What decisions on recipes of one study have in common."""
+
+    def __init__(
+        self, study: Analysis, objectives: tuple[str, ...], where: Sequence[str] = (), against: str | None = None
+    ) -> None:
+        """Look up rivals, front and calls; arguments and errors as for `decide`."""
+        names = {name: id for id, name in zip(study.combined.ids, study.combined.zoo_names, strict=True) if name}
+        self._study, self._objectives = study, objectives
+        against = against or (study.current if study.current in names else None)
+        self.yours = study.resolve(against) if against is not None else None
+        self.rivals = [names[name] for name in RIVALS if name in names]
+        """The ids of heaps that everybody knows, of those that were tried."""
+        bounds = [
+            one.bound for one in map(Condition.parse, where) if one.key == RESERVE and one.comparison in ("<", "<=")
+        ]
+        self._arena = int(min(bounds)) if bounds else None
+        self._known: dict[str, Alternative] = {}
+        self._robustness = study.robustness(objectives)
+        self._calls = sum(trace.events for trace in study.traces())
+        rows = np.flatnonzero(study.combined.eligible(objectives) & study.within(where))
+        shares = study.combined.columns[ADMITTED][rows]
+        self._most_admitted = float(shares.max()) if ADMITTED in objectives and len(rows) else None
+        self._rows = rows
+        self._front = study.front(objectives, where)
+        points = study.combined.points(objectives)[self._rows]
+        self._ratios = pareto.ratios_to_best(points, study.combined.directions_of(objectives))
+
+    def on(self, pick: Candidate) -> Decision:
+        """The decision for this recipe, which has to be one that the conditions admit."""
+        study = self._study
+        needs = study.needs(pick.id)
+        recipe = study.recipe(pick.id)
+        beside = dict.fromkeys(id for id in (self.yours, *self.rivals) if id not in (None, pick.id))
+        others = [
+            self._other(id, "yours" if id == self.yours else "rival", asked=needs) for id in beside if id is not None
+        ]
+        return Decision(
+            pick,
+            recipe.title(),
+            self._objectives,
+            self._calls,
+            needs,
+            _reserve(needs, needs),
+            self._alike(pick),
+            others + self._steps(pick),
+            worst_steps(recipe),
+            self._robustness.why_not(pick.id),
+            self._robustness.worst_call(pick.id),
+            self._may_keep(pick),
+            self._most_admitted,
+            self._arena,
+        )
+
+    def _may_keep(self, pick: Candidate) -> bool:
+        """Whether the reader's heap is fit to ship and within `ALIKE` of the recommendation wherever it counts."""
+        if self.yours is None or self.yours == pick.id or self._robustness.why_not(self.yours) is not None:
+            return self.yours is not None and self.yours == pick.id
+        yours = self._study.candidate(self.yours)
+        if self._robustness.worst_call(yours.id) > max(WORST_CALL, ALIKE * self._robustness.worst_call(pick.id)):
+            return False
+        return all(_is_alike(key, pick, yours) for key in self._objectives)
+
+    def _other(self, id: str, why: Why, better: str = "", asked: Sequence[MemoryNeed] = ()) -> Alternative:
+        if id not in self._known:
+            recipe = self._study.recipe(id)
+            told = recipe.title(), self._study.needs(id), worst_steps(recipe)
+            self._known[id] = Alternative(
+                self._study.candidate(id),
+                why,
+                better,
+                *told,
+                reserve_bytes=None,
+                why_not=self._robustness.why_not_lasting(id),
+            )
+        known = self._known[id]
+        reserve = _reserve(known.needs, asked) if asked else None
+        return replace(known, why=why, better=better, reserve_bytes=reserve)
+
+    def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:
+        results, rows, ratios = self._study.combined, self._rows, self._ratios
+        at = np.flatnonzero(rows == results.row(pick.id))
+        if not len(at):
+            return 0, []
+        own = ratios[at[0]]
+        near = (ratios <= STEP * own) & (own <= STEP * ratios)
+        found = np.flatnonzero(near.all(axis=1) & (rows != results.row(pick.id)))
+        nearest = found[np.argsort(ratios[found].max(axis=1), kind="stable")][:MOST_ALIKE]
+        return len(found), [results.candidate(int(rows[at])) for at in nearest]
+
+    def _steps(self, pick: Candidate) -> list[Alternative]:
+        """For each of the first two objectives the member of the front that is the next better than the pick in it."""
+        steps: dict[str, Alternative] = {}
+        for key in self._objectives[:2]:
+            best = 1 if METRICS[key].direction == "min" else -1
+            value = _number(pick, key)
+            better = [one for one in self._front if (_number(one, key) * STEP - value) * best < 0 and one.id != pick.id]
+            if better:
+                step = max(better, key=lambda one: (best * _number(one, key), one.id))
+                steps.setdefault(step.id, self._other(step.id, "step", key))
+        return list(steps.values())
+
+
+def change(base: Value, value: Value) -> str:
+    """How far a value is from another, for people."""
+    if base is None or value is None or not float(base):
+        return "-"
+    ratio = float(value) / float(base)
+    if ratio >= 2:
+        return f"{ratio:,.1f} x"
+    percent = f"{100 * (ratio - 1):+.1f} %"
+    return percent[1:] if percent[1:] == "0.0 %" else percent
+
+
+def _reserve(needs: Sequence[MemoryNeed], asked: Sequence[MemoryNeed]) -> int | None:
+    """What to reserve for the recorded load, if all that were asked for were tried."""
+    if {(one.role, one.trace) for one in needs} < {(one.role, one.trace) for one in asked}:
+        return None
+    return reserve_for(needs)
+
+
+def _is_alike(key: str, pick: Candidate, other: Candidate) -> bool:
+    """Whether the other is no more than `ALIKE` times worse than the recommendation in an objective."""
+    base, value = _number(pick, key), _number(other, key)
+    return value <= ALIKE * base if METRICS[key].direction == "min" else ALIKE * value >= base
+
+
+def _number(one: Candidate, key: str) -> float:
+    value = one.metrics[key]
+    return float("nan") if value is None else float(value)
+
+
+def _amount(key: str, value: Value) -> str:
+    if value is None:
+        return f"no {words(key)}"
+    shown = f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3g}"
+    if key in _NOUNS or METRICS[key].unit == "count":
+        return f"{shown} {_NOUNS.get(key, words(key))}"
+    return f"{words(key)} {shown} {METRICS[key].unit.replace('ratio', '')}".rstrip()
+
+
+def _comparative(key: str) -> str:
+    if METRICS[key].direction == "max":
+        return "More"
+    return "Fewer" if METRICS[key].unit == "count" else "Less"
+
+
+def _counted(needs: Sequence[MemoryNeed], one: str, many: str) -> str:
+    return f"{len(needs)} {one if len(needs) == 1 else many}"
+
+
+def most_needed(needs: Sequence[MemoryNeed]) -> int:
+    """The largest of the needs, in bytes; 0 where none was served."""
+    return max((need.bytes for need in needs if need.bytes is not None), default=0)

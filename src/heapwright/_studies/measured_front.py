@@ -1,0 +1,72 @@
+"""Measures the front of a study, its picks, and the zoo beside them, and keeps the results in the study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from heapwright._measure.boards.compilers import LEVELS
+from heapwright._measure.boards.image import BoardHeap
+from heapwright._measure.boards.measure import Session
+from heapwright._measure.boards.objectives import metrics_of
+from heapwright._recipes.recipe import Recipe
+from heapwright._replay.metrics import Objectives
+from heapwright._studies.analysis import Analysis
+from heapwright._studies.originals import originals
+from heapwright._studies.recommendations import PICKS
+from heapwright._studies.records import Measured
+from heapwright._support.subprocesses import processors
+
+
+def measure_front(
+    study_path: Path | str,
+    trace_paths: Sequence[Path] = (),
+    *,
+    beside: Sequence[BoardHeap] = (),
+    objectives: Objectives | None = None,
+    repair: bool = False,
+    progress: Callable[[str], None] | None = None,
+    **session: Any,
+) -> list[dict[str, Any]]:
+    """Measure every pick and member of the front, and what of the zoo is ranked, that refused nothing, on every trace.
+
+    Args:
+        study_path: the study; what was measured is added to it.
+        trace_paths: where the study's traces lie now; by default where they lay when it was explored.
+        beside: other heaps to be measured; they get no metrics, but stand in the report.
+        objectives: what the front is optimal in; None for what the study was explored for.
+        repair: read the traces as they were read for the exploration.
+        progress: called with a line before each heap.
+        session: as for `Session`.
+
+    Returns what `measure` does, for each heap and trace; the heap is called by its zoo name or id.
+
+    Raises HeapwrightError as `measure` and `Analysis.open` do, and where a trace is not the one that was explored.
+    """
+    chosen = Session(**session)
+    with Analysis.open(study_path) as study:
+        standings = [standing.candidate for standing in study.zoo_standings() if standing.ranked]
+        front = study.front(objectives)
+        picks = [study.pick(how, objectives) for how in PICKS] if front else []
+        members = {one.id: one for one in [*picks, *front, *standings] if not one.metrics["failed"]}
+        recipes = {id: study.recipe(id) for id in members}
+        traces = originals(study, trace_paths, repair=repair)
+    heaps: dict[str, BoardHeap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}
+    labels = {id: member.label for id, member in members.items()}
+    measured = []
+    with ThreadPoolExecutor(processors()) as pool:  # compilers and emulators, which run beside one another
+        waiting = {id: pool.submit(chosen.measure, heap, traces, LEVELS[:1]) for id, heap in heaps.items()}
+        try:
+            for index, (id, found) in enumerate(waiting.items(), 1):
+                label = labels.get(id, id)
+                if progress:
+                    progress(f"{index} of {len(heaps)}: {label}")
+                for one in found.result():
+                    measured.append(Measured(id, one["trace"], metrics_of(one), {**one, "heap": label}))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    with Analysis.open(study_path, write=True) as study:
+        study.add_measured(chosen.setting, measured)
+    return [dict(one.detail) for one in measured]

@@ -1,0 +1,177 @@
+"""Studies of older formats: brought to this one in place, when they are opened, in one transaction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from heapwright._replay.energy import default_energy_table
+from heapwright._studies.tables import (
+    FORMAT,
+    PARTIAL,
+    SINCE_5,
+    SINCE_6,
+    SINCE_7,
+    TABLES,
+    Types,
+    check_tables,
+    stored_format,
+)
+from heapwright._support import database
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.kinds import kind_of
+from heapwright._support.remote import local
+
+
+def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
+    """The study at `path`, brought to this format before (see `migrate`), and its `database.column_types`.
+
+    Raises HeapwrightError where it is a trace, or where one of an older format cannot be written.
+    """
+    if local(path).is_file() and kind_of(path) == "trace":
+        raise HeapwrightError(f"{path}: a trace, and no study; heapwright explore makes one of it")
+    plain = database.vouched(path)
+    connection = database.attached(path, read_only=not write)
+    try:
+        types: Types = database.column_types(connection, str(path), plain=plain)
+        found = stored_format(connection, str(path), types)
+    except BaseException:
+        connection.close()
+        raise
+    if found not in _STEPS:
+        return connection, types
+    connection.close()
+    try:
+        connection = database.attached(path, read_only=False)
+    except database.Error as error:
+        raise HeapwrightError(
+            f"{path}: a study of format {found}, which is brought to {FORMAT} when it is opened, but cannot be "
+            f"written; {str(error).splitlines()[0]}"
+        ) from None
+    with connection:
+        types = migrate(connection, str(path))
+    return database.attached(path, read_only=not write), types
+
+
+def migrate(connection: database.Connection, where: str, *, plain: bool = False) -> Types:
+    """Bring a study to this format, unless it has it, or one that nothing is known of; its `database.column_types`.
+
+    One that is `plain` is known to hold tables alone.
+
+    Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
+    """
+    types: Types = database.column_types(connection, where, plain=plain)
+    found = stored_format(connection, where, types)
+    if found not in _STEPS:
+        return types
+    tables = _tables_of_6()
+    for step in reversed(range(found, 6)):
+        tables = _BEFORE[step](tables)
+    check_tables(types, where, tables)
+    connection.begin()
+    while found in _STEPS:
+        _STEPS[found](connection)
+        found += 1
+    connection.commit()
+    return database.column_types(connection, where)
+
+
+def _tables_of_6() -> Types:
+    """The tables of format 6, which knew no futures."""
+    return {
+        table: {column: kind for column, kind in columns.items() if column not in SINCE_7}
+        for table, columns in {**TABLES, "partial": PARTIAL}.items()
+    }
+
+
+def _tables_of_5(after: Types) -> Types:
+    """The tables of format 5: what a realloc cost was booked as a malloc, copy and all, and on the target the dearest
+    malloc and the dearest free were added.
+    """
+    pair = {"instructions_pair_mean": "DOUBLE", "instructions_pair_max": "BIGINT"}
+    return {
+        table: {
+            key: kind
+            for column, shape in columns.items()
+            if column not in SINCE_6
+            for key, kind in (pair if column == "instructions_pair_mean" else {column: shape}).items()
+        }
+        for table, columns in after.items()
+    }
+
+
+def _tables_of_4(after: Types) -> Types:
+    """The tables of format 4: of a result it was not known whether its heap lasts, nor the bound on its calls."""
+    return {
+        table: {column: kind for column, kind in columns.items() if column not in SINCE_5}
+        for table, columns in after.items()
+    }
+
+
+def _tables_of_3(after: Types) -> Types:
+    """The tables of format 3: of a result it was not known which version made it, and where; of a copy no seed."""
+    added = {"traces": ("seed",), "results": ("heapwright", "machine"), "elsewhere": ("heapwright", "machine")}
+    return {
+        table: {column: kind for column, kind in columns.items() if column not in added.get(table, ())}
+        for table, columns in after.items()
+    }
+
+
+def _from_3(connection: database.Connection) -> None:
+    """Results get the version that began the study, copies the default seed; the default energies are written out.
+
+    Replays that were given up had rows without metrics; they are as if they had not been begun.
+    """
+    told = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()}
+    for table in ("results", "elsewhere"):
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN heapwright VARCHAR")
+        connection.execute(f"ALTER TABLE {table} ADD COLUMN machine VARCHAR")
+        connection.execute(f"DELETE FROM {table} WHERE footprint_bytes IS NULL")
+        connection.execute(f"UPDATE {table} SET heapwright = ?", [str(told.get("heapwright", "unknown"))])
+    connection.execute("ALTER TABLE traces ADD COLUMN seed BIGINT")
+    connection.execute("UPDATE traces SET seed = 0 WHERE role = 'copy'")
+    energies = default_energy_table()
+    digest = hashlib.sha256(repr((energies.sizes, energies.read_pj, energies.write_pj)).encode()).hexdigest()
+    known = energies.rows if told.get("energy_table") == digest else None
+    changed = [(json.dumps(known), "energy_table"), ("4", "format")]
+    connection.executemany("UPDATE meta SET value = ? WHERE key = ?", changed)
+
+
+def _from_4(connection: database.Connection) -> None:
+    """Results get columns for endurance and bounds, empty: the same exploration, given again, tells what lasts."""
+    _with_columns(connection, _tables_of_5(_tables_of_6()))
+    connection.execute("UPDATE meta SET value = '5' WHERE key = 'format'")
+
+
+def _from_5(connection: database.Connection) -> None:
+    """Results get columns for reallocs and callocs, empty: the same exploration, given again, fills them. Until then
+    what a malloc took at most is what any request took, with its copy. Replays that were given up begin anew.
+    """
+    connection.execute("DROP TABLE IF EXISTS partial")
+    _with_columns(connection, _tables_of_6())
+    connection.execute("UPDATE meta SET value = '6' WHERE key = 'format'")
+
+
+def _from_6(connection: database.Connection) -> None:
+    """Results get columns for futures, empty: the same exploration, run again, fills them."""
+    _with_columns(connection, TABLES)
+    connection.execute("UPDATE meta SET value = '7' WHERE key = 'format'")
+
+
+def _with_columns(connection: database.Connection, tables: Types) -> None:
+    """Makes the tables of results again with these columns; those that are new are empty."""
+    for table in ("results", "elsewhere"):
+        known = {column for column, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
+        columns = (
+            f'"{column}"' if column in known else f'NULL::{kind} AS "{column}"'
+            for column, kind in tables[table].items()
+        )
+        connection.execute(f"CREATE TABLE made_again AS SELECT {', '.join(columns)} FROM {table}")
+        connection.execute(f"DROP TABLE {table}")
+        connection.execute(f"ALTER TABLE made_again RENAME TO {table}")
+
+
+_STEPS: Mapping[int, Callable[[database.Connection], None]] = {3: _from_3, 4: _from_4, 5: _from_5, 6: _from_6}
+_BEFORE: Mapping[int, Callable[[Types], Types]] = {3: _tables_of_3, 4: _tables_of_4, 5: _tables_of_5}

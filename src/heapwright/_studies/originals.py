@@ -1,0 +1,57 @@
+"""The traces that a study was made on, read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from heapwright._studies.records import TraceInfo
+from heapwright._studies.study_file import StudyFile
+from heapwright._studies.tables import Role
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.remote import is_address, local
+from heapwright._traces.trace import Trace
+
+
+def originals(
+    study: StudyFile, paths: Sequence[Path] = (), role: Role = "explored", *, repair: bool = False
+) -> list[Trace]:
+    """Read the traces of a role; `paths` says where those lie now that have moved, by the names of their files.
+
+    Raises HeapwrightError where one came from no file, or is not the trace that the study was made on.
+    """
+    return [original(study, info, paths, repair=repair) for info in study.traces(role)]
+
+
+def original(study: StudyFile, info: TraceInfo, paths: Sequence[Path] = (), *, repair: bool = False) -> Trace:
+    """Read one of the traces; see `originals`."""
+    given = {path.stem: path for path in paths}
+    if not info.path and info.name not in given:
+        raise HeapwrightError(f"{study.path}: trace {info.name} came from no file; give its file", parameter="moved")
+    path = given.get(info.name) or place(study, info)
+    if path is None and is_address(info.path):
+        raise HeapwrightError(f"{info.path}: an address that a study holds is not fetched; give it", parameter="moved")
+    path = path or Path(info.path)
+    if not local(path).exists():
+        raise HeapwrightError(f"{path}: no such file; say where trace {info.name} lies now", parameter="moved")
+    trace = Trace.read(path, repair=repair)
+    if TraceInfo.of(trace).digest != info.digest:
+        raise HeapwrightError(f"{path}: not the trace that {study.path} was explored on; give that one")
+    return trace
+
+
+def place(study: StudyFile, info: TraceInfo) -> Path | None:
+    """The file of a trace: where it was, or the same name beside the study."""
+    places = [Path(info.path), study.path.parent / Path(info.path).name] if info.path else []
+    return next((place for place in places if place.is_file()), None)
+
+
+def copies_of(study: StudyFile, name: str) -> list[TraceInfo]:
+    """The copies of the trace of that name."""
+    names = [info.name for info in study.traces()]
+    found = []
+    for copy in study.traces("copy"):
+        of = max((one for one in names if copy.name.startswith(f"{one}~")), key=len, default=None)
+        if of == name:
+            found.append(copy)
+    return found

@@ -1,0 +1,364 @@
+"""What two studies of a program say differently: picks, reserve, metrics, front, and who holds the peak.
+
+A reserve follows from the recordings alone, so of the same recordings any difference is a change. Two recordings of one
+build differ, too: what that moves, `NOISE`, is told from change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from heapwright._replay.metrics import METRICS, ON_RECORDING, Value
+from heapwright._studies.analysis import Analysis, reserve_for
+from heapwright._studies.comparison import HeapComparison, before_and_after
+from heapwright._studies.decision import Deciding, Decision, change
+from heapwright._studies.gate import MOST_CAUSES, Cause, caused
+from heapwright._studies.originals import originals
+from heapwright._studies.recommendations import ALIKE, PICKS, NoPickError, Pick
+from heapwright._studies.results import Candidate
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.profile import profile
+from heapwright._traces.trace import Trace
+
+NOISE = 1.05
+"""By so much another recording of a build may move what a heap needs: it is what 25 to 30 of 36 pairs of recordings
+differ by at most for as many live bytes, with four heaps (docs/robustness.md).
+"""
+
+PER_CALL = "accesses"
+"""What is compared for each call: another trace has more of them, or fewer."""
+
+Verdict = Literal["same", "noise", "change", "unknown"]
+"""Of a pick "unknown" is another one where nobody tried the old one on today's traces."""
+
+
+@dataclass(frozen=True)
+class RecommendedHeap:
+    """A heap of one of the studies, with what it needs there.
+
+    Attributes:
+        id, label, title: as for `Decision`.
+        reserve_bytes: the arena to reserve; None where none serves.
+        metrics: over all traces of that study.
+    """
+
+    id: str
+    label: str
+    title: str
+    reserve_bytes: int | None
+    metrics: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class PickChange:
+    """A pick of both studies; None where one has none. Another pick is "noise" where the old one does as well now."""
+
+    how: Pick
+    before: RecommendedHeap | None
+    after: RecommendedHeap | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the studies.
+
+    Attributes:
+        study: its file.
+        objectives: what it is looked at by.
+        traces: their calls by their names.
+        requested_peak_bytes: the most that is live at once.
+        tried: how many recipes were tried, in words.
+        front: the recipes on it.
+        picks: balanced, smallest and fastest, each heap once; they may lie beside it.
+    """
+
+    study: Path
+    objectives: tuple[str, ...]
+    traces: Mapping[str, int]
+    requested_peak_bytes: int
+    tried: str
+    front: tuple[Candidate, ...]
+    picks: tuple[Candidate, ...]
+
+    @property
+    def calls(self) -> int:
+        """Number of calls of all traces together."""
+        return sum(self.traces.values())
+
+    def best(self, key: str) -> float | None:
+        """The best value of an objective on the front, of accesses a call; None where none is known."""
+        values = [float(value) for one in self.front if (value := one.metrics[key]) is not None]
+        best = (min if METRICS[key].direction == "min" else max)(values, default=None)
+        return best / max(self.calls, 1) if best is not None and key == PER_CALL else best
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; of the front the ids."""
+        return {
+            **vars(self),
+            "study": str(self.study),
+            "front": [one.id for one in self.front],
+            "picks": [one.id for one in self.picks],
+        }
+
+
+@dataclass(frozen=True)
+class StudyDiff:
+    """Two studies beside each other.
+
+    Attributes:
+        before, after: they.
+        same_traces: whether both are of the same calls.
+        decision: what the new one says to ship.
+        picks: balanced, smallest and fastest.
+        today: the old balanced pick in the new study; None where it was not tried there, its reserve None where it was
+            not on all that the new pick was.
+        reserve: how the reserve of the balanced pick differs.
+        table: balanced picks in figures: before, after, and the old one in the new study where it is another.
+        causes: who holds more at the peak than before; empty where the traces are the same, or not there.
+        missing: why causes are not known, in a sentence; "" where they are.
+    """
+
+    before: Side
+    after: Side
+    same_traces: bool
+    decision: Decision
+    picks: tuple[PickChange, ...]
+    today: RecommendedHeap | None
+    reserve: Verdict
+    table: HeapComparison
+    causes: tuple[Cause, ...]
+    missing: str
+
+    @property
+    def balanced(self) -> tuple[RecommendedHeap, RecommendedHeap]:
+        """The balanced pick before and after."""
+        (found,) = (one for one in self.picks if one.how == "balanced")
+        assert found.before and found.after
+        return found.before, found.after
+
+    @property
+    def front_in_both(self) -> int:
+        """How many recipes are on both fronts."""
+        before, after = ({one.id for one in side.front} for side in (self.before, self.after))
+        return len(before & after)
+
+    def sentences(self) -> list[str]:
+        """What changed in words, the reserve first."""
+        return [
+            self.told_reserve(),
+            *map(self.told_pick, self.picks),
+            self.told_front(),
+            *self.told_peak(),
+            *(f"{cause}." for cause in self.causes[:MOST_CAUSES]),
+            *filter(None, [self.missing]),
+        ]
+
+    def told_reserve(self) -> str:
+        """How the reserve differs, and whether that is noise."""
+        before, after = (one.reserve_bytes for one in self.balanced)
+        if before is None or after is None:
+            return f"Reserve: {_bytes(before)} before, {_bytes(after)} now."
+        if before == after:
+            return f"Reserve: {after:,} bytes, as before."
+        noise = f", no more than another recording of the same build makes ({100 * (NOISE - 1):.0f} %)"
+        told = f"Reserve: {before:,} bytes before, {after:,} now ({change(before, after)})"
+        return f"{told}{noise if self.reserve == 'noise' else ''}."
+
+    def told_pick(self, one: PickChange) -> str:
+        """How a pick differs."""
+        name = one.how.capitalize()
+        if one.before is None or one.after is None:
+            return f"{name}: {_named(one.before)} before, {_named(one.after)} now."
+        if one.verdict == "same":
+            return f"{name}: {_named(one.after)}, as before."
+        why = {
+            "noise": "; the one before would still do as well",
+            "change": "; the one before would no longer do as well",
+            "unknown": "; the one before was not tried on all of today's traces",
+        }[one.verdict]
+        return f"{name}: {_named(one.before)} before, {_named(one.after)} now{why}."
+
+    def told_front(self) -> str:
+        """How the front differs."""
+        before, after, keys = len(self.before.front), len(self.after.front), self.after.objectives
+        best = [
+            f", {_best(key)} {_shown(self.after.best(key))} (before {_shown(self.before.best(key))})" for key in keys
+        ]
+        return f"Front: {after} recipes, before {before}, {self.front_in_both} on both{''.join(best)}."
+
+    def told_peak(self) -> list[str]:
+        """How the peak of what is live differs, where the traces do."""
+        before, after = self.before.requested_peak_bytes, self.after.requested_peak_bytes
+        if self.same_traces:
+            return []
+        return [f"Live at the peak: {after:,} bytes, before {before:,} ({change(before, after)})."]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values: docs/commands.md names the keys."""
+        return {
+            "before": self.before.as_json(),
+            "after": self.after.as_json(),
+            "same_traces": self.same_traces,
+            "reserve": self.reserve,
+            "picks": {
+                one.how: {"before": _picked(one.before), "after": _picked(one.after), "verdict": one.verdict}
+                for one in self.picks
+            },
+            "today": _picked(self.today),
+            "front_in_both": self.front_in_both,
+            "causes": [{**vars(cause), "told": str(cause)} for cause in self.causes],
+            "missing": self.missing,
+        }
+
+
+def compare(old: Analysis, new: Analysis, *, moved: Sequence[Path] = ()) -> StudyDiff:
+    """Compare two studies by the objectives of the new one, on the recordings where one of them has no futures.
+
+    ``moved``: where traces lie now. Raises `HeapwrightError` where a front is empty, or the old study lacks an
+    objective's values.
+    """
+    keys = new.objectives
+    if not (old.combined.foreseen and new.combined.foreseen):
+        keys = tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
+    same = {info.digest for info in old.traces()} == {info.digest for info in new.traces()}
+    traces = [] if same else [_read(study, moved) for study in (old, new)]
+    missing = [one for one in traces if isinstance(one, str)]
+    decisions = [Deciding(study, keys).on(study.pick("balanced", keys)) for study in (old, new)]
+    before, after = (_of(study, decision.pick) for study, decision in zip((old, new), decisions, strict=True))
+    today = new.combined.find(before.id)
+    picks = [PickChange("balanced", before, after, _moved(new, today, after))]
+    for how in PICKS[1:]:
+        had, has = (None if (one := _pick(study, how, keys)) is None else _of(study, one) for study in (old, new))
+        known = None if had is None else new.combined.find(had.id)
+        picks.append(PickChange(how, had, has, _moved(new, known, has)))
+    then = None
+    if today and today.id != after.id:
+        then = replace(Deciding(new, keys).on(today), reserve_bytes=_reserve(new, today.id, after.id))
+    return StudyDiff(
+        side_of(old, keys),
+        side_of(new, keys),
+        same,
+        decisions[1],
+        tuple(picks),
+        replace(_of(new, today), reserve_bytes=_reserve(new, today.id, after.id)) if today else None,
+        verdict_of(before, after, same),
+        before_and_after(decisions[0], decisions[1], then),
+        tuple(_causes(*(one for one in traces if not isinstance(one, str)))) if traces and not missing else (),
+        f"Who holds more is not known: {missing[-1]}." if missing else "",
+    )
+
+
+def side_of(study: Analysis, objectives: tuple[str, ...]) -> Side:
+    """What is compared of a study."""
+    front = study.front(objectives)
+    peak = max((one.metrics["requested_peak_bytes"] or 0 for one in front), default=0)
+    traces = {info.name: info.events for info in study.traces()}
+    picks = {one.id: one for how in PICKS if (one := _pick(study, how, objectives)) is not None}
+    return Side(study.path, objectives, traces, int(peak), study.tried, tuple(front), tuple(picks.values()))
+
+
+def _read(study: Analysis, moved: Sequence[Path]) -> list[Trace] | str:
+    """The traces, or why they cannot be had: where they lie now may be told of the other study's alone."""
+    why = ""
+    for given in (moved, ()):
+        try:
+            return originals(study, given, repair=True)
+        except HeapwrightError as error:
+            why = why or str(error)
+    return why
+
+
+def verdict_of(before: RecommendedHeap, after: RecommendedHeap, same_traces: bool) -> Verdict:
+    """Whether the reserve of one pick differs from another's by more than a recording of the same build makes."""
+    had, has = before.reserve_bytes, after.reserve_bytes
+    if had == has:
+        return "same"
+    if had is None or has is None or same_traces:
+        return "change"
+    return "noise" if max(had, has) <= NOISE * min(had, has) else "change"
+
+
+def _moved(new: Analysis, old_pick: Candidate | None, pick: RecommendedHeap | None) -> Verdict:
+    """Whether another pick is a change: not where the old one needs as little of everything in the new study, memory as
+    far as `NOISE` and the rest as far as `ALIKE` goes.
+    """
+    if old_pick is None or pick is None:
+        return "unknown"
+    if old_pick.id == pick.id:
+        return "same"
+    if old_pick.metrics["failed"]:
+        return "change"
+    reserve = _reserve(new, old_pick.id, pick.id)
+    if reserve is None or pick.reserve_bytes is None:
+        return "unknown"
+    if new.robustness().why_not(old_pick.id) or reserve > max(NOISE, ALIKE) * pick.reserve_bytes:
+        return "change"
+    for key in new.objectives:
+        own, other = float(pick.metrics[key] or 0), float(old_pick.metrics[key] or 0)
+        worse = other > ALIKE * own if METRICS[key].direction == "min" else own > ALIKE * other
+        if worse and not key.endswith("_bytes"):
+            return "change"
+    return "noise"
+
+
+def _reserve(study: Analysis, id: str, pick: str) -> int | None:
+    """What to reserve for a recipe that was tried on all that the pick was; None where it was not."""
+    needs, asked = study.needs(id), study.needs(pick)
+    tried = {(one.role, one.trace) for one in needs}
+    return reserve_for(needs) if tried >= {(one.role, one.trace) for one in asked} else None
+
+
+def _causes(old: Sequence[Trace], new: Sequence[Trace]) -> list[Cause]:
+    """Who holds more at the peak of the trace with the highest one than in its counterpart."""
+    trace = max(new, key=lambda one: one.peak_live_bytes)
+    named = [one for one in old if one.name == trace.name] or list(old)
+    if len(named) != 1:
+        return []
+    before, after = (profile(one)["at_peak"] for one in (named[0], trace))
+    return caused(before, after)
+
+
+def _of(study: Analysis, candidate: Candidate) -> RecommendedHeap:
+    title = study.recipe(candidate.id).title()
+    reserve = reserve_for(study.needs(candidate.id))
+    return RecommendedHeap(candidate.id, candidate.label, title, reserve, candidate.metrics)
+
+
+def _pick(study: Analysis, how: Pick, keys: Sequence[str]) -> Candidate | None:
+    try:
+        return study.pick(how, keys)
+    except NoPickError:
+        return None
+
+
+def _picked(one: RecommendedHeap | None) -> dict[str, Any] | None:
+    return None if one is None else dict(vars(one))
+
+
+def _best(key: str) -> str:
+    most = "most" if METRICS[key].direction == "max" else "least"
+    return f"{most} {key.removesuffix('_bytes').replace('_', ' ')}{' a call' if key == PER_CALL else ''}"
+
+
+def _named(one: RecommendedHeap | None) -> str:
+    if one is None:
+        return "none"
+    return one.label if one.label != one.id else f"{one.title} ({one.id})"
+
+
+def _bytes(value: int | None) -> str:
+    return "no arena serves" if value is None else f"{value:,} bytes"
+
+
+def _shown(value: Value) -> str:
+    return (
+        "-"
+        if value is None
+        else f"{value:,.0f}"
+        if float(value) >= 1000 or float(value).is_integer()
+        else f"{value:,.4g}"
+    )

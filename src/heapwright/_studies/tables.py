@@ -1,0 +1,286 @@
+"""What the file of a study may hold: its tables, and the checks that a file from a stranger has to pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._recipes.model import Table, field
+from heapwright._replay.engine import GROWING
+from heapwright._replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS, parse_objectives
+from heapwright._support import database
+from heapwright._support.errors import HeapwrightError
+from heapwright._support.version import __version__
+
+if TYPE_CHECKING:
+    from heapwright._studies.records import Identity, TraceInfo
+
+FORMAT = 7
+"""Version of the file's tables; see `heapwright._studies.migration` for those before."""
+
+Role = Literal["explored", "copy", "held out"]
+"""What a trace is to a study: explored on and ranked by, a perturbed copy of one that is, or held out."""
+
+SINCE_5 = (*SHIPPING_METRICS, "worst_steps")
+SINCE_6 = ("accesses_realloc_max", "instructions_calloc_max", "instructions_realloc_max")
+SINCE_7 = LONG_RUN_METRICS
+"""The metrics that results of older formats are without."""
+
+_METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
+_RESULTS = {"recipe": "VARCHAR", "trace": "VARCHAR", **_METRICS, "heapwright": "VARCHAR", "machine": "VARCHAR"}
+
+TABLES = {
+    "meta": {"key": "VARCHAR", "value": "VARCHAR"},
+    "traces": {
+        "name": "VARCHAR",
+        "path": "VARCHAR",
+        "digest": "VARCHAR",
+        "events": "BIGINT",
+        "role": "VARCHAR",
+        "position": "BIGINT",
+        "seed": "BIGINT",
+    },
+    "recipes": {"id": "VARCHAR", "name": "VARCHAR", "toml": "VARCHAR", "ranked": "BOOLEAN"},
+    "results": _RESULTS,
+    "elsewhere": _RESULTS,
+}
+"""Table -> column -> type of every study."""
+
+TARGET = {"setting": "VARCHAR", "recipe": "VARCHAR", "trace": "VARCHAR", "detail": "VARCHAR"}
+"""The columns of the table `target`, which a study has once something was measured on a target CPU."""
+
+SEARCH = {
+    "strategy": "VARCHAR",
+    "seed": "BIGINT",
+    "evaluations": "BIGINT",
+    "seconds": "DOUBLE",
+    "hypervolume": "DOUBLE",
+}
+"""The columns of the table `search`, which a study has once a wide space was searched."""
+
+RUNS = {
+    "begun": "VARCHAR",
+    "heapwright": "VARCHAR",
+    "engine": "VARCHAR",
+    "commit": "VARCHAR",
+    "command": "VARCHAR",
+    "strategy": "VARCHAR",
+    "seed": "BIGINT",
+    "options": "VARCHAR",
+    "space": "VARCHAR",
+}
+"""The columns of the table `runs`, which a study has since its explorations tell what they were asked for."""
+
+REPLAYS = f"""
+    SELECT recipe, recipes.name, ranked, trace, role, digest AS trace_digest,
+        {", ".join(METRICS)}, heapwright, machine, toml
+    FROM (FROM {{0}}results UNION ALL FROM {{0}}elsewhere) AS each_one
+    JOIN {{0}}recipes AS recipes ON recipe = recipes.id
+    JOIN {{0}}traces AS traces ON trace = traces.name"""
+"""A row for every recipe and trace with all that is known of it; `{0}` leads the names of tables."""
+
+PARTIAL = {"recipe": "VARCHAR", "trace": "VARCHAR", "least": "BIGINT", "calls": "BIGINT"} | {
+    key: _METRICS[key] for key in GROWING
+}
+"""The columns of the table `partial`, which a study has once a replay was given up: the least footprint that the recipe
+could end with, the calls that were replayed, and what they came to.
+"""
+
+
+class Meta(Table):
+    """The table `meta`: the space's digest, alignment and number of recipes, the energy table, the target CPU's setting
+    where there is one, and how near the front is to that of all recipes, if some were given up.
+    """
+
+    format: int
+    heapwright: str
+    created: str
+    objectives: list[str]
+    space: str
+    align: Annotated[int, field(ge=1)]
+    energy_table: list[Annotated[list[float], field(min_length=3, max_length=3)]] | None
+    """Bytes, pJ of a read and of a write; None where an older format kept no more than a digest of another table."""
+    recipes: Annotated[int, field(ge=1)]
+    target: str | None = None
+    tolerance: Annotated[float, field(ge=0)] | None = None
+    same_device: bool | None = None
+    """Whether the traces are loads of one device; None where there is one trace, and before anybody asked."""
+    current: str | None = None
+    """The reference allocator that the user has today, by its name; None if nobody said so."""
+    origin: str | None = None
+    """What all the traces come from (`heapwright._traces.origin`); None where they come from several, or none tells."""
+
+
+Types = Mapping[str, Mapping[str, str]]
+"""Table -> column -> type."""
+
+
+def stored_format(connection: database.Connection, where: str, types: Types) -> Any:
+    """The format that a database of these `database.column_types` says it has.
+
+    Raises HeapwrightError, which `where` leads, where it is no study.
+    """
+    if not types.keys() >= TABLES.keys():
+        raise HeapwrightError(f"{where}: a DuckDB file, but no study; heapwright explore makes one")
+    return _decoded(connection).get("format") if types["meta"] == TABLES["meta"] else FORMAT
+
+
+def check_tables(types: Types, where: str, tables: Types) -> None:
+    """Raise HeapwrightError, which `where` leads, unless these tables are there, and beside them only later ones."""
+    expected = {"target": TARGET, "partial": PARTIAL, "search": SEARCH, "runs": RUNS, **tables}
+    for table, columns in types.items():
+        if [*columns.items()] != [*expected.get(table, {}).items()]:
+            raise HeapwrightError(f"{where}: not as heapwright makes a study: its table {table!r}; explore again")
+
+
+def check(connection: database.Connection, where: str, types: Types) -> None:
+    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format.
+
+    `types` are its `database.column_types`.
+    """
+    if (found := stored_format(connection, where, types)) != FORMAT:
+        raise HeapwrightError(f"{where}: a study of format {found}; this version reads {FORMAT}; explore again")
+    check_tables(types, where, TABLES)
+    read_meta(connection, where)
+    faults = _faults()
+    if "runs" in types:
+        always = ("begun", "heapwright", "engine", "strategy", "seed", "options")
+        faults["a run without a value"] = f"FROM runs WHERE {_any('{} IS NULL', always)}"
+    if "partial" in types:
+        faults |= _faults_of_partial()
+    asked = (f"(SELECT {at} {question} LIMIT 1)" for at, question in enumerate(faults.values()))
+    found = connection.execute(" UNION ALL ".join(asked)).fetchall()  # in half the time of one after the other
+    if found:
+        fault = [*faults][min(at for (at,) in found)]
+        raise HeapwrightError(f"{where}: damaged: {fault}; restore it, or explore again")
+
+
+def read_meta(connection: database.Connection, where: str) -> dict[str, Any]:
+    """The table `meta`; raises HeapwrightError where a value is missing or of another kind."""
+    try:
+        found = _decoded(connection)
+        meta = Meta.model_validate({key: found[key] for key in Meta.model_fields if key in found})
+        told = {**meta.model_dump(), "objectives": list(parse_objectives(meta.objectives))}
+        return {key: value for key, value in told.items() if value is not None}
+    except (ValueError, HeapwrightError):
+        raise HeapwrightError(f"{where}: damaged: its table 'meta'; restore it, or explore again") from None
+
+
+def _decoded(connection: database.Connection) -> dict[str, Any]:
+    try:
+        return {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()}
+    except (TypeError, ValueError, RecursionError):
+        return {}
+
+
+def _faults() -> dict[str, str]:
+    """What can be wrong with the rows -> the query that finds it."""
+    faults = {
+        "no trace": "WHERE NOT EXISTS (FROM traces WHERE role = 'explored')",
+        "a trace of no known role": f"FROM traces WHERE role NOT IN {get_args(Role)}",
+        "a trace without a value": f"FROM traces WHERE {_any('{} IS NULL', [*TABLES['traces']][:-1])}",
+        "a copy without a seed": "FROM traces WHERE role = 'copy' AND seed IS NULL",
+        "two traces of one name": "FROM traces GROUP BY name HAVING count(*) > 1",
+        "a recipe without id or text": "FROM recipes WHERE id IS NULL OR toml IS NULL OR ranked IS NULL",
+        "an id that is none": "FROM recipes WHERE NOT regexp_full_match(id, '[0-9a-f]{12}')",
+        "two recipes of one id": "FROM recipes GROUP BY id HAVING count(*) > 1",
+    }
+    counts = [key for key, kind in _METRICS.items() if kind == "BIGINT"]
+    ratios = [key for key, kind in _METRICS.items() if kind == "DOUBLE"]
+    for table, role in {"results": "=", "elsewhere": "<>"}.items():
+        known = {"recipe": "SELECT id FROM recipes", "trace": f"SELECT name FROM traces WHERE role {role} 'explored'"}
+        faults |= {
+            f"{table} without a {key}": f"FROM {table} WHERE {key} IS NULL OR {key} NOT IN ({ids})"
+            for key, ids in known.items()
+        }
+        faults[f"{table} of no known version"] = f"FROM {table} WHERE heapwright IS NULL"
+        faults[f"{table} twice"] = f"FROM {table} GROUP BY recipe, trace HAVING count(*) > 1"
+        faults[f"{table} below 0"] = f"FROM {table} WHERE {_any('{} < 0', counts)}"
+        faults[f"{table} that are no numbers"] = f"FROM {table} WHERE {_any('NOT isfinite({})', ratios)}"
+    return faults
+
+
+def _faults_of_partial() -> dict[str, str]:
+    explored = "SELECT name FROM traces WHERE role = 'explored'"
+    return {
+        "partial without a value": f"FROM partial WHERE {_any('coalesce({}, -1) < 0', [*PARTIAL][2:])}",
+        "partial without a recipe": "FROM partial WHERE recipe IS NULL OR recipe NOT IN (SELECT id FROM recipes)",
+        "partial without a trace": f"FROM partial WHERE trace IS NULL OR trace NOT IN ({explored})",
+        "partial twice": "FROM partial GROUP BY recipe, trace HAVING count(*) > 1",
+    }
+
+
+def _any(condition: str, columns: Iterable[str]) -> str:
+    return " OR ".join(condition.format(f'"{column}"') for column in columns)
+
+
+def digest_of(ids: Iterable[str]) -> str:
+    """What tells a space of these recipes from others, in whatever order the ids come."""
+    return sha256("\n".join(sorted(ids)).encode()).hexdigest()
+
+
+def declared(columns: Mapping[str, str]) -> str:
+    """Columns and their types as SQL declares them."""
+    return ", ".join(f'"{column}" {kind}' for column, kind in columns.items())
+
+
+def insert(connection: database.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows by their columns; numbers as arrays, which take a quarter of the time of lists.
+
+    Raises `database.Error` where the file cannot be written.
+    """
+    if not rows:
+        return
+    kinds = {**TABLES, "partial": PARTIAL}[table]
+    columns = dict(zip(kinds, zip(*rows, strict=True), strict=True))
+    numbers = {key: _numbers(columns.pop(key), _NUMBERS[kind]) for key, kind in kinds.items() if kind in _NUMBERS}
+    lists = ", ".join(f'unnest(?::{kinds[key]}[]) AS "{key}"' for key in columns)
+    connection.register("numbers", numbers or {"none": np.empty(len(rows), bool)})
+    ordered = ", ".join(f'"{key}"' for key in kinds)
+    query = f"INSERT INTO {table} SELECT {ordered} FROM (SELECT {lists}) POSITIONAL JOIN numbers"
+    connection.execute(query, [list(column) for column in columns.values()])
+    connection.unregister("numbers")
+
+
+_NUMBERS: dict[str, type[np.int64] | type[np.float64]] = {"BIGINT": np.int64, "DOUBLE": np.float64}
+
+
+def _numbers(values: Sequence[Any], dtype: type[np.int64] | type[np.float64]) -> NDArray[Any]:
+    """Values of a column as DuckDB takes them fastest; None where the mask is set."""
+    if None not in values:
+        return np.array(values, dtype)
+    known = [0 if value is None else value for value in values]
+    return np.ma.masked_array(np.array(known, dtype), [value is None for value in values])
+
+
+def create(connection: database.Connection, identity: Identity) -> None:
+    """Make the tables of a study of nothing yet."""
+    meta = {
+        "format": FORMAT,
+        "heapwright": __version__,
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "objectives": identity.objectives,
+        "space": identity.space,
+        "align": identity.align,
+        "recipes": identity.recipes,
+        "energy_table": identity.energy_table,
+        **identity.device,
+    }
+    connection.begin()
+    for table, columns in TABLES.items():
+        connection.execute(f"CREATE TABLE {table} ({declared(columns)})")
+    insert(connection, "meta", [[key, json.dumps(value)] for key, value in meta.items()])
+    insert_traces(connection, identity.traces, "explored")
+    connection.commit()
+
+
+def insert_traces(connection: database.Connection, traces: Sequence[TraceInfo], role: Role, at: int = 0) -> None:
+    """Add traces, from this position on."""
+    rows = [[info.name, info.path, info.digest, info.events, role, at, info.seed] for at, info in enumerate(traces, at)]
+    insert(connection, "traces", rows)

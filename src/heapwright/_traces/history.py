@@ -1,0 +1,283 @@
+"""From records of calls on addresses to calls on objects, a window at a time.
+
+A call either gives an address to an object (malloc, calloc, the end of a realloc) or takes it away (free, the begin of
+a realloc), so in the order of address, then row, the two alternate; where they do not, a call is missing. What lives at
+the end of one window goes before the rows of the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._native import lib
+from heapwright._traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLOC, Columns
+
+RECORD = np.dtype(
+    [
+        ("time_ns", "u8"),
+        ("pointer", "u8"),
+        ("size", "u8"),
+        ("thread", "u4"),
+        ("align_log2", "u1"),
+        ("kind", "u1"),
+        ("site", "u8"),
+    ]
+)
+"""A record of the recorder, with its kinds (``recorder/raw_format.h``)."""
+
+_EMPTY, _MALLOC, _CALLOC, _FREE = lib.RAW_EMPTY, lib.RAW_MALLOC, lib.RAW_CALLOC, lib.RAW_FREE
+_BEGIN, _END = lib.RAW_REALLOC_BEGIN, lib.RAW_REALLOC_END
+_FAILED, _FREED = lib.RAW_REALLOC_FAILED, lib.RAW_REALLOC_FREED
+_OPS = {_EMPTY: FREE, _MALLOC: MALLOC, _CALLOC: CALLOC, _FREE: FREE, _FREED: FREE}
+_OF_KIND = np.array([_OPS.get(kind, REALLOC) for kind in range(_FREED + 1)], np.uint8)
+
+Rows = NDArray[np.intp]
+
+_NOTES = {
+    "unknown": "frees of blocks allocated before the recording, left out",
+    "adopted": "blocks allocated before the recording, counted from their realloc",
+    "unseen": "frees the recorder did not see, put where the address was given out again",
+    "huge": "calls for more than 2^31 bytes, left out",
+}
+
+
+def allocations(kind: NDArray[np.uint8]) -> int:
+    """How many records of these kinds gave out an address."""
+    return int(np.count_nonzero((kind == _MALLOC) | (kind == _CALLOC) | (kind == _END)))
+
+
+class History:
+    """What one process did with its heap.
+
+    Args:
+        begun_ns: when time 0 is; the first call if None.
+        sites: give each call's site, too: uint64, the address it returns to.
+
+    Attributes:
+        changes: for the calls given last, by how many bytes and objects each changed what is live; int64 (calls, 2).
+        calls: calls so far.
+        threads: threads that made them.
+        peak_bytes: largest sum of live requested bytes.
+        peak_objects: largest number of live objects.
+    """
+
+    def __init__(self, begun_ns: int | None = None, sites: bool = False) -> None:
+        self._sites = sites
+        self.changes = np.zeros((0, 2), np.int64)
+        self.calls = 0
+        self.threads = 0
+        self.peak_bytes = 0
+        self.peak_objects = 0
+        self._bytes = 0
+        self._objects = 0
+        self._born = 0
+        self._counts = dict.fromkeys(_NOTES, 0)
+        self._thread_numbers = np.zeros(0, np.int64)
+        self._begun = begun_ns
+        self._latest = begun_ns or 0
+        # Of the rows carried over: who is live, after the objects in the middle of a realloc and the begins of these.
+        self._carried = np.zeros(0, RECORD)
+        self._carried_objects = np.zeros(0, np.int64)
+        self._moving = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out or put in, in words."""
+        return [f"{words}: {self._counts[key]}" for key, words in _NOTES.items() if self._counts[key]]
+
+    def live(self) -> NDArray[Any]:
+        """The live objects as records of their allocation, in the order of birth."""
+        live = self._carried[self._moving :]
+        live = live[np.argsort(self._carried_objects[self._moving :])]
+        live["kind"] = _MALLOC
+        return live
+
+    def feed(self, records: NDArray[Any]) -> Columns:
+        """Give the columns of the calls that some records are, which follow those fed before; none may be empty."""
+        carried = len(self._carried)
+        rows = np.concatenate([self._carried, records])
+        kind, begin = rows["kind"].copy(), _begin_of(rows)
+        huge = (rows["size"] > MAX_SIZE) & ((kind == _MALLOC) | (kind == _CALLOC) | (kind == _END))
+        kind[huge] = _FAILED
+        self._counts["huge"] += int(np.count_nonzero(huge))
+        # realloc(p, 0) released the block while it ran, so its free stands where it began.
+        kind[begin[np.flatnonzero((kind == _FREED) & (begin >= 0))]] = _FREE
+
+        giver, held, last = _givers(rows["pointer"], kind)
+        object_ = _objects(kind, begin, giver)
+        real = np.zeros(len(rows), bool)
+        real[:carried] = self._carried_objects >= 0
+        real[carried:] = _gives(kind[carried:])
+        for row in np.flatnonzero((kind == _END) & ~real[object_]):  # of a block whose allocation was left out
+            if not real[object_[row]]:
+                object_[row:][object_[row:] == object_[row]] = row
+        takes = (kind == _FREE) & (giver >= 0)
+        takes[takes] = real[object_[takes]]
+        held = held[real[object_[held[:, 1]]]]
+        emitted = _gives(kind) | takes
+        emitted[:carried] &= kind[:carried] == _FREE
+        at = np.flatnonzero(emitted)
+        op = _OF_KIND[kind[at]]
+        adopted = (op == REALLOC) & (object_[at] == at)
+        op[adopted] = MALLOC
+        self._counts["unknown"] += int(np.count_nonzero((kind == _FREE) & ~takes))
+        self._counts["adopted"] += int(np.count_nonzero(adopted))
+        self._counts["unseen"] += len(held)
+        at, op, roots = _with_unseen_frees(at, op, object_, held)
+
+        names = np.full(len(rows), -1)
+        names[:carried] = self._carried_objects
+        births = at[op <= CALLOC]
+        names[births] = self._born + np.arange(len(births))
+        self._born += len(births)
+        size = np.where(op == FREE, 0, rows["size"][at]).astype(np.int64)
+        now = self._account(op, roots, size, np.where(np.arange(len(rows)) < carried, rows["size"], 0))
+        self._carry(rows, kind, last, object_, names, now)
+        return self._columns(rows, at, op, names[roots], size)
+
+    def _account(self, op: NDArray[np.uint8], roots: Rows, size: NDArray[np.int64], now: NDArray[Any]) -> NDArray[Any]:
+        """Follow what is live; `now` is each object's size before the calls, and after them what is returned."""
+        self.changes = np.zeros((len(op), 2), np.int64)
+        if not len(op):
+            return now
+        order = np.argsort(roots, kind="stable")
+        same = roots[order][1:] == roots[order][:-1]
+        before = now[roots[order]].astype(np.int64)
+        before[1:][same] = size[order][:-1][same]
+        change = np.empty(len(op), np.int64)
+        change[order] = size[order] - before
+        bytes_ = self._bytes + np.cumsum(change)
+        self.changes[:, 0] = change
+        self.changes[:, 1] = (op <= CALLOC).astype(np.int64) - (op == FREE)
+        objects = self._objects + np.cumsum(self.changes[:, 1])
+        self._bytes, self._objects = int(bytes_[-1]), int(objects[-1])
+        self.peak_bytes = max(self.peak_bytes, int(bytes_.max()))
+        self.peak_objects = max(self.peak_objects, int(objects.max()))
+        self.calls += len(op)
+        after: NDArray[Any] = now.copy()
+        after[roots] = size
+        return after
+
+    def _carry(
+        self, rows: NDArray[Any], kind: NDArray[np.uint8], last: Rows, object_: Rows, names: Rows, now: NDArray[Any]
+    ) -> None:
+        """Keep the objects that are live, and those in the middle of a realloc with the record of its begin."""
+        of = np.flatnonzero(rows["kind"] >= _BEGIN)
+        of = of[np.argsort(rows["thread"][of], kind="stable")]
+        of = of[np.append(rows["thread"][of][1:] != rows["thread"][of][:-1], np.ones(min(1, len(of)), bool))]
+        begins = of[kind[of] == _BEGIN]
+        moving = np.repeat(begins, 2)
+        live = last[(kind[last] != _FREE) & (kind[last] != _BEGIN)]
+        live = live[names[object_[live]] >= 0]
+        kept = np.concatenate([moving, live])
+        carried = rows[kept]
+        objects = names[object_[kept]]
+        carried["kind"] = _MALLOC
+        carried["size"] = now[object_[kept]]
+        begun = slice(1, len(moving), 2)
+        carried["kind"][begun] = _BEGIN
+        carried["size"][begun] = rows["size"][begins]
+        objects[begun] = -1
+        # The begin of a realloc of a block that nobody saw allocated has no object before it.
+        known = (objects >= 0) | (carried["kind"] == _BEGIN)
+        self._carried, self._carried_objects = carried[known], objects[known]
+        self._moving = int(np.count_nonzero(known[: len(moving)]))
+
+    def _columns(
+        self, rows: NDArray[Any], at: Rows, op: NDArray[np.uint8], objects: Rows, size: NDArray[np.int64]
+    ) -> Columns:
+        times = np.maximum(np.maximum.accumulate(rows["time_ns"][at].astype(np.int64)), self._latest)
+        if len(at):
+            self._begun = int(times[0]) if self._begun is None else self._begun
+            self._latest = int(times[-1])
+        align = np.where(op == FREE, 0, rows["align_log2"][at]).astype(np.uint32)
+        sites = {"site": rows["site"][at]} if self._sites else {}
+        return sites | {
+            "ts_us": (times - (self._begun or 0)) // 1000,
+            "tid": (self._numbered(rows["thread"][at]) % 65536).astype(np.uint16),
+            "op": op,
+            "id": objects.astype(np.uint32),
+            "size": size.astype(np.uint32),
+            "align": np.where(align > 0, np.uint32(1) << align, np.uint32(0)),
+        }
+
+    def _numbered(self, threads: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Number the threads from 0 as they come."""
+        present, first = np.unique(threads, return_index=True)
+        if len(present) and present[-1] >= len(self._thread_numbers):
+            more = int(present[-1]) + 1 - len(self._thread_numbers)
+            self._thread_numbers = np.append(self._thread_numbers, np.full(more, -1))
+        fresh = present[np.argsort(first)]
+        fresh = fresh[self._thread_numbers[fresh] < 0]
+        self._thread_numbers[fresh] = self.threads + np.arange(len(fresh))
+        self.threads += len(fresh)
+        numbers: NDArray[np.int64] = self._thread_numbers[threads]
+        return numbers
+
+
+def _gives(kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    gives: NDArray[np.bool_] = (kind == _MALLOC) | (kind == _CALLOC) | (kind == _END)
+    return gives
+
+
+def _begin_of(records: NDArray[Any]) -> Rows:
+    """Row where the realloc began, for every row that completes one; -1 elsewhere."""
+    begin = np.full(len(records), -1)
+    rows = np.flatnonzero(records["kind"] >= _BEGIN)
+    rows = rows[np.argsort(records["thread"][rows], kind="stable")]
+    here, previous = rows[1:], rows[:-1]
+    pairs = (records["kind"][here] > _BEGIN) & (records["kind"][previous] == _BEGIN)
+    pairs &= records["thread"][here] == records["thread"][previous]
+    begin[here[pairs]] = previous[pairs]
+    return begin
+
+
+def _givers(pointer: NDArray[np.uint64], kind: NDArray[np.uint8]) -> tuple[Rows, Rows, Rows]:
+    """For every row that takes an address away, the row that gave it (-1: none was seen).
+
+    Returns:
+        Those rows; pairs (n, 2) of a row that gives an address still held and the row that holds it; and the last
+        row of every address.
+    """
+    takes = (kind == _FREE) | (kind == _BEGIN)
+    rows = np.flatnonzero(takes | _gives(kind) | (kind == _FAILED))
+    rows = rows[np.argsort(pointer[rows], kind="stable")]
+    here, previous = rows[1:], rows[:-1]
+    same = pointer[here] == pointer[previous]
+    held = same & ~takes[previous]
+    giver = np.full(len(kind), -1)
+    taken = held & takes[here]
+    giver[here[taken]] = previous[taken]
+    again = held & ~takes[here]
+    last = rows[np.append(~same, np.ones(min(1, len(rows)), bool))]
+    return giver, np.stack([here[again], previous[again]], axis=1), last
+
+
+def _objects(kind: NDArray[np.uint8], begin: Rows, giver: Rows) -> Rows:
+    """The row at which each row's object was born."""
+    object_ = np.arange(len(kind))
+    moved = np.flatnonzero(((kind == _END) | (kind == _FAILED)) & (begin >= 0))
+    moved = moved[giver[begin[moved]] >= 0]
+    object_[moved] = giver[begin[moved]]
+    takes = np.flatnonzero(((kind == _FREE) | (kind == _BEGIN)) & (giver >= 0))
+    object_[takes] = giver[takes]
+    while np.any(object_[object_] != object_):
+        object_ = object_[object_]
+    return object_
+
+
+def _with_unseen_frees(
+    rows: Rows, op: NDArray[np.uint8], object_: Rows, unseen: Rows
+) -> tuple[Rows, NDArray[np.uint8], Rows]:
+    """Put a free before each row that gives out an address still held; with the row of each one's object."""
+    at = np.searchsorted(rows, unseen[:, 0])
+    order = np.argsort(at, kind="stable")
+    at, unseen = at[order], unseen[order]
+    return (
+        np.insert(rows, at, unseen[:, 0]),
+        np.insert(op, at, FREE),
+        np.insert(object_[rows], at, object_[unseen[:, 1]]),
+    )

@@ -1,0 +1,110 @@
+"""What lives at a time, told call by call, and what lived when it was most."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._traces.validation import CALLOC, FREE, Columns
+
+_POINTS = 1 << 11
+"""Of the curve; of more, neighbours become one."""
+
+
+class LiveObjectsStream:
+    """The objects that live, numbered densely: O(1) a call, O(sizes) where a peak is left.
+
+    Attributes:
+        calls: made so far.
+        bytes, objects: live now; bytes are those requested.
+        peak_bytes, peak_objects: the most of each so far.
+        slots: numbers that were in use at once at most.
+    """
+
+    def __init__(self) -> None:
+        self.calls = self.bytes = self.objects = 0
+        self.peak_bytes = self.peak_objects = self.slots = 0
+        self._slot: dict[int, int] = {}
+        self._free: list[int] = []
+        self._size: list[int] = []  # by slot
+        self._site: list[int] = []  # by slot, where it was last asked for
+        self._sizes: Counter[int] = Counter()
+        self._held: Counter[int] = Counter()  # bytes by site
+        self._at_peak: tuple[Counter[int], Counter[int]] | None = (Counter(), Counter())  # None: what lives now
+        self._curve: list[int] = []
+        self._each = 1  # calls that a point of it stands for
+        self._since = self._most = 0  # calls, and the most bytes, behind its last point
+
+    def take(self, columns: Columns) -> NDArray[np.uint32]:
+        """Take the calls that follow; returns the number of each one's object, as in `struct hw_calls`."""
+        slots = []
+        sites = columns["site"].tolist() if "site" in columns else repeat(0)
+        calls = zip(*(columns[key].tolist() for key in ("op", "id", "size")), strict=True)
+        for (op, id_, size), site in zip(calls, sites, strict=False):
+            if op <= CALLOC:
+                slot = self._born(id_)
+            elif op == FREE:
+                slot, size = self._slot.pop(id_), 0
+                self._free.append(slot)
+            else:
+                slot = self._slot[id_]
+            self._change(slot, size, site, dies=op == FREE, born=op <= CALLOC)
+            self._draw()
+            slots.append(slot)
+        self.calls += len(slots)
+        return np.array(slots, np.uint32)
+
+    def at_peak(self) -> list[tuple[int, int]]:
+        """What lived when the bytes were most for the first time: sizes and numbers of objects, most bytes first."""
+        counts = self._sizes if self._at_peak is None else self._at_peak[0]
+        return sorted(counts.items(), key=lambda one: (-one[0] * one[1], one[0]))
+
+    def holders(self) -> list[tuple[int, int]]:
+        """The sites that held bytes then, and how many, most first."""
+        counts = self._held if self._at_peak is None else self._at_peak[1]
+        return sorted(((site, held) for site, held in counts.items() if held), key=lambda one: (-one[1], one[0]))
+
+    def curve(self) -> list[int]:
+        """Live bytes along the calls: the most in each of up to 2,048 equal stretches, and in a shorter last."""
+        return [*self._curve, self._most] if self._since else list(self._curve)
+
+    def _draw(self) -> None:
+        self._most = max(self._most, self.bytes)
+        self._since += 1
+        if self._since == self._each:
+            self._curve.append(self._most)
+            self._since = self._most = 0
+        if len(self._curve) == _POINTS:
+            self._curve = [max(pair) for pair in zip(self._curve[::2], self._curve[1::2], strict=True)]
+            self._each *= 2
+
+    def _born(self, id_: int) -> int:
+        if not self._free:
+            self._free.append(self.slots)
+            self._size.append(0)
+            self._site.append(0)
+            self.slots += 1
+        slot = self._slot[id_] = self._free.pop()
+        return slot
+
+    def _change(self, slot: int, size: int, site: int, *, dies: bool, born: bool) -> None:
+        before = self._size[slot]
+        if self._at_peak is None and self.bytes + size - before <= self.peak_bytes:
+            self._at_peak = Counter(self._sizes), Counter(self._held)  # which stay until there is more
+        if not born:
+            self._sizes[before] -= 1
+            if not self._sizes[before]:
+                del self._sizes[before]
+        if not dies:
+            self._sizes[size] += 1
+        self._held[self._site[slot]] -= before
+        self._held[site] += size
+        self._size[slot], self._site[slot] = size, site
+        self.objects += born - dies
+        self.bytes += size - before
+        self.peak_objects = max(self.peak_objects, self.objects)
+        if self.bytes > self.peak_bytes:
+            self.peak_bytes, self._at_peak = self.bytes, None

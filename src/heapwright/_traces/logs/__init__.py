@@ -1,0 +1,274 @@
+"""Logs of heap calls that other tools write become traces: one importer a file."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from heapwright._support.errors import HeapwrightError, ParameterError
+from heapwright._traces.logs import (
+    board,
+    bpftrace,
+    bytehound,
+    esp_idf,
+    heaptrack,
+    kmem,
+    ltrace,
+    lttng,
+    malloclab,
+    mtrace,
+    nuttx,
+    perf,
+    rmm,
+    sysview,
+    text,
+    tracealyzer,
+    valgrind,
+)
+from heapwright._traces.logs.arena import within_arena
+from heapwright._traces.logs.formats import Format
+from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.source import Source
+from heapwright._traces.tables import room_beside
+from heapwright._traces.trace import FORMAT_VERSION, Trace
+from heapwright._traces.validation import FREE, REALLOC
+
+_ALL = (
+    text,
+    board,
+    valgrind,
+    mtrace,
+    heaptrack,
+    malloclab,
+    rmm,
+    kmem,
+    lttng,
+    perf,
+    bpftrace,
+    esp_idf,
+    nuttx,
+    sysview,
+    tracealyzer,
+    ltrace,
+    bytehound,
+)
+
+FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _ALL}
+"""In the order in which a file is compared with them: what is told by more comes before what is told by less."""
+
+_START = 1 << 16
+
+_SUMS = "sums calls up, and a trace needs each; record the program, or log its calls"
+
+_REFUSED = {
+    "DHAT": (rb'\s*\{\s*"dhatFileVersion"', _SUMS),
+    "massif": (rb"desc: .*\ncmd: .*\ntime_unit: ", _SUMS),
+    "heaptrack_print": (rb'reading file "[^\n]*" - please wait', f"{_SUMS}; import the file that it reads"),
+    "jemalloc's heap profile": (rb"heap_v2/", _SUMS),
+    "gperftools' heap profile": (rb"heap profile: ", _SUMS),
+    "pprof's profile": (rb"\n\x04\x08[\x01-\x7f]\x10[\x01-\x7f][\n\x12]", _SUMS),
+    "memray's report": (rb'(?:\xf0\x9f\x93\x8f )?Total allocations:|\s*\{\s*"total_num_allocations"', _SUMS),
+    "memray's file": (rb"memray", "is read by the same version of memray alone; record the program"),
+    "MALT": (rb'\s*\{\s*"run"\s*:', _SUMS),
+    "Valgrind's report": (
+        rb"==\d+== (?:Memcheck|Massif|DHAT|Helgrind|DRD)[^\0]*\n==\d+== (?:HEAP SUMMARY|Using Valgrind)",
+        "tells no calls; run Valgrind with --trace-malloc=yes",
+    ),
+    "Tracealyzer's snapshot": (
+        rb"\x01\x02\x03\x04\x71\x72\x73\x74\xf1\xf2\xf3\xf4",
+        "keeps the last events alone, without addresses; record in streaming mode",
+    ),
+}
+"""What is no log of single calls, as it begins, and the reason; after the formats, where both may be meant."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A trace that was written from a log.
+
+    Attributes:
+        path: the Parquet trace.
+        format: one of FORMATS.
+        calls: how many it has.
+        requested_peak_bytes: largest sum of live requested bytes.
+        live_objects_peak: largest number of live objects.
+        caveats: what the log cannot tell.
+        repairs: what was left out or put in.
+    """
+
+    path: Path
+    format: str
+    calls: int
+    requested_peak_bytes: int
+    live_objects_peak: int
+    caveats: tuple[str, ...]
+    repairs: tuple[str, ...]
+
+
+def import_log(
+    path: str | os.PathLike[str],
+    format_name: str | None = None,
+    arena: int | None = None,
+    repair: bool = False,
+    elf: str | os.PathLike[str] | None = None,
+) -> Trace:
+    """Read a log of heap calls into memory.
+
+    The trace's `repairs` say what was left out or put in, its metadata in "caveats" what the log cannot tell, one a
+    line. Addresses become objects as the log goes on, in O(1) a call.
+
+    Args:
+        path: the log; it may be compressed by gzip, xz or zstd.
+        format_name: one of FORMATS, None to find it by the file's first bytes.
+        arena: bytes that the heap had when the log was written; None for what the log says, if it does.
+        repair: where more than that lives at once, put frees in rather than refuse the log.
+        elf: the program of a board, which names the sites that its log tells.
+
+    Raises:
+        HeapwrightError: the format is not known, single calls are gone from it, or it has none; or more bytes live at
+            once than its arena holds; or `elf` is no program, or the format has no use for it.
+    """
+    format_ = format_of(Path(path), format_name)
+    read = Reading(Source(Path(path), elf=elf_of(elf, format_)), format_)
+    trace = read.history.trace(read.name, read.metadata)
+    return read.within_arena(replace(trace, repairs=(*read.repairs, *trace.repairs)), arena, repair)
+
+
+def convert_log(
+    path: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    format_name: str | None = None,
+    arena: int | None = None,
+    repair: bool = False,
+    elf: str | os.PathLike[str] | None = None,
+) -> Imported:
+    """Write the trace of a log of heap calls as Parquet, in memory that does not grow with its calls.
+
+    Beside what is alive at once, some 150 bytes an object, that takes about 150 MB; a log that is repaired is held
+    whole. Arguments and errors are those of `import_log`; also HeapwrightError where `output` cannot be written.
+    """
+    output = Path(output)
+    format_ = format_of(Path(path), format_name)
+    with room_beside(output) as folder:
+        read = Reading(Source(Path(path), folder, elf_of(elf, format_)), format_)
+        if not read.outgrows(arena):
+            return read.write(output)
+    if not repair:
+        raise read.too_much(arena)
+    return _repaired(import_log(path, format_.name, arena, repair, elf), output, read)
+
+
+def _repaired(trace: Trace, output: Path, read: Reading) -> Imported:
+    trace.write(output)
+    live = np.where(trace.op == FREE, -1, trace.op != REALLOC).cumsum()
+    peaks = trace.peak_live_bytes, int(live.max())
+    return Imported(output, read.format.name, len(trace), *peaks, read.caveats, trace.repairs)
+
+
+class Reading:
+    """A log that was read: its history, and what is to be said of it."""
+
+    def __init__(self, source: Source, format_: Format) -> None:
+        """Read it. Raises HeapwrightError where it has no call."""
+        self._path = source.path
+        self.format = format_
+        self.history: LogHistory = format_.read(source)
+        if not len(self.history):
+            raise HeapwrightError(
+                f"{source.path}: no call that its format has ({self.format.name}); docs/logs.md tells what writes one, "
+                "and what lines any program can print",
+                parameter="format",
+            )
+        self.name = source.path.name.partition(".")[0] or source.path.name
+        self.caveats = (*self.format.loses, *self.history.caveats)
+        told = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
+        on = {"allocator": self.format.allocator} if self.format.allocator else {}
+        self.metadata = {"recorder": self.format.name} | on | told
+        cut = [f"the log is cut, and what is sound was read: {source.cut}"] if source.cut else []
+        self.repairs = (*cut, *self.history.notes)
+
+    def write(self, output: Path) -> Imported:
+        """Write the trace as Parquet. Raises HeapwrightError where it cannot be written."""
+        self.history.write(output, {"format_version": FORMAT_VERSION} | self.metadata)
+        return Imported(
+            path=output,
+            format=self.format.name,
+            calls=len(self.history),
+            requested_peak_bytes=self.history.peak_bytes,
+            live_objects_peak=self.history.peak_objects,
+            caveats=self.caveats,
+            repairs=self.repairs,
+        )
+
+    def outgrows(self, arena: int | None) -> bool:
+        """Whether more lives at once than an arena holds; that of the log where None is given."""
+        arena = arena or self.history.arena
+        return arena > 0 and self.history.peak_bytes > arena
+
+    def too_much(self, arena: int | None) -> HeapwrightError:
+        """What is wrong with it then, and what to do."""
+        return HeapwrightError(
+            f"{self._path}: {self.history.peak_bytes:,} bytes live at once, and its arena has "
+            f"{arena or self.history.arena:,}: frees are missing in the log; record again with less lost, or repair it",
+            parameter="repair",
+        )
+
+    def within_arena(self, trace: Trace, arena: int | None, repair: bool) -> Trace:
+        """The trace, with frees put in where it needs them to be held by the arena; raises HeapwrightError."""
+        if not self.outgrows(arena):
+            return trace
+        repaired, frees = within_arena(trace, arena or self.history.arena) if repair else (trace, 0)
+        if not repair:
+            raise self.too_much(arena)
+        if repaired.peak_live_bytes > (arena or self.history.arena):
+            raise HeapwrightError(
+                f"{self._path}: {repaired.peak_live_bytes:,} bytes live at once of what the log frees, and its arena "
+                f"has {arena or self.history.arena:,}; give the size that its heap has",
+                parameter="arena",
+            )
+        lower = trace.peak_live_bytes - repaired.peak_live_bytes
+        told = f"frees put in where more lived than the arena holds: {frees}; the peak is {lower:,} B lower for it"
+        return replace(repaired, repairs=(*trace.repairs, told))
+
+
+def format_of(path: Path, format_name: str | None) -> Format:
+    """The format of that name, or of the log at `path`; raises HeapwrightError where there is none."""
+    if format_name is not None and format_name not in FORMATS:
+        raise ParameterError(f"{format_name!r} is no format of logs; valid: {', '.join(FORMATS)}", parameter="format")
+    found = FORMATS[format_name] if format_name else log_format(path)
+    if found is None:
+        raise HeapwrightError(f"{path}: no log of heap calls; formats: {', '.join(FORMATS)}", parameter="format")
+    return found
+
+
+def elf_of(elf: str | os.PathLike[str] | None, format_: Format = board.FORMAT) -> Path | None:
+    """The program whose sites a log of that format tells; raises HeapwrightError where there is none such."""
+    if elf is None:
+        return None
+    if format_ is not board.FORMAT:
+        raise ParameterError(
+            f"a {format_.name} log has no addresses to look up; leave the program out", parameter="elf"
+        )
+    path = Path(elf)
+    if not path.is_file() or path.read_bytes()[:4] != b"\x7fELF":
+        what = "not an ELF file" if path.is_file() else "no such file"
+        raise HeapwrightError(f"{elf}: {what}; give the program as it was linked, with its symbols", parameter="elf")
+    return path
+
+
+def log_format(path: str | os.PathLike[str]) -> Format | None:
+    """The format of a log, by its first bytes; None where it is none of FORMATS.
+
+    Raises HeapwrightError for formats of which it is known that they hold no single calls.
+    """
+    path = Path(path)
+    start = Source(path).start(_START)
+    found = next((one for one in FORMATS.values() if one.matches(start)), None)
+    for name, (pattern, reason) in _REFUSED.items():
+        if found is None and re.match(pattern, start):
+            raise HeapwrightError(f"{path}: {name} {reason}")
+    return found

@@ -1,0 +1,202 @@
+"""The lines in which a board tells its calls: src/heapwright/_platforms/trace/app_trace_lines.h has their grammar."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+LINE = re.compile(rb"hw([!*])([$-~]{12,400})\s*$")
+START = re.compile(rb"hw[!*][$-~]{12}")
+
+_FIRST = ord("$")
+_BASE, _PAIR_BITS = 91, 13
+_HASH_BEGIN, _HASH_FACTOR, _HASH_SHIFT = 2166136261, 16777619, 19
+_UNITS = 2000
+_LONG, _COUNT_BITS, _WORD_BITS = 15, 12, 32
+COUNTS = 1 << _COUNT_BITS
+"""What counts of a line begin anew at."""
+_NOBODY, _UNNAMED = 14, 15
+
+FREED, MALLOC, CALLOC, RESIZED, RESIZING, THREAD, LOST, SITE = range(8)
+
+
+class DamagedError(Exception):
+    """A line is not as it was written."""
+
+
+class Lost(NamedTuple):
+    """Calls that are missing at a place.
+
+    `objects` and `bytes` are how many more live of those whose mallocs were lost, `frees` and `freed_bytes` those of
+    others; in between `rise` bytes more lived than before. Earlier hooks tell all mallocs and frees, and no
+    `freed_bytes`.
+    """
+
+    calls: int
+    objects: int
+    bytes: int
+    frees: int
+    freed_bytes: int | None = None
+    rise: int = 0
+
+
+class Code(NamedTuple):
+    """What a line tells: a call with the unit of time that it was made in, a change of thread, or what is missing.
+
+    `word` is an address, or what tells a thread apart, below 0 for one of the first. `size` is of what is freed, too,
+    where that is told, and the number of a site that is told. `site` is 0 where none is.
+    """
+
+    kind: int
+    word: int
+    size: int | None = None
+    moved_from: int = 0
+    time: int = 0
+    site: int = 0
+    lost: Lost = Lost(0, 0, 0, 0)
+
+
+class BoardLine(NamedTuple):
+    """Before it `calls` were told, and `objects` more mallocs than frees, both modulo `COUNTS`.
+
+    `live` bytes live then and `peak` did at most before, None where that is not known. It begins at `time`; `thread` is
+    whose its first calls are, None where no thread was told yet.
+    """
+
+    calls: int
+    objects: int
+    time: int
+    thread: int | None
+    codes: list[Code]
+    live: int | None = None
+    peak: int = 0
+    crowded: bool = False
+    """Whether the board has no room for all objects, and so does not know `live`."""
+
+    def after(self) -> tuple[int, int]:
+        """`calls` and `objects` of the next line."""
+        calls, objects = self.calls, self.objects
+        for code in self.codes:
+            calls += code.kind <= RESIZING
+            objects += (code.kind in (MALLOC, CALLOC)) - (code.kind == FREED) + code.lost.objects - code.lost.frees
+        return calls % COUNTS, objects % COUNTS
+
+
+def unit_bits(ticks_per_second: int) -> int:
+    """How many times a tick is doubled to be a unit of time."""
+    return (ticks_per_second // (_UNITS + 1)).bit_length()
+
+
+def line_of(mark: bytes, text: bytes) -> BoardLine:
+    """The line of the characters behind its mark, which is b"!" of earlier hooks; raises DamagedError."""
+    numbers = [one - _FIRST for one in text]
+    value = _HASH_BEGIN
+    for one in text[:-2]:
+        value = (value ^ one) * _HASH_FACTOR & 0xFFFFFFFF
+    if len(text) % 2 == 0 or value >> _HASH_SHIFT != numbers[-2] * _BASE + numbers[-1]:
+        raise DamagedError
+    return _Reader(numbers[1:-2], early=mark == b"!").line(numbers[0])
+
+
+class _Reader:
+    """Takes bits from a line, the highest first."""
+
+    def __init__(self, numbers: list[int], early: bool) -> None:
+        self._early = early
+        self._left = len(numbers) // 2 * _PAIR_BITS
+        self._bits = 0
+        for high, low in zip(numbers[::2], numbers[1::2], strict=True):
+            self._bits = self._bits << _PAIR_BITS | high * _BASE + low
+        self._places: list[int] = []
+        self._sizes: list[int] = []
+        self._sites: list[int] = []
+        self._has_sites = False
+        self._time = 0
+
+    def line(self, count: int) -> BoardLine:
+        calls, objects = self._take(_COUNT_BITS), self._take(_COUNT_BITS)
+        live = self._number() if not self._early and self._take(1) else None
+        peak = live + self._number() if live is not None else 0
+        begun = self._time = self._number()
+        self._places.append(self._take(_WORD_BITS))
+        thread = self._thread()
+        self._has_sites = not self._early and self._take(1) == 1
+        codes = [self._code() for _ in range(count)]
+        if self._left >= _PAIR_BITS or self._take(self._left):
+            raise DamagedError
+        return BoardLine(calls, objects, begun, thread, codes, live, peak, live is None and not self._early)
+
+    def _take(self, bits: int) -> int:
+        if bits > self._left:
+            raise DamagedError
+        self._left -= bits
+        return self._bits >> self._left & (1 << bits) - 1
+
+    def _number(self) -> int:
+        bits = self._take(4)
+        if bits == _LONG:
+            bits += self._take(5)
+        return 1 << bits - 1 | self._take(bits - 1) if bits else 0
+
+    def _thread(self) -> int | None:
+        number = self._take(4)
+        if number == _NOBODY:
+            return None
+        return self._take(_WORD_BITS) if number == _UNNAMED else -1 - number
+
+    def _signed(self) -> int:
+        number = self._number()
+        return number >> 1 ^ -(number & 1)
+
+    def _code(self) -> Code:
+        kind = 0
+        while kind < THREAD and self._take(1):
+            kind += 1
+        further = self._take(1) if kind == THREAD else 0
+        if kind == THREAD and not further:
+            if (thread := self._thread()) is None:
+                raise DamagedError
+            return Code(THREAD, thread)
+        if further and self._early:
+            return Code(LOST, 0, lost=Lost(*(self._number() for _ in range(4))))
+        further = self._take(2) if further else -1
+        if further == 0:
+            came = self._number(), self._signed(), self._signed()
+            return Code(LOST, 0, lost=Lost(*came, *(self._number() for _ in range(3))))
+        if further == 2:
+            return Code(SITE, size=self._number(), word=self._take(_WORD_BITS))
+        if further == 3:
+            raise DamagedError
+        return self._call(FREED if further == 1 else kind, sized=further == 1)
+
+    def _call(self, kind: int, sized: bool) -> Code:
+        if self._take(1):
+            self._time += self._number() if self._take(1) else 1
+        moved_from, word = 0, self._place()
+        size = self._value(self._sizes) if sized or kind in (MALLOC, CALLOC, RESIZED) else None
+        if kind == RESIZED:
+            moved_from, word = word, self._place() if self._take(1) else 0
+        site = self._value(self._sites) if self._has_sites and kind in (MALLOC, CALLOC, RESIZED) else 0
+        return Code(kind, word, size, moved_from, self._time, site)
+
+    def _place(self) -> int:
+        if not self._take(1):
+            ago = self._take(5)
+            if ago >= len(self._places):
+                raise DamagedError
+            place = self._places[-1 - ago]
+        else:
+            fine, below = self._take(1), self._take(1)
+            far = self._number() * (1 if fine else 8)
+            place = self._places[-1] + (-far if below else far)
+        self._places.append(place & 0xFFFFFFFF)
+        return place & 0xFFFFFFFF
+
+    def _value(self, told: list[int]) -> int:
+        if self._take(1):
+            told.append(self._number())
+            return told[-1]
+        ago = self._take(3)
+        if ago >= len(told):
+            raise DamagedError
+        return told[-1 - ago]

@@ -1,0 +1,50 @@
+"""Linux's kmem events as ftrace and perf script print them: kmalloc, kmem_cache_alloc and what frees them."""
+
+from __future__ import annotations
+
+import re
+
+from heapwright._traces.logs.formats import Format
+from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.source import Source
+
+_THREAD = re.compile(rb"\s{0,40}(\S.{0,60}?)\s{1,40}\[\d{1,5}\]")
+_EVENT = re.compile(
+    rb"\s(\d{1,9})\.(\d{6,9}): (?:kmem:)?(kmalloc|kmalloc_node|kfree|kmem_cache_alloc|kmem_cache_alloc_node|"
+    rb"kmem_cache_free): (.*)"
+)
+_FIELD = re.compile(rb"(call_site|ptr|bytes_req)=\(?(\S{1,200}?)\)?(?: |$)")
+
+
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder, overlap=True)  # the kernel prints hashes of addresses, unless told not to
+    for line in source.lines():
+        found, of_thread = _EVENT.search(line), _THREAD.match(line)
+        if found is None or of_thread is None:
+            continue
+        seconds, part, event, rest = found.groups()
+        fields = dict(_FIELD.findall(rest))
+        try:
+            pointer = int(fields[b"ptr"], 16)
+            size = 0 if b"free" in event else int(fields[b"bytes_req"][:19])
+            if size < 0:
+                raise ValueError(size)
+        except (KeyError, ValueError):
+            history.skipped += 1
+            continue
+        history.set_thread(of_thread[1])
+        history.set_site(fields.get(b"call_site", b"").decode(errors="replace"))
+        history.now_ns = int(seconds) * 10**9 + int((part + b"000")[:9])
+        if b"free" in event:
+            history.release(pointer)
+        else:
+            history.allocate(pointer, size)
+    return history
+
+
+FORMAT = Format(
+    "kmem",
+    lambda start: re.search(rb"\d: (?:kmem:)?k(?:malloc|free|mem_cache_alloc)\w*: ", start) is not None,
+    _read,
+    ("krealloc is told as a free and a malloc", "whole pages are not told"),
+)

@@ -1,0 +1,30 @@
+"""The .rep files of malloc labs: four numbers, then a line a call, `a ID BYTES`, `r ID BYTES`, `f ID`."""
+
+from __future__ import annotations
+
+import re
+
+from heapwright._traces.logs.formats import Format
+from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.source import Source
+
+_START = re.compile(rb"(?:\s*\d+\s*\n){4}\s*[arf] \d+")
+_CALL = re.compile(rb"([ar]) (\d{1,19}) (\d{1,19})|f (-?\d{1,19})")
+
+
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder, overlap=True)
+    for row, line in enumerate(source.lines()):
+        found = _CALL.fullmatch(line.strip())
+        if found is None:
+            history.skipped += row > 3 and bool(line.strip())
+        elif found[1] == b"a":
+            history.allocate(int(found[2]) + 1, int(found[3]))
+        elif found[1] == b"r":
+            history.resize(int(found[2]) + 1, int(found[2]) + 1, int(found[3]))
+        else:
+            history.release(int(found[4]) + 1)
+    return history
+
+
+FORMAT = Format("malloclab", lambda start: bool(_START.match(start)), _read, ("no times", "no threads"))

@@ -1,0 +1,30 @@
+"""Logs of several processes: each has its own heap, and a trace is of one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.source import Source
+
+
+class Processes:
+    """The histories of a log's processes, of which the one with most calls is the log's."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._histories: dict[Hashable, LogHistory] = {}
+
+    def history(self, process: Hashable) -> LogHistory:
+        """The history of a process; begun where there is none yet."""
+        found = self._histories.get(process)
+        if found is None:
+            found = self._histories[process] = LogHistory(self._source.folder)
+        return found
+
+    def largest(self) -> LogHistory:
+        """The history with the most calls; its caveats count the other processes."""
+        found = max(self._histories.values(), key=len, default=LogHistory())
+        if others := sum(len(one) > 0 for one in self._histories.values()) - (len(found) > 0):
+            found.caveats.append(f"{others} smaller {'process' if others == 1 else 'processes'} of the log left out")
+        return found

@@ -1,0 +1,37 @@
+"""RAPIDS rmm's CSV, `Thread,Time,Action,Pointer,Size,Stream`, as its logging_resource_adaptor writes it."""
+
+from __future__ import annotations
+
+import re
+
+from heapwright._traces.logs.formats import Format
+from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.source import Source
+
+_HEADER = b"Thread,Time,Action,Pointer,Size,Stream"
+_CALL = re.compile(
+    rb"([^,]*),(\d{1,4}):(\d\d):(\d\d)[:.](\d{1,9}),(allocate|free|allocate failure),"
+    rb"(0x[0-9a-fA-F]{1,16}|\(nil\)),(\d{1,19}),.*"
+)
+
+
+def _read(source: Source) -> LogHistory:
+    history = LogHistory(source.folder)
+    for line in source.lines():
+        found = _CALL.fullmatch(line)
+        if found is None:
+            history.skipped += line != _HEADER
+            continue
+        thread, hours, minutes, seconds, part, action, address, size = found.groups()
+        history.set_thread(thread)
+        whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
+        history.now_ns = whole * 10**9 + int((part + b"0" * 9)[:9])
+        pointer = 0 if address == b"(nil)" else int(address, 16)
+        if action == b"allocate":
+            history.allocate(pointer, int(size))
+        elif action == b"free":
+            history.release(pointer)
+    return history
+
+
+FORMAT = Format("rmm", lambda start: start.startswith(_HEADER), _read, ("streams are left out",))

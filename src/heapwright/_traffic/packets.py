@@ -1,0 +1,135 @@
+"""Packet tables: the packets a network carried, one row each. `heapwright._traffic` makes them of capture files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._support import database, parquet
+from heapwright._support.errors import HeapwrightError, ParameterError
+from heapwright._support.remote import local
+
+FORMAT_VERSION = "1"
+MOST_PACKETS = 1 << 26
+"""Packets that are read, some 2 GB of them: a file of some kilobytes may say that it holds more."""
+
+# Column -> (numpy dtype, DuckDB type), in the order of the file.
+COLUMNS: dict[str, tuple[Any, str]] = {
+    "ts_us": (np.int64, "BIGINT"),
+    "frame_len": (np.uint32, "UINTEGER"),
+    "ip_len": (np.uint32, "UINTEGER"),
+    "proto": (np.uint8, "UTINYINT"),
+    "flow": (np.uint32, "UINTEGER"),
+    "dir": (np.uint8, "UTINYINT"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PacketTable:
+    """The packets of one network, in order of arrival; every column has shape (packets,).
+
+    Attributes:
+        ts_us: int64, microseconds since the first packet, never falling.
+        frame_len: uint32, bytes of the link-layer frame as it was on the wire.
+        ip_len: uint32, IP total length in bytes, 0 where the frame carries no IP.
+        proto: uint8, IP protocol number (for IPv6 the one after the extension headers), 0 where none.
+        flow: uint32, hash of the unordered 5-tuple, or of the pair of MAC addresses; 0 where unknown.
+        dir: uint8, which end of the flow sent it; an import gives 0 to the sender of the flow's first packet.
+        metadata: text by key, as in the Parquet file; "warning" tells what an import had to leave out.
+    """
+
+    ts_us: NDArray[np.int64]
+    frame_len: NDArray[np.uint32]
+    ip_len: NDArray[np.uint32]
+    proto: NDArray[np.uint8]
+    flow: NDArray[np.uint32]
+    dir: NDArray[np.uint8]
+    metadata: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, (dtype, _) in COLUMNS.items():
+            column = getattr(self, name)
+            if column.dtype != dtype or column.shape != (len(self.ts_us),):
+                raise HeapwrightError(
+                    f"packet table: column {name} is {column.dtype} of shape {column.shape}; "
+                    f"{np.dtype(dtype)} of shape ({len(self.ts_us)},) is needed"
+                )
+
+    def __len__(self) -> int:
+        return len(self.ts_us)
+
+    def __repr__(self) -> str:
+        return f"<PacketTable: {len(self):,} packets, {int(self.frame_len.sum()):,} B on the wire>"
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> PacketTable:
+        """Read and validate a packet table.
+
+        Raises:
+            HeapwrightError: the file is missing, no Parquet, cut short, lacks a column, or holds values out of range.
+        """
+        name = os.fspath(path)
+        if not local(Path(name)).is_file():
+            raise HeapwrightError(f"{name}: no such file; a packet table (Parquet) is needed")
+        columns = ", ".join(f'"{column}"::{kind} AS "{column}"' for column, (_, kind) in COLUMNS.items())
+        try:
+            with database.reaching(Path(name)) as connection:
+                rows = parquet.rows(connection, Path(name))
+                if rows > MOST_PACKETS:
+                    raise HeapwrightError(f"{name}: {rows:,} packets; at most {MOST_PACKETS:,} are read")
+                found = connection.execute(f"SELECT {columns} FROM {parquet.source(Path(name))}").fetchnumpy()
+                metadata = parquet.metadata(connection, Path(name))
+        except database.Error as error:
+            reason = "" if "Binder Error" in str(error) else f" ({str(error).splitlines()[0]})"  # a column is missing
+            needs = f"Parquet with columns {', '.join(COLUMNS)} is needed"
+            raise HeapwrightError(f"{name}: not a packet table{reason}; {needs}") from error
+        _validate(name, found)
+        version = metadata.setdefault("format_version", FORMAT_VERSION)
+        if version != FORMAT_VERSION:
+            raise HeapwrightError(f"{name}: packet table version {version}; this Heapwright reads {FORMAT_VERSION}")
+        return cls(**found, metadata=metadata)
+
+    def closing_gaps(self, longest: float) -> PacketTable:
+        """The packets with each gap cut to at most `longest` seconds, which `metadata` keeps as "longest_gap".
+
+        For captures laid end to end: what lies between them tells nothing of a link's load, and workloads leave it out.
+
+        Raises:
+            ParameterError: `longest` is not above 0.
+        """
+        if not longest > 0:
+            raise ParameterError(f"{longest:g}: must be more than 0 seconds", parameter="longest_gap")
+        gaps = np.minimum(np.diff(self.ts_us), np.int64(longest * 1e6))
+        times = np.concatenate([self.ts_us[:1], self.ts_us[:1] + np.cumsum(gaps)])
+        return replace(self, ts_us=times, metadata={**self.metadata, "longest_gap": f"{longest:g}"})
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as Parquet, whole or not at all: a reader never sees half a file.
+
+        Raises:
+            HeapwrightError: the folder cannot be written, or the disk is full; a file that was there before is kept.
+        """
+        rows = {column: getattr(self, column) for column in COLUMNS}
+        parquet.write(Path(path), rows, {"format_version": FORMAT_VERSION, **self.metadata})
+
+
+def _validate(name: str, found: dict[str, Any]) -> None:
+    for column, values in found.items():
+        if np.ma.is_masked(values):
+            row = int(np.argmax(np.ma.getmaskarray(values)))
+            raise HeapwrightError(f"{name}: row {row}: {column} is missing; every column needs a value")
+        found[column] = np.ma.getdata(values)
+    times = found["ts_us"]
+    if len(times) and times[0] < 0:
+        raise HeapwrightError(f"{name}: row 0: ts_us is {times[0]}; times count up from 0")
+    late = np.flatnonzero(times[1:] < times[:-1])
+    if len(late):
+        raise HeapwrightError(f"{name}: row {late[0] + 1}: ts_us falls; packets must be in order of time")
+    wrong = np.flatnonzero(found["dir"] > 1)
+    if len(wrong):
+        raise HeapwrightError(f"{name}: row {wrong[0]}: dir is {found['dir'][wrong[0]]}; 0 or 1 is valid")

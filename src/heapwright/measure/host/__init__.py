@@ -1,1 +1,0 @@
-"""Time on this machine; the twin of `heapwright.measure.boards`."""
