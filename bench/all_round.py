@@ -55,9 +55,9 @@ def designs() -> Iterator[tuple[str, hw.Recipe]]:
 def measured(bench: hw.timing.Bench, trace: Trace, heaps: Sequence[Contender]) -> dict[str, tuple[float, float]]:
     """Arena and time of each heap over the reference's."""
     timed = without_realloc(trace)
-    programs = {one.name: found[0] for one in heaps if (found := one.programs(bench, timed))}
+    programs = {heap.name: result[0] for heap in heaps if (result := heap.programs(bench, timed))}
     taken = times(bench, programs, timed, FULL)
-    arenas = {one.name: one.smallest_arena(trace) or 0 for one in heaps}
+    arenas = {heap.name: heap.smallest_arena(trace) or 0 for heap in heaps}
     return {
         name: (arenas[name] / arenas[REFERENCE], time / taken[REFERENCE])
         for name, time in taken.items()
@@ -65,10 +65,10 @@ def measured(bench: hw.timing.Bench, trace: Trace, heaps: Sequence[Contender]) -
     }
 
 
-def rows(found: Sequence[Mapping[str, tuple[float, float]]]) -> list[list[str]]:
+def rows(result: Sequence[Mapping[str, tuple[float, float]]]) -> list[list[str]]:
     table = []
-    for name in found[0]:
-        arenas, times = zip(*(one[name] for one in found), strict=True)
+    for name in result[0]:
+        arenas, times = zip(*(item[name] for item in result), strict=True)
         numbers = (geometric_mean(arenas), max(arenas), geometric_mean(times), max(times))
         table.append([name, *(f"{number:.3f}" for number in numbers)])
     return table

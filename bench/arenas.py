@@ -52,22 +52,22 @@ def fitted(trace: Trace) -> Iterator[tuple[str, Recipe, hw.Fit]]:
         "tlsf": hw.zoo("tlsf"),
         **{name: Recipe.parse(f"align = 4\n{text}") for name, text in LISTS.items()},
     }.items():
-        found = hw.fit(trace, recipe, copies=0)
-        assert found.safe_arena_bytes is not None
-        yield name, recipe, found
+        result = hw.fit(trace, recipe, copies=0)
+        assert result.safe_arena_bytes is not None
+        yield name, recipe, result
     random_, served = random.Random(1), 0
     while served < RANDOM_RECIPES:
         recipe = random_recipe(random_)
-        found = hw.fit(trace, recipe, copies=0)
-        if found.safe_arena_bytes is not None:
+        result = hw.fit(trace, recipe, copies=0)
+        if result.safe_arena_bytes is not None:
             served += 1
-            yield f"random {served}", recipe, found
+            yield f"random {served}", recipe, result
 
 
-def refusing(trace: Trace, recipe: Recipe, found: hw.Fit) -> int:
+def refusing(trace: Trace, recipe: Recipe, result: hw.Fit) -> int:
     """How many of `ARENAS` from the safe one to twice that refuse a request."""
-    safe = found.safe_arena_bytes or 0
-    most = min(2 * safe, found.reach_bytes or 2 * safe)
+    safe = result.safe_arena_bytes or 0
+    most = min(2 * safe, result.reach_bytes or 2 * safe)
     random_ = random.Random(f"{trace.name} {safe}")
     shares = [0.0, *((part + random_.random()) / (ARENAS - 1) for part in range(ARENAS - 1))]
     arenas = [safe + int(share * (most - safe)) // recipe.align * recipe.align for share in shares]
@@ -78,11 +78,13 @@ def try_safe() -> None:
     click.echo("| trace | heaps | proved | arenas tried | heaps that refuse in one | refusals |")
     click.echo("| --- | ---: | ---: | ---: | ---: | ---: |")
     for trace in traces():
-        found = [(name, bool(one.safe_proved), refusing(trace, recipe, one)) for name, recipe, one in fitted(trace)]
-        failing = {name: count for name, _, count in found if count}
-        proved, tried = sum(proved for _, proved, _ in found), ARENAS * len(found)
-        told = ", ".join(f"{name} ({count})" for name, count in failing.items()) or "none"
-        click.echo(f"| {trace.name} | {len(found)} | {proved} | {tried:,} | {told} | {sum(failing.values())} |")
+        results = [
+            (name, bool(item.safe_proved), refusing(trace, recipe, item)) for name, recipe, item in fitted(trace)
+        ]
+        failing = {name: count for name, _, count in results if count}
+        proved, tried = sum(proved for _, proved, _ in results), ARENAS * len(results)
+        info = ", ".join(f"{name} ({count})" for name, count in failing.items()) or "none"
+        click.echo(f"| {trace.name} | {len(results)} | {proved} | {tried:,} | {info} | {sum(failing.values())} |")
 
 
 def try_reserve() -> None:
@@ -97,8 +99,8 @@ def try_reserve() -> None:
             rows = [_reserve_of(hw.read_trace(first), hw.read_trace(other), name) for first, other in pairs]
             served = [over for over, _ in rows if over >= 1]
             grown = [foretold for _, foretold in rows]
-            worst = max(grown, key=lambda one: abs(one - 1))
-            near, nearest = (sum(abs(one - 1) <= share for one in grown) for share in (0.1, 0.05))
+            worst = max(grown, key=lambda item: abs(item - 1))
+            near, nearest = (sum(abs(item - 1) <= share for item in grown) for share in (0.1, 0.05))
             click.echo(
                 f"| {where} | {name} | {len(rows)} | {len(served)} | {sum(served) / len(served):.2f} x | "
                 f"{max(served):.2f} x | {nearest} | {near} | {worst:.2f} x |"
@@ -112,12 +114,12 @@ def _try_draws() -> None:
         recipe, over = hw.zoo(name).at_alignment(16), []
         for hold, most in DRAWS:
             draws = [hw.workload("poisson", requests=15_000, hold=hold, max_size=most, seed=seed) for seed in range(6)]
-            found = [hw.fit(draw, recipe) for draw in draws]
+            results = [hw.fit(draw, recipe) for draw in draws]
             over += [
-                (one.reserve_bytes or 0) / (other.safe_arena_bytes or 1)
-                for one in found
-                for other in found
-                if one is not other
+                (item.reserve_bytes or 0) / (other.safe_arena_bytes or 1)
+                for item in results
+                for other in results
+                if item is not other
             ]
         served = [share for share in over if share >= 1]
         mean = sum(served) / len(served)
@@ -131,11 +133,11 @@ def try_load() -> None:
     firsts = [trace for folder in FOLDERS.values() for trace in map(hw.read_trace, sorted(folder.glob("*_a.parquet")))]
     for name in ("all-round", "tlsf", "newlib-nano"):
         recipe = hw.zoo(name).at_alignment(8)
-        told = [_straight(trace, recipe) for trace in firsts]
+        info = [_straight(trace, recipe) for trace in firsts]
         cells = []
-        for found in zip(*told, strict=True):
-            worst = max(found, key=lambda one: abs(one - 1))
-            cells += [f"{sum(abs(one - 1) <= 0.1 for one in found)} of {len(found)}", f"{worst:.2f} x"]
+        for result in zip(*info, strict=True):
+            worst = max(result, key=lambda item: abs(item - 1))
+            cells += [f"{sum(abs(item - 1) <= 0.1 for item in result)} of {len(result)}", f"{worst:.2f} x"]
         click.echo(f"| all first ones | {name} | {' | '.join(cells)} |")
 
 

@@ -129,14 +129,14 @@ AXES: Mapping[str, Mapping[str, Make]] = {
 
 def measured(axis: Mapping[str, Make], tuned: hw.Trace, test: hw.Trace) -> Floats:
     """Logarithms of memory and accesses, float64[values, 2 traces, 2], of recipes made for the first."""
-    demand, found = hw.default_space.Demand.of([tuned]), np.full((len(axis), 2, 2), np.inf)
+    demand, result = hw.default_space.Demand.of([tuned]), np.full((len(axis), 2, 2), np.inf)
     for at, make in enumerate(axis.values()):
         recipe = make(demand)
         for to, trace in enumerate((tuned, test)):
             metrics = hw.replay(trace, recipe).metrics
             if not metrics["failed"]:
-                found[at, to] = np.log([float(metrics[key] or 0) for key in ("footprint_bytes", "accesses")])
-    return found
+                result[at, to] = np.log([float(metrics[key] or 0) for key in ("footprint_bytes", "accesses")])
+    return result
 
 
 def lasting(axis: Mapping[str, Make], read: Sequence[hw.Trace]) -> list[bool]:
@@ -162,27 +162,27 @@ class Judged(NamedTuple):
     fixed: list[int]
 
 
-def judged(found: Floats) -> Judged:
+def judged(result: Floats) -> Judged:
     """Judge a choice by what was measured, float64[programs, 2 ways, values, 2 traces, 2]."""
-    price = (found / STEPS).sum(axis=-1)
+    price = (result / STEPS).sum(axis=-1)
     gains, ratios, fixed, ways = [], [], [], np.arange(2)
-    for program in range(len(found)):
+    for program in range(len(result)):
         others = np.delete(price, program, axis=0)[..., 0]
         usual = int(np.argmin((others - others.min(axis=2, keepdims=True)).mean(axis=(0, 1))))
         chosen = np.argmin(price[program, :, :, 0], axis=1)
         test = price[program, :, :, 1]
         gains.append((test[:, usual] - test[ways, chosen]).mean())
-        ratios.append((found[program, ways, chosen, 1] - found[program, :, usual, 1]).mean(axis=0))
+        ratios.append((result[program, ways, chosen, 1] - result[program, :, usual, 1]).mean(axis=0))
         fixed.append(usual)
     return Judged(np.array(gains), np.array(ratios), fixed)
 
 
-def cells(found: Judged) -> str:
+def cells(result: Judged) -> str:
     """Memory and accesses over the fixed value's, and the gain with twice its standard error."""
-    mean, most = np.exp(found.ratios.mean(axis=0)), np.exp(found.ratios.max(axis=0))
-    error = 2 * found.gains.std(ddof=1) / np.sqrt(len(found.gains))
-    costs = " | ".join(f"{one:.3f} ({worst:.2f})" for one, worst in zip(mean, most, strict=True))
-    return f"{costs} | {found.gains.mean():+.2f} +- {error:.2f}"
+    mean, most = np.exp(result.ratios.mean(axis=0)), np.exp(result.ratios.max(axis=0))
+    error = 2 * result.gains.std(ddof=1) / np.sqrt(len(result.gains))
+    costs = " | ".join(f"{item:.3f} ({worst:.2f})" for item, worst in zip(mean, most, strict=True))
+    return f"{costs} | {result.gains.mean():+.2f} +- {error:.2f}"
 
 
 def rows(only: str) -> Iterator[str]:
@@ -194,15 +194,15 @@ def rows(only: str) -> Iterator[str]:
         if only not in name:
             continue
         with ThreadPoolExecutor(2) as pool:
-            found = np.stack(list(pool.map(partial(both_ways, axis), read)))
+            result = np.stack(list(pool.map(partial(both_ways, axis), read)))
         lasts = np.array(lasting(axis, endured))
-        kept = [label for label, one in zip(axis, lasts, strict=True) if one]
+        kept = [label for label, item in zip(axis, lasts, strict=True) if item]
         rotting = ", ".join(label for label in axis if label not in kept) or "-"
         usual, of_kept = "-", " | ".join("-" * 3)
         if kept:
-            held = judged(found[:, :, lasts])
+            held = judged(result[:, :, lasts])
             usual, of_kept = kept[max(set(held.fixed), key=held.fixed.count)], cells(held)
-        yield f"| {name} | {rotting} | {usual} | {of_kept} | {cells(judged(found))} |"
+        yield f"| {name} | {rotting} | {usual} | {of_kept} | {cells(judged(result))} |"
 
 
 def both_ways(axis: Mapping[str, Make], both: tuple[hw.Trace, hw.Trace]) -> Floats:

@@ -42,9 +42,9 @@ def without_control(recipe: Recipe) -> int:
 
 def moved(name: str) -> Recipe:
     """A heap of the zoo at alignment 8."""
-    found = hw.zoo(name)
-    assert isinstance(found, Recipe)
-    return found.at_alignment(8)
+    result = hw.zoo(name)
+    assert isinstance(result, Recipe)
+    return result.at_alignment(8)
 
 
 def learnt(trace: Trace, of: str, **keys: int) -> Recipe | None:
@@ -74,9 +74,9 @@ def apart(trace: Trace, sites: tuple[str, ...], base: Recipe) -> int:
     of[number[born]] = trace.site[born]
     mine = np.isin(np.array(trace.sites, dtype=object), sites)[of[number]]
     parts = [
-        Trace.from_columns(op=trace.op[one], id=number[one], size=trace.size[one], align=trace.align[one])
-        for one in (mine, ~mine)
-        if one.any()
+        Trace.from_columns(op=trace.op[item], id=number[item], size=trace.size[item], align=trace.align[item])
+        for item in (mine, ~mine)
+        if item.any()
     ]
     return sum(needs(part, base) for part in parts) - (len(parts) - 1) * without_control(base)
 
@@ -88,15 +88,15 @@ def row(a: Trace, b: Trace, blind: dict[str, Recipe]) -> dict[str, tuple[float, 
     heaps = {of: recipe for of in CLASSES if (recipe := learnt(a, of)) is not None}
     if "equal" in heaps:
         heaps["by size"] = by_size(heaps["equal"])
-    found = {
-        name: (needs(a, one) / least[a.name], needs(b, one) / least[b.name]) for name, one in (heaps | blind).items()
+    results = {
+        name: (needs(a, item) / least[a.name], needs(b, item) / least[b.name]) for name, item in (heaps | blind).items()
     }
     for name in ("equal", "by size"):
-        found[f"taken: {name}"] = min(found.get(name, (1.0, 1.0)), (1.0, 1.0), key=lambda needed: needed[0])
+        results[f"taken: {name}"] = min(results.get(name, (1.0, 1.0)), (1.0, 1.0), key=lambda needed: needed[0])
     if ended := learnt(a, "short", region=1 << 16):
         ends = [apart(trace, ended.sites[0], base) / least[trace.name] for trace in (a, b)]
-        found["two ends"] = (ends[0], ends[1])
-    return found
+        results["two ends"] = (ends[0], ends[1])
+    return results
 
 
 def table(title: str, paths: list[Path]) -> None:
@@ -105,13 +105,13 @@ def table(title: str, paths: list[Path]) -> None:
     print(f"\n| {title} | {' | '.join(COLUMNS)} |\n| --- |{' ---: |' * len(COLUMNS)}")
     rows = []
     for path in paths:
-        a, b = (Trace.read(one) for one in (path, path.with_name(path.name.replace("_a.", "_b."))))
+        a, b = (Trace.read(item) for item in (path, path.with_name(path.name.replace("_a.", "_b."))))
         rows.append(row(a, b, blind))
         cells = ["{:.3f}, {:.3f}".format(*rows[-1][name]) if name in rows[-1] else "-" for name in COLUMNS]
         print(f"| {path.name.removesuffix('_a.parquet')} | {' | '.join(cells)} |", flush=True)
-    each = [np.array([one.get(name, (1.0, 1.0)) for one in rows]) for name in COLUMNS]
-    print(f"| mean | {' | '.join('{:.3f}, {:.3f}'.format(*np.exp(np.log(one).mean(axis=0))) for one in each)} |")
-    print(f"| most | {' | '.join('{:.3f}, {:.3f}'.format(*one.max(axis=0)) for one in each)} |")
+    each = [np.array([item.get(name, (1.0, 1.0)) for item in rows]) for name in COLUMNS]
+    print(f"| mean | {' | '.join('{:.3f}, {:.3f}'.format(*np.exp(np.log(item).mean(axis=0))) for item in each)} |")
+    print(f"| most | {' | '.join('{:.3f}, {:.3f}'.format(*item.max(axis=0)) for item in each)} |")
 
 
 def main() -> None:

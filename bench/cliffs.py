@@ -97,14 +97,15 @@ def main(paths: Sequence[Path], count: int, seed: int, bound: float, most: int |
     named = [Trace.read(path) for path in paths]
     costs = []
     for trace, recipe in pairs(count, seed, named):
-        if found := cost(trace, recipe, bound):
-            costs.append(found)
-            if found.nanoseconds > bound:
-                click.echo(f"{found.nanoseconds:10,.0f} ns: {trace.name}: {recipe.summary()}", err=True)
-    costs.sort(key=lambda one: -one.nanoseconds)
-    over = sum(one.nanoseconds > bound for one in costs)
+        if result := cost(trace, recipe, bound):
+            costs.append(result)
+            if result.nanoseconds > bound:
+                click.echo(f"{result.nanoseconds:10,.0f} ns: {trace.name}: {recipe.summary()}", err=True)
+    costs.sort(key=lambda item: -item.nanoseconds)
+    over = sum(item.nanoseconds > bound for item in costs)
     rows = [
-        [f"{one.nanoseconds:,.0f}", f"{one.accesses:,.0f}", one.trace, one.recipe.summary()] for one in costs[:slowest]
+        [f"{item.nanoseconds:,.0f}", f"{item.accesses:,.0f}", item.trace, item.recipe.summary()]
+        for item in costs[:slowest]
     ]
     title = f"{len(costs):,} pairs, {over:,} of them above {bound:,.0f} ns a call: the slowest"
     print_table(title, ["ns a call", "accesses", "trace", "recipe"], [rows], left=["trace", "recipe"])

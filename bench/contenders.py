@@ -115,15 +115,15 @@ class Contender:
 
 def libraries() -> tuple[list[Contender], list[str]]:
     """The allocators that programs are linked with here, and why some are not there."""
-    found, missing = [], []
+    result, missing = [], []
     for name in LIBRARIES:
         try:
             heap = _foreign(f"lib:{name}", 64)
             heap.program()
-            found.append(Contender(name, heap))
+            result.append(Contender(name, heap))
         except HeapwrightError as error:
             missing.append(str(error))
-    return found, missing
+    return result, missing
 
 
 QUICK_RIVALS = ("rlsf",)
@@ -135,7 +135,7 @@ def peers(others: Sequence[str], *, quick: bool = False) -> tuple[list[Contender
 
     Who names an original has his own measured instead.
     """
-    found, missing = libraries()
+    result, missing = libraries()
     given = {_peer_name(place): _foreign(place, 64) for place in others}
     fetched = [(name, original) for name in ORIGINALS]
     fetched += [(name, rival) for name in (QUICK_RIVALS if quick else rivals.RIVALS)]
@@ -143,10 +143,10 @@ def peers(others: Sequence[str], *, quick: bool = False) -> tuple[list[Contender
         if name in given:
             continue
         try:
-            found.append(contender(name))
+            result.append(contender(name))
         except originals.MissingError as error:
             missing.append(str(error))
-    return [*found, *(Contender(name, heap) for name, heap in given.items())], missing
+    return [*result, *(Contender(name, heap) for name, heap in given.items())], missing
 
 
 def _peer_name(place: str) -> str:

@@ -32,48 +32,48 @@ Cell = tuple[int, float, float, int]
 
 
 def zoo(name: str) -> Recipe:
-    found = hw.zoo(name)
-    assert isinstance(found, Recipe)
-    return found.at_alignment(ALIGN)
+    result = hw.zoo(name)
+    assert isinstance(result, Recipe)
+    return result.at_alignment(ALIGN)
 
 
 def blocks_in_use(trace: Trace) -> dict[int, int]:
     """Blocks of each size asked for up to LARGEST that suffice for SHARE of the calls, the most frequent size first."""
     number, _ = trace.objects()
     size_of: dict[int, int] = {}
-    asked: Counter[int] = Counter()
+    requested: Counter[int] = Counter()
     steps: dict[int, list[tuple[int, int]]] = {}
     for call, (op, of, size) in enumerate(zip(trace.op.tolist(), number.tolist(), trace.size.tolist(), strict=True)):
-        if (left := size_of.pop(of, None)) is not None:
-            steps[left].append((call, -1))
+        if (remaining := size_of.pop(of, None)) is not None:
+            steps[remaining].append((call, -1))
         if op != FREE:
             block = size_of[of] = max(ALIGN, -(-size // ALIGN) * ALIGN)
             steps.setdefault(block, []).append((call, 1))
-            asked[block] += 1
-    found = {}
-    for block, _ in asked.most_common():
+            requested[block] += 1
+    results = {}
+    for block, _ in requested.most_common():
         if block <= LARGEST:
             calls, changes = np.array(steps[block]).T
             stretch = np.diff(np.append(calls, len(trace)))
             live = np.cumsum(changes)
             order = np.argsort(live)
             place = np.searchsorted(np.cumsum(stretch[order]), SHARE * stretch.sum())
-            found[block] = int(live[order][min(place, len(order) - 1)])
-    return found
+            results[block] = int(live[order][min(place, len(order) - 1)])
+    return results
 
 
 def heaps(trace: Trace) -> dict[str, Recipe]:
     """The heaps by name."""
-    found = {name: zoo(name) for name in BEFORE}
+    results = {name: zoo(name) for name in BEFORE}
     blocks = blocks_in_use(trace)
     for before in BEFORE:
-        behind = found[before].to_dict()["pool"]
+        behind = results[before].to_dict()["pool"]
         for classes in CLASSES:
             counts = dict(sorted((size, blocks[size]) for size in list(blocks)[:classes] if blocks[size] > 1))
             fixed = {"kind": "fixed", "sizes": list(counts), "counts": list(counts.values())}
             pools = [fixed, *(behind if before == "fast" else behind[-1:])]
-            found[f"{classes} before {before}"] = Recipe.from_dict({"align": ALIGN, "pool": pools})
-    return found
+            results[f"{classes} before {before}"] = Recipe.from_dict({"align": ALIGN, "pool": pools})
+    return results
 
 
 def cell(trace: Trace, recipe: Recipe) -> Cell:
@@ -102,7 +102,7 @@ def main() -> None:
         rows.append({name: cell(trace, recipe) for name, recipe in heaps(trace).items()})
         if len(rows) == 1:
             print(f"| trace | {' | '.join(rows[0])} |\n| --- |{' ---: |' * len(rows[0])}")
-        cells = ["{:,}, {:.2f}, {:.1f}, {:,}".format(*one) for one in rows[-1].values()]
+        cells = ["{:,}, {:.2f}, {:.1f}, {:,}".format(*row) for row in rows[-1].values()]
         print(f"| {path.stem.removesuffix('_a')} | {' | '.join(cells)} |", flush=True)
     print(f"| mean | {' | '.join(means(rows, name) for name in rows[0])} |")
 

@@ -90,18 +90,18 @@ def sites_of(kind: str) -> Callable[[hw.Trace], Part]:
     """Those of a class that `site_class` finds."""
 
     def learn(trace: hw.Trace) -> Part:
-        found = pools_of_class(trace, kind, region=1 << 16)
-        return {"sites": list(found.sites[0])} if found else {}
+        result = pools_of_class(trace, kind, region=1 << 16)
+        return {"sites": list(result.sites[0])} if result else {}
 
     return learn
 
 
 def best_set(trace: hw.Trace) -> Part:
     """Any set of sites: begun with a class or none, each site changes ends where that is less, until none is."""
-    asked = np.bincount(trace.site, np.where(trace.op != hw.FREE, trace.size, 0), len(trace.sites))
-    names = [trace.sites[number] for number in np.argsort(-asked, kind="stable") if asked[number] and number]
+    requested = np.bincount(trace.site, np.where(trace.op != hw.FREE, trace.size, 0), len(trace.sites))
+    names = [trace.sites[number] for number in np.argsort(-requested, kind="stable") if requested[number] and number]
     begun = [set(sites_of(kind)(trace).get("sites", ())) for kind in ("short", "long")]
-    least, far = min(((_bytes_apart(trace, one), one) for one in (set[str](), *begun)), key=lambda pair: pair[0])
+    least, far = min(((_bytes_apart(trace, item), item) for item in (set[str](), *begun)), key=lambda pair: pair[0])
     for _ in range(ROUNDS):
         had = least
         for name in names:
@@ -135,18 +135,18 @@ def judged(first: hw.Trace, other: hw.Trace, way: Way) -> tuple[float, int]:
     """What was learnt needs of one heap's arena, and bytes on the other recording."""
     made, learn = way
     first, other = made(first), made(other)
-    one, far = bytes_of(first, heap()), learn(first)
-    two = bytes_of(first, heap(**far)) if far else one
-    if two >= one:
+    item, far = bytes_of(first, heap()), learn(first)
+    two = bytes_of(first, heap(**far)) if far else item
+    if two >= item:
         return 1.0, bytes_of(other, heap())
-    return two / one, bytes_of(other, heap(**(shared(other, far["sites"]) if "sites" in far else far)))
+    return two / item, bytes_of(other, heap(**(shared(other, far["sites"]) if "sites" in far else far)))
 
 
 def told(name: str, ratios: Iterable[float]) -> str:
-    found = list(ratios)
-    mean = statistics.geometric_mean(found)
-    least, median, most = min(found), statistics.median(found), max(found)
-    less, more = sum(ratio < 1 for ratio in found), sum(ratio > 1 for ratio in found)
+    results = list(ratios)
+    mean = statistics.geometric_mean(results)
+    least, median, most = min(results), statistics.median(results), max(results)
+    less, more = sum(ratio < 1 for ratio in results), sum(ratio > 1 for ratio in results)
     return (
         f"{name:32} least {least:.3f} median {median:.3f} mean {mean:.3f} largest {most:.3f} smaller {less} "
         f"larger {more}"
@@ -157,13 +157,13 @@ def main(folders: list[str]) -> None:
     rows: dict[str, list[float]] = {}
     for path in sorted(path for folder in folders for path in Path(folder).glob("*_a.parquet")):
         first, other = hw.read_trace(path), hw.read_trace(path.with_name(path.name.replace("_a.", "_b.")))
-        one = bytes_of(other, heap())
+        item = bytes_of(other, heap())
         line = []
         for name, way in (SIZES | (SITES if first.sites != ("",) else {})).items():
             learnt, there = judged(first, other, way)
-            line.append(f"{name} {learnt:.3f} {there / one:.3f}")
+            line.append(f"{name} {learnt:.3f} {there / item:.3f}")
             rows.setdefault(f"{name}: learnt on", []).append(learnt)
-            rows.setdefault(f"{name}: another recording", []).append(there / one)
+            rows.setdefault(f"{name}: another recording", []).append(there / item)
             for blind in BLIND:
                 rows.setdefault(f"{name}: over {blind}", []).append(there / bytes_of(other, blind))
         print(f"{path.name[:-10]:14} {', '.join(line)}", flush=True)

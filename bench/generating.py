@@ -44,12 +44,12 @@ def first(times: int) -> list[float]:
 
 def each(recipes: Sequence[Recipe]) -> list[float]:
     """CPU milliseconds of each recipe, one after the other."""
-    found = []
+    results = []
     for recipe in recipes:
         start = time.process_time()
         generated_files(recipe)
-        found.append(1000 * (time.process_time() - start))
-    return found
+        results.append(1000 * (time.process_time() - start))
+    return results
 
 
 def row(name: str, times: Sequence[float]) -> list[str]:

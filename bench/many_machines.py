@@ -104,13 +104,13 @@ def overheads(space: Space, recipes: int) -> Overheads:
 
 def costs_of(trace: Trace, recipes: Sequence[hw.Recipe]) -> np.ndarray:
     """CPU seconds of one replay of each recipe, float64[n]."""
-    found = []
+    results = []
     hw.replay(trace, recipes[0])
-    for one in recipes:
+    for recipe in recipes:
         before = time.thread_time()
-        hw.replay(trace, one)
-        found.append(time.thread_time() - before)
-    return np.array(found)
+        hw.replay(trace, recipe)
+        results.append(time.thread_time() - before)
+    return np.array(results)
 
 
 # ---- what follows --------------------------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ def simulated(costs: np.ndarray, workers: int, each: Overheads, recipes: int) ->
             heapq.heappush(free, done)
             heapq.heappush(back, (done + 2 * MESSAGE_SECONDS, count))
             at += count
-        told, count = heapq.heappop(back)
-        driver = max(driver, told) + count * each.driver / 2
+        info, count = heapq.heappop(back)
+        driver = max(driver, info) + count * each.driver / 2
     return driver
 
 
@@ -173,13 +173,13 @@ def command(traces: tuple[Path, ...], recipes: int) -> None:
     """Print, as JSON, overheads, costs and the rates that follow."""
     rows: list[dict[str, Any]] = []
     near: list[dict[str, Any]] = []
-    told = {}
+    info = {}
     read = [Trace.read(path) for path in traces]
     each = overheads(Space.default(read[:1]), recipes)
     for trace in read:
-        space = [one for one in Space.default([trace]).recipes() if not one.name]
+        space = [item for item in Space.default([trace]).recipes() if not item.name]
         costs = costs_of(trace, random.Random(0).sample(space, min(FEW, len(space))))
-        told[trace.name] = {
+        info[trace.name] = {
             "calls": len(trace),
             "mean_ms": round(1000 * costs.mean(), 2),
             "median_ms": round(1000 * float(np.median(costs)), 2),
@@ -188,8 +188,8 @@ def command(traces: tuple[Path, ...], recipes: int) -> None:
         }
         rows += foretold(trace.name, float(costs.mean()), each)
         near += near_linear(trace.name, costs, each, len(space))
-    found = {"overheads": asdict(each), "traces": told, "foretold": rows, "simulated": near}
-    print_json({"machine": hw.machine(), **found})
+    results = {"overheads": asdict(each), "traces": info, "foretold": rows, "simulated": near}
+    print_json({"machine": hw.machine(), **results})
 
 
 if __name__ == "__main__":

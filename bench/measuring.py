@@ -55,7 +55,7 @@ def times(
     for _ in range(effort.rounds):
         for name, program in programs.items():
             rounds[name].append(bench.measure({name: program}, trace, 1, passes[name])[name])
-    return {name: median(found) for name, found in rounds.items()}
+    return {name: median(result) for name, result in rounds.items()}
 
 
 _jobs: list[tuple[Contender, list[Trace]]] = []

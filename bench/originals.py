@@ -32,10 +32,10 @@ def crate(name: str, version: str, path: str) -> Path:
     with alone():
         if not any(home.glob(f"registry/src/*/{name}-{version}")):
             run(["cargo", "info", f"{name}@{version}"], CACHE, f"crate {name}", {"CARGO_HOME": str(home)})
-    found = [folder / path for folder in home.glob(f"registry/src/*/{name}-{version}")]
-    if not found:
+    results = [folder / path for folder in home.glob(f"registry/src/*/{name}-{version}")]
+    if not results:
         raise MissingError(f"crate {name} {version}", "cargo did not unpack it")
-    return found[0]
+    return results[0]
 
 
 def debian(package: str, suite: str, path: str) -> Path:
@@ -44,10 +44,10 @@ def debian(package: str, suite: str, path: str) -> Path:
     with alone():
         if not any(folder.glob(f"*/{path}")):
             _unpack(_tarball(package, suite), folder, path)
-    found = next(folder.glob(f"*/{path}"), None)
-    if found is None:
+    result = next(folder.glob(f"*/{path}"), None)
+    if result is None:
         raise MissingError(f"{path} of {package} in {suite}", "its sources hold no such folder")
-    return found
+    return result
 
 
 def dlmalloc() -> Path:
@@ -134,11 +134,11 @@ def _tarball(package: str, suite: str) -> Path:
         run(["apt-get", *options, "update"], state, f"Debian's index of sources of {suite}")
     command = ["apt-get", *options, "source", "--download-only", f"{package}/{suite}"]
     said = run(command, state, f"Debian's source package {package}", must=False)
-    found = next(state.glob(f"{package}_*.orig.tar.*"), None)
-    if found is None:
+    result = next(state.glob(f"{package}_*.orig.tar.*"), None)
+    if result is None:
         said = (said.strip().splitlines() or ["nothing came"])[-1]
         raise MissingError(f"Debian's source package {package} in {suite}", said)
-    return found
+    return result
 
 
 def _unpack(tarball: Path, folder: Path, path: str) -> None:

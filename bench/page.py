@@ -58,8 +58,8 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def page(told: dict[str, Any]) -> str:
     """The text of the page, from what `run.py --json` prints."""
-    measured = [Measured(**one) for one in told["traces"]]
-    aims = [Aim(**one) for one in told["aims"]]
+    measured = [Measured(**item) for item in told["traces"]]
+    aims = [Aim(**item) for item in told["aims"]]
     return _PAGE.format(
         date=told["date"],
         machine=told["machine"],
@@ -67,7 +67,7 @@ def page(told: dict[str, Any]) -> str:
         over_reference=_over_reference(measured),
         threaded=THREADED,
         threads=_threads(measured),
-        met=sum(one.met is True for one in aims),
+        met=sum(aim.met is True for aim in aims),
         aimed=len(aims),
         aims=_missed(aims),
     )
@@ -81,7 +81,7 @@ def _over_reference(measured: Sequence[Measured]) -> str:
         times = [by_set(measured, time_ratio(name, REFERENCE))[key] for key in sets]
         others = [_all(measured, time_ratio(name, REFERENCE, loop=False))]
         others += [_all(measured, time_ratio(name, REFERENCE, written=True)), _all(measured, arena)]
-        numbers = [*times, *others, most(arena(one) for one in measured)]
+        numbers = [*times, *others, most(arena(item) for item in measured)]
         rows.append([name, *(ratio_text(number) for number in numbers)])
     headings = ["heap", *(f"time, {key}" for key in sets), "without loop", "written", "arena", "at most"]
     return table(headings, rows)
@@ -93,11 +93,11 @@ def _all(measured: Sequence[Measured], ratio: Ratio) -> float | None:
 
 def _threads(measured: Sequence[Measured]) -> str:
     def over_lock(name: str) -> Callable[[Measured], float | None]:
-        return lambda one: one.ns_threads[name] / one.ns_threads[LOCKED] if name in one.ns_threads else None
+        return lambda item: item.ns_threads[name] / item.ns_threads[LOCKED] if name in item.ns_threads else None
 
     rows = []
     for name in measured[0].ns_threads:
-        known = [ratio for one in measured if (ratio := over_lock(name)(one)) is not None]
+        known = [ratio for item in measured if (ratio := over_lock(name)(item)) is not None]
         rows.append(
             [name, *(ratio_text(number) for number in (_all(measured, over_lock(name)), min(known), max(known)))]
         )
@@ -105,7 +105,7 @@ def _threads(measured: Sequence[Measured]) -> str:
 
 
 def _missed(aims: Sequence[Aim]) -> str:
-    rows = [[one.aim, quantity(one.limit, one), quantity(one.measured, one)] for one in aims if not one.met]
+    rows = [[aim.aim, quantity(aim.limit, aim), quantity(aim.measured, aim)] for aim in aims if not aim.met]
     return table(["aim", "at most", "measured"], rows)
 
 

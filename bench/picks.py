@@ -55,7 +55,7 @@ def studied(pair: Pair, cache: Path) -> tuple[hw.Study, hw.Trace]:
 def picked(study: hw.Study) -> dict[str, str]:
     """The id of every pick."""
     front = study.front()
-    needs = np.array([[one.metrics["footprint_bytes"], one.metrics["accesses"]] for one in front], float)
+    needs = np.array([[item.metrics["footprint_bytes"], item.metrics["accesses"]] for item in front], float)
     means = pareto.ratios_to_best(needs, ["min", "min"]).prod(axis=1)
     return {how: study.pick(how).id for how in PICKS} | {
         BEFORE[0]: front[int(means.argmin())].id,
@@ -67,7 +67,7 @@ def near_least_memory(study: hw.Study) -> str:
     """The memory of the balanced pick over the front's least, and whether little more is enough for twice the least
     accesses.
     """
-    needs = np.array([[one.metrics["footprint_bytes"], one.metrics["accesses"]] for one in study.front()], float)
+    needs = np.array([[item.metrics["footprint_bytes"], item.metrics["accesses"]] for item in study.front()], float)
     least = needs.min(axis=0)
     within = ((needs[:, 0] <= 1.15 * least[0]) & (needs[:, 1] <= 2 * least[1])).any()
     return f"{(study.pick('balanced').metrics['footprint_bytes'] or 0) / least[0]:.3f} ({'yes' if within else 'no'})"

@@ -171,7 +171,7 @@ def loads(folder: Path, names: Sequence[str] = ()) -> dict[str, Sequence[str]]:
         "redis": (("redis-server", "redis-benchmark"), lambda at: ["sh", "-c", REDIS, "sh", str(at)]),
         "c++": (("g++",), _cpp),
     }
-    found = {}
+    results = {}
     for name in names or makers:
         tools, make = makers[name]
         missing = [tool for tool in tools if not shutil.which(tool)]
@@ -180,8 +180,8 @@ def loads(folder: Path, names: Sequence[str] = ()) -> dict[str, Sequence[str]]:
         else:
             at = folder / name
             at.mkdir()
-            found[name] = make(at)
-    return found
+            results[name] = make(at)
+    return results
 
 
 def _git(at: Path) -> Sequence[str]:
@@ -215,11 +215,11 @@ def _launcher(folder: Path) -> Path:
 
 def run(command: Sequence[str], library: Path | None, folder: Path, prefix: str = "app") -> Run:
     """Run a program, with the library preloaded if there is one; raises where it fails."""
-    told, usage = folder / "told", folder / "usage"
-    told.unlink(missing_ok=True)
+    info, usage = folder / "told", folder / "usage"
+    info.unlink(missing_ok=True)
     environment = {**os.environ}
     if library:
-        environment |= {"PRELOAD": str(library), f"{prefix.upper()}_HEAP_TELL": str(told)}
+        environment |= {"PRELOAD": str(library), f"{prefix.upper()}_HEAP_TELL": str(info)}
     done = subprocess.run(
         [str(_launcher(folder)), str(usage), *command],
         stdout=subprocess.PIPE,
@@ -230,7 +230,7 @@ def run(command: Sequence[str], library: Path | None, folder: Path, prefix: str 
     if done.returncode:
         raise subprocess.CalledProcessError(done.returncode, list(command))
     rss, *seconds = usage.read_text().split()
-    lines = re.findall(r"(\d+) served, (\d+) freed", told.read_text() if told.exists() else "")
+    lines = re.findall(r"(\d+) served, (\d+) freed", info.read_text() if info.exists() else "")
     calls = sum(int(number) for pair in lines for number in pair)
     return Run(done.stdout, calls, int(rss), sum(map(float, seconds)))
 

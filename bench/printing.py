@@ -16,8 +16,8 @@ VERDICTS = {True: "met", False: "not met", None: "not measured"}
 def print_results(about: dict[str, Any], measured: Sequence[Measured], aims: Sequence[Aim]) -> None:
     """Print what was measured on what, trace by trace, then the ratios and the aims."""
     _about(about)
-    _times("CPU time of a call in ns, payload untouched", [(one.trace, one.ns) for one in measured])
-    _times("CPU time of a call in ns, payload written once", [(one.trace, one.ns_written) for one in measured])
+    _times("CPU time of a call in ns, payload untouched", [(item.trace, item.ns) for item in measured])
+    _times("CPU time of a call in ns, payload written once", [(item.trace, item.ns_written) for item in measured])
     _arenas(measured)
     means = ratios(measured)
     _untouched_and_written(means, measured)
@@ -27,7 +27,7 @@ def print_results(about: dict[str, Any], measured: Sequence[Measured], aims: Seq
     _ratios("The same over all traces, payload written once", means["time_written"], "all")
     _folded(means["folded_over_run_time"], measured)
     click.echo()
-    print_threads({one.trace: one.ns_threads for one in measured})
+    print_threads({item.trace: item.ns_threads for item in measured})
     _aims(aims)
 
 
@@ -55,12 +55,12 @@ def _times(title: str, times: Sequence[tuple[str, dict[str, float]]]) -> None:
 def _arenas(measured: Sequence[Measured]) -> None:
     names = list(measured[0].arena_bytes)
     rows = [
-        [one.trace, f"{one.peak_live_bytes:,}", *(ratio_text(arena_ratio(name)(one)) for name in names)]
-        for one in measured
+        [item.trace, f"{item.peak_live_bytes:,}", *(ratio_text(arena_ratio(name)(item)) for name in names)]
+        for item in measured
     ]
     means = [ratio_text(by_set(measured, arena_ratio(name))["all"]) for name in names]
     beside = [ratio_text(by_set(measured, arena_ratio(name, "dlmalloc"))["all"]) for name in names]
-    largest = [ratio_text(most([arena_ratio(name, "dlmalloc")(one) for one in measured])) for name in names]
+    largest = [ratio_text(most([arena_ratio(name, "dlmalloc")(item) for item in measured])) for name in names]
     foot = [["geometric mean", "", *means], ["over dlmalloc's", "", *beside], ["the same, at most", "", *largest]]
     _show("Smallest arena over the peak of live bytes", ["trace", "peak live, B", *names], rows, foot)
 
@@ -97,7 +97,7 @@ def _folded(means: dict[str, dict[str, float | None]], measured: Sequence[Measur
 
 def _aims(aims: Sequence[Aim]) -> None:
     rows = [
-        [one.aim, quantity(one.limit, one), quantity(one.measured, one), VERDICTS[one.met], one.remark] for one in aims
+        [aim.aim, quantity(aim.limit, aim), quantity(aim.measured, aim), VERDICTS[aim.met], aim.remark] for aim in aims
     ]
     _show("Aims", ["aim", "at most", "measured", "verdict", "remark"], rows)
 

@@ -45,8 +45,8 @@ def pairs(learnt: bool) -> dict[str, tuple[Path, Path]]:
 def long_runs(folder: Path) -> dict[str, tuple[Path, Path]]:
     """A short recording and a long one of each program."""
     firsts = {path.stem.removesuffix("_a"): path for path in sorted(folder.glob("*_a.parquet"))}
-    found = {name: (path, path.with_name(f"{name}_long.parquet")) for name, path in firsts.items()}
-    return {name: both for name, both in found.items() if both[1].exists()}
+    results = {name: (path, path.with_name(f"{name}_long.parquet")) for name, path in firsts.items()}
+    return {name: both for name, both in results.items() if both[1].exists()}
 
 
 def needs(first: Path, second: Path, study_path: Path, jobs: int) -> dict[str, MemoryNeed | None]:
@@ -54,13 +54,13 @@ def needs(first: Path, second: Path, study_path: Path, jobs: int) -> dict[str, M
     study = hw.explore(first, study_path, jobs=jobs)
     heaps: dict[str, hw.Recipe] = {how: study.pick(how).recipe for how in PICKS}
     heaps |= {name: hw.zoo(name).at_alignment(study.align) for name in (*UNTUNED, BASE)}
-    trace, found = hw.read_trace(second), dict[str, MemoryNeed | None]()
+    trace, result = hw.read_trace(second), dict[str, MemoryNeed | None]()
     for name, recipe in heaps.items():
         metrics = hw.replay(trace, recipe).metrics
         values = [float(metrics[key] or 0) for key in ("footprint_bytes", "accesses")]
         worst = max(int(metrics[key] or 0) for key in ("accesses_malloc_max", "accesses_free_max"))
-        found[name] = None if metrics["failed"] else MemoryNeed(values[0], values[1] / len(trace), worst)
-    return found
+        result[name] = None if metrics["failed"] else MemoryNeed(values[0], values[1] / len(trace), worst)
+    return result
 
 
 @click.command()
@@ -77,9 +77,9 @@ def main(cache: Path, folder: Path | None, learnt: bool, only: tuple[str, ...], 
     for name, (first, second) in both.items():
         if only and name not in only:
             continue
-        found = needs(first, second, cache / f"{name}.duckdb", jobs)
-        base, shown = found[BASE], list[str]()
-        for heap, need in found.items():
+        result = needs(first, second, cache / f"{name}.duckdb", jobs)
+        base, shown = result[BASE], list[str]()
+        for heap, need in result.items():
             if base is None or need is None:
                 shown.append(f"{heap} -")
                 continue
@@ -90,8 +90,8 @@ def main(cache: Path, folder: Path | None, learnt: bool, only: tuple[str, ...], 
     click.echo("\nover fast: memory, accesses (geometric means), better in both, worse in both, of")
     for heap, some in ratios.items():
         memory, accesses = np.exp(np.log(some).mean(axis=0))
-        better = sum(one[0] <= 1 and one[1] <= 1 for one in some)
-        worse = sum(one[0] > 1 and one[1] > 1 for one in some)
+        better = sum(item[0] <= 1 and item[1] <= 1 for item in some)
+        worse = sum(item[0] > 1 and item[1] > 1 for item in some)
         click.echo(f"{heap:12} {memory:.3f} {accesses:.3f} {better:3} {worse:3} {len(some):3}")
 
 

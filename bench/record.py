@@ -86,19 +86,19 @@ int main()
 
 def programs(folder: Path) -> dict[str, Sequence[str]]:
     """The command of each program."""
-    found: dict[str, Sequence[str]] = {}
+    results: dict[str, Sequence[str]] = {}
     for name, threads, most in (
         ("1 thread of malloc and free, up to 500 B", 1, 500),
         ("8 threads of the same", 8, 500),
         ("8 threads, up to 4,000 B", 8, 4000),
     ):
-        program = folder / f"malloc{len(found)}"
+        program = folder / f"malloc{len(results)}"
         flags = ["-O2", "-fno-builtin", "-pthread", f"-DTHREADS={threads}", f"-DMOST={most}", "-x", "c", "-"]
         subprocess.run(["cc", *flags, "-o", program], input=MALLOC, text=True, check=True)
-        found[name] = [str(program)]
+        results[name] = [str(program)]
     subprocess.run(["g++", "-O2", "-x", "c++", "-", "-o", folder / "maps"], input=MAPS, text=True, check=True)
-    found["C++ maps of strings"] = [str(folder / "maps")]
-    return found | preload.loads(folder, ("python", "git", "sqlite"))
+    results["C++ maps of strings"] = [str(folder / "maps")]
+    return results | preload.loads(folder, ("python", "git", "sqlite"))
 
 
 def run(command: Sequence[str], library: Path | None) -> tuple[float, int]:
@@ -123,8 +123,8 @@ def main(rounds: int, libraries: list[Path]) -> None:
             seconds = {library: statistics.median(seconds for seconds, _ in of) for library, of in runs.items()}
             for library in libraries:
                 ratio = seconds[library] / seconds[None]
-                told = f"{name:42} {seconds[None]:6.3f} s plain {seconds[library]:6.3f} s recorded {ratio:6.2f} x"
-                print(f"{told} {runs[library][0][1] / 1e6:6.0f} MB  {library.parent.name}/{library.name}", flush=True)
+                text = f"{name:42} {seconds[None]:6.3f} s plain {seconds[library]:6.3f} s recorded {ratio:6.2f} x"
+                print(f"{text} {runs[library][0][1] / 1e6:6.0f} MB  {library.parent.name}/{library.name}", flush=True)
 
 
 if __name__ == "__main__":

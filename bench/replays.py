@@ -56,13 +56,13 @@ def row(trace: Trace, name: str, costs: Sequence[Cost]) -> list[str]:
     tenth = max(len(costs) // 10, 1)
     slowest = [statistics.fmean(sorted(times)[-tenth:]) for times in _times(costs)]
     before, after = (statistics.fmean(times) for times in _times(costs))
-    slower = sum(one.after > 1.2 * one.before for one in costs)
-    numbers = [before, after, statistics.median(one.after for one in costs), *slowest]
+    slower = sum(item.after > 1.2 * item.before for item in costs)
+    numbers = [before, after, statistics.median(item.after for item in costs), *slowest]
     return [trace.name, name, str(len(costs)), *(f"{number:,.0f}" for number in numbers), str(slower)]
 
 
 def _times(costs: Sequence[Cost]) -> tuple[list[float], list[float]]:
-    return [one.before for one in costs], [one.after for one in costs]
+    return [item.before for item in costs], [item.after for item in costs]
 
 
 @click.command()
@@ -78,10 +78,10 @@ def main(paths: Sequence[Path], count: int, seed: int, slowest: int) -> None:
         costs: dict[str, list[Cost]] = {}
         for kind, name, recipe in recipes(trace, count, seed):
             costs.setdefault(kind, []).append(cost(trace, name, recipe))
-        sections.append([row(trace, kind, found) for kind, found in costs.items()])
-        every = [one for found in costs.values() for one in found]
-        for one in sorted(every, key=lambda one: -one.after)[:slowest]:
-            click.echo(f"{one.after:10,.0f} ns, before {one.before:10,.0f}: {one.name}", err=True)
+        sections.append([row(trace, kind, result) for kind, result in costs.items()])
+        every = [item for result in costs.values() for item in result]
+        for item in sorted(every, key=lambda item: -item.after)[:slowest]:
+            click.echo(f"{item.after:10,.0f} ns, before {item.before:10,.0f}: {item.name}", err=True)
     headings = ["trace", "set", "recipes", "without", "with", "median", "slowest tenth without", "with"]
     print_table("Nanoseconds of CPU time a call", [*headings, "> 1.2 x slower"], sections)
 

@@ -62,8 +62,8 @@ BySet = dict[str, float | None]
 def time_ratio(name: str, other: str, written: bool = False, loop: bool = True) -> Ratio:
     """How many times as long one heap takes as another, on one trace; without `loop` less what an empty heap takes."""
 
-    def ratio(one: Measured) -> float | None:
-        times = one.ns_written if written else one.ns
+    def ratio(item: Measured) -> float | None:
+        times = item.ns_written if written else item.ns
         if name not in times or other not in times:
             return None
         base = 0.0 if loop else times[EMPTY]
@@ -76,8 +76,8 @@ def time_ratio(name: str, other: str, written: bool = False, loop: bool = True) 
 def arena_ratio(name: str, other: str | None = None) -> Ratio:
     """Smallest arena over another heap's, or over the peak of live bytes, on one trace; None where one has none."""
 
-    def ratio(one: Measured) -> float | None:
-        arena, base = one.arena_bytes.get(name), one.arena_bytes.get(other) if other else one.peak_live_bytes
+    def ratio(item: Measured) -> float | None:
+        arena, base = item.arena_bytes.get(name), item.arena_bytes.get(other) if other else item.peak_live_bytes
         return arena / base if arena and base else None
 
     return ratio
@@ -85,13 +85,13 @@ def arena_ratio(name: str, other: str | None = None) -> Ratio:
 
 def by_set(measured: Sequence[Measured], ratio: Ratio) -> BySet:
     """Geometric mean of a ratio over the traces of each set; None for a set without traces."""
-    return {name: _mean(ratio(one) for one in measured if name in (one.set, "all")) for name in SETS}
+    return {name: _mean(ratio(item) for item in measured if name in (item.set, "all")) for name in SETS}
 
 
 def sets_of(measured: Sequence[Measured]) -> list[str]:
     """The sets that have traces, and all where that says more."""
-    found = [key for key in SETS if any(one.set == key for one in measured)]
-    return [*found, "all"] if len(found) > 1 else found
+    results = [key for key in SETS if any(item.set == key for item in measured)]
+    return [*results, "all"] if len(results) > 1 else results
 
 
 def _mean(ratios: Iterable[float | None]) -> float | None:
@@ -103,19 +103,19 @@ def folded_over_run_time(measured: Sequence[Measured]) -> dict[str, BySet]:
     """Time of the folded build over that of the build with the policy at run time, and the mean over the recipes."""
     ratios = {name: partial(_folded_ratio, name) for name in FOLDED_AND_RUN_TIME}
 
-    def over_all(one: Measured) -> float | None:
-        return _mean(ratio(one) for ratio in ratios.values())
+    def over_all(item: Measured) -> float | None:
+        return _mean(ratio(item) for ratio in ratios.values())
 
     return {name: by_set(measured, ratio) for name, ratio in (ratios | {"all four": over_all}).items()}
 
 
-def _folded_ratio(name: str, one: Measured) -> float | None:
-    return one.ns_folded[name] / one.ns_run_time[name] if name in one.ns_folded else None
+def _folded_ratio(name: str, item: Measured) -> float | None:
+    return item.ns_folded[name] / item.ns_run_time[name] if name in item.ns_folded else None
 
 
-def cached_over_lock(one: Measured) -> float | None:
+def cached_over_lock(item: Measured) -> float | None:
     """CPU time of a call with two threads, caches over the lock alone, on one trace."""
-    times = one.ns_threads
+    times = item.ns_threads
     return times[CACHED] / times[LOCKED] if CACHED in times and LOCKED in times else None
 
 
@@ -173,7 +173,7 @@ def _at_most(aim: str, limit: float, unit: str, measured: float | None, remark: 
 
 def _arena_aim(measured: Sequence[Measured]) -> Aim:
     """The smallest arena of victim-bins is below that of tlsf on every trace; measured is the largest ratio."""
-    ratios = {one.trace: _arena_over_tlsf(one) for one in measured}
+    ratios = {item.trace: _arena_over_tlsf(item) for item in measured}
     known = {trace: ratio for trace, ratio in ratios.items() if ratio is not None}
     aim = "smallest arena, victim-bins / tlsf, every trace below"
     if not known:
@@ -184,6 +184,6 @@ def _arena_aim(measured: Sequence[Measured]) -> Aim:
     return Aim(aim, 1, "x", known[worst], above == 0, remark)
 
 
-def _arena_over_tlsf(one: Measured) -> float | None:
-    victim, tlsf = one.arena_bytes.get("victim-bins"), one.arena_bytes.get("tlsf")
+def _arena_over_tlsf(item: Measured) -> float | None:
+    victim, tlsf = item.arena_bytes.get("victim-bins"), item.arena_bytes.get("tlsf")
     return victim / tlsf if victim and tlsf else None

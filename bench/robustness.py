@@ -136,17 +136,17 @@ def members(trace: Trace, most: int, jobs: int) -> list[hw.Recipe]:
     space and the zoo.
     """
     recipes = list(Space.default([trace], 4, move_zoo=False).recipes())
-    recipes = [one for one in recipes if one.name] + random.Random(0).sample(recipes, min(LIMIT, len(recipes)))
+    recipes = [item for item in recipes if item.name] + random.Random(0).sample(recipes, min(LIMIT, len(recipes)))
     trace.calls  # noqa: B018 - made once, not by every thread
     needs: dict[str, tuple[int, int]] = {}
 
-    def one(recipe: hw.Recipe) -> None:
+    def item(recipe: hw.Recipe) -> None:
         metrics = hw.replay(trace, recipe).metrics
         if metrics["failed"] == 0:
             needs[recipe.hash] = int(metrics["footprint_bytes"] or 0), int(metrics["accesses"] or 0)
 
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, recipes))
+        list(pool.map(item, recipes))
     points = np.array([needs.get(recipe.hash, (np.inf, np.inf)) for recipe in recipes])
     distance = (points[:, None, :] / np.array(front(list(needs.values())), float)).max(axis=2).min(axis=1)
     nearest = {recipes[row].hash: recipes[row] for row in np.argsort(distance, kind="stable") if distance[row] <= NEAR}
@@ -185,7 +185,7 @@ def measured(pair: Pair, cache: Path, jobs: int) -> dict[str, Any]:
     chosen = folder / "members.json"
     if not chosen.exists():
         few = "drr" in pair.name or "easyport" in pair.name
-        texts = [one.to_toml() for one in members(tuned, FEW if few else MEMBERS, jobs)]
+        texts = [item.to_toml() for item in members(tuned, FEW if few else MEMBERS, jobs)]
         chosen.write_text(json.dumps(texts))
         click.echo(f"{pair.name}: {len(texts)} members", err=True)
     recipes = [hw.Recipe.parse(text) for text in json.loads(chosen.read_text())]
@@ -198,7 +198,7 @@ def measured(pair: Pair, cache: Path, jobs: int) -> dict[str, Any]:
 
     def on_copies(kind: hw.copy_kinds.Kind) -> list[Floats]:
         made = hw.copies(tuned, COPIES, kinds=[kind])
-        return [kept(f"{title(kind)}-{number}", one) for number, one in enumerate(made, 1)]
+        return [kept(f"{title(kind)}-{number}", item) for number, item in enumerate(made, 1)]
 
     tried: dict[str, list[Floats]] = {}
     for kind in (*TOGETHER, *KINDS):
@@ -238,12 +238,12 @@ class Score:
     other_refused: int
 
 
-def scores(pair: Pair, found: Mapping[str, Any]) -> list[Score]:
+def scores(pair: Pair, result: Mapping[str, Any]) -> list[Score]:
     """Score nothing but the tuning trace, every kind by itself, and all of the standard kinds together."""
-    of = found["copies"]
+    of = result["copies"]
     standard = [needs for kind in hw.copy_kinds.STANDARD for needs in of[title(kind)]]
-    shown = {"the tuning trace itself": [found["tuned"]], **of, "the standard set": standard}
-    return [score(pair, kind, found["tuned"], found["test"], needs) for kind, needs in shown.items()]
+    shown = {"the tuning trace itself": [result["tuned"]], **of, "the standard set": standard}
+    return [score(pair, kind, result["tuned"], result["test"], needs) for kind, needs in shown.items()]
 
 
 def score(pair: Pair, kind: str, tuned: Floats, test: Floats, on_copies: Sequence[Floats]) -> Score:
@@ -271,9 +271,9 @@ def ratios(needs: Floats, column: int) -> Floats:
     return np.where(served, needs[:, column] / least, np.inf)
 
 
-def spearman(one: Floats, other: Floats) -> float | None:
+def spearman(item: Floats, other: Floats) -> float | None:
     """Rank correlation, equal values sharing their mean rank; None where all of one are equal."""
-    ranks = np.stack([mean_ranks(one), mean_ranks(other)])
+    ranks = np.stack([mean_ranks(item), mean_ranks(other)])
     return None if ranks.std(axis=1).min() == 0 else float(np.asarray(np.corrcoef(ranks))[0, 1])
 
 
@@ -282,19 +282,19 @@ def mean_ranks(values: Floats) -> Floats:
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[place], float)
 
 
-def pooled(found: Sequence[Score], choosing: bool) -> list[dict[str, Any]]:
+def pooled(result: Sequence[Score], choosing: bool) -> list[dict[str, Any]]:
     """One row a kind over the pairs of one half: shares of all members, means of correlations."""
     rows = []
-    for kind in dict.fromkeys(one.kind for one in found):
-        of = [one for one in found if one.kind == kind and one.choosing == choosing]
+    for kind in dict.fromkeys(item.kind for item in result):
+        of = [item for item in result if item.kind == kind and item.choosing == choosing]
         row: dict[str, Any] = {"kind": kind, "choosing": choosing, "pairs": len(of)}
         for key in FALLS_OFF:
-            known = [value for one in of if (value := one.rank[key]) is not None]
+            known = [value for item in of if (value := item.rank[key]) is not None]
             row[f"{key}_rank"] = sum(known) / len(known) if known else None
             for part in ("fell", "foretold", "held", "alarms"):
-                row[f"{key}_{part}"] = sum(getattr(one, part)[key] for one in of)
+                row[f"{key}_{part}"] = sum(getattr(item, part)[key] for item in of)
         for part in ("refused", "foreseen", "other_refused"):
-            row[part] = sum(getattr(one, part) for one in of)
+            row[part] = sum(getattr(item, part) for item in of)
         rows.append(row)
     return rows
 
@@ -326,12 +326,16 @@ def table(rows: Sequence[Mapping[str, Any]], first: str) -> str:
 @click.option("--jobs", type=click.IntRange(min=1), default=2, show_default=True)
 def main(folder: Path, only: str, jobs: int) -> None:
     """Print how well each kind of copy foretells each test trace, and all of them."""
-    found = [one for pair in PAIRS if re.search(only, pair.name) for one in scores(pair, measured(pair, folder, jobs))]
-    halves = [row for choosing in (True, False) for row in pooled(found, choosing)]
+    results = [
+        item for pair in PAIRS if re.search(only, pair.name) for item in scores(pair, measured(pair, folder, jobs))
+    ]
+    halves = [row for choosing in (True, False) for row in pooled(results, choosing)]
     for choosing, words in ((True, "Pairs chosen on"), (False, "Pairs kept back")):
         click.echo(f"## {words}\n\n{table([row for row in halves if row['choosing'] == choosing], 'kind')}\n")
-    for pair in dict.fromkeys(one.pair for one in found):
-        rows = pooled([one for one in found if one.pair == pair], next(p.choosing for p in PAIRS if p.name == pair))
+    for pair in dict.fromkeys(item.pair for item in results):
+        rows = pooled(
+            [item for item in results if item.pair == pair], next(p.choosing for p in PAIRS if p.name == pair)
+        )
         click.echo(f"### {pair}\n\n{table(rows, 'kind')}\n")
 
 

@@ -152,10 +152,10 @@ class Run:
     @classmethod
     def of(cls, image: Path, load: Load, seed: int, seconds: float) -> Run:
         ran = rtos_load.run(image, load, seed, seconds, INSTRUCTION)
-        found = re.search(r"^mallocs (\d+) frees \d+ refused (\d+) most (\d+)$", ran.console, re.MULTILINE)
-        if found is None:
+        result = re.search(r"^mallocs (\d+) frees \d+ refused (\d+) most (\d+)$", ran.console, re.MULTILINE)
+        if result is None:
             raise HeapwrightError(f"{image.name}: the board did not end well: {ran.console[-500:]!r}")
-        mallocs, refused, most = map(int, found.groups())
+        mallocs, refused, most = map(int, result.groups())
         return cls(mallocs, refused, most, ran.served.total(), ran.failed.total(), ran.console)
 
 
@@ -189,8 +189,8 @@ class Heap:
 
     def pair(self, trace: Trace, kernel: Path, lock: str) -> tuple[float, float]:
         """Instructions of a malloc and of a free on average."""
-        told = hw.measure(self.measured, trace, platform="freertos", kernel=kernel, lock=lock, compiler="gcc")
-        calls = told["calls"]
+        info = hw.measure(self.measured, trace, platform="freertos", kernel=kernel, lock=lock, compiler="gcc")
+        calls = info["calls"]
         return calls["malloc"]["instructions_mean"], calls["free"]["instructions_mean"]
 
     def alone(self, trace: Trace) -> float:
@@ -209,8 +209,8 @@ def heaps(application: Application, trace: Trace) -> list[Heap]:
         recipes[LISTED] = with_short_lists(recipes[PICK], trace)
     recipes |= {name: hw.zoo(name).at_alignment(ALIGN) for name in BLIND}
     kernels = hw.zoo("freertos-heap4").at_alignment(ALIGN)
-    found = [Heap(KERNELS, kernels, application.heap_4, "lib:freertos-heap4")]
-    return [*found, *(generated(application, name, recipe) for name, recipe in recipes.items())]
+    results = [Heap(KERNELS, kernels, application.heap_4, "lib:freertos-heap4")]
+    return [*results, *(generated(application, name, recipe) for name, recipe in recipes.items())]
 
 
 def with_short_lists(recipe: hw.Recipe, trace: Trace) -> hw.Recipe:
@@ -237,7 +237,7 @@ def runs_of(
     """What a heap does in an arena, under loads with their seeds."""
     image = application.linked(f"{heap.name}-{arena}", heap.file, arena, ["-DAPP_FREERTOS_CRITICAL=1"])
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(lambda one: Run.of(image, one[0], one[1], seconds), loads))
+        return list(pool.map(lambda item: Run.of(image, item[0], item[1], seconds), loads))
 
 
 def timed_pair(application: Application, heap: Heap, seconds: float) -> tuple[float, float]:
@@ -249,17 +249,17 @@ def timed_pair(application: Application, heap: Heap, seconds: float) -> tuple[fl
         file = application.folder / "heap_4_critical.c"
         file.write_text(f'{IN_A_CRITICAL_SECTION}#include "{heap.file}"\n')
     image = application.linked(f"{heap.name}-timed", file, ROOMY, more)
-    told = Run.of(image, Load(), RECORDED_SEED, seconds).console
-    (found,) = re.findall(r"^ticks: malloc (\d+) free (\d+) in thousandths$", told, re.MULTILINE)
-    malloc, free = (int(thousandths) / 1000 / TICKS_PER_INSTRUCTION for thousandths in found)
+    info = Run.of(image, Load(), RECORDED_SEED, seconds).console
+    (result,) = re.findall(r"^ticks: malloc (\d+) free (\d+) in thousandths$", info, re.MULTILINE)
+    malloc, free = (int(thousandths) / 1000 / TICKS_PER_INSTRUCTION for thousandths in result)
     return malloc, free
 
 
-def print_heaps(application: Application, trace: Trace, found: Sequence[Heap], runs: int, seconds: float) -> None:
+def print_heaps(application: Application, trace: Trace, result: Sequence[Heap], runs: int, seconds: float) -> None:
     """Instructions of a malloc and a free, arenas, and runs at the reserve."""
     calls, arenas = [], []
     loads = [(Load(), seed) for seed in range(FIRST_SEED, FIRST_SEED + runs)]
-    for heap in found:
+    for heap in result:
         malloc, free = heap.pair(trace, application.kernel, "critical")
         suspended = sum(heap.pair(trace, application.kernel, "scheduler"))
         timed = sum(timed_pair(application, heap, seconds))
@@ -269,8 +269,8 @@ def print_heaps(application: Application, trace: Trace, found: Sequence[Heap], r
         need = hw.fit(trace, heap.recipe, copies=0)
         arena, reserve = need.smallest_arena_bytes or 0, need.reserve_bytes or 0
         done = runs_of(application, heap, reserve, loads, seconds)
-        refused = sum(one.refused > 0 for one in done)
-        most = max(one.most for one in done)
+        refused = sum(item.refused > 0 for item in done)
+        most = max(item.most for item in done)
         arenas.append([heap.name, f"{arena:,}", f"{reserve:,}", f"{reserve / arena:.3f}"])
         arenas[-1] += [f"{refused} of {runs}", f"{most:,}", *map(str, _requests(done))]
         arenas[-1].append(f"{endured.growth_ratio:.3f}{'' if endured.lasts else '!'}")
@@ -282,7 +282,7 @@ def print_heaps(application: Application, trace: Trace, found: Sequence[Heap], r
 
 def _requests(runs: Sequence[Run]) -> tuple[int, int]:
     """Of clients in all runs: those answered, and those not, as a datagram that was lost."""
-    return sum(one.served for one in runs), sum(one.failed for one in runs)
+    return sum(run.served for run in runs), sum(run.failed for run in runs)
 
 
 def print_twice(application: Application, trace: Trace, pick: Heap, runs: int, seconds: float) -> None:
@@ -292,7 +292,7 @@ def print_twice(application: Application, trace: Trace, pick: Heap, runs: int, s
     for name, growth in (("for the recorded load", 1.0), (f"--growth {TWICE}", float(TWICE))):
         arena = hw.fit(trace, pick.recipe, copies=0, growth=growth).reserve_bytes or 0
         done = runs_of(application, pick, arena, loads, seconds)
-        refused, most = sum(one.refused > 0 for one in done), max(one.most for one in done)
+        refused, most = sum(item.refused > 0 for item in done), max(item.most for item in done)
         rows.append([name, f"{arena:,}", f"{refused} of {runs}", f"{most:,}"])
     title = f"The pick under {TWICE} times the clients"
     print_table(title, ["reserve", "bytes", "refused", "most"], [rows])
@@ -307,10 +307,10 @@ def main(runs: int, seconds: float, cache: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="heapwright-bench-") as name:
         application = Application.built((cache or Path(name)).resolve())
         trace = recorded(application, Load(), seconds)
-        found = heaps(application, trace)
-        pick = next(heap for heap in found if heap.name == PICK)
+        result = heaps(application, trace)
+        pick = next(heap for heap in result if heap.name == PICK)
         click.echo(f"{trace!r}\npick: {pick.recipe.title()}, {pick.recipe.hash}")
-        print_heaps(application, trace, found, runs, seconds)
+        print_heaps(application, trace, result, runs, seconds)
         print_twice(application, trace, pick, runs, seconds)
 
 

@@ -67,17 +67,17 @@ class Ports:
     def free(cls) -> Ports:
         """Ports that nobody has now, for TCP and UDP."""
         held = [socket.create_server(("127.0.0.1", 0)) for _ in range(5)]
-        ports = [one.getsockname()[1] for one in held]
-        for one in held:
-            one.close()
+        ports = [item.getsockname()[1] for item in held]
+        for item in held:
+            item.close()
         return cls(*ports)
 
     def forwards(self) -> str:
         """As QEMU's user network is told."""
         services = ((self.http, 80), (self.echo, 7), (self.characters, 19), (self.shell, 23))
-        told = [f"hostfwd=tcp:127.0.0.1:{ours}-:{port}" for ours, port in services]
-        told += [f"hostfwd=udp:127.0.0.1:{ours}-:{port}" for ours, port in ((self.echo, 7), (self.snmp, 161))]
-        return ",".join(told)
+        info = [f"hostfwd=tcp:127.0.0.1:{ours}-:{port}" for ours, port in services]
+        info += [f"hostfwd=udp:127.0.0.1:{ours}-:{port}" for ours, port in ((self.echo, 7), (self.snmp, 161))]
+        return ",".join(info)
 
 
 @dataclass

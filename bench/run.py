@@ -46,20 +46,20 @@ class Measurement:
 
     def arenas(self, traces: Sequence[Trace]) -> list[dict[str, int | None]]:
         """The smallest arenas of all heaps that have one, by name, trace by trace."""
-        jobs = [(one, list(traces)) for one in self.others if one.compact]
+        jobs = [(other, list(traces)) for other in self.others if other.compact]
         by_trace = [self.recipes(trace) for trace in traces]
-        jobs += [(one, [trace]) for trace, heaps in zip(traces, by_trace, strict=True) for one in heaps]
-        found: list[dict[str, int | None]] = [{} for _ in traces]
+        jobs += [(item, [trace]) for trace, heaps in zip(traces, by_trace, strict=True) for item in heaps]
+        results: list[dict[str, int | None]] = [{} for _ in traces]
         for (heap, on), sizes in zip(jobs, arenas(jobs), strict=True):
             for trace, size in zip(on, sizes, strict=True):
-                found[traces.index(trace)][heap.name] = size
-        return found
+                results[traces.index(trace)][heap.name] = size
+        return results
 
     def measure(self, name: str, trace: Trace, arena_bytes: dict[str, int | None]) -> Measured:
         """Times of all heaps on one trace."""
         bench, effort, timed = self.bench, self.effort, without_realloc(trace)
         heaps = [*self.others, *self.recipes(trace)]  # their programs go when they go
-        built = {one.name: one.programs(bench, timed) for one in heaps}
+        built = {heap.name: heap.programs(bench, timed) for heap in heaps}
         served = {name: programs for name, programs in built.items() if programs}
         named = dict(recipes(trace, self.pick)) if len(trace) <= effort.folded_up_to else {}
         both = {name: named[name] for name in FOLDED_AND_RUN_TIME if named}
@@ -139,19 +139,19 @@ def main(quick: bool, folder: Path | None, others: tuple[str, ...], as_json: boo
     pick = explored_pick(picked_on, effort.explored)
     with hw.timing.Bench() as bench:
         measurement = Measurement(bench, heaps, pick, effort)
-        told = about(bench, effort, pick, missing)
+        info = about(bench, effort, pick, missing)
         click.echo(f"looking for smallest arenas on {len(traces)} traces", err=True)
         sizes = measurement.arenas([trace for _, trace in traces])
         measured = []
         for (name, trace), arena_bytes in zip(traces, sizes, strict=True):
             click.echo(f"measuring on {trace.name}", err=True)
             measured.append(measurement.measure(name, trace, arena_bytes))
-    found = aims(measured, malloc_and_free_bytes(hw.zoo("drr-proposed")))
+    result = aims(measured, malloc_and_free_bytes(hw.zoo("drr-proposed")))
     if as_json:
-        every = {"traces": [asdict(one) for one in measured], "ratios": ratios(measured)}
-        print_json(told | every | {"aims": [asdict(one) for one in found]})
+        every = {"traces": [asdict(item) for item in measured], "ratios": ratios(measured)}
+        print_json(info | every | {"aims": [asdict(item) for item in result]})
         return
-    print_results(told, measured, found)
+    print_results(info, measured, result)
 
 
 if __name__ == "__main__":

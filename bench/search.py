@@ -50,7 +50,7 @@ def command(space: Path, traces: tuple[Path, ...], seed: int, draws: int, keep: 
             zoo, front = exact(trace, keep or Path(folder))
             reference = zoo.max(axis=0)
             whole = pareto.hypervolume(np.concatenate([zoo, front]), reference)
-            grown = {one.evaluations: one.hypervolume / whole for one in study.growth()}
+            grown = {item.evaluations: item.hypervolume / whole for item in study.growth()}
             recipes = [recipe for recipe, _, ranked in study.recipes() if ranked]
             alone = in_a_process(trace, recipes)
         drawn = points(trace, draw(Space.load(space, [trace]), draws, seed))
@@ -70,9 +70,9 @@ def exact(trace: Trace, folder: Path) -> tuple[Points, Points]:
         begun.rename(path)
     with Study.open(path) as study:
         results = study.combined
-        found = np.log(results.values(OBJECTIVES) + 1)
+        result = np.log(results.values(OBJECTIVES) + 1)
         zoo = np.array([name is not None for name in results.zoo_names]) & results.ranked
-        return found[zoo & results.eligible(OBJECTIVES)], found[results.front_rows(OBJECTIVES)]
+        return result[zoo & results.eligible(OBJECTIVES)], result[results.front_rows(OBJECTIVES)]
 
 
 def searched(trace: Trace, space: Path, folder: Path, seed: int) -> tuple[Study, float]:
@@ -111,19 +111,19 @@ def seconds_of(trace: Trace, recipes: Sequence[hw.Recipe]) -> float:
 def draw(space: Space | WideSpace, count: int, seed: int) -> list[hw.Recipe]:
     """So many different recipes, drawn by their axes."""
     assert isinstance(space, WideSpace)
-    random, found = np.random.default_rng(seed), dict[str, hw.Recipe]()
-    while len(found) < count:
+    random, result = np.random.default_rng(seed), dict[str, hw.Recipe]()
+    while len(result) < count:
         recipe = space.recipe(random.integers(0, space.sizes))
         if recipe is not None:
-            found[recipe.hash] = recipe
-    return list(found.values())
+            result[recipe.hash] = recipe
+    return list(result.values())
 
 
 def points(trace: Trace, recipes: Sequence[hw.Recipe]) -> Points:
     """Logarithms of the objectives of the recipes that served everything, float64[n, 2]."""
     replayed = (hw.replay(trace, recipe).metrics for recipe in recipes)
-    told = [[float(one[key] or 0) + 1 for key in OBJECTIVES] for one in replayed if not one["failed"]]
-    logarithms: Points = np.log(np.array(told, np.float64).reshape(-1, len(OBJECTIVES)))
+    info = [[float(item[key] or 0) + 1 for key in OBJECTIVES] for item in replayed if not item["failed"]]
+    logarithms: Points = np.log(np.array(info, np.float64).reshape(-1, len(OBJECTIVES)))
     return logarithms
 
 

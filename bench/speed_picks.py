@@ -65,7 +65,7 @@ class Row:
         figures = [
             f"{at[0]:.3f} / {at[1]:.3f}" for at in (self.by_accesses, self.by_time, self._own_work(), self.empty)
         ]
-        return [self.pair, *figures, " / ".join(f"{one:.2f}" for one in self.memory), self.verdict()]
+        return [self.pair, *figures, " / ".join(f"{item:.2f}" for item in self.memory), self.verdict()]
 
     def _own_work(self) -> tuple[float, float]:
         """Of the pick by time, less what the loop takes."""
@@ -83,23 +83,23 @@ def explored(trace: hw.Trace, cache: Path) -> tuple[hw.Study, hw.Study]:
 
 def measured(bench: hw.timing.Bench, others: Sequence[contenders.Contender], pair: Pair, cache: Path) -> Row:
     """Explore and time one pair."""
-    own, there = (cut(one, MOST_CALLS) for one in pair.make())
+    own, there = (cut(item, MOST_CALLS) for item in pair.make())
     default, timed = explored(own, cache)
     picks = {"accesses": default.pick("fastest"), "time": timed.pick("fastest")}
-    heaps = [*others, *(contenders.generated(name, one.recipe, bench.folder) for name, one in picks.items())]
+    heaps = [*others, *(contenders.generated(name, item.recipe, bench.folder) for name, item in picks.items())]
     ratios = [over_peer(bench, heaps, trace) for trace in (own, there)]
-    least = min(one.metrics["footprint_bytes"] or 0 for one in default.front())
+    least = min(item.metrics["footprint_bytes"] or 0 for item in default.front())
     accesses, time, empty = ((ratios[0][name], ratios[1][name]) for name in ("accesses", "time", contenders.EMPTY))
-    memory = [(one.metrics["footprint_bytes"] or 0) / least for one in picks.values()]
+    memory = [(pick.metrics["footprint_bytes"] or 0) / least for pick in picks.values()]
     return Row(pair.name, accesses, time, empty, (memory[0], memory[1]))
 
 
 def over_peer(bench: hw.timing.Bench, heaps: Sequence[contenders.Contender], trace: hw.Trace) -> dict[str, float]:
     """CPU time of each heap over the peer's; infinite for one that cannot serve the trace."""
     calls = without_realloc(trace)
-    built = {one.name: one.programs(bench, calls) for one in heaps}
-    found = times(bench, {name: programs[0] for name, programs in built.items() if programs}, calls, EFFORT)
-    return {one.name: found.get(one.name, float("inf")) / found[PEER] for one in heaps}
+    built = {heap.name: heap.programs(bench, calls) for heap in heaps}
+    result = times(bench, {name: programs[0] for name, programs in built.items() if programs}, calls, EFFORT)
+    return {heap.name: result.get(heap.name, float("inf")) / result[PEER] for heap in heaps}
 
 
 def mean_of(rows: Sequence[Row]) -> Row:
@@ -125,7 +125,7 @@ def main(cache: Path, only: str) -> None:
     click.echo("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     rows: list[Row] = []
     with hw.timing.Bench() as bench:
-        peer = next(one for one in contenders.libraries()[0] if one.name == PEER)
+        peer = next(item for item in contenders.libraries()[0] if item.name == PEER)
         others = [peer, contenders.empty(bench.folder)]
         for pair in (*PAIRS, *KEPT_BACK, SHORT):
             if only in pair.name:

@@ -30,43 +30,43 @@ WITHIN = 1.01
 
 def devices(folder: Path) -> dict[str, list[Path]]:
     """Each trace by itself, and both of those that are named as two loads of one program."""
-    found = {path.stem: [path] for path in sorted(folder.glob("*.parquet"))}
-    for name, (path,) in list(found.items()):
+    results = {path.stem: [path] for path in sorted(folder.glob("*.parquet"))}
+    for name, (path,) in list(results.items()):
         other = path.with_name(re.sub(r"_a$", "_b", name) + path.suffix)
         if other != path and other.exists():
-            found[f"{name}+{other.stem}"] = [path, other]
-    return found
+            results[f"{name}+{other.stem}"] = [path, other]
+    return results
 
 
 def space_of(traces: Sequence[hw.Trace], recipes: int) -> hw.Space:
     """So many recipes of the default space, and the zoo."""
-    every = [one for one in hw.Space.default(traces).recipes() if not one.name]
+    every = [item for item in hw.Space.default(traces).recipes() if not item.name]
     return hw.Space([random.Random(1).sample(every, min(recipes, len(every)))])
 
 
 def stops(study: hw.Study) -> list[int]:
     """Bounds from the least footprint that serves all to the most of the front, evenly in their logarithms."""
-    sizes = [int(one.metrics["footprint_bytes"] or 0) for one in study.front()]
+    sizes = [int(item.metrics["footprint_bytes"] or 0) for item in study.front()]
     return [int(np.ceil(bound)) for bound in np.geomspace(min(sizes), max(sizes), STOPS)]
 
 
 def faults(study: hw.Study, how: Pick) -> Counter[str]:
     """What is wrong with a pick along the bounds."""
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     bounds = stops(study)
     chosen = [picked(study, how, bound) for bound in bounds]
     wider = [*chosen[1:], study.pick(how)]
-    found["none"] = chosen.count(None)
+    result["none"] = chosen.count(None)
     for bound, pick, more in zip(bounds, chosen, wider, strict=True):
         if pick is None or more is None:
-            found["lost"] += pick is not None
+            result["lost"] += pick is not None
             continue
         size, accesses = (float(more.metrics[key] or 0) for key in ("footprint_bytes", "accesses"))
-        found["changed"] += size <= bound and pick.id != more.id
-        found["more accesses"] += accesses > WITHIN * float(pick.metrics["accesses"] or 0)
-        found["beaten"] += beaten(study, pick, bound)
-    found["picks"] = len(bounds)
-    return found
+        result["changed"] += size <= bound and pick.id != more.id
+        result["more accesses"] += accesses > WITHIN * float(pick.metrics["accesses"] or 0)
+        result["beaten"] += beaten(study, pick, bound)
+    result["picks"] = len(bounds)
+    return result
 
 
 def picked(study: hw.Study, how: Pick, bound: int) -> hw.Member | None:
@@ -110,22 +110,22 @@ def main(folder: Path, cache: Path, only: str, recipes: int, seeds: int, jobs: i
             )
             picks.append([study.pick(how).id for how in PICKS])
             if not seed:
-                found = sum((faults(study, how) for how in PICKS), Counter[str]())
-        found["seeded"] = len(PICKS) * (seeds - 1)
-        found["changed by the seed"] = sum(
+                result = sum((faults(study, how) for how in PICKS), Counter[str]())
+        result["seeded"] = len(PICKS) * (seeds - 1)
+        result["changed by the seed"] = sum(
             other != first for chosen in picks[1:] for first, other in zip(picks[0], chosen, strict=True)
         )
-        total += found
+        total += result
         moved = [how for how, *ids in zip(PICKS, *picks, strict=True) if len(set(ids)) > 1]
-        click.echo(f"{name}: {told(found)} {', '.join(moved)}".rstrip())
+        click.echo(f"{name}: {told(result)} {', '.join(moved)}".rstrip())
     click.echo(f"all: {told(total)}")
 
 
-def told(found: Counter[str]) -> str:
+def told(result: Counter[str]) -> str:
     """The counts in words."""
     keys = ("none", "changed", "more accesses", "beaten", "lost")
-    faults = ", ".join(f"{found[key]} {key}" for key in keys)
-    return f"of {found['picks']} picks {faults}; seeds change {found['changed by the seed']} of {found['seeded']}"
+    faults = ", ".join(f"{result[key]} {key}" for key in keys)
+    return f"of {result['picks']} picks {faults}; seeds change {result['changed by the seed']} of {result['seeded']}"
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def main(folder: Path) -> None:
         for heap_name, heap in heaps(Path(name)):
             measured = [hw.measure(heap, trace, compiler="gcc") for trace in traces]
             code = measured[0]["code_bytes"]
-            pairs = [sum(one["calls"][kind]["instructions_mean"] for kind in KINDS) for one in measured]
+            pairs = [sum(item["calls"][kind]["instructions_mean"] for kind in KINDS) for item in measured]
             cells = [f"{pair:.1f}" for pair in pairs]
             cells += [f"{code[part]:,}" for part in KINDS]
             click.echo(f"| {heap_name} | {' | '.join(cells)} |")

@@ -50,12 +50,12 @@ OBJECTIVES = ("footprint_bytes", "accesses")
 
 def traces() -> dict[str, tuple[str, Path]]:
     """The program and the file of every trace, by its name."""
-    found = {}
+    results = {}
     for path in sorted(path for folder in FOLDERS for path in folder.glob("*.parquet")):
         if path.stem != "tcp_transfers":  # packets
             name = re.sub(r"^(rec|wee)_|_[ab]$|(?<=^kmem)_.*", "", path.stem)
-            found[path.stem] = PROGRAMS.get(name, name), path
-    return found
+            results[path.stem] = PROGRAMS.get(name, name), path
+    return results
 
 
 @dataclass
@@ -139,7 +139,7 @@ def names_of(study: hw.Study, trace: hw.Trace, levels: hw.default_space.Levels) 
     Of all recipes, and of those whose design is not doubted.
     """
     combined = study.combined
-    texts, found = study.recipe_texts(), set()
+    texts, result = study.recipe_texts(), set()
     for mask in (np.ones(len(combined.ids), np.bool_),):
         rows = np.flatnonzero(combined.eligible(OBJECTIVES) & mask)
         points = np.stack([combined.columns[key][rows] for key in OBJECTIVES], axis=1)
@@ -148,10 +148,10 @@ def names_of(study: hw.Study, trace: hw.Trace, levels: hw.default_space.Levels) 
         nearest = [at for at in np.argsort(distance, kind="stable")[:MOST_NEAR] if distance[at] <= np.log(NEAR)]
         for row in rows[nearest]:
             name, recipe = combined.zoo_names[row], hw.Recipe.parse(texts[combined.ids[row]], "study")
-            told = {"zoo": name} if name else hw.portfolio.abstracted(recipe, levels)
-            if told is not None:
-                found.add(json.dumps(told))
-    return found
+            info = {"zoo": name} if name else hw.portfolio.abstracted(recipe, levels)
+            if info is not None:
+                result.add(json.dumps(info))
+    return result
 
 
 NEAR = 1.005
@@ -188,32 +188,32 @@ def known_of(
 
 def ranked(known: Sequence[Trace], candidates: Sequence[int], most: int) -> list[int]:
     """Recipes, the next always the one that adds most; what each adds only ever falls, so few are looked at again."""
-    programs = [one.program for one in known]
-    weights = [1 / (one.whole * programs.count(one.program)) for one in known]
-    stairs = [Staircase(one.reference) for one in known]
+    programs = [item.program for item in known]
+    weights = [1 / (item.whole * programs.count(item.program)) for item in known]
+    stairs = [Staircase(item.reference) for item in known]
 
     def gain(at: int) -> float:
         return sum(
-            weight * stair.gain(*one.costs[at]) for weight, stair, one in zip(weights, stairs, known, strict=True)
+            weight * stair.gain(*item.costs[at]) for weight, stair, item in zip(weights, stairs, known, strict=True)
         )
 
     alone = sum(  # nothing is found yet: the box between a point and the reference
-        weight * np.clip(np.array(one.reference) - one.costs, 0, None).prod(axis=1)
-        for weight, one in zip(weights, known, strict=True)
+        weight * np.clip(np.array(item.reference) - item.costs, 0, None).prod(axis=1)
+        for weight, item in zip(weights, known, strict=True)
     )
     waiting = [(-float(alone[at]), at) for at in candidates]
     heapq.heapify(waiting)
-    found: list[int] = []
-    while waiting and len(found) < most:
+    results: list[int] = []
+    while waiting and len(results) < most:
         _, at = heapq.heappop(waiting)
         now = gain(at)
         if waiting and now < -waiting[0][0]:
             heapq.heappush(waiting, (-now, at))
             continue
-        found.append(at)
-        for stair, one in zip(stairs, known, strict=True):
-            stair.add(*one.costs[at])
-    return found
+        results.append(at)
+        for stair, item in zip(stairs, known, strict=True):
+            stair.add(*item.costs[at])
+    return results
 
 
 def near_of(study: Path, trace: hw.Trace, levels: hw.default_space.Levels) -> set[str]:
@@ -226,23 +226,23 @@ def near_of(study: Path, trace: hw.Trace, levels: hw.default_space.Levels) -> se
 
 def programs_with(own: Mapping[str, set[str]], program_of: Mapping[str, str]) -> dict[str, int]:
     """On or near the fronts of how many programs each recipe is."""
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     for name, texts in own.items():
         for text in texts:
-            found.setdefault(text, set()).add(program_of[name])
-    return {text: len(programs) for text, programs in found.items()}
+            results.setdefault(text, set()).add(program_of[name])
+    return {text: len(programs) for text, programs in results.items()}
 
 
 FEWEST = 2
 """What is on or near the fronts of fewer programs was luck."""
 
 
-def picked(one: Trace, told: Sequence[hw.portfolio.Told], scratch: Path) -> tuple[float, float]:
+def picked(item: Trace, told: Sequence[hw.portfolio.Told], scratch: Path) -> tuple[float, float]:
     """What the balanced pick of a list needs, over that of all recipes, both as explored: memory and accesses."""
     scratch.unlink(missing_ok=True)
-    space = hw.portfolio.taught_space([one.trace], told=told)
-    short = hw.explore(one.trace, scratch, space=space, complete=True, copies=0, endurance=False, jobs=1).pick()
-    whole = hw.open_study(one.study).pick()
+    space = hw.portfolio.taught_space([item.trace], told=told)
+    short = hw.explore(item.trace, scratch, space=space, complete=True, copies=0, endurance=False, jobs=1).pick()
+    whole = hw.open_study(item.study).pick()
     memory, accesses = (float(short.metrics[key] or 0) / float(whole.metrics[key] or 1) for key in OBJECTIVES)
     return memory, accesses
 
@@ -250,7 +250,7 @@ def picked(one: Trace, told: Sequence[hw.portfolio.Told], scratch: Path) -> tupl
 def toml(told: Sequence[Mapping[str, Any]], kept_out: hw.portfolio.HeldOutScore) -> str:
     """The file that ships."""
     facts = [f"{key} = {value}" for key, value in asdict(kept_out).items()]
-    recipes = [f"    {inline(one)}," for one in told]
+    recipes = [f"    {inline(item)}," for item in told]
     head = "# What the fronts of other programs' traces taught, the best first; written by bench/teach.py."
     return "\n".join([head, "recipes = [", *recipes, "]", "", "[kept_out]", *facts, ""])
 
@@ -258,7 +258,7 @@ def toml(told: Sequence[Mapping[str, Any]], kept_out: hw.portfolio.HeldOutScore)
 def inline(value: Any) -> str:
     """A value in TOML."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {inline(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {inline(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list):
         return f"[{', '.join(map(inline, value))}]"
     return json.dumps(value)
@@ -276,20 +276,20 @@ class Learning:
     def learnt(self, without: str | None = None) -> list[int]:
         """The list, of all programs but one."""
         may_ship = self.trusted & ~self.rots
-        of_all = [one for one in self.known.values() if one.program != without]
-        return ranked([*of_all, *(one.of(may_ship) for one in of_all)], self.candidates(without), LONGEST)
+        of_all = [item for item in self.known.values() if item.program != without]
+        return ranked([*of_all, *(item.of(may_ship) for item in of_all)], self.candidates(without), LONGEST)
 
     def candidates(self, without: str | None = None) -> list[int]:
         """What may come on the list."""
-        known = {name: one for name, one in self.known.items() if one.program != without}
+        known = {name: item for name, item in self.known.items() if item.program != without}
         counts = programs_with(
-            {name: one.own for name, one in known.items()}, {name: one.program for name, one in known.items()}
+            {name: item.own for name, item in known.items()}, {name: item.program for name, item in known.items()}
         )
         return [at for at, text in enumerate(self.every) if counts.get(text, 0) >= FEWEST]
 
-    def best(self, one: Trace, count: int) -> float:
+    def best(self, item: Trace, count: int) -> float:
         """The share that so many of the same candidates reach, chosen on the trace itself: no order does better."""
-        return one.reached(ranked([one], self.candidates(one.program), count))[-1]
+        return item.reached(ranked([item], self.candidates(item.program), count))[-1]
 
     def endure(self, kept: Path) -> None:
         """Try which recipes of the list last, and of what takes the place of those that do not; kept in a file."""
@@ -299,16 +299,16 @@ class Learning:
             for name in ENDURED
         }
         for turn in range(ROUNDS + 1):
-            for text, told in lasts.items():
+            for text, info in lasts.items():
                 if text in self.every:
-                    self.rots[self.every.index(text)] = 2 * sum(told) < len(told)
-            left = [at for at in self.learnt() if self.trusted[at] and self.every[at] not in lasts]
-            if not left or turn == ROUNDS:
+                    self.rots[self.every.index(text)] = 2 * sum(info) < len(info)
+            remaining = [at for at in self.learnt() if self.trusted[at] and self.every[at] not in lasts]
+            if not remaining or turn == ROUNDS:
                 return
-            for at in left:
+            for at in remaining:
                 made = ((name, hw.portfolio.tailored_to(json.loads(self.every[at]), levels[name])) for name in ENDURED)
-                ended = [hw.stress(self.known[name].trace, one, calls=YEARS)[0] for name, one in made if one]
-                lasts[self.every[at]] = [one.lasts for one in ended]
+                ended = [hw.stress(self.known[name].trace, item, calls=YEARS)[0] for name, item in made if item]
+                lasts[self.every[at]] = [item.lasts for item in ended]
             kept.write_text(json.dumps(lasts), encoding="utf-8")
 
     def told(self, order: Sequence[int]) -> list[dict[str, Any]]:
@@ -333,17 +333,17 @@ def judged(learning: Learning, picks: int, scratch: Path) -> tuple[list[list[flo
     """
     shares, needed = [], []
     step = max(len(learning.known) // picks, 1) if picks else 0
-    for program in sorted({one.program for one in learning.known.values()}):
+    for program in sorted({item.program for item in learning.known.values()}):
         order = learning.learnt(without=program)
-        for at, (name, one) in enumerate(learning.known.items()):
-            if one.program != program:
+        for at, (name, item) in enumerate(learning.known.items()):
+            if item.program != program:
                 continue
-            reached = one.reached(order)
+            reached = item.reached(order)
             shares.append([float(reached[min(after, len(reached)) - 1]) for after in AFTER])
-            shares[-1].append(learning.best(one, FIRST))
+            shares[-1].append(learning.best(item, FIRST))
             row = [f"{share:.3f}" for share in shares[-1]]
             if step and at % step == step // 2:
-                needed.append(picked(one, learning.told(order), scratch))
+                needed.append(picked(item, learning.told(order), scratch))
                 row += [f"{needed[-1][0]:.3f}", f"{needed[-1][1]:.3f}"]
             else:
                 row += ["", ""]
@@ -355,9 +355,9 @@ def summary(shares: Sequence[Sequence[float]], needed: Sequence[tuple[float, flo
     """Print what that comes to over all traces."""
     table, picks = np.array(shares), np.array(needed or [(np.nan, np.nan)])
     for words, share in (("median", 50), ("nine in ten", 10), ("worst", 0)):
-        told = [f"{value:.3f}" for value in np.percentile(table, share, axis=0)]
-        told += [f"{value:.3f}" for value in np.percentile(picks, 100 - share, axis=0)]
-        click.echo(f"| **{words}** | {' | '.join(told)} |")
+        info = [f"{value:.3f}" for value in np.percentile(table, share, axis=0)]
+        info += [f"{value:.3f}" for value in np.percentile(picks, 100 - share, axis=0)]
+        click.echo(f"| **{words}** | {' | '.join(info)} |")
     good = " | ".join(f"{value:.0%}" for value in (table >= GOOD).mean(axis=0))
     click.echo(f"| **at least {GOOD}** | {good} | | |")
 
@@ -370,7 +370,7 @@ def kept_out_of(
     reached = np.array(shares)[:, len(AFTER) - 1]
     return hw.portfolio.HeldOutScore(
         traces=len(known),
-        programs=len({one.program for one in known.values()}),
+        programs=len({item.program for item in known.values()}),
         hypervolume=round(float(np.median(reached)), 4),
         hypervolume_low=round(float(np.percentile(reached, 10)), 4),
         picks=len(needed),
@@ -408,7 +408,7 @@ def main(cache: Path, only: str, cached: bool, picks: int, jobs: int, output: Pa
         name: known_of(program, trace, study, own[name], every, levels)
         for name, (program, trace, study, levels) in read.items()
     }
-    trusted = np.any([one.trusted for one in known.values()], axis=0)
+    trusted = np.any([item.trusted for item in known.values()], axis=0)
     learning = Learning(every, trusted, np.zeros(len(every), np.bool_), known)
     learning.endure(cache / "lasts.json")
     click.echo(f"{len(every)} recipes near the fronts of {len(known)} traces\n")
@@ -419,8 +419,8 @@ def main(cache: Path, only: str, cached: bool, picks: int, jobs: int, output: Pa
     shares, needed = judged(learning, picks, cache / "scratch.duckdb")
     summary(shares, needed)
     if output is not None and needed:
-        told = learning.told(learning.learnt())
-        output.write_text(toml(told, kept_out_of(shares, needed, known)), encoding="utf-8")
+        info = learning.told(learning.learnt())
+        output.write_text(toml(info, kept_out_of(shares, needed, known)), encoding="utf-8")
 
 
 ALIGN = 8

@@ -35,14 +35,14 @@ LOCKED, CACHED = "lock x2", "cached x2"
 def threaded_programs(bench: hw.timing.Bench) -> dict[str, hw.timing.TimedProgram]:
     """Every heap that is there for two threads, and the recipe for one, too."""
     recipe = hw.zoo(THREADED)
-    found = {"none x1": bench.generated(recipe, "-DTHREADS=1")}
+    results = {"none x1": bench.generated(recipe, "-DTHREADS=1")}
     for threads in ("lock", "cached"):
         shared = recipe.from_dict(recipe.to_dict() | {"threads": threads})
-        found |= {f"{threads} x{count}": bench.generated(shared, f"-DTHREADS={count}") for count in (1, 2)}
-    for one in libraries()[0]:
-        preload = one.heap.library or None
-        found[f"{one.name} x2"] = bench.library(preload, "-DTHREADS=2")
-    return found
+        results |= {f"{threads} x{count}": bench.generated(shared, f"-DTHREADS={count}") for count in (1, 2)}
+    for item in libraries()[0]:
+        preload = item.heap.library or None
+        results[f"{item.name} x2"] = bench.library(preload, "-DTHREADS=2")
+    return results
 
 
 @click.command()
@@ -51,25 +51,25 @@ def threaded_programs(bench: hw.timing.Bench) -> dict[str, hw.timing.TimedProgra
 @click.option("--json", "as_json", is_flag=True, help="Print machine-readable JSON on stdout.")
 def main(traces: tuple[Path, ...], quick: bool, as_json: bool) -> None:
     """Measure, and print nanoseconds of CPU time a call, and what caches make of the lock."""
-    found = {}
+    results = {}
     with hw.timing.Bench() as bench:
         programs = threaded_programs(bench)
         for path in traces:
             trace = cut(without_realloc(Trace.read(path)), THREADED_CALLS)
-            found[trace.name] = times(bench, programs, trace, QUICK if quick else FULL)
+            results[trace.name] = times(bench, programs, trace, QUICK if quick else FULL)
     if as_json:
-        print_json({"heap": THREADED, "ns_threads": found})
+        print_json({"heap": THREADED, "ns_threads": results})
     else:
-        print_threads(found)
+        print_threads(results)
 
 
-def print_threads(found: Mapping[str, Mapping[str, float]]) -> None:
+def print_threads(result: Mapping[str, Mapping[str, float]]) -> None:
     """Print the times of one thread and of two, by trace and heap, and what caches make of the lock."""
-    heaps = list(next(iter(found.values())))
-    ratios = [ns[CACHED] / ns[LOCKED] for ns in found.values()]
+    heaps = list(next(iter(result.values())))
+    ratios = [ns[CACHED] / ns[LOCKED] for ns in result.values()]
     rows = [
         [trace, *(f"{ns[name]:.1f}" for name in heaps), f"{ratio:.3f}"]
-        for (trace, ns), ratio in zip(found.items(), ratios, strict=True)
+        for (trace, ns), ratio in zip(result.items(), ratios, strict=True)
     ]
     foot = [["geometric mean", *[""] * len(heaps), f"{geometric_mean(ratios):.3f}"]]
     title = f"{THREADED} with several threads: CPU time of a call in ns"

@@ -24,12 +24,12 @@ TARGET_TRACES = "m3_"
 
 def read_traces(folder: Path | None) -> list[tuple[str, Trace]]:
     """(set, trace): the shipped examples, then the Parquet files in a folder and its subfolders heap and synthetic."""
-    found = [("real", cut(Trace.read(path))) for path in EXAMPLES]
+    results = [("real", cut(Trace.read(path))) for path in EXAMPLES]
     if folder is None:
-        return found
+        return results
     for name, paths in (("synthetic", folder / "synthetic"), ("real", folder), ("real", folder / "heap")):
-        found += [(name, cut(Trace.read(path))) for path in trace_files(paths)]
-    return found
+        results += [(name, cut(Trace.read(path))) for path in trace_files(paths)]
+    return results
 
 
 def trace_files(folder: Path) -> list[Path]:

@@ -73,7 +73,7 @@ Floats = NDArray[np.float64]
 def split() -> tuple[dict[str, str], dict[str, str]]:
     """The programs of the traces to learn on and of those to judge on, by the traces' names."""
     every = traces()
-    ours = {name: one for name, one in every.items() if one[1].is_relative_to(HERE / "pairs")}
+    ours = {name: item for name, item in every.items() if item[1].is_relative_to(HERE / "pairs")}
     judging = sorted({program for program, _ in ours.values()})[EVERY - 1 :: EVERY]
     learnt = {
         name: program
@@ -104,8 +104,8 @@ def read(name: str) -> hw.Trace:
 
 def weights(programs: Sequence[str]) -> Floats:
     """Each program counts alike, float64[traces]."""
-    found = np.array([1 / programs.count(one) for one in programs])
-    return np.asarray(found / found.sum())
+    result = np.array([1 / programs.count(program) for program in programs])
+    return np.asarray(result / result.sum())
 
 
 # ---- recipes -------------------------------------------------------------------------------------------------------
@@ -192,15 +192,15 @@ def learnt(cache: Path, jobs: int) -> Front:
     share = weights([programs[name] for name in known.traces])
     costs = np.stack([_mean(known.each[key], known.each["failed"], share) for key in NEEDS], 1)
     texts = opened.recipe_texts()
-    found = [hw.Recipe.parse(texts[id], id) for id in known.ids]
+    results = [hw.Recipe.parse(texts[id], id) for id in known.ids]
     beside = {name: costs[row] for row, name in enumerate(known.zoo_names) if name in BESIDE and known.ranked[row]}
     may = [
         row
-        for row, recipe in enumerate(found)
+        for row, recipe in enumerate(results)
         if known.ranked[row] and np.isfinite(costs[row]).all() and hw.worst_steps(recipe).most is not None
     ]
-    click.echo(f"{len(may):,} of {len(found):,} serve all and are bounded", err=True)
-    return Front([found[row] for row in may], costs[may], beside)
+    click.echo(f"{len(may):,} of {len(results):,} serve all and are bounded", err=True)
+    return Front([results[row] for row in may], costs[may], beside)
 
 
 def _mean(values: Floats, failed: Floats, share: Floats) -> Floats:
@@ -211,25 +211,25 @@ def _mean(values: Floats, failed: Floats, share: Floats) -> Floats:
 
 def lasting(front: Front, kept: Path, near: float) -> list[int]:
     """The members of the front once all that rots is taken out, rows of the recipes; what was tried is kept."""
-    told: dict[str, bool] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    info: dict[str, bool] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     read = [hw.read_trace(traces()[name][1]) for name in ENDURED]
-    left = front.costs[:, 0] <= LITTLE * front.costs[:, 0].min()
+    remaining = front.costs[:, 0] <= LITTLE * front.costs[:, 0].min()
     while True:
         for row, recipe in enumerate(front.recipes):
-            left[row] &= told.get(recipe.hash, True)
-        members = members_of(front.costs, left, near)
-        waiting = [row for row in members if front.recipes[row].hash not in told]
+            remaining[row] &= info.get(recipe.hash, True)
+        members = members_of(front.costs, remaining, near)
+        waiting = [row for row in members if front.recipes[row].hash not in info]
         if not waiting:
             return members
         click.echo(
-            f"{len(members)} members, {len(waiting)} to try, {sum(not one for one in told.values())} rot", err=True
+            f"{len(members)} members, {len(waiting)} to try, {sum(not item for item in info.values())} rot", err=True
         )
         with ThreadPoolExecutor(2) as pool:
             for row, lasts in zip(
                 waiting, pool.map(lambda row: _lasts(front.recipes[row], read), waiting), strict=True
             ):
-                told[front.recipes[row].hash] = lasts
-        kept.write_text(json.dumps(told), encoding="utf-8")
+                info[front.recipes[row].hash] = lasts
+        kept.write_text(json.dumps(info), encoding="utf-8")
 
 
 def _lasts(recipe: hw.Recipe, read: Sequence[hw.Trace]) -> bool:
@@ -241,12 +241,12 @@ def members_of(costs: Floats, left: NDArray[np.bool_], near: float) -> list[int]
     """Rows that no other beats by so many times in both."""
     rows = np.flatnonzero(left)
     rows = rows[np.lexsort((costs[rows, 1], costs[rows, 0]))]
-    found, fewest = [], np.inf
+    result, fewest = [], np.inf
     for row in rows:
         if costs[row, 1] * near < fewest:
-            found.append(int(row))
+            result.append(int(row))
             fewest = costs[row, 1]
-    return found
+    return result
 
 
 def three_of(costs: Floats, members: Sequence[int]) -> dict[str, int]:
@@ -280,16 +280,16 @@ def needs(heaps: Mapping[str, hw.Recipe], programs: Mapping[str, str], kept: Pat
 
     Infinite where a request was refused.
     """
-    told: dict[str, list[float]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    info: dict[str, list[float]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     with ThreadPoolExecutor(2) as pool:
         for name in programs:
-            waiting = [heap for heap in heaps.values() if f"{name} {heap.hash}" not in told]
+            waiting = [heap for heap in heaps.values() if f"{name} {heap.hash}" not in info]
             if waiting:
                 trace = read(name)
-                found = pool.map(partial(_needs, trace), waiting)
-                told |= {f"{name} {heap.hash}": one for heap, one in zip(waiting, found, strict=True)}
-                kept.write_text(json.dumps(told), encoding="utf-8")
-    return np.array([[told[f"{name} {heap.hash}"] for name in programs] for heap in heaps.values()])
+                result = pool.map(partial(_needs, trace), waiting)
+                info |= {f"{name} {heap.hash}": item for heap, item in zip(waiting, result, strict=True)}
+                kept.write_text(json.dumps(info), encoding="utf-8")
+    return np.array([[info[f"{name} {heap.hash}"] for name in programs] for heap in heaps.values()])
 
 
 def _needs(trace: hw.Trace, recipe: hw.Recipe) -> list[float]:
@@ -332,24 +332,24 @@ def judge(cache: Path) -> None:
     """Print what the front's members and the zoo's heaps need where nothing was learnt."""
     heaps, (_, recordings) = contenders(cache), split()
     for words, programs in (("recordings", recordings), ("networks", carried_by())):
-        found = np.log(needs(heaps, programs, cache / "needs.json"))
-        served = np.asarray(np.isfinite(found).all(axis=(0, 2)))
-        kept = {name: program for (name, program), one in zip(programs.items(), served, strict=True) if one}
+        result = np.log(needs(heaps, programs, cache / "needs.json"))
+        served = np.asarray(np.isfinite(result).all(axis=(0, 2)))
+        kept = {name: program for (name, program), item in zip(programs.items(), served, strict=True) if item}
         click.echo(f"{len(kept)} of {len(programs)} {words}, of {len(set(kept.values()))}, are served by all\n")
-        for line in table(heaps, found[:, served], kept):
+        for line in table(heaps, result[:, served], kept):
             click.echo(line)
 
 
-def table(heaps: Mapping[str, hw.Recipe], found: Floats, programs: Mapping[str, str]) -> Iterator[str]:
+def table(heaps: Mapping[str, hw.Recipe], result: Floats, programs: Mapping[str, str]) -> Iterator[str]:
     """What each heap needs over the least of all, and over the recommended one, by memory."""
     share, known = weights(list(programs.values())), list(heaps)
-    ratios = found - found.min(axis=0)
-    reference = found[known.index(hw.RECOMMENDED)]
+    ratios = result - result.min(axis=0)
+    reference = result[known.index(hw.RECOMMENDED)]
     yield "| heap | memory | at most | accesses | at most | memory over all-round | accesses over all-round |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
     for row in np.argsort(np.tensordot(ratios[:, :, 0], share, 1)):
         mean, most = np.exp(share @ ratios[row]), np.exp(ratios[row].max(axis=0))
-        beside = " | ".join(_with_error(found[row, :, at] - reference[:, at], programs) for at in (0, 1))
+        beside = " | ".join(_with_error(result[row, :, at] - reference[:, at], programs) for at in (0, 1))
         name = known[row] if not HASH.fullmatch(known[row]) else heaps[known[row]].summary()
         yield f"| {name} | {mean[0]:.3f} | {most[0]:.2f} | {mean[1]:.2f} | {most[1]:.1f} | {beside} |"
     yield ""
@@ -359,7 +359,7 @@ def _with_error(differences: Floats, programs: Mapping[str, str]) -> str:
     """The geometric mean over programs, and twice its standard error."""
     of = list(programs.values())
     each = np.array(
-        [differences[[at for at, one in enumerate(of) if one == name]].mean() for name in dict.fromkeys(of)]
+        [differences[[at for at, item in enumerate(of) if item == name]].mean() for name in dict.fromkeys(of)]
     )
     return f"{np.exp(each.mean()):.3f} +- {2 * each.std(ddof=1) / np.sqrt(len(each)):.3f}"
 

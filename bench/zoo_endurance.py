@@ -24,9 +24,9 @@ def main() -> None:
     trace = hw.read_trace(TRACE)
 
     def row(recipe: Recipe) -> str:
-        (found,) = hw.stress(trace, recipe, calls=BOUNDED if worst_steps(recipe).most else WALKING)
-        print(recipe.name, found.growth_ratio, found.lasts, found.worst, file=sys.stderr, flush=True)
-        return f"{recipe.name},{recipe.hash},{found.growth_ratio:.3f},{int(found.lasts)},{found.worst}"
+        (result,) = hw.stress(trace, recipe, calls=BOUNDED if worst_steps(recipe).most else WALKING)
+        print(recipe.name, result.growth_ratio, result.lasts, result.worst, file=sys.stderr, flush=True)
+        return f"{recipe.name},{recipe.hash},{result.growth_ratio:.3f},{int(result.lasts)},{result.worst}"
 
     recipes = [recipe for recipe in hw.zoo() if not recipe.memory]
     with ThreadPoolExecutor(2) as pool:

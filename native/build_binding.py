@@ -21,8 +21,8 @@ def text_of(path: str) -> str:
 
 def numbers(path: str) -> str:
     """The macros of a header that are whole numbers; the C compiler tells the values."""
-    found = re.findall(r"^#define (\w+) +\d\w* *$", text_of(path), flags=re.MULTILINE)
-    return "".join(f"#define {name} ...\n" for name in found)
+    result = re.findall(r"^#define (\w+) +\d\w* *$", text_of(path), flags=re.MULTILINE)
+    return "".join(f"#define {name} ...\n" for name in result)
 
 
 def enums(path: str) -> str:
@@ -37,12 +37,12 @@ def declarations(path: str) -> str:
 
 def digest() -> str:
     """Of the sources of the core and of the replay engine: SHA-256, in hexadecimal."""
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     sources = [path for folder in ("csrc", "native") for path in (ROOT / folder).rglob("*.[ch]")]
     for path in sorted(sources, key=lambda path: path.relative_to(ROOT).as_posix()):
         text = path.read_bytes()
-        found.update(f"{path.relative_to(ROOT).as_posix()} {len(text)}\n".encode() + text)
-    return found.hexdigest()
+        result.update(f"{path.relative_to(ROOT).as_posix()} {len(text)}\n".encode() + text)
+    return result.hexdigest()
 
 
 def commit() -> str:

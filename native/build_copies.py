@@ -223,9 +223,9 @@ def conditions(fields: Fields, it: str = "it->") -> str:
 def known(*shape: dict[str, Fields]) -> dict[str, dict[str, str]]:
     """What reads of the policy are in a copy, by struct and field."""
     parts = [*shape, {"policy": {"pool_count": 2}, "pool": LAST}]
-    names = dict.fromkeys(name for one in parts for name in one)
+    names = dict.fromkeys(name for part in parts for name in part)
     return {
-        f"hw_{name}": {field: constant(value) for one in parts for field, value in one.get(name, {}).items()}
+        f"hw_{name}": {field: constant(value) for part in parts for field, value in part.get(name, {}).items()}
         for name in names
     }
 

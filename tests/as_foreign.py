@@ -48,11 +48,11 @@ def as_foreign(recipe: Recipe, folder: Path) -> ForeignHeap:
 
 def replayed(trace: Trace, heap: Recipe, arena: int) -> NDArray[np.int64]:
     """Where each call's object lies in the replay, as `addresses` tells of generated code."""
-    found = np.full(len(trace), -1, np.int64)
+    result = np.full(len(trace), -1, np.int64)
     with filming(trace, heap, arena) as film:
         for call in np.flatnonzero(trace.op != FREE).tolist():
             film.go_on(call)
             alive = film.alive()
             mine = alive[alive["slot"] == trace.calls.slot[call]]
-            found[call] = int(mine["at"][0]) if len(mine) else -1
-    return found
+            result[call] = int(mine["at"][0]) if len(mine) else -1
+    return result

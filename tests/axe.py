@@ -28,6 +28,6 @@ def axe_source() -> str:
 
 def faults(browser: Chromium, rules: Sequence[str] = (), without: Sequence[str] = ()) -> list[str]:
     """What is serious or critical, by these rules or all but some: each rule with the first elements that break it."""
-    asked = {"runOnly": [*rules]} if rules else {"rules": {rule: {"enabled": False} for rule in without}}
-    found: list[str] = browser.run(FAULTS.replace("RULES", json.dumps(asked)))
-    return found
+    requested = {"runOnly": [*rules]} if rules else {"rules": {rule: {"enabled": False} for rule in without}}
+    result: list[str] = browser.run(FAULTS.replace("RULES", json.dumps(requested)))
+    return result

@@ -35,5 +35,5 @@ def play(script: Path, folder: Path, recipe: Recipe, table: str, room: int) -> N
     calls = [line[: min(index for index in (line.find("|"), line.find("refused")) if index >= 0)] for line in lines]
     done = subprocess.run([script, heap], input="\n".join(calls) + "\n", capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = [f"{call}{in_order(drawn)}" for call, drawn in zip(calls, done.stdout.splitlines(), strict=True)]
-    assert "\n".join(found) == "\n".join(lines)
+    results = [f"{call}{in_order(drawn)}" for call, drawn in zip(calls, done.stdout.splitlines(), strict=True)]
+    assert "\n".join(results) == "\n".join(lines)

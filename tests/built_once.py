@@ -71,29 +71,29 @@ def built(command: Sequence[str | Path], folder: Path) -> subprocess.CompletedPr
     """Run a command that compiles and links, or compiles (`-c`), in that folder; stderr has what the compiler said."""
     words = Words(command)
     compiling = [words.compiler, *words.flags, *words.including]
-    objects, told = {}, ""
+    objects, output = {}, ""
     for number, source in enumerate(words.sources):
         made = folder / (f"{Path(source).stem}.o" if words.only_objects else f"{number}-{Path(source).stem}.o")
         done = _object(words, source, made, folder)
-        told += done.stderr
+        output += done.stderr
         if done.returncode:
-            return subprocess.CompletedProcess(compiling, done.returncode, "", told)
+            return subprocess.CompletedProcess(compiling, done.returncode, "", output)
         objects[source] = str(made)
     if words.only_objects:
-        return subprocess.CompletedProcess(compiling, 0, "", told)
+        return subprocess.CompletedProcess(compiling, 0, "", output)
     linking = [words.compiler, *words.flags, *(objects.get(word, word) for word in words.linked)]
     done = subprocess.run(linking, cwd=folder, capture_output=True, text=True)
-    return subprocess.CompletedProcess(linking, done.returncode, done.stdout, told + done.stderr)
+    return subprocess.CompletedProcess(linking, done.returncode, done.stdout, output + done.stderr)
 
 
 def built_line(line: str, folder: Path) -> str:
     """As `built`, of a line of a shell; a failure tells what the compiler said, which otherwise is returned."""
-    told = ""
+    output = ""
     for command in expanded(line, folder):
         done = built(command, folder)
         assert done.returncode == 0, done.stderr
-        told += done.stderr
-    return told
+        output += done.stderr
+    return output
 
 
 def _object(words: Words, source: str, made: Path, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -113,7 +113,9 @@ def noticed(change: Change, batches: list[list[str]]) -> int:
     SCRATCH.mkdir(parents=True, exist_ok=True)
     changed_processes.write(written, change.path, code)
     if not swapped(change.path, code):
-        ours = [one for one in sys.modules if one.split(".")[0] == "heapwright" and not one.endswith("._native")]
+        ours = [
+            module for module in sys.modules if module.split(".")[0] == "heapwright" and not module.endswith("._native")
+        ]
         for name in ours:
             del sys.modules[name]
         changed_processes.change(change.path, code)
@@ -137,54 +139,64 @@ def swapped(path: Path, code: CodeType) -> bool:
     old, new = list(functions(before)), list(functions(code))
     if len(old) != len(new) or [*map(outside, bodies(before))] != [*map(outside, bodies(code))]:
         return False
-    changed = {one: other for one, other in zip(old, new, strict=True) if one != other}
-    if while_imported(before) & {one.co_name for one in changed}:
+    changed = {item: other for item, other in zip(old, new, strict=True) if item != other}
+    if while_imported(before) & {item.co_name for item in changed}:
         return False
-    found = [one for one in gc.get_objects() if isinstance(one, FunctionType) and one.__code__ in changed]
-    found = [one for one in found if one.__code__.co_filename == str(path)]
-    if not found or any(one.__code__.co_freevars != changed[one.__code__].co_freevars for one in found):
+    results = [item for item in gc.get_objects() if isinstance(item, FunctionType) and item.__code__ in changed]
+    results = [item for item in results if item.__code__.co_filename == str(path)]
+    if not results or any(item.__code__.co_freevars != changed[item.__code__].co_freevars for item in results):
         return False
-    for one in found:
-        one.__code__ = changed[one.__code__]
+    for item in results:
+        item.__code__ = changed[item.__code__]
     return True
 
 
 def bodies(code: CodeType) -> Iterator[CodeType]:
     """The code of a module and of the classes in it."""
     yield code
-    for one in code.co_consts:
-        if isinstance(one, CodeType) and not one.co_flags & inspect.CO_OPTIMIZED:
-            yield from bodies(one)
+    for co_const in code.co_consts:
+        if isinstance(co_const, CodeType) and not co_const.co_flags & inspect.CO_OPTIMIZED:
+            yield from bodies(co_const)
 
 
 def functions(code: CodeType) -> Iterator[CodeType]:
     """The code of the functions of a module and of its classes; those within them are theirs."""
     for body in bodies(code):
-        yield from (one for one in body.co_consts if isinstance(one, CodeType) and one.co_flags & inspect.CO_OPTIMIZED)
+        yield from (
+            co_const
+            for co_const in body.co_consts
+            if isinstance(co_const, CodeType) and co_const.co_flags & inspect.CO_OPTIMIZED
+        )
 
 
 def while_imported(code: CodeType) -> set[str]:
     """Names that are used while a module is imported, by itself, its classes, or functions of such names."""
     named = defaultdict[str, list[CodeType]](list)
-    for one in functions(code):
-        named[one.co_name].append(one)
-    found = {
+    for item in functions(code):
+        named[item.co_name].append(item)
+    results = {
         str(step.argval) for body in bodies(code) for step in dis.get_instructions(body) if step.opname in LOOKED_UP
     }
-    within = [one for name in ("<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>") for one in named[name]]
-    waiting = [*within, *(one for name in found for one in named[name])]
+    within = [
+        item for name in ("<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>") for item in named[name]
+    ]
+    waiting = [*within, *(item for name in results for item in named[name])]
     while waiting:
-        one = waiting.pop()
-        waiting += [inner for inner in one.co_consts if isinstance(inner, CodeType)]
-        for name in {*one.co_names} - found:
-            found.add(name)
+        item = waiting.pop()
+        waiting += [inner for inner in item.co_consts if isinstance(inner, CodeType)]
+        for name in {*item.co_names} - results:
+            results.add(name)
             waiting += named[name]
-    return found
+    return results
 
 
 def outside(code: CodeType) -> tuple[object, ...]:
     """What a module or class does itself."""
-    return code.co_code, code.co_names, [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    return (
+        code.co_code,
+        code.co_names,
+        [repr(co_const) for co_const in code.co_consts if not isinstance(co_const, CodeType)],
+    )
 
 
 @contextlib.contextmanager
@@ -194,12 +206,12 @@ def forking(batches: list[list[str]]) -> Iterator[None]:
     if not any(word in Path(file).read_text(encoding="utf-8") for file in files for word in FORKS):
         yield
         return
-    commands, asked, told = importlib.import_module("forked_commands"), os.pipe(), os.pipe()
+    commands, requested, output = importlib.import_module("forked_commands"), os.pipe(), os.pipe()
     if os.fork() == 0:  # before pytest has changed anything
-        os.close(asked[1])
-        while os.read(asked[0], 1):
+        os.close(requested[1])
+        while os.read(requested[0], 1):
             if server := os.fork():
-                os.write(told[1], server.to_bytes(8, "little"))
+                os.write(output[1], server.to_bytes(8, "little"))
             else:
                 os.setsid()
                 importlib.import_module("forking").main(str(commands._SOCKET))
@@ -209,8 +221,8 @@ def forking(batches: list[list[str]]) -> Iterator[None]:
         """In place of `subprocess.Popen` there."""
 
         def __init__(self, *_: object, **__: object) -> None:
-            os.write(asked[1], b"!")
-            self.id = int.from_bytes(os.read(told[0], 8), "little")
+            os.write(requested[1], b"!")
+            self.id = int.from_bytes(os.read(output[0], 8), "little")
 
         def poll(self) -> int | None:
             state = Path(f"/proc/{self.id}/stat").read_text(encoding="utf-8").rpartition(") ")[2][0]
@@ -229,4 +241,4 @@ def forking(batches: list[list[str]]) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(asked[1])
+        os.close(requested[1])

@@ -116,7 +116,7 @@ class Recording:
         data = self.lines.get_data()
         data.set_query_contexts([f"^{re.escape(file)}::"] if file else None)
         ran: dict[str, dict[str, list[int]]] = defaultdict(dict)
-        for path in (one for one in data.measured_files() if one.endswith(".py")):
+        for path in (item for item in data.measured_files() if item.endswith(".py")):
             by_test = defaultdict[str, list[int]](list)
             for line, tests in data.contexts_by_lineno(path).items():
                 for test in tests:

@@ -73,7 +73,7 @@ class Chromium:
         self._number, self._rest, self._session = 0, b"", ""
         self.console: list[str] = []
         self._loaded, self._address = False, ""
-        (page,) = (one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")
+        (page,) = (item for item in self.call("Target.getTargets")["targetInfos"] if item["type"] == "page")
         self._session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
@@ -81,16 +81,16 @@ class Chromium:
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Give the browser a command and return its answer."""
         self._number += 1
-        told = {"id": self._number, "method": method, "params": parameters}
+        output = {"id": self._number, "method": method, "params": parameters}
         if self._session:
-            told["sessionId"] = self._session
-        os.write(self._commands, json.dumps(told).encode() + b"\0")
+            output["sessionId"] = self._session
+        os.write(self._commands, json.dumps(output).encode() + b"\0")
         while True:
             answer = self._next()
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer["error"]
-                found: dict[str, Any] = answer["result"]
-                return found
+                result: dict[str, Any] = answer["result"]
+                return result
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
@@ -108,7 +108,7 @@ class Chromium:
         elif method == "Log.entryAdded":
             self.console.append(told["entry"]["text"])
         elif method == "Runtime.consoleAPICalled":
-            self.console.append(" ".join(str(one.get("value", one.get("description"))) for one in told["args"]))
+            self.console.append(" ".join(str(item.get("value", item.get("description"))) for item in told["args"]))
         elif method == "Runtime.exceptionThrown":
             self.console.append(told["exceptionDetails"].get("exception", {}).get("description", "exception"))
 

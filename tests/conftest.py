@@ -55,9 +55,9 @@ def nothing_is_left_running() -> Iterator[None]:
     mark = str(os.getpid())
     os.environ[processes.MARK] = mark
     yield
-    if left := processes.left_running(mark):
-        processes.end(left)
-        pytest.fail("left running: " + "; ".join(f"{process}: {command}" for process, command in left.items()))
+    if remaining := processes.left_running(mark):
+        processes.end(remaining)
+        pytest.fail("left running: " + "; ".join(f"{process}: {command}" for process, command in remaining.items()))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -128,8 +128,8 @@ def kernel() -> Path:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Chromium]:
     """One for all modules, as it takes a second to start; how it shows a page is set before each."""
-    with chromium() as found:
-        yield found
+    with chromium() as result:
+        yield result
 
 
 @pytest.fixture(scope="module")

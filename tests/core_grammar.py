@@ -19,16 +19,16 @@ from heapwright._generate.syntax import GrammarError
 def check_grammar(sources: Sequence[tuple[str, str]], defines: Iterable[str] = frozenset()) -> list[GrammarError]:
     """Everything in the sources that breaks the grammar, in order; empty where all is well."""
     parsed = []
-    found = []
+    results = []
     for file, text in written_out(sources):
         try:
-            told = list(_unreadable(file, text, frozenset(defines)))
-            parsed += [] if told else [parse(file, text, frozenset(defines))]
-            found += told
+            output = list(_unreadable(file, text, frozenset(defines)))
+            parsed += [] if output else [parse(file, text, frozenset(defines))]
+            results += output
         except GrammarError as error:
-            found.append(error)
-    if found:
-        return found
+            results.append(error)
+    if results:
+        return results
     try:
         return violations(Program(parsed))
     except GrammarError as error:
@@ -39,7 +39,7 @@ def _unreadable(file: str, text: str, defines: frozenset[str]) -> Iterator[Gramm
     """What the reader would not read as it stands."""
     lines = text.split("\n")
     kept = resolved(file, lines, defines)
-    todo = [tree_of(file, "\n".join(line if left else "" for line, left in zip(lines, kept, strict=True)))]
+    todo = [tree_of(file, "\n".join(line if remaining else "" for line, remaining in zip(lines, kept, strict=True)))]
     while todo:
         node = todo.pop()
         todo += reversed(node.children)
@@ -81,7 +81,7 @@ def _wrong_place(node: Node) -> str:
         return ""
     bodies = [above.child_by_field_name(name) for name in ("body", "consequence")]
     loops = ("if_statement", "for_statement", "while_statement", "do_statement")
-    body = above.type in loops and any(one is not None and one.id == node.id for one in bodies)
+    body = above.type in loops and any(item is not None and item.id == node.id for item in bodies)
     branch = above.type == "else_clause" and node.is_named and node.type not in ("comment", "if_statement")
     if (body or branch) and node.type != "compound_statement":
         return "a body needs braces"
@@ -124,18 +124,18 @@ _NUMBER = _Kind(True)
 
 def violations(program: Program) -> list[GrammarError]:
     """All violations in all functions, in the order of the sources."""
-    found: list[GrammarError] = []
+    found_items: list[GrammarError] = []
     if not program.policy_structs:
         source = program.sources[0].file if program.sources else "core"
         return [GrammarError(source, 1, "no struct hw_policy is defined")]
-    found += _macro_names(program)
-    found += _do_more_than_compute(program)
+    found_items += _macro_names(program)
+    found_items += _do_more_than_compute(program)
     results = _static_functions(program)
     for function in program.functions.values():
         checker = _Checker(program, function, results)
         checker.run()
-        found += checker.found
-    return found
+        found_items += checker.found
+    return found_items
 
 
 def _macro_names(program: Program) -> list[GrammarError]:
@@ -150,14 +150,14 @@ def _macro_names(program: Program) -> list[GrammarError]:
 
 def _do_more_than_compute(program: Program) -> list[GrammarError]:
     """Functions between compiler conditionals that change something besides their own variables."""
-    found = []
+    results = []
     known = {*program.opaque, "UINT32_C"}
-    for function in (one for variants in program.opaque.values() for one in variants):
+    for function in (variant for variants in program.opaque.values() for variant in variants):
         for part in c.all_expressions(function.body or []):
             calls = isinstance(part, c.Call) and not (part.name in known or part.name.startswith(HARMLESS))
             if calls or (isinstance(part, c.Change) and not isinstance(part.target, c.Identifier)):
-                found.append(GrammarError(function.file, part.line, f"{function.name} does more than to compute"))
-    return found
+                results.append(GrammarError(function.file, part.line, f"{function.name} does more than to compute"))
+    return results
 
 
 def _static_functions(program: Program) -> set[str]:

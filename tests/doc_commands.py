@@ -67,23 +67,23 @@ class Command:
 
 def pages() -> list[Path]:
     """The pages that have commands."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md", ROOT / "bench/README.md"]
-    found += sorted((ROOT / "docs").rglob("*.md"))
-    return [path for path in found if re.search(r"^\s*\$ ", path.read_text(encoding="utf-8"), re.MULTILINE)]
+    results = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "examples/README.md", ROOT / "bench/README.md"]
+    results += sorted((ROOT / "docs").rglob("*.md"))
+    return [path for path in results if re.search(r"^\s*\$ ", path.read_text(encoding="utf-8"), re.MULTILINE)]
 
 
 def commands(page: str) -> list[Command]:
     """The commands of a page, from the top; ValueError for one that stands where none is looked for."""
     lines = page.split("\n")
-    found: list[Command] = []
+    results: list[Command] = []
     mark, why, at = "", "", 0
     while at < len(lines):
         line = lines[at]
-        if told := _MARK.fullmatch(line):
-            mark, why = told.groups()
+        if output := _MARK.fullmatch(line):
+            mark, why = output.groups()
         elif line.startswith(INDENT + "$ ") and _begins(lines, at):
             end = _end_of_block(lines, at)
-            found += _split(lines, at, end, mark, why)
+            results += _split(lines, at, end, mark, why)
             mark, at = "", end
             continue
         elif re.match(r"\s*\$ ", line):
@@ -91,7 +91,7 @@ def commands(page: str) -> list[Command]:
         elif mark and line.strip():
             raise ValueError(f"line {at + 1}: {line.strip()}: after '{mark}: {why}' a block of commands is expected")
         at += 1
-    return found
+    return results
 
 
 def _begins(lines: Sequence[str], at: int) -> bool:
@@ -143,8 +143,8 @@ def can_run(command: Command) -> bool:
     program, _, text = command.why.partition(" ")
     if not is_installed(program):
         return False
-    told = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    return text in told
+    output = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    return text in output
 
 
 def run(command: Command, folder: Path) -> tuple[list[str], int]:
@@ -171,8 +171,8 @@ def run(command: Command, folder: Path) -> tuple[list[str], int]:
             reader.join()
             os.close(ours)
         errors.seek(0)
-        told = errors.read()
-    text = (b"".join(written) or told).decode().replace("\r\n", "\n")
+        output = errors.read()
+    text = (b"".join(written) or output).decode().replace("\r\n", "\n")
     return _trimmed(_ESCAPES.sub("", text).split("\n")), status
 
 
@@ -221,19 +221,19 @@ def differs(command: Command, printed: Sequence[str]) -> bool:
 def differences(page: Path, folder: Path, see: Callable[[Command, list[str]], None] | None = None) -> list[str]:
     """Run a page in a folder; what is printed otherwise than shown, and what fails and shows nothing, in words."""
     folder_of(page, folder)
-    told = []
+    output = []
     for command in commands(page.read_text(encoding="utf-8")):
         if not can_run(command):
             continue
         printed, status = run(command, folder)
         if differs(command, printed):
             shown, now = "\n".join(_trimmed(command.shown)), "\n".join(printed)
-            told.append(f"{page.name}, line {command.begin}: $ {command.text}\nshown:\n{shown}\nprinted:\n{now}\n")
+            output.append(f"{page.name}, line {command.begin}: $ {command.text}\nshown:\n{shown}\nprinted:\n{now}\n")
             if see:
                 see(command, printed)
         elif status and not printed:
-            told.append(f"{page.name}, line {command.begin}: $ {command.text}\nends with exit code {status}\n")
-    return told
+            output.append(f"{page.name}, line {command.begin}: $ {command.text}\nends with exit code {status}\n")
+    return output
 
 
 def abridged(shown: Sequence[str], printed: list[str]) -> list[str]:

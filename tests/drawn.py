@@ -56,12 +56,12 @@ NAMES = (None, "victim-bins", None, "lea-2.7.2", None, "tlsf", "all-round", "kin
 
 def results(where: str, factor: float = 1.0) -> list[Result]:
     """Eight recipes: a front of six, one of the zoo behind it, and one that refuses requests."""
-    found = []
+    found_items = []
     for at, (memory, loads, name) in enumerate(zip(FOOTPRINTS, ACCESSES, NAMES, strict=True)):
         worst, failed = 7 * at + 9, 3 if name == "kingsley" else 0
-        told = metrics(round(factor * memory), round(factor * loads), accesses_malloc_max=worst, failed=failed)
-        found.append(result(at, told, where, name))
-    return found
+        output = metrics(round(factor * memory), round(factor * loads), accesses_malloc_max=worst, failed=failed)
+        found_items.append(result(at, output, where, name))
+    return found_items
 
 
 def measured(heap: str, malloc: list[list[int]], recipe: bool) -> dict[str, Any]:
@@ -69,16 +69,16 @@ def measured(heap: str, malloc: list[list[int]], recipe: bool) -> dict[str, Any]
     calls = {
         kind: {
             "count": sum(count for _, count in histogram),
-            "instructions_mean": sum(one * count for one, count in histogram) / sum(count for _, count in histogram),
+            "instructions_mean": sum(item * count for item, count in histogram) / sum(count for _, count in histogram),
             "instructions_p999": histogram[-1][0],
             "instructions_max": histogram[-1][0],
             "instructions_histogram": histogram,
         }
         for kind, histogram in (("malloc", malloc), ("free", [[20, 1], [45, 3]]))
     }
-    told = {"heap": heap, "backend": "unicorn 2.1.3", "note": "a note", "code_bytes": {"total": 777}}
+    output = {"heap": heap, "backend": "unicorn 2.1.3", "note": "a note", "code_bytes": {"total": 777}}
     prediction = {"metadata_bytes": 1000, "metadata_equal": True, "ratio": 1.25} if recipe else None
-    return {**told, "footprint_bytes": 54321, "calls": calls, "prediction": prediction}
+    return {**output, "footprint_bytes": 54321, "calls": calls, "prediction": prediction}
 
 
 def study_of(path: Path, factor: float) -> Analysis:
@@ -87,13 +87,13 @@ def study_of(path: Path, factor: float) -> Analysis:
     busy().write(file)
     explored = Trace.read(file)
     made = (trace(f"busy~{name}", at) for at, name in enumerate(("load-1", "sizes+blocks-1"), 30))
-    copies = [replace(TraceInfo.of(one), seed=1) for one in made]
+    copies = [replace(TraceInfo.of(item), seed=1) for item in made]
     study = Analysis.create_or_resume(path, identity([explored]))
     study.add(results("busy", factor))
     study.set_apart(copies, "copy")
     study.set_apart([TraceInfo.of(later)], "held out")
-    for at, one in enumerate(copies):
-        study.add(results(one.name, 1.1 + at), "copy")
+    for at, item in enumerate(copies):
+        study.add(results(item.name, 1.1 + at), "copy")
     study.add(results("later", 0.6)[:6], "held out")
     for at in range(1, 5):
         study.add_growth(Grown("evolve", 3, 100 * at, 60.0 * at, 1.9 + (0.1 if at > 2 else at / 100)))
@@ -102,8 +102,10 @@ def study_of(path: Path, factor: float) -> Analysis:
         (IDS[5], measured("tlsf", [[90, 500], [130, 499], [1862, 1]], True)),
         ("lib:newlib", measured("lib:newlib", [[48, 990], [960, 10]], False)),
     ]
-    pairs = [(id, {"instructions_pair_mean": told["calls"]["malloc"]["instructions_mean"]}, told) for id, told in rows]
-    study.add_measured("cortex-m3, gcc 12 -Os", [Measured(id, "busy", pair, told) for id, pair, told in pairs])
+    pairs = [
+        (id, {"instructions_pair_mean": output["calls"]["malloc"]["instructions_mean"]}, output) for id, output in rows
+    ]
+    study.add_measured("cortex-m3, gcc 12 -Os", [Measured(id, "busy", pair, output) for id, pair, output in pairs])
     return study
 
 
@@ -126,24 +128,26 @@ def plain(value: Any) -> Any:
 
 def of_content(name: str, content: Content) -> dict[str, Any]:
     """Figures, films and tables of a page, each by its name, but for the words of a decision."""
-    found: dict[str, Any] = {f"{name}: {figure.name}": figure for figure in content.figures()}
+    found_items: dict[str, Any] = {f"{name}: {figure.name}": figure for figure in content.figures()}
     for section in content.traces:
-        found |= {f"{name}: {film.name}": [film.title, film.note, film.still, film.data] for film in section.films}
-        found |= {f"{name}: {section.name}, {at}": heap.detail for at, heap in enumerate(section.heaps)}
-        found |= {f"{name}: {section.name}, held": section.holding} if section.holding else {}
-    found |= {f"{name}: {part}": getattr(content, part) for part in PARTS if getattr(content, part)}
+        found_items |= {
+            f"{name}: {film.name}": [film.title, film.note, film.still, film.data] for film in section.films
+        }
+        found_items |= {f"{name}: {section.name}, {at}": heap.detail for at, heap in enumerate(section.heaps)}
+        found_items |= {f"{name}: {section.name}, held": section.holding} if section.holding else {}
+    found_items |= {f"{name}: {part}": getattr(content, part) for part in PARTS if getattr(content, part)}
     if content.choice:
-        recipes = [[one[key] for key in ("id", "kind", "name", "balanced")] for one in content.choice.recipes]
-        found[f"{name}: choice"] = [recipes, content.choice.axes, content.choice.rivals, content.choice.selected]
-    return found | {f"{name}: {one.title}": [one.lead, one.table] for one in content.target}
+        recipes = [[recipe[key] for key in ("id", "kind", "name", "balanced")] for recipe in content.choice.recipes]
+        found_items[f"{name}: choice"] = [recipes, content.choice.axes, content.choice.rivals, content.choice.selected]
+    return found_items | {f"{name}: {item.title}": [item.lead, item.table] for item in content.target}
 
 
 def pictures() -> dict[str, Any]:
     """What commands draw of an attack, of endurance and of a sweep."""
-    found: dict[str, Any] = {}
+    found_items: dict[str, Any] = {}
 
     def kept(name: str) -> Callable[..., None]:
-        return lambda *told: found.update({f"picture: {name}": told[:-1]})
+        return lambda *told: found_items.update({f"picture: {name}": told[:-1]})
 
     counts = {"runs": 40, "at_once": 20, "later": 10, "harmless": 5, "silent": 4, "crashed": 1}
     attacks = [
@@ -157,8 +161,8 @@ def pictures() -> dict[str, Any]:
     ]
     loops = {"a pass": {100: 2000, 1000: 2100}, "churn": {100: 2000, 1000: 3000}}
     endured = [
-        StressTestResult(one, "tlsf", 1.05, "churn", {"a pass": 1.0, "churn": 1.2}, True, (), 1000, loops)
-        for one in ("a", "b")
+        StressTestResult(item, "tlsf", 1.05, "churn", {"a pass": 1.0, "churn": 1.2}, True, (), 1000, loops)
+        for item in ("a", "b")
     ]
     swept = [
         Admission("a", heap, load, 0.99, arena, utilisation=0.5 * load)
@@ -172,7 +176,7 @@ def pictures() -> dict[str, Any]:
         attack_picture.write_picture(attacks, Path("a.svg"))
         stress_picture.write_picture(endured, Path("e.svg"))
         admission_picture.write_picture(swept, "load", Path("s.svg"))
-    return found
+    return found_items
 
 
 def off_the_front() -> Figure:
@@ -198,7 +202,7 @@ def off_the_front() -> Figure:
 def drawn(folder: Path) -> dict[str, Any]:
     """Everything, by its name."""
     with study_of(folder / "s.duckdb", 1.0) as study, study_of(folder / "old.duckdb", 1.5) as old:
-        found = of_content("study", study_content(study, (), "all-round"))
-        found["study: overview"], found["study: fronts"] = overview(study), fronts_of(compare(old, study))
-    found |= of_content("trace", trace_content(busy(), [POOLS, "victim-bins"]))
-    return found | pictures() | {"off the front": off_the_front(), "dark": dark_style()}
+        outcome = of_content("study", study_content(study, (), "all-round"))
+        outcome["study: overview"], outcome["study: fronts"] = overview(study), fronts_of(compare(old, study))
+    outcome |= of_content("trace", trace_content(busy(), [POOLS, "victim-bins"]))
+    return outcome | pictures() | {"off the front": off_the_front(), "dark": dark_style()}

@@ -23,7 +23,7 @@ def each(
     def name(number: int) -> str:
         if known is not None:
             return str(known[number])
-        return ", ".join(str(ids(one)) if callable(ids) else repr(one) for one in all_cases[number])
+        return ", ".join(str(ids(all_case)) if callable(ids) else repr(all_case) for all_case in all_cases[number])
 
     def decorate(test: Callable[..., None]) -> Callable[[], None]:
         @functools.wraps(test)
@@ -35,9 +35,9 @@ def each(
                 except (Exception, pytest.fail.Exception) as error:
                     failed[number] = error
             if failed:
-                told = "\n".join(f"[{name(number)}]: {error}" for number, error in failed.items())
+                output = "\n".join(f"[{name(number)}]: {error}" for number, error in failed.items())
                 first = next(iter(failed.values()))
-                raise AssertionError(f"{len(failed)} of {len(all_cases)} cases\n{told}") from first
+                raise AssertionError(f"{len(failed)} of {len(all_cases)} cases\n{output}") from first
             assert all_cases, "no cases"
 
         del every.__wrapped__  # whose arguments pytest would take for fixtures

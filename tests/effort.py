@@ -34,6 +34,6 @@ def by_turns(items: Sequence[Item], turn: int) -> list[Item]:
 
 def tell(what: str, count: int) -> None:
     """Add to what `make nightly` says, at its end, that it tried."""
-    if told := os.environ.get("HEAPWRIGHT_OPERATIONS"):
-        with open(told, "a", encoding="utf-8") as file:
+    if output := os.environ.get("HEAPWRIGHT_OPERATIONS"):
+        with open(output, "a", encoding="utf-8") as file:
             file.write(f"{count} {what}\n")

@@ -92,10 +92,10 @@ class InTurn:
         patience: StopRule,
         seconds: Callable[[EvaluationTask], float | None],
     ) -> Generator[tuple[EvaluationTask, EvaluationOutcome] | None]:
-        left = list(tasks)
-        while left and not patience.over:
+        remaining = list(tasks)
+        while remaining and not patience.over:
             size = trier.batch(patience)
-            some, left = left[:size], left[size:]
+            some, remaining = remaining[:size], remaining[size:]
             yield from zip(some, trier.found_each(some, patience), strict=True)
             yield None
 
@@ -163,15 +163,15 @@ def wrongly_told(seed: int) -> list[str]:
     space, longest = space_for(1200, 900, every=draw.choice((60, 150, 400))), sum(map(len, some)) * A_CALL * SLOWEST
     budget, tolerance = draw.choice((None, 1.0, 20.0, 60.0, 200.0, 600.0, 6000.0)), draw.choice((None, 0.0, 0.01, 0.1))
     copies, lasting, same = draw.choice((0, 1, 3)), draw.random() < 0.1, draw.random() < 0.5
-    asked: dict[str, Any] = {"copies": copies, "endurance": lasting, "future": 2000, "same_device": same}
-    how = partial(Options, budget=budget, tolerance=tolerance, **asked)
-    told, held_out = list[Progress](), [random_trace(7, calls=2000)][: draw.randrange(2)]
+    requested: dict[str, Any] = {"copies": copies, "endurance": lasting, "future": 2000, "same_device": same}
+    how = partial(Options, budget=budget, tolerance=tolerance, **requested)
+    output, held_out = list[Progress](), [random_trace(7, calls=2000)][: draw.randrange(2)]
     with tempfile.TemporaryDirectory() as folder, in_its_own_time() as clock:
         begun, path = clock.seconds, Path(folder, "s.duckdb")
-        search.explore(some, space, path, how(), held_out=held_out, progress=told.append)
+        search.explore(some, space, path, how(), held_out=held_out, progress=output.append)
         took = clock.seconds - begun
-    wrong = [f"{one}" for one in told if one.finished > one.total or (one.seconds_left or 0) < 0]
-    if budget is None and (last := [one for one in told if one.what == "exploring"][-1]).finished != last.total:
+    wrong = [f"{item}" for item in output if item.finished > item.total or (item.seconds_left or 0) < 0]
+    if budget is None and (last := [item for item in output if item.what == "exploring"][-1]).finished != last.total:
         wrong.append(f"ended with {last}")
     if budget is not None and took > budget + longest:
         wrong.append(f"{took} seconds of {budget}")

@@ -53,9 +53,9 @@ def maker(folder: Path) -> Make:
     def heap(source: str = BUMP, toml: str = BUMP_TOML, word_size: WordSize = 64) -> ForeignHeap:
         (folder / "bump.c").write_text(source)
         (folder / "bump.toml").write_text(toml)
-        found = heaps.resolve(str(folder / "bump.c"), word_size)
-        assert isinstance(found, ForeignHeap)
-        return found
+        result = heaps.resolve(str(folder / "bump.c"), word_size)
+        assert isinstance(result, ForeignHeap)
+        return result
 
     return heap
 

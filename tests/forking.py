@@ -68,11 +68,11 @@ def _reap(*_: object) -> None:
 
 def _answer(asking: socket.socket) -> None:
     """Returns in the process that is to run the command alone."""
-    told, files, _, _ = socket.recv_fds(asking, 8, 3)
-    length, asked = int.from_bytes(told, "little"), b""
-    while len(asked) < length:
-        asked += asking.recv(1 << 16)
-    words, folder, environment = marshal.loads(asked)
+    output, files, _, _ = socket.recv_fds(asking, 8, 3)
+    length, requested = int.from_bytes(output, "little"), b""
+    while len(requested) < length:
+        requested += asking.recv(1 << 16)
+    words, folder, environment = marshal.loads(requested)
     child = os.fork()
     if child == 0:
         asking.close()

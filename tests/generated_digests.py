@@ -21,13 +21,13 @@ THREADS = ("lock", "cached")
 
 def variants() -> dict[str, Recipe]:
     """The recipes of the zoo, some at every level of checks, and one with threads."""
-    found = {name: zoo.load(name) for name in zoo.names()}
+    results = {name: zoo.load(name) for name in zoo.names()}
     for name in CHECKED:
         own = zoo.load(name).to_dict()
-        found |= {f"{name}, checks={level}": Recipe.from_dict(own | {"checks": level}) for level in LEVELS}
+        results |= {f"{name}, checks={level}": Recipe.from_dict(own | {"checks": level}) for level in LEVELS}
     own = zoo.load("victim-bins").to_dict()
-    found |= {f"victim-bins, threads={threads}": Recipe.from_dict(own | {"threads": threads}) for threads in THREADS}
-    return found
+    results |= {f"victim-bins, threads={threads}": Recipe.from_dict(own | {"threads": threads}) for threads in THREADS}
+    return results
 
 
 def digest(text: str) -> str:
@@ -43,10 +43,10 @@ def lines_of(name: str, recipe: Recipe) -> list[str]:
 
 def kept() -> dict[str, list[str]]:
     """The lines of the table by recipe."""
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for line in TABLE.read_text(encoding="utf-8").splitlines():
-        found.setdefault(line.split("  ", 1)[1].rpartition(": ")[0], []).append(line)
-    return found
+        results.setdefault(line.split("  ", 1)[1].rpartition(": ")[0], []).append(line)
+    return results
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ def sysview_text(text: str) -> bytes:
 
 def sysview_packet(number: int, *data: int | bytes, ticks: int = 10, bit: int = 0) -> bytes:
     """_SendPacket of SEGGER_SYSVIEW.c; `bit` is what a second core of ESP-IDF sets in the id."""
-    payload = b"".join(sysview_number(one) if isinstance(one, int) else one for one in data)
+    payload = b"".join(sysview_number(item) if isinstance(item, int) else item for item in data)
     length = sysview_number(len(payload)) if number >= 24 else b""
     return sysview_number(number | bit) + length + payload + sysview_number(ticks)
 

@@ -67,7 +67,7 @@ def brief_proofs() -> Iterator[None]:
     """While a heap's proof compiles faster, and its edges are tried with a fifth of the programs, but in long runs."""
     with pytest.MonkeyPatch.context() as patched:
         if not LONG:
-            patched.setattr(enumeration, "FLAGS", tuple("-O0" if one == "-O1" else one for one in enumeration.FLAGS))
+            patched.setattr(enumeration, "FLAGS", tuple("-O0" if item == "-O1" else item for item in enumeration.FLAGS))
             patched.setattr(edges, "PROGRAMS", edges.PROGRAMS // 5)
             patched.setattr(edges, "MOST_PAIRS", edges.MOST_PAIRS // 5)
         yield

@@ -94,9 +94,9 @@ class ModelHeap:
 
     def find(self, size: int) -> Block | None:
         """A used block that does not raise the high-water mark."""
-        found = self.search_bins(size) if self.pool.bins != "none" else self.search_all(size)
-        if found:
-            return self.take(found, size)
+        result = self.search_bins(size) if self.pool.bins != "none" else self.search_all(size)
+        if result:
+            return self.take(result, size)
         return self.cut_from_top(size) if self.high - self.top >= size else None
 
     def cut_from_top(self, size: int) -> Block:
@@ -114,27 +114,27 @@ class ModelHeap:
         """Next fit over all blocks: from the block where the last search ended, then from the first one."""
         rover = self.rover
         assert isinstance(rover, int)
-        found = self.choose(self.passed(self.blocks, first=lambda block: block.at >= rover), size)
-        if found is None:
-            found = self.choose(self.passed(self.blocks, last=lambda block: block.at >= rover), size)
-        if found:
-            self.rover = found.at
-        return found
+        result = self.choose(self.passed(self.blocks, first=lambda block: block.at >= rover), size)
+        if result is None:
+            result = self.choose(self.passed(self.blocks, last=lambda block: block.at >= rover), size)
+        if result:
+            self.rover = result.at
+        return result
 
     def rove_list(self, candidates: list[Block], size: int) -> Block | None:
         """Next fit over a list: from what follows the predecessor of the block found last, then from the head."""
         rover = self.rover
         start = candidates.index(rover) + 1 if isinstance(rover, Block) else 0
         behind = set(map(id, candidates[start:]))
-        found = self.choose(self.passed(candidates, first=lambda block: id(block) in behind), size)
-        if found is None and rover is not None:
+        result = self.choose(self.passed(candidates, first=lambda block: id(block) in behind), size)
+        if result is None and rover is not None:
             start = candidates.index(rover) + 1 if rover in candidates else len(candidates)
             stop = candidates[start] if start < len(candidates) else None
-            found = self.choose(self.passed(candidates, last=lambda block: block is stop), size)
-        if found:
-            index = candidates.index(found)
+            result = self.choose(self.passed(candidates, last=lambda block: block is stop), size)
+        if result:
+            index = candidates.index(result)
             self.rover = candidates[index - 1] if index else None
-        return found
+        return result
 
     def passed(
         self,
@@ -184,10 +184,10 @@ class ModelHeap:
         if self.pool.bins in ("two-level", "half-fit"):
             above = [key for key in filled if key >= size]
             return self.lists[above[0]][0] if above else None
-        found = self.choose(self.passed(self.lists.get(own, [])), size)
+        result = self.choose(self.passed(self.lists.get(own, [])), size)
         above = [key for key in filled if key > own]
-        if found or self.pool.fit == "exact" or not above:
-            return found
+        if result or self.pool.fit == "exact" or not above:
+            return result
         return (
             self.choose(self.passed(self.lists[above[0]]), size) if self.pool.fit == "best" else self.lists[above[0]][0]
         )
@@ -211,11 +211,11 @@ class ModelHeap:
         tail.size = block.at + block.size - tail.at
         block.size -= tail.size
         self.blocks.insert(self.blocks.index(block) + 1, tail)
-        used, left = (tail, block) if self.pool.split_from == "tail" else (block, tail)
-        used.free, left.free = False, True
+        used, remaining = (tail, block) if self.pool.split_from == "tail" else (block, tail)
+        used.free, remaining.free = False, True
         if moves:
-            self.insert(left)
-        elif left is tail and not self.implicit:
+            self.insert(remaining)
+        elif remaining is tail and not self.implicit:
             self.replace(block, tail)
         return used
 

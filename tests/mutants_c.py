@@ -99,20 +99,20 @@ def rooms() -> list[str]:
 
 def of_room(room: str) -> list[CMutant]:
     """Mutants of the sources in that folder, not of those in its folders: these are rooms of their own."""
-    return [one for path in sorted((ROOT / room).glob("*.[ch]")) for one in mutants(path)]
+    return [item for path in sorted((ROOT / room).glob("*.[ch]")) for item in mutants(path)]
 
 
 def mutants(path: Path) -> list[CMutant]:
     """All changes to the bodies of a source's functions."""
-    found, comment, inside = [], False, False
+    result, comment, inside = [], False, False
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         comment = comment or line.lstrip().startswith("/*")
         code = line.split("/*")[0].rstrip()
         inside = (inside or line == "{") and line != "}"
         if inside and not comment and not line.startswith("#"):
-            found += [CMutant(path, number, code, after) for after in changes(code)]
+            result += [CMutant(path, number, code, after) for after in changes(code)]
         comment = comment and "*/" not in line
-    return found
+    return result
 
 
 def changes(code: str) -> Iterator[str]:
@@ -174,7 +174,7 @@ def built(folder: Path, objects: Path) -> Path | None:
     objects.mkdir(parents=True, exist_ok=True)
     binding, copies, library = folder / "_native.c", folder / "copies", folder / "_native.abi3.so"
     python = sysconfig.get_paths()["include"]
-    include = [f"-I{one}" for one in (folder / CORE, folder / NATIVE, folder / "recorder", python)]
+    include = [f"-I{item}" for item in (folder / CORE, folder / NATIVE, folder / "recorder", python)]
     flags = ["-O1", "-fPIC", "-fvisibility=hidden", "-DHW_EXPLORE", "-DPy_LIMITED_API=0x030a0000"]
     made = []
     try:

@@ -58,17 +58,17 @@ def mutants(source: str) -> list[Mutant]:
     lines = source.splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith(BEGIN))
     last = next((i for i, line in enumerate(lines) if line.startswith(END)), len(lines))
-    found = []
+    results = []
     comment = False
     for number, line in enumerate(lines[:last], 1):
         comment = comment or line.lstrip().startswith("/*")
         code = line.split("/*")[0].rstrip()
         if not comment and number > first and not line.startswith(("#", " *")):
-            found += [Mutant(number, code, after) for after in changes(code)]
+            results += [Mutant(number, code, after) for after in changes(code)]
         elif line.startswith("#define APP_") and "UINT32_C(" in code:
-            found += [Mutant(number, code, after) for after in constants(code)]
+            results += [Mutant(number, code, after) for after in constants(code)]
         comment = comment and "*/" not in line
-    return [one for one in found if one.before != one.after]
+    return [item for item in results if item.before != item.after]
 
 
 def changes(code: str) -> Iterator[str]:
@@ -153,19 +153,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="which are drawn (default: 1)")
     given = parser.parse_args()
     heaps = given.heaps or HEAPS
-    told: Counter[str] = Counter()
+    output: Counter[str] = Counter()
     for place, heap in enumerate(heaps):
         share = given.mutants // len(heaps) + (place < given.mutants % len(heaps))
-        score(heap, share, given.seed, told)
-    by = {name: told[name] for name in ("properties", "bins", "comparison")}
-    total = sum(by.values()) + told["survived"]
+        score(heap, share, given.seed, output)
+    by = {name: output[name] for name in ("properties", "bins", "comparison")}
+    total = sum(by.values()) + output["survived"]
     if not total:
         sys.exit("no mutant was tried")
-    print(f"{total} mutants; dropped: {told['same object code']} of the same object code, "
-          f"{told['did not compile']} that do not compile")  # fmt: skip
+    print(f"{total} mutants; dropped: {output['same object code']} of the same object code, "
+          f"{output['did not compile']} that do not compile")  # fmt: skip
     alone = by["properties"] + by["bins"]
     print(f"killed by properties {by['properties']}, by the bins' arithmetic {by['bins']}: {alone / total:.1%}")
-    print(f"killed with the core beside it: {(alone + by['comparison']) / total:.1%}; survived: {told['survived']}")
+    print(f"killed with the core beside it: {(alone + by['comparison']) / total:.1%}; survived: {output['survived']}")
 
 
 if __name__ == "__main__":

@@ -153,8 +153,8 @@ def asserts(node: ast.AST, field: str) -> bool:
 
 
 def is_message(node: ast.AST) -> bool:
-    told = isinstance(node, ast.keyword) and node.arg == "description"
-    return told or isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr)
+    output = isinstance(node, ast.keyword) and node.arg == "description"
+    return output or isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr)
 
 
 def own_lines(statement: ast.stmt) -> range:
@@ -165,7 +165,7 @@ def own_lines(statement: ast.stmt) -> range:
 
 
 def mutants(path: Path) -> list[Mutant]:
-    found = changes(ast.parse(path.read_bytes()), range(0))
+    result = changes(ast.parse(path.read_bytes()), range(0))
     written = ["", *path.read_text(encoding="utf-8").splitlines()]
     return [
         Mutant(
@@ -173,7 +173,7 @@ def mutants(path: Path) -> list[Mutant]:
             number,
             lines,
             written[lines.start].strip(),
-            *(ast.unparse(one).partition("\n")[0] for one in (before, after)),
+            *(ast.unparse(item).partition("\n")[0] for item in (before, after)),
         )
-        for number, (lines, before, after, _) in enumerate(found)
+        for number, (lines, before, after, _) in enumerate(result)
     ]

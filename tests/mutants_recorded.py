@@ -73,7 +73,7 @@ class Ran(NamedTuple):
 
     def still(self, name: str) -> bool:
         """Whether nothing of it has changed since."""
-        return all((around(name) if one == "" else digest(one)) == was for one, was in self.digests.items())
+        return all((around(name) if item == "" else digest(item)) == was for item, was in self.digests.items())
 
 
 @cache
@@ -86,32 +86,32 @@ def digest(name: str) -> str:
 def helpers(path: Path) -> frozenset[Path]:
     """What a file imports of tests/, and what that imports."""
     names = re.findall(r"^(?:import|from) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-    found = {TESTS / f"{name}.py" for name in names if name != path.stem and (TESTS / f"{name}.py").exists()}
-    return frozenset(found.union(*map(helpers, found)))
+    results = {TESTS / f"{name}.py" for name in names if name != path.stem and (TESTS / f"{name}.py").exists()}
+    return frozenset(results.union(*map(helpers, results)))
 
 
 @cache
 def around(name: str) -> str:
     """The digest of what a file of tests has from elsewhere: conftest.py, helpers, and the C of core and engine."""
     conftest = [path for path in (TESTS / "conftest.py", (ROOT / name).with_name("conftest.py")) if path.exists()]
-    found = {*conftest, *helpers(ROOT / name), *(one for path in conftest for one in helpers(path))}
-    found |= {path for room in ("csrc", "native", "recorder") for path in (ROOT / room).rglob("*.[ch]")}
-    return hashlib.sha256("".join(digest(str(path.relative_to(ROOT))) for path in sorted(found)).encode()).hexdigest()
+    result = {*conftest, *helpers(ROOT / name), *(item for path in conftest for item in helpers(path))}
+    result |= {path for room in ("csrc", "native", "recorder") for path in (ROOT / room).rglob("*.[ch]")}
+    return hashlib.sha256("".join(digest(str(path.relative_to(ROOT))) for path in sorted(result)).encode()).hexdigest()
 
 
 def recorded(tests: Iterable[Path], scratch: Path, jobs: int) -> dict[str, Ran]:
     """What these files of tests ran, by their names below the checkout; runs those of which it is not known."""
-    kept, told = scratch / "recorded", scratch / f"told-{os.getpid()}"
+    kept, output = scratch / "recorded", scratch / f"told-{os.getpid()}"
     kept.mkdir(parents=True, exist_ok=True)
-    for left in scratch.glob("told-*"):
-        if not Path(f"/proc/{left.name.partition('-')[2]}").exists():
-            keep(kept, left)  # of a run that was ended
+    for remaining in scratch.glob("told-*"):
+        if not Path(f"/proc/{remaining.name.partition('-')[2]}").exists():
+            keep(kept, remaining)  # of a run that was ended
     names = [path.resolve().relative_to(ROOT).as_posix() for path in tests]
     known = {name: ran for name in names if (ran := read(kept, name))}
     if unknown := [name for name in names if name not in known]:
-        told.mkdir()
-        run_anew(unknown, scratch, told, jobs)
-        keep(kept, told)
+        output.mkdir()
+        run_anew(unknown, scratch, output, jobs)
+        keep(kept, output)
         known |= {name: ran for name in unknown if (ran := read(kept, name))}
     return known
 
@@ -152,21 +152,23 @@ def keep(kept: Path, told: Path) -> None:
         return
     digests = json.loads((told / DIGESTS).read_text(encoding="utf-8"))
     every: list[dict[str, Any]] = [json.loads(file.read_text(encoding="utf-8")) for file in told.glob("*-*.json")]
-    wholes = {one["whole"] for one in every if one["whole"]}
-    found = {one: Ran({one: digests[one], "": digests[f":{one}"]}, defaultdict(float), {}) for one in wholes}
+    wholes = {item["whole"] for item in every if item["whole"]}
+    results = {
+        whole: Ran({whole: digests[whole], "": digests[f":{whole}"]}, defaultdict(float), {}) for whole in wholes
+    }
     without = {test for _, test in not_passed(told)}
-    for one in every:
-        for test, seconds in one["seconds"].items():
-            if (ran := found.get(test.partition("::")[0])) and test not in without:
+    for item in every:
+        for test, seconds in item["seconds"].items():
+            if (ran := results.get(test.partition("::")[0])) and test not in without:
                 ran.seconds[test] += seconds
-        for test, by_path in one["lines"].items():
-            if (ran := found.get(test.partition("::")[0])) and test not in without:
+        for test, by_path in item["lines"].items():
+            if (ran := results.get(test.partition("::")[0])) and test not in without:
                 for path, lines in by_path.items():
                     name = Path(path).relative_to(ROOT).as_posix()
                     ran.digests[name] = digests[name]
                     mine = ran.lines.setdefault(test, {})
                     mine[name] = sorted({*mine.get(name, []), *(set(lines) & in_functions(name))})
-    for name, ran in found.items():
+    for name, ran in results.items():
         (kept / f"{Path(name).stem}.json").write_text(json.dumps(ran._asdict()), encoding="utf-8")
     shutil.rmtree(told)
 
@@ -194,9 +196,9 @@ class Index:
         """Take what these files of tests ran; asks for those that were not taken before."""
         unknown = [file for file in files if file not in self.taken]
         self.taken.update(unknown)
-        for one in recorded(unknown).values() if unknown else ():
-            self.seconds |= one.seconds
-            for test, by_path in one.lines.items():
+        for item in recorded(unknown).values() if unknown else ():
+            self.seconds |= item.seconds
+            for test, by_path in item.lines.items():
                 for path, lines in by_path.items():
                     self.count[test] += len(lines)
                     self.share[test, path] = len(lines)
@@ -236,7 +238,9 @@ def defined(path: Path, lines: range) -> re.Pattern[str] | None:
     names = set[str]()
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.stmt) and node.lineno in lines:
-            names |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+            names |= {
+                item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)
+            }
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.lineno <= lines.start <= (node.end_lineno or 0):
             names.add(node.name)
     return re.compile(rf"\b({'|'.join(map(re.escape, sorted(names)))})\b") if names else None
@@ -244,5 +248,5 @@ def defined(path: Path, lines: range) -> re.Pattern[str] | None:
 
 def users(said: re.Pattern[str]) -> list[tuple[str, list[int]]]:
     """By source, the lines that say such a name."""
-    found = {name: [n for n, line in enumerate(text, 1) if said.search(line)] for name, text in sources().items()}
-    return [(name, numbers) for name, numbers in found.items() if numbers]
+    results = {name: [n for n, line in enumerate(text, 1) if said.search(line)] for name, text in sources().items()}
+    return [(name, numbers) for name, numbers in results.items() if numbers]

@@ -65,16 +65,16 @@ def batches(mutant: Mutant, index: Index, most: float, within: Sequence[Path]) -
         files = defaultdict[str, list[str]](list)
         for test in sorted(tests, key=lambda test: (index.cost(test, name), test)):
             files[test.partition("::")[0]].append(test)
-        for found in files.values():
+        for result in files.values():
             fitting = list[str]()
-            for test in found:
+            for test in result:
                 if spent + index.seconds[test] <= most:
                     spent += index.seconds[test]
                     fitting.append(test)
             if fitting:
                 chosen.append(fitting)
             spent += START_SECONDS
-    return [*chosen[:2], *([test for found in part for test in found] for part in (chosen[2:6], chosen[6:]) if part)]
+    return [*chosen[:2], *([test for result in part for test in result] for part in (chosen[2:6], chosen[6:]) if part)]
 
 
 def rooms() -> list[str]:
@@ -85,7 +85,7 @@ def rooms() -> list[str]:
 def of_room(room: str) -> list[Mutant] | list[CMutant]:
     if room in rooms_in_c():
         return of_room_in_c(room)
-    return [one for path in sorted((PACKAGE / room).rglob("*.py")) for one in mutants(path)]
+    return [item for path in sorted((PACKAGE / room).rglob("*.py")) for item in mutants(path)]
 
 
 def importing(tests: list[str], chosen: list[str]) -> list[Path]:
@@ -103,7 +103,7 @@ def importing(tests: list[str], chosen: list[str]) -> list[Path]:
 
 def said(path: Path) -> str:
     """A file of tests, and what it imports of tests/: what asks the package may stand there alone."""
-    return "\n".join(one.read_text(encoding="utf-8") for one in [path, *sorted(helpers(path))])
+    return "\n".join(item.read_text(encoding="utf-8") for item in [path, *sorted(helpers(path))])
 
 
 def nearest(path: Path, files: Sequence[Path]) -> list[list[Path]]:
@@ -111,24 +111,24 @@ def nearest(path: Path, files: Sequence[Path]) -> list[list[Path]]:
     room, module = path.relative_to(PACKAGE).parts[0], path.stem if path.stem != "__init__" else path.parent.name
     within = re.compile(rf"\bheapwright(\.| import ){room}\b")
     itself = re.compile(rf"\bheapwright\.{room}\b.*\b{module}\b|\bheapwright import {room}\b")
-    found: list[list[Path]] = [[], [], []]
+    results: list[list[Path]] = [[], [], []]
     for file in files:
         text = said(file)
-        found[0 if itself.search(text) else 1 if within.search(text) else 2].append(file)
-    return [some for some in found if some]
+        results[0 if itself.search(text) else 1 if within.search(text) else 2].append(file)
+    return [some for some in results if some]
 
 
 def tried(
     mutants: Sequence[Mutant | CMutant], survives: Callable[[Mutant | CMutant], bool], minutes: float | None
 ) -> list[bool]:
     """Whether each survives, of those that so many minutes are enough for."""
-    told, until = [], time.monotonic() + 60 * (minutes or math.inf)
+    output, until = [], time.monotonic() + 60 * (minutes or math.inf)
     for mutant in mutants:
         if time.monotonic() > until:
             break
-        told.append(survives(mutant))
-        print("survived" if told[-1] else "noticed", mutant, flush=True)
-    return told
+        output.append(survives(mutant))
+        print("survived" if output[-1] else "noticed", mutant, flush=True)
+    return output
 
 
 def main() -> None:
@@ -152,7 +152,7 @@ def main() -> None:
     every: dict[str, list[Mutant | CMutant]] = {room: list(of_room(room)) for room in chosen}
     if given.again:
         survivors = set(given.again.read_text(encoding="utf-8").splitlines())
-        every = {room: [one for one in found if f"survived {one}" in survivors] for room, found in every.items()}
+        every = {room: [item for item in result if f"survived {item}" in survivors] for room, result in every.items()}
     in_python = [room for room in chosen if room not in rooms_in_c()]
     if in_python and find_spec("coverage") is None:
         sys.exit(
@@ -173,13 +173,15 @@ def main() -> None:
 
     the_same = {line.partition("  # ")[0] for line in SAME.read_text(encoding="utf-8").splitlines()}
     scores = {}
-    for room, found in every.items():
-        random.Random(f"{given.seed} {room}").shuffle(found)
-        told = tried([one for one in found if one.change not in the_same][: given.sample], survives, given.minutes)
-        if told:
-            scores[room] = 1 - sum(told) / len(told)
-            print(f"{room}: {told.count(False)} of {len(told)} noticed ({scores[room]:.0%})", flush=True)
-    for room, score in sorted(scores.items(), key=lambda one: one[1]):
+    for room, result in every.items():
+        random.Random(f"{given.seed} {room}").shuffle(result)
+        output = tried(
+            [item for item in result if item.change not in the_same][: given.sample], survives, given.minutes
+        )
+        if output:
+            scores[room] = 1 - sum(output) / len(output)
+            print(f"{room}: {output.count(False)} of {len(output)} noticed ({scores[room]:.0%})", flush=True)
+    for room, score in sorted(scores.items(), key=lambda item: item[1]):
         print(f"{score:6.0%}  {room}")
     if low := [room for room, score in scores.items() if score < given.least]:
         sys.exit(f"below {given.least:.0%}: {', '.join(low)}")

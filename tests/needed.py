@@ -26,10 +26,10 @@ def in_ci() -> bool:
 
 def absent(what: str, why: str = "") -> NoReturn:
     """Skip for what can be installed and is not; fail in CI."""
-    told = f"{what} is absent" + (f": {why}" if why else "")
+    output = f"{what} is absent" + (f": {why}" if why else "")
     if in_ci():
-        pytest.fail(told)
-    pytest.skip(told)
+        pytest.fail(output)
+    pytest.skip(output)
 
 
 def missing(what: str) -> NoReturn:
@@ -65,12 +65,12 @@ def needs(*what: str) -> None:
 
     As a mark, `@pytest.mark.needs("valgrind")`, that is asked before the test's fixtures are made.
     """
-    for one in what:
-        if one.endswith(".h"):
-            if not has_header(one):
-                absent(one, "the C compiler finds no such header")
+    for item in what:
+        if item.endswith(".h"):
+            if not has_header(item):
+                absent(item, "the C compiler finds no such header")
         else:
-            tool(one)
+            tool(item)
 
 
 def has_header(header: str) -> bool:

@@ -51,8 +51,8 @@ def examples() -> dict[str, Trace]:
     """The recordings that ship, in a length for arenas above 64,000 bytes and in one for those below."""
     broker = Trace.read(ROOT / "examples" / "mosquitto_broker.parquet")
     server = Trace.read(ROOT / "examples" / "lighttpd_server.parquet")
-    found = [broker, first_calls(server, 2000), first_calls(broker, 1000), first_calls(server, 550)]
-    return {trace.name: trace for trace in found}
+    results = [broker, first_calls(server, 2000), first_calls(broker, 1000), first_calls(server, 550)]
+    return {trace.name: trace for trace in results}
 
 
 def first_calls(whole: Trace, count: int) -> Trace:
@@ -68,8 +68,8 @@ def without_large(trace: Trace, largest: int) -> Trace:
 
 
 def traces_for(heap: str) -> dict[str, Trace]:
-    found = examples()
-    return {n: without_large(one, LARGEST_OF_KINGSLEY) for n, one in found.items()} if heap == "kingsley" else found
+    result = examples()
+    return {n: without_large(item, LARGEST_OF_KINGSLEY) for n, item in result.items()} if heap == "kingsley" else result
 
 
 def digest(found: NDArray[np.int64]) -> str:
@@ -95,8 +95,8 @@ def record(heap: str, original: ForeignHeap, less: int) -> list[Recorded]:
             lines.append(Recorded(heap, name, smallest, original.fit(trace) or 0, ""))
             continue
         for arena in [AMPLE[heap]] if heap in AMPLE else [smallest - 32, smallest, 2 * smallest]:
-            found = addresses(trace, original, arena - less)
-            lines.append(Recorded(heap, name, arena, arena - less, digest(found)))
+            result = addresses(trace, original, arena - less)
+            lines.append(Recorded(heap, name, arena, arena - less, digest(result)))
     return lines
 
 

@@ -70,8 +70,8 @@ def promised(file: Path) -> dict[str, str]:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, briefly(), kept_objects.keeping(Path(folder)):
         heapwright_papers.reproduce("all", None, Path(folder))
-        found = digests_of(Path(folder))
-    kept = {name: digest for name, digest in found.items() if not name.startswith(WHOLE)}
+        result = digests_of(Path(folder))
+    kept = {name: digest for name, digest in result.items() if not name.startswith(WHOLE)}
     DIGESTS.write_text("".join(f"{digest}  {name}\n" for name, digest in kept.items()), encoding="utf-8")
 
 

@@ -60,9 +60,9 @@ def ended_at_last(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[s
 def left_running(mark: str, seconds: float = 5) -> dict[int, str]:
     """Processes with that mark, by id, with their commands, that do not end by themselves within so long."""
     patience = time.monotonic() + seconds
-    while (found := _marked(mark)) and time.monotonic() < patience:
+    while (result := _marked(mark)) and time.monotonic() < patience:
         time.sleep(0.1)
-    return found
+    return result
 
 
 def end(processes: dict[int, str]) -> None:
@@ -73,13 +73,13 @@ def end(processes: dict[int, str]) -> None:
 
 
 def _marked(mark: str) -> dict[int, str]:
-    found = {}
+    results = {}
     wanted = f"{MARK}={mark}".encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it ended meanwhile, or is somebody else's
             if int(folder.name) == os.getpid() or wanted not in (folder / "environ").read_bytes().split(b"\0"):
                 continue
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-            if command and not any(one in command for one in _LASTING):  # what waits to be reaped has no command
-                found[int(folder.name)] = command
-    return found
+            if command and not any(item in command for item in _LASTING):  # what waits to be reaped has no command
+                results[int(folder.name)] = command
+    return results

@@ -35,19 +35,19 @@ def random_recipes(count: int, seed: int) -> list[Recipe]:
 
 def recipes_from_both_ends(count: int, seed: int) -> list[Recipe]:
     """Of random recipes those with a pool at the arena's far end."""
-    rng, found = random.Random(f"both ends {seed}"), list[Recipe]()
-    while len(found) < count:
+    rng, result = random.Random(f"both ends {seed}"), list[Recipe]()
+    while len(result) < count:
         recipe = random_recipe(rng)
-        found += [recipe] * any(pool.place == "ends" for pool in recipe.pools)
-    return found
+        result += [recipe] * any(pool.place == "ends" for pool in recipe.pools)
+    return result
 
 
 def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
     """How often each key has each value, as "kind.key"; numbers and lists without a default of their own as "some"."""
-    found: dict[str, Counter[Any]] = {}
+    results: dict[str, Counter[Any]] = {}
     for recipe in recipes:
         for key in ("align", "link_bytes", "checks", "counters"):
-            found.setdefault(f"heap.{key}", Counter())[getattr(recipe, key)] += 1
+            results.setdefault(f"heap.{key}", Counter())[getattr(recipe, key)] += 1
         for pool in recipe.pools:
             for key, field in type(pool).model_fields.items():
                 if key in (
@@ -58,8 +58,8 @@ def values_of(recipes: Sequence[Recipe]) -> dict[str, Counter[Any]]:
                 value = getattr(pool, key)
                 listed = key in ("header", "bins_per_octave") or isinstance(value, str | bool)
                 kept = value if listed or value == field.default else "some"
-                found.setdefault(f"{pool.kind}.{key}", Counter())[kept] += 1
-    return found
+                results.setdefault(f"{pool.kind}.{key}", Counter())[kept] += 1
+    return results
 
 
 def sample(recipes: Sequence[Recipe], turn: int = 0) -> list[Recipe]:
@@ -69,13 +69,13 @@ def sample(recipes: Sequence[Recipe], turn: int = 0) -> list[Recipe]:
     """
     if LONG:
         return list(recipes)
-    having = [{(key, value) for key, values in values_of([one]).items() for value in values} for one in recipes]
+    having = [{(key, value) for key, values in values_of([recipe]).items() for value in values} for recipe in recipes]
     missing, taken = set[tuple[str, Any]]().union(*having), set[int]()
     while missing:
         best = max(range(len(recipes)), key=lambda at: (len(having[at] & missing), (at - turn) % 3 == 0))
         taken.add(best)
         missing -= having[best]
-    return [one for at, one in enumerate(recipes) if at in taken]
+    return [recipe for at, recipe in enumerate(recipes) if at in taken]
 
 
 def _maybe(rng: random.Random, share: float, table: dict[str, Any], key: str, value: Any) -> None:

@@ -41,7 +41,7 @@ def small_trace(name: str = "traffic", seed: int = 1, calls: int = 3000) -> Trac
 
 def small_recipes() -> list[Recipe]:
     """A few hundred recipes of one quick and one general pool."""
-    found = []
+    results = []
     for sizes in ([], [40], [40, 1500]):
         for order in ("lifo", "address"):
             for fit in ("first", "best", "worst"):
@@ -49,8 +49,8 @@ def small_recipes() -> list[Recipe]:
                     for coalesce in ("immediate", "never", "deferred"):
                         general = {"kind": "general", "order": order, "fit": fit, "split": split}
                         pools = [{"kind": "quick", "sizes": sizes}] if sizes else []
-                        found.append(Recipe.from_dict({"pool": [*pools, {**general, "coalesce": coalesce}]}))
-    return found
+                        results.append(Recipe.from_dict({"pool": [*pools, {**general, "coalesce": coalesce}]}))
+    return results
 
 
 def small_space() -> Space:
@@ -70,8 +70,8 @@ class Made:
 def reported(base: Path, folder: Path) -> Made:
     """A copy, in an empty folder, of the study with its report that is made once in a run, whose folder is `base`."""
     with kept_once(base / "report", "a study with its report") as kept:
-        told = kept / "written.txt"
-        if not told.exists():
+        output = kept / "written.txt"
+        if not output.exists():
             shutil.rmtree(kept, ignore_errors=True)
             kept.mkdir()
             path = kept / "traffic.parquet"
@@ -80,17 +80,17 @@ def reported(base: Path, folder: Path) -> Made:
             explore([Trace.read(path)], small_space(), study_path=study, jobs=2, held_out=[held_out])
             with brief.small_pictures():
                 written = write_report(study, kept / "report.html", plots=kept / "plots")
-            told.write_text("\n".join(str(one.relative_to(kept)) for one in written))
+            output.write_text("\n".join(str(item.relative_to(kept)) for item in written))
         shutil.copytree(kept, folder, dirs_exist_ok=True)
-    written = [folder / name for name in told.read_text().splitlines()]
+    written = [folder / name for name in output.read_text().splitlines()]
     return Made(folder, folder / "s.duckdb", folder / "report.html", written)
 
 
 def packed(page: Path) -> dict[str, Any]:
     """The data that a page carries."""
     (text,) = re.findall(r'<script id="data"[^>]*>([^<]*)</script>', page.read_text(encoding="utf-8"))
-    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text)))
-    return found
+    result: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text)))
+    return result
 
 
 READY = "document.documentElement.dataset.ready === 'true'"
@@ -104,10 +104,10 @@ def opened(browser: Chromium, page: Path, fragment: str = "", **look: Any) -> Ch
 
 
 def text(browser: Chromium, identifier: str) -> str:
-    found: str = browser.run(f"document.getElementById('{identifier}').textContent")
-    return found
+    result: str = browser.run(f"document.getElementById('{identifier}').textContent")
+    return result
 
 
 def selected(browser: Chromium) -> str:
-    found: str = browser.run("document.documentElement.dataset.selected")
-    return found
+    result: str = browser.run("document.documentElement.dataset.selected")
+    return result

@@ -105,14 +105,14 @@ def churning(draw: random.Random, calls: int, sizes: Sequence[int], share: float
 def steady(calls: int, live: int = 60, kept: int = 0, name: str = "steady") -> Trace:
     """Objects of all sizes up to 800 bytes, of which so many are live; one in ``kept`` is never freed."""
     draw, rows, alive = np.random.default_rng(2), list[tuple[int, int, int]](), list[int]()
-    sizes, asked = draw.integers(1, 800, calls).tolist(), 0
+    sizes, requested = draw.integers(1, 800, calls).tolist(), 0
     for number in range(calls):
         if len(alive) >= live:
             rows.append((FREE, alive.pop(int(draw.integers(len(alive)))), 0))
         else:
             rows.append((MALLOC, number, sizes[number]))
-            asked += 1
-            if not kept or asked % kept:
+            requested += 1
+            if not kept or requested % kept:
                 alive.append(number)
     op, id, size = zip(*rows, strict=True)
     return Trace.from_columns(op=op, id=id, size=size, name=name)

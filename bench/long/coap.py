@@ -33,14 +33,14 @@ def record(run: Run) -> None:
 
 
 def _options(options: list[tuple[int, bytes]]) -> bytes:
-    found, before = bytearray(), 0
+    result, before = bytearray(), 0
     for number, value in sorted(options, key=lambda option: option[0]):
         length = len(value)
-        found.append((number - before) << 4 | (length if length < 13 else 13))
-        found += bytes([length - 13]) if length >= 13 else b""
-        found += value
+        result.append((number - before) << 4 | (length if length < 13 else 13))
+        result += bytes([length - 13]) if length >= 13 else b""
+        result += value
         before = number
-    return bytes(found)
+    return bytes(result)
 
 
 def _message(kind: int, code: int, number: int, options: list[tuple[int, bytes]], content: bytes = b"") -> bytes:
@@ -91,13 +91,13 @@ async def _client(run: Run, number: int, requests: int) -> None:
     """Bursts of requests from one of a few ports; some are not read until much later."""
     draw = run.random("client", number)
     owned = [_opened(run) for _ in range(PORTS_EACH)]
-    asked = 0
-    while asked < requests:
+    requested = 0
+    while requested < requests:
         own = draw.choice(owned)
-        burst = min(requests - asked, 1 + int(draw.expovariate(1 / 6)))
+        burst = min(requests - requested, 1 + int(draw.expovariate(1 / 6)))
         for _ in range(burst):
-            asked += 1
-            own.send(_request(draw, number << 24 | asked & 0xFFFFFF))
+            requested += 1
+            own.send(_request(draw, number << 24 | requested & 0xFFFFFF))
         if draw.random() < 0.03:
             await asyncio.sleep(draw.expovariate(1 / 0.1))
         with suppress(asyncio.TimeoutError, OSError):
@@ -111,14 +111,14 @@ async def _observer(run: Run, number: int) -> None:
     """Observes the time, which changes each second, and stops after some seconds; some never acknowledge."""
     draw = run.random("observer", number)
     own = _opened(run)
-    asked = 0
+    requested = 0
     try:
         while True:
-            asked += 1
-            own.send(_message(CONFIRMABLE, GET, number << 28 | asked, [(PATH, b"time"), (OBSERVE, b"")]))
+            requested += 1
+            own.send(_message(CONFIRMABLE, GET, number << 28 | requested, [(PATH, b"time"), (OBSERVE, b"")]))
             with suppress(asyncio.TimeoutError, OSError):
                 await asyncio.wait_for(_answers(own, 1000), draw.expovariate(1 / 3))
-            own.send(_message(CONFIRMABLE, GET, number << 28 | asked, [(PATH, b"time"), (OBSERVE, b"\x01")]))
+            own.send(_message(CONFIRMABLE, GET, number << 28 | requested, [(PATH, b"time"), (OBSERVE, b"\x01")]))
             await asyncio.sleep(draw.expovariate(1 / 0.5))
     finally:
         own.close()

@@ -105,21 +105,21 @@ async def _client(run: Run, number: int, queries: int) -> None:
     """Bursts of queries from one port, another one after some bursts; a burst waits until its answers have come."""
     draw = run.random("client", number)
     loop = asyncio.get_running_loop()
-    asked = 0
-    while asked < queries:
+    requested = 0
+    while requested < queries:
         came = asyncio.Semaphore(0)
         transport, _ = await loop.create_datagram_endpoint(
             partial(_Datagrams, partial(_count, came)), remote_addr=(HOST, run.port)
         )
         for _ in range(draw.randrange(1, 30)):
-            burst = min(queries - asked, 1 + int(draw.expovariate(1 / 10)))
+            burst = min(queries - requested, 1 + int(draw.expovariate(1 / 10)))
             for _ in range(burst):
-                asked += 1
-                transport.sendto(_query(draw, asked))
+                requested += 1
+                transport.sendto(_query(draw, requested))
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(_all(came, burst), WAIT_SECONDS)
             await asyncio.sleep(draw.expovariate(1 / 0.003))
-            if asked >= queries:
+            if requested >= queries:
                 break
         transport.close()
 

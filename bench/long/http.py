@@ -174,10 +174,10 @@ async def _client(run: Run, kinds: list[bytes], number: int, requests: int, stal
             async with connection(run.port, draw, stall) as (writer, reading):
                 bursts = draw.randrange(1, 10)
                 for burst in range(bursts):
-                    asked = min(requests, 1 + int(draw.expovariate(1 / 12)))
-                    requests -= asked
+                    requested = min(requests, 1 + int(draw.expovariate(1 / 12)))
+                    requests -= requested
                     last = burst + 1 == bursts or requests == 0
-                    asks = [draw.choice(kinds) for _ in range(asked - last)] + [request(draw, last=True)] * last
+                    asks = [draw.choice(kinds) for _ in range(requested - last)] + [request(draw, last=True)] * last
                     writer.write(b"".join(asks))
                     await writer.drain()
                     if last or reading.done():

@@ -43,12 +43,12 @@ user {getpass.getuser()}
 
 def _length(count: int) -> bytes:
     """A length of MQTT: seven bits a byte."""
-    found = bytearray()
+    result = bytearray()
     while True:
         count, low = divmod(count, 128)
-        found.append(low | (128 if count else 0))
+        result.append(low | (128 if count else 0))
         if not count:
-            return bytes(found)
+            return bytes(result)
 
 
 def _text(text: str) -> bytes:

@@ -152,8 +152,8 @@ def stressed(pair: Pair) -> list[Needs]:
     if label not in pair.kept:
         (trace, grown) = pair.trace("a"), dict[str, float]()
         for key, recipe in pair.recipes.items():
-            (found,) = hw.stress(trace, recipe, calls=300_000)
-            grown[key] = needs[key] * found.growth_ratio
+            (result,) = hw.stress(trace, recipe, calls=300_000)
+            grown[key] = needs[key] * result.growth_ratio
         pair.keep(label, {".peak": needs[".peak"], **grown})
     return [pair.kept[label]]
 
@@ -193,15 +193,15 @@ def main(folder: Path, names: tuple[str, ...], cache: Path, chosen: tuple[str, .
             score = correlation(predicted, needed), correlation(predicted[near], needed[near])
             scores.setdefault(label, []).append(score)
             victims = [predicted[keys.index(f"victim {size}")] for size in VICTIMS if f"victim {size}" in keys]
-            told = " ".join(f"{size / min(victims):.3f}" for size in victims)
-            click.echo(f"  {label:24} all {score[0]:.3f}  near {score[1]:.3f}  peak x {peak:.2f}  victims {told}")
+            text = " ".join(f"{size / min(victims):.3f}" for size in victims)
+            click.echo(f"  {label:24} all {score[0]:.3f}  near {score[1]:.3f}  peak x {peak:.2f}  victims {text}")
         if all(f"victim {size}" in keys for size in VICTIMS):
             victims = [real[f"victim {size}"] for size in VICTIMS]
             click.echo(
                 f"  {'long run':24} {'':38} victims {' '.join(f'{size / min(victims):.3f}' for size in victims)}"
             )
-    for label, found in scores.items():
-        every, near_ = np.array(found).T
+    for label, result in scores.items():
+        every, near_ = np.array(result).T
         means = f"all {every.mean():.3f} (least {every.min():.2f})  near {near_.mean():.3f} (least {near_.min():.2f})"
         click.echo(f"mean  {label:24} {means}")
 

@@ -34,7 +34,7 @@ AddHeader "X-Device" "gateway-1"
             [_client(run, origin, number, share, ()) for number, share in enumerate(run.shares(CLIENTS))],
             [
                 _origin(run, origin),
-                *(_client(run, origin, CLIENTS + one, NEVER_ENDING, (0.02, 0.2)) for one in range(SLOW_CLIENTS)),
+                *(_client(run, origin, CLIENTS + item, NEVER_ENDING, (0.02, 0.2)) for item in range(SLOW_CLIENTS)),
             ],
         )
 
@@ -50,7 +50,7 @@ async def _answer(draw: random.Random, reader: asyncio.StreamReader, writer: asy
     """A page with some headers; one in twenty comes late, or in pieces."""
     # Cancelled where the clients have ended: a server of this process would tell of that as an error.
     with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-        asked = await reader.readuntil(b"\r\n\r\n")
+        requested = await reader.readuntil(b"\r\n\r\n")
         headers = "".join(f"X-Field-{n}: {'v' * draw.randrange(4, 80)}\r\n" for n in range(draw.randrange(2, 12)))
         size = int(min(draw.lognormvariate(7.5, 1.3), 100_000))
         start = f"HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {size}\r\n{headers}\r\n"
@@ -58,7 +58,7 @@ async def _answer(draw: random.Random, reader: asyncio.StreamReader, writer: asy
         writer.write(start.encode())
         if late:
             await asyncio.sleep(draw.expovariate(1 / 0.1))
-        if not asked.startswith(b"HEAD"):
+        if not requested.startswith(b"HEAD"):
             writer.write(bytes(size))
         await writer.drain()
     writer.close()
@@ -73,8 +73,8 @@ async def _client(run: Run, origin: int, number: int, requests: int, stalls: tup
             stall = draw.choice(stalls) if stalls else 0.0
             with suppress(OSError):
                 async with connection(run.port, draw, stall) as (writer, reading):
-                    asked = request(draw, last=True).replace(b" /", f" http://{HOST}:{origin}/".encode(), 1)
-                    writer.write(asked)
+                    requested = request(draw, last=True).replace(b" /", f" http://{HOST}:{origin}/".encode(), 1)
+                    writer.write(requested)
                     broken = draw.random() < 0.03
                     await asyncio.wait([reading], timeout=0.001 if broken else SILENCE_SECONDS)
         await asyncio.sleep(draw.expovariate(1 / 0.02))

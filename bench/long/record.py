@@ -32,7 +32,7 @@ AT_ONCE = 2
 def missing(name: str) -> str | None:
     """Say in a line what a program lacks on this machine, if anything."""
     program = PROGRAMS[name]
-    absent = [one for one in program.programs.split() if shutil.which(one) is None]
+    absent = [item for item in program.programs.split() if shutil.which(item) is None]
     if not absent:
         return None
     return f"{name}: left out, as {', '.join(absent)} is not installed (Debian: {program.packages})"
@@ -92,9 +92,9 @@ def main() -> None:
         # The long ones first: short ones fill the gaps at the end.
         kinds = [kind for kind in SEEDS if kind in arguments.runs.split(",")]
         done = [pool.submit(_timed, name, kind, out) for kind in kinds for name in names]
-        for one in done:
-            failed = failed or ": failed\n" in one.result()
-            print(one.result(), flush=True)
+        for item in done:
+            failed = failed or ": failed\n" in item.result()
+            print(item.result(), flush=True)
     print(f"{len(done)} recordings in {time.monotonic() - began:.0f} s")
     sys.exit(failed)
 

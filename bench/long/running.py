@@ -130,14 +130,14 @@ class Run:
 
 
 async def _traffic(clients: Sequence[Awaitable[None]], beside: Sequence[Awaitable[None]]) -> None:
-    others = [asyncio.ensure_future(one) for one in beside]
-    asking = [asyncio.ensure_future(one) for one in clients]
+    others = [asyncio.ensure_future(item) for item in beside]
+    asking = [asyncio.ensure_future(client) for client in clients]
     done, late = await asyncio.wait(asking, timeout=MOST_SECONDS)
-    for one in (*late, *others):
-        one.cancel()
+    for item in (*late, *others):
+        item.cancel()
     await asyncio.gather(*late, *others, return_exceptions=True)
-    for one in done:
-        one.result()
+    for item in done:
+        item.result()
 
 
 def _recording(trace: Path, command: Sequence[str | Path]) -> list[str | Path]:

@@ -51,13 +51,13 @@ def _number(value: int) -> bytes:
 
 
 def _name(parts: tuple[int, ...]) -> bytes:
-    found = bytearray([40 * parts[0] + parts[1]])
+    result = bytearray([40 * parts[0] + parts[1]])
     for part in parts[2:]:
         groups = [part & 127]
         while part := part >> 7:
             groups.append(part & 127 | 128)
-        found += bytes(reversed(groups))
-    return _tlv(NAME, bytes(found))
+        result += bytes(reversed(groups))
+    return _tlv(NAME, bytes(result))
 
 
 def _message(kind: int, number: int, bound: list[bytes], first: int = 0, second: int = 0) -> bytes:
@@ -85,22 +85,22 @@ def _request(draw: random.Random, number: int) -> bytes:
 async def _client(run: Run, number: int, requests: int) -> None:
     """Bursts of requests from one port, another one after some bursts; some are read late."""
     draw = run.random("client", number)
-    asked = 0
-    while asked < requests:
+    requested = 0
+    while requested < requests:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
             own.setblocking(False)
             own.connect((HOST, run.port))
             for _ in range(draw.randrange(1, 20)):
-                burst = min(requests - asked, 1 + int(draw.expovariate(1 / 5)))
+                burst = min(requests - requested, 1 + int(draw.expovariate(1 / 5)))
                 for _ in range(burst):
-                    asked += 1
-                    own.send(_request(draw, asked))
+                    requested += 1
+                    own.send(_request(draw, requested))
                 if draw.random() < 0.03:
                     await asyncio.sleep(draw.expovariate(1 / 0.1))
                 with suppress(asyncio.TimeoutError, OSError):
                     await asyncio.wait_for(_answers(own, burst), WAIT_SECONDS)
                 await asyncio.sleep(draw.expovariate(1 / 0.003))
-                if asked == requests:
+                if requested == requests:
                     break
 
 

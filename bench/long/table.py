@@ -33,8 +33,8 @@ def row(name: str, folder: Path) -> list[str]:
     """What the three recordings of a program hold."""
     traces = [hw.Trace.read(folder / f"{name}_{kind}.parquet") for kind in ("a", "b", "long")]
     profiles = [hw.profile(trace) for trace in traces]
-    cells = [name, PROGRAMS[name].role, *(f"{one['events']:,}" for one in profiles)]
-    cells += [f"{one['requested_peak_bytes']:,}" for one in profiles]
+    cells = [name, PROGRAMS[name].role, *(f"{profile['events']:,}" for profile in profiles)]
+    cells += [f"{profile['requested_peak_bytes']:,}" for profile in profiles]
     of_long, live = profiles[-1], profiles[-1]["live"]
     cells += [f"{100 * of_long['reallocs'] / of_long['events']:.1f} %", f"{int((traces[-1].align > 0).sum()):,}"]
     calls = np.linspace(0, of_long["events"], 1000, endpoint=False)

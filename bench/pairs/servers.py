@@ -153,10 +153,10 @@ zone:
     journal-content: none
 """,
     )
-    asked = [*(f"{name}.example" for name in names), "missing.example", "example"]
+    requested = [*(f"{name}.example" for name in names), "missing.example", "example"]
     with run.serve("knotd", "-c", config) as server:
         for serial in range(2, 5):
-            ask(run, asked, [1, 1, 16, 28, 255], questions // 3)
+            ask(run, requested, [1, 1, 16, 28, 255], questions // 3)
             run.file("example.zone", zone(run, run.draw.sample(names, hosts * 3 // 4), serial))
             os.kill(server, signal.SIGHUP)
             time.sleep(0.5)
@@ -269,15 +269,15 @@ server default {{
 }}
 """,
     )
-    asked: list[str] = []
+    requested: list[str] = []
     for _ in range(requests):
         name = run.draw.choice(names)
         password = name if run.draw.random() < 0.9 else "wrong"
         station = ":".join(f"{run.draw.randrange(256):02x}" for _ in range(6))
-        asked.append(
-            f'User-Name="{name}"\nUser-Password="{password}"\nCalling-Station-Id="{station}"\nNAS-Port={len(asked)}\n'
+        requested.append(
+            f'User-Name="{name}"\nUser-Password="{password}"\nCalling-Station-Id="{station}"\nNAS-Port={len(requested)}\n'
         )
-    packets = run.file("packets", "\n".join(asked))
+    packets = run.file("packets", "\n".join(requested))
     with run.serve("freeradius", "-f", "-d", run.folder):
         client = ["radclient", "-q", "-p", "8", "-f", str(packets), f"127.0.0.1:{run.port}", "auth", "testing123"]
         run.run(*client, check=False)

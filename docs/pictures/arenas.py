@@ -39,9 +39,9 @@ class Run(NamedTuple):
 
 def column(trace: hw.Trace, recipe: hw.Recipe) -> list[Run]:
     """The arena after the last call."""
-    found = hw.heap_map(trace, recipe, columns=len(trace))
-    last = found["blocks"][found["blocks"]["column"] == len(trace) - 1]
-    return [Run(int(one["offset"]), int(one["size"]), hw.HEAP_MAP_STATES[one["state"]]) for one in last]
+    result = hw.heap_map(trace, recipe, columns=len(trace))
+    last = result["blocks"][result["blocks"]["column"] == len(trace) - 1]
+    return [Run(int(item["offset"]), int(item["size"]), hw.HEAP_MAP_STATES[item["state"]]) for item in last]
 
 
 # ---- one moment ----------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def states(trace: hw.Trace, recipe: hw.Recipe, extent: int) -> np.ndarray:
 
 def draw_map(picture: Picture, cells: np.ndarray, left: float, top: float, cell: tuple[float, float]) -> list[str]:
     """Draw cells, row 0 at the foot, a path a state; which states there are."""
-    found = []
+    results = []
     for state, name in enumerate(hw.HEAP_MAP_STATES):
         parts, last = [], (0.0, 0.0)
         for row in range(ROWS):
@@ -166,8 +166,8 @@ def draw_map(picture: Picture, cells: np.ndarray, left: float, top: float, cell:
                 last = left + end * cell[0], y
         if parts:
             picture.path("M0 0" + "".join(parts), COLOURS[name], cell[1] + 0.3)
-            found.append(name)
-    return found
+            results.append(name)
+    return results
 
 
 def heap_map(trace: hw.Trace, recipe: hw.Recipe, title: str, told: str) -> Picture:
@@ -179,19 +179,19 @@ def heap_map(trace: hw.Trace, recipe: hw.Recipe, title: str, told: str) -> Pictu
     foot, right = top + ROWS * cell[1], left + COLUMNS * cell[0]
     plot = Plot(picture, Span(0, len(trace), left, right), Span(0, extent, foot, top))
     plot.grid_y(steps(0, extent), kilobytes)
-    found = draw_map(picture, states(trace, recipe, extent), left, top, cell)
+    result = draw_map(picture, states(trace, recipe, extent), left, top, cell)
     for value in steps(0, len(trace)):
         if plot.x.at(value) < right - 40:
             picture.text(plot.x.at(value), foot + 20, short(value), "soft", anchor="middle")
     picture.text(right, foot + 20, "calls", "soft", anchor="end")
-    legend(picture, found, foot + 52)
+    legend(picture, result, foot + 52)
     return picture
 
 
-def legend(picture: Picture, found: Sequence[str], y: float) -> None:
+def legend(picture: Picture, result: Sequence[str], y: float) -> None:
     """A square and a word for each state."""
     x = 16.0
-    for name in found:
+    for name in result:
         if x + width_of(name) + 22 > WIDTH - 8:
             x, y = 16.0, y + LINE + 3
         picture.box(x, y - 12, 14, 14, COLOURS[name], "pale" if name == "untouched" else "")
@@ -201,27 +201,27 @@ def legend(picture: Picture, found: Sequence[str], y: float) -> None:
 
 def server_on_heap4() -> Picture:
     """The web server on FreeRTOS's heap."""
-    told = "Heap map of freertos-heap4: short-lived blocks above one that stays"
-    return heap_map(server(), hw.zoo("freertos-heap4"), "A web server on freertos-heap4", told)
+    text = "Heap map of freertos-heap4: short-lived blocks above one that stays"
+    return heap_map(server(), hw.zoo("freertos-heap4"), "A web server on freertos-heap4", text)
 
 
 def packets_on_kingsley() -> Picture:
     """Packets in a ring on powers of two."""
-    told = "Heap map of kingsley on packets: stripes of free memory"
-    return heap_map(ring_of_packets(), hw.zoo("kingsley"), "A ring of 64 packets on kingsley", told)
+    text = "Heap map of kingsley on packets: stripes of free memory"
+    return heap_map(ring_of_packets(), hw.zoo("kingsley"), "A ring of 64 packets on kingsley", text)
 
 
 def film() -> Picture:
     """Moments of the broker on FreeRTOS's heap, each an arena from end to end, with its largest hole."""
     trace, recipe = broker(), hw.zoo("freertos-heap4")
-    found = hw.heap_map(trace, recipe, columns=9)
-    extent = int(found["footprint"])
+    result = hw.heap_map(trace, recipe, columns=9)
+    extent = int(result["footprint"])
     picture = Picture("Nine moments of a heap: used, free, the largest hole", 340)
     picture.text(16, 28, "An MQTT broker on freertos-heap4, call by call", bold=True)
-    for at, call in enumerate(found["event"].tolist()):
+    for at, call in enumerate(result["event"].tolist()):
         y = 46 + at * 29
         picture.text(66, y + 16, f"{call + 1:,}", "soft", anchor="end")
-        runs = found["blocks"][found["blocks"]["column"] == at]
+        runs = result["blocks"][result["blocks"]["column"] == at]
         _strip(picture, runs, Span(0, extent, 76, 524), y)
     legend(picture, ["payload in use", "free"], 326)
     picture.line([(236, 321), (254, 321)], "red", 3)
@@ -232,9 +232,9 @@ def film() -> Picture:
 def _strip(picture: Picture, runs: Any, bytes_: Span, y: float) -> None:
     """One arena as a bar, every half pixel by what has most of it."""
     cells: dict[str, list[tuple[float, float]]] = {}
-    for one in runs:
-        left, right = bytes_.at(int(one["offset"])), bytes_.at(int(one["offset"] + one["size"]))
-        name = hw.HEAP_MAP_STATES[one["state"]]
+    for run in runs:
+        left, right = bytes_.at(int(run["offset"])), bytes_.at(int(run["offset"] + run["size"]))
+        name = hw.HEAP_MAP_STATES[run["state"]]
         name = "payload in use" if name == "header" else name
         stretches = cells.setdefault(name, [])
         if stretches and left - stretches[-1][1] < 0.3:

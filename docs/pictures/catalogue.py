@@ -80,4 +80,4 @@ EXPLORED: Mapping[str, Explored] = {
 
 def with_words(page: str, name: str, told: str) -> str:
     """A page with these words in place of what it says of the picture."""
-    return re.sub(rf"!\[[^\]]*\]\(((?:[\w.:-]*/)*images/{name}\.svg)\)", lambda found: f"![{told}]({found[1]})", page)
+    return re.sub(rf"!\[[^\]]*\]\(((?:[\w.:-]*/)*images/{name}\.svg)\)", lambda result: f"![{told}]({result[1]})", page)

@@ -48,7 +48,7 @@ _FAMILY = "Helvetica,Arial,Liberation Sans,sans-serif"
 
 def width_of(words: str, bold: bool = False) -> float:
     """Pixels that a piece of text takes."""
-    return (1.06 if bold else 1.0) * SIZE * sum(_WIDTHS.get(one, 0.584) for one in words)
+    return (1.06 if bold else 1.0) * SIZE * sum(_WIDTHS.get(word, 0.584) for word in words)
 
 
 def number(value: float) -> str:
@@ -127,13 +127,13 @@ class Picture:
         size = f'width="{WIDTH}" height="{number(self.height)}" viewBox="0 0 {WIDTH} {number(self.height)}"'
         ground = f'<rect width="{WIDTH}" height="{number(self.height)}" rx="8"{self._looks("paper")}/>'
         light, dark = (
-            "".join(f".{a}-{b}{{{_PROPERTY[a]}:{COLOURS[b][one]}}}" for a, b in sorted(self._used)) for one in (0, 1)
+            "".join(f".{a}-{b}{{{_PROPERTY[a]}:{COLOURS[b][item]}}}" for a, b in sorted(self._used)) for item in (0, 1)
         )
         style = f"<style>{light}@media(prefers-color-scheme:dark){{{dark}}}</style>"
         font = f'font-family="{_FAMILY}" font-size="{number(SIZE)}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" {font}>'
-        told = f"<title>{html.escape(self.told, quote=False)}</title>"
-        return "\n".join([head, told, style, ground, *self._parts, "</svg>"]) + "\n"
+        text = f"<title>{html.escape(self.told, quote=False)}</title>"
+        return "\n".join([head, text, style, ground, *self._parts, "</svg>"]) + "\n"
 
     def _add(self, part: str) -> None:
         self._parts.append(part)

@@ -41,14 +41,14 @@ def _live(trace: hw.Trace, title: str, told: str) -> Picture:
 def live_bytes() -> Picture:
     """What the broker has requested and not freed yet."""
     trace = broker()
-    told = "Live bytes of an MQTT broker, and their peak"
-    return _live(trace, "What an MQTT broker has live, in bytes requested", told)
+    text = "Live bytes of an MQTT broker, and their peak"
+    return _live(trace, "What an MQTT broker has live, in bytes requested", text)
 
 
 def server_live() -> Picture:
     """Likewise of the web server."""
-    told = "Live bytes of a web server: a slow rise and short peaks"
-    return _live(server(), "What a web server has live", told)
+    text = "Live bytes of a web server: a slow rise and short peaks"
+    return _live(server(), "What a web server has live", text)
 
 
 def packets_live() -> Picture:
@@ -70,15 +70,15 @@ def _bar(picture: Picture, y: float, words: str, value: float, told: str, bytes_
 def reserve() -> Picture:
     """From the bytes that live at once to the arena to reserve, for TLSF on the broker."""
     trace = broker()
-    found = hw.fit(trace, "tlsf")
+    result = hw.fit(trace, "tlsf")
     grown = hw.fit(trace, "tlsf", growth=2)
-    assert found.safe_arena_bytes and found.reserve_bytes and grown.reserve_bytes and found.smallest_arena_bytes
-    margin = found.reserve_bytes / found.safe_arena_bytes - 1
+    assert result.safe_arena_bytes and result.reserve_bytes and grown.reserve_bytes and result.smallest_arena_bytes
+    margin = result.reserve_bytes / result.safe_arena_bytes - 1
     rows = (
         ("live at once, as requested", trace.peak_live_bytes, "blue"),
-        ("smallest arena: serves the recording", found.smallest_arena_bytes, "sky"),
-        ("safe arena: it and every larger one tried serve it", found.safe_arena_bytes, "sky"),
-        (f"reserve: {margin:.0%} more, for another day of the same load", found.reserve_bytes, "green"),
+        ("smallest arena: serves the recording", result.smallest_arena_bytes, "sky"),
+        ("safe arena: it and every larger one tried serve it", result.safe_arena_bytes, "sky"),
+        (f"reserve: {margin:.0%} more, for another day of the same load", result.reserve_bytes, "green"),
         ("reserve where what comes and goes doubles", grown.reserve_bytes, "pale"),
     )
     picture = Picture("Live bytes, smallest arena, safe arena and reserve of tlsf", 312)
@@ -95,7 +95,7 @@ def gate() -> Picture:
     before = hw.check(hw.cut(trace, first=6000), "tlsf@8")[0].values
     assert before["reserve_bytes"] is not None
     rules = ["accesses_malloc_max > 64", f"reserve_bytes > {before['reserve_bytes'] * 1.02:.0f}"]
-    (found,) = hw.check(trace, "tlsf@8", rules, budget=160 * 1024)
+    (result,) = hw.check(trace, "tlsf@8", rules, budget=160 * 1024)
     picture = Picture("Three rules: two hold, one is broken", 236)
     picture.text(16, 28, "tlsf@8 on the MQTT broker", bold=True)
     names = [
@@ -103,7 +103,7 @@ def gate() -> Picture:
         "reserve, beside the baseline and 2 %",
         "reserve, beside a budget of 160 KB",
     ]
-    for at, (verdict, words) in enumerate(zip(found.verdicts, names, strict=True)):
+    for at, (verdict, words) in enumerate(zip(result.verdicts, names, strict=True)):
         value, limit = verdict.value, verdict.limit
         assert value is not None and limit is not None
         span = Span(0, limit * 1.1, 16, 524)
@@ -126,7 +126,9 @@ def live() -> Picture:
     heaps = {"all-round": "green", "tlsf": "red"}
     calls = [len(trace) * part // 40 for part in range(1, 41)]
     parts = [hw.cut(trace, first=at, close=False) for at in calls]
-    used = {name: [(len(one), hw.replay(one, name).metrics["footprint_bytes"] or 0) for one in parts] for name in heaps}
+    used = {
+        name: [(len(item), hw.replay(item, name).metrics["footprint_bytes"] or 0) for item in parts] for name in heaps
+    }
     most = max(value for points in used.values() for _, value in points)
     plot = Plot(picture, Span(0, len(trace), 76, 524), Span(0, most * 1.4, 268, 48))
     plot.grid_y(steps(0, plot.y.high))
@@ -146,19 +148,19 @@ def live() -> Picture:
 
 def packet_sizes() -> Picture:
     """Sizes of the packets of a network, in bins."""
-    found = hw.profile(PACKETS)
-    bins, modes = found["histogram"], found["modes"]
+    result = hw.profile(PACKETS)
+    bins, modes = result["histogram"], result["modes"]
     picture = Picture("Packets by size: nearly all are short or full", 300)
-    picture.text(16, 28, f"{found['packets']:,} packets by size", bold=True)
-    most = max(one["count"] for one in bins)
+    picture.text(16, 28, f"{result['packets']:,} packets by size", bold=True)
+    most = max(bin["count"] for bin in bins)
     plot = Plot(picture, Span(0, bins[-1]["to"], 60, 524), Span(0, most * 1.2, 240, 44))
     plot.grid_y(steps(0, plot.y.high), short)
     plot.grid_x(steps(0, plot.x.high), lambda value: f"{value:,.0f}")
-    for one in bins:
-        left, right = plot.x.at(one["from"]) + 1, plot.x.at(one["to"]) - 1
-        picture.box(left, plot.y.at(one["count"]), right - left, plot.y.start - plot.y.at(one["count"]), "blue")
+    for bin in bins:
+        left, right = plot.x.at(bin["from"]) + 1, plot.x.at(bin["to"]) - 1
+        picture.box(left, plot.y.at(bin["count"]), right - left, plot.y.start - plot.y.at(bin["count"]), "blue")
     for mode in modes:
-        height = next(one["count"] for one in bins if one["from"] <= mode["size"] < one["to"])
+        height = next(bin["count"] for bin in bins if bin["from"] <= mode["size"] < bin["to"])
         words = f"{mode['size']:,} bytes: {mode['share']:.0%}"
         if mode["size"] < plot.x.high / 2:
             picture.text(plot.x.at(mode["size"] - 20), plot.y.at(height) - 8, words)
@@ -171,8 +173,8 @@ def packet_sizes() -> Picture:
 def load() -> Picture:
     """The most bytes of packets that are held, by the load of the link, with and without a ring."""
     loads = [0.6, 0.7, 0.8, 0.9, 1.0, 1.05, 1.1]
-    told = "Bytes of packets held by load: beyond 1 only a ring bounds them"
-    picture = Picture(told, 320)
+    text = "Bytes of packets held by load: beyond 1 only a ring bounds them"
+    picture = Picture(text, 320)
     picture.text(16, 28, "Most bytes of packets held, by the load of the link", bold=True)
     rings = {"no bound": ("red", {}), "a ring of 64": ("blue", {"ring": 64})}
     curves = {
@@ -202,22 +204,22 @@ def growth() -> Picture:
     leaks, lasts = hw.stress(broker(), list(names), calls=1_000_000)
     assert lasts.lasts and not leaks.lasts
     loop = leaks.worst
-    told = f"Over a million calls {leaks.heap} grows, {lasts.heap} becomes flat"
-    picture = Picture(told, 330)
+    text = f"Over a million calls {leaks.heap} grows, {lasts.heap} becomes flat"
+    picture = Picture(text, 330)
     picture.text(16, 28, f"Bytes covered at constant live bytes, loop {loop!r}", bold=True)
-    curves = {one.heap: list(one.footprint_bytes[loop].items()) for one in (leaks, lasts)}
+    curves = {item.heap: list(item.footprint_bytes[loop].items()) for item in (leaks, lasts)}
     calls = max(points[-1][0] for points in curves.values())
     most = max(value for points in curves.values() for _, value in points)
     plot = Plot(picture, Span(1000, calls, 86, 524, log=True), Span(0, most * 1.1, 268, 48))
     plot.grid_y(steps(0, plot.y.high))
-    plot.grid_x([one for one in octaves(1000, calls) if f"{one:.0f}"[0] == "1"], short)
-    for one in (leaks, lasts):
-        points = curves[one.heap]
+    plot.grid_x([item for item in octaves(1000, calls) if f"{item:.0f}"[0] == "1"], short)
+    for item in (leaks, lasts):
+        points = curves[item.heap]
         points = [*points, (calls, points[-1][1])]
-        plot.stairs(points, names[one.heap], 2.5)
-        words = f"{one.heap}: {'lasts' if one.lasts else 'does not last'}"
-        where = (100, plot.y.at(points[-1][1]) - 10) if one.lasts else (496, plot.y.at(points[-1][1]) + 5)
-        picture.text(*where, words, names[one.heap], "start" if one.lasts else "end", bold=True)
+        plot.stairs(points, names[item.heap], 2.5)
+        words = f"{item.heap}: {'lasts' if item.lasts else 'does not last'}"
+        where = (100, plot.y.at(points[-1][1]) - 10) if item.lasts else (496, plot.y.at(points[-1][1]) + 5)
+        picture.text(*where, words, names[item.heap], "start" if item.lasts else "end", bold=True)
     picture.text(524, 312, "calls", "soft", anchor="end")
     return picture
 
@@ -256,17 +258,17 @@ OUTCOMES = {"at_once": "blue", "later": "sky", "harmless": "grid", "silent": "sa
 def levels() -> Picture:
     """What each level of checks notices of each fault, on TLSF: the counts that the tests hold it to."""
     rows = _counts("tlsf")
-    found = list(dict.fromkeys(level for level, _ in rows))
+    results = list(dict.fromkeys(level for level, _ in rows))
     faults = list(dict.fromkeys(fault for _, fault in rows))
-    told = f"What {', '.join(found[:-1])} and {found[-1]} notice of eleven faults"
-    picture = Picture(told, 96 + 24 * len(faults) + 34)
+    text = f"What {', '.join(results[:-1])} and {results[-1]} notice of eleven faults"
+    picture = Picture(text, 96 + 24 * len(faults) + 34)
     picture.text(16, 28, f"tlsf, {sum(next(iter(rows.values())))} runs of each fault", bold=True)
-    for at, level in enumerate(found):
+    for at, level in enumerate(results):
         picture.text(148 + at * 128, 56, level)
     for down, fault in enumerate(faults):
         y = 68 + down * 24
         picture.text(16, y + 14, fault.replace("_", " "))
-        for at, level in enumerate(found):
+        for at, level in enumerate(results):
             x, counts = 148.0 + at * 128, rows[level, fault]
             for outcome, count in zip(OUTCOMES, counts, strict=True):
                 if count:

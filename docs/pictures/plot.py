@@ -27,14 +27,14 @@ def kilobytes(value: float) -> str:
 def steps(low: float, high: float, wanted: int = 4) -> list[float]:
     """Round values between two, about so many."""
     power = 10.0 ** math.floor(math.log10((high - low) / wanted))
-    step = next(one * power for one in (1, 2, 5, 10) if (high - low) / (one * power) <= wanted)
+    step = next(item * power for item in (1, 2, 5, 10) if (high - low) / (item * power) <= wanted)
     return [at * step for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def octaves(low: float, high: float) -> list[float]:
     """Values 1, 2 and 5 of each power of ten between two."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [one for power in powers for one in (10.0**power, 2 * 10.0**power, 5 * 10.0**power) if low <= one <= high]
+    return [item for power in powers for item in (10.0**power, 2 * 10.0**power, 5 * 10.0**power) if low <= item <= high]
 
 
 @dataclass(frozen=True)
@@ -115,22 +115,24 @@ class Plot:
 def name_points(plot: Plot, points: Sequence[Named], taken: Sequence[tuple[float, float]] = ()) -> None:
     """Mark points, with names that cover neither one another nor the places `taken` (pixels)."""
     scale = 11 / SIZE  # labels are placed for letters of 11 pixels
-    left, top = plot.x.start, plot.y.end
-    places = [plot.place(one.x, one.y) for one in points]
-    markers = [hw.labels.Marker((x - left) * scale, (y - top) * scale) for x, y in places]
+    remaining, top = plot.x.start, plot.y.end
+    places = [plot.place(point.x, point.y) for point in points]
+    markers = [hw.labels.Marker((x - remaining) * scale, (y - top) * scale) for x, y in places]
     boxes = [
-        hw.labels.Box((x - left - 5) * scale, (y - top - 5) * scale, (x - left + 5) * scale, (y - top + 5) * scale)
+        hw.labels.Box(
+            (x - remaining - 5) * scale, (y - top - 5) * scale, (x - remaining + 5) * scale, (y - top + 5) * scale
+        )
         for x, y in taken
     ]
-    room = (plot.x.end - left) * scale, (plot.y.start - top) * scale
-    found = hw.labels.place(markers, [one.words for one in points], markers, *room, boxes)
-    for one, (x, y), label in zip(points, places, found, strict=True):
-        colour = "red" if one.stands_out else "ink"
+    room = (plot.x.end - remaining) * scale, (plot.y.start - top) * scale
+    result = hw.labels.place(markers, [point.words for point in points], markers, *room, boxes)
+    for point, (x, y), label in zip(points, places, result, strict=True):
+        colour = "red" if point.stands_out else "ink"
         label = label or hw.labels.Label(0, 14, "center")
         anchor = {"left": "start", "right": "end", "center": "middle"}[label.align]
         plot.picture.dot(x, y, 5, colour, "paper")
         plot.picture.text(
-            x + label.dx / scale, y + label.dy / scale + 5, one.words, colour, anchor, bold=one.stands_out
+            x + label.dx / scale, y + label.dy / scale + 5, point.words, colour, anchor, bold=point.stands_out
         )
 
 

@@ -37,9 +37,9 @@ def ring_of_packets() -> hw.Trace:
 def tutorials_pick() -> hw.Recipe:
     """The recipe that the tutorial prints."""
     page = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    found = re.search(r"study again demo/broker.duckdb:\w+\n((?: {4}.*\n|\n)+)", page)
-    assert found
+    result = re.search(r"study again demo/broker.duckdb:\w+\n((?: {4}.*\n|\n)+)", page)
+    assert result
     with TemporaryDirectory() as folder:
         recipe = Path(folder, "pick.toml")
-        recipe.write_text(dedent(found[1]), encoding="utf-8")
+        recipe.write_text(dedent(result[1]), encoding="utf-8")
         return hw.read_recipe(recipe)

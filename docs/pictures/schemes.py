@@ -27,7 +27,7 @@ def flow() -> Picture:
     """From a trace and a recipe to metrics, and from many of these to what ships."""
     trace, name = broker(), "tlsf"
     recipe = hw.zoo(name).at_alignment(8)
-    found = hw.replay(trace, recipe).metrics
+    result = hw.replay(trace, recipe).metrics
     picture = Picture("A trace times a recipe gives metrics; of many the pick becomes C", 366)
     for x, words in ((16, "record, hooks, import"), (208, "zoo, spaces")):
         picture.text(x + 66, 28, words, "soft", anchor="middle")
@@ -42,10 +42,10 @@ def flow() -> Picture:
     picture.card(202, 60, 146, "recipe", [name, *keys])
     picture.arrow([(352, 126), (376, 126)])
     values = [
-        ("footprint", f"{found['footprint_bytes']:,}"),
-        ("accesses", f"{found['accesses']:,}"),
-        ("worst malloc", f"{found['accesses_malloc_max']:,}"),
-        ("refused", f"{found['failed']:,}"),
+        ("footprint", f"{result['footprint_bytes']:,}"),
+        ("accesses", f"{result['accesses']:,}"),
+        ("worst malloc", f"{result['accesses_malloc_max']:,}"),
+        ("refused", f"{result['failed']:,}"),
     ]
     picture.card(378, 60, 146, "metrics", [""] * 5)
     for at, (words, value) in enumerate(values):
@@ -80,14 +80,14 @@ def _files(platform: str) -> tuple[list[str], list[str]]:
 def circle() -> Picture:
     """From a FreeRTOS board, whose hooks tell its calls, back to the board with a heap of its own."""
     hooks, heap = _files("freertos")
-    told = "From a board by hooks, import, explore and generate back to it"
-    picture = Picture(told, 390)
+    text = "From a board by hooks, import, explore and generate back to it"
+    picture = Picture(text, 390)
     cards = (
         (16, 40, "your board", ["FreeRTOS, and", "the application"]),
         (372, 40, "its console", ["lines that tell", "each call"]),
         (372, 232, "app.parquet", ["the trace"]),
         (194, 232, "app.duckdb", ["the study"]),
-        (16, 232, "heap/", [one for one in heap if one in ("app_freertos.c", "app_heap.c", "app_heap.h")]),
+        (16, 232, "heap/", [item for item in heap if item in ("app_freertos.c", "app_heap.c", "app_heap.h")]),
     )
     for x, y, title, lines in cards:
         picture.card(x, y, 152, title, lines)
@@ -227,9 +227,9 @@ PURPOSES = {
 
 def files() -> Picture:
     """The files of a generated heap, and which includes which."""
-    found = hw.generated_files(hw.zoo("tlsf"))
-    includes = {name: re.findall(r'#include "(\w+\.h)"', text) for name, text in found.items()}
-    assert found.keys() == PURPOSES.keys()
+    result = hw.generated_files(hw.zoo("tlsf"))
+    includes = {name: re.findall(r'#include "(\w+\.h)"', text) for name, text in result.items()}
+    assert result.keys() == PURPOSES.keys()
     places = {
         "app_heap.h": (264, 34),
         "app_heap.c": (16, 146),
@@ -239,7 +239,7 @@ def files() -> Picture:
     picture = Picture("The four files of a generated heap and their includes", 324)
     picture.text(16, 28, "heapwright generate tlsf", bold=True)
     for name, (x, y) in places.items():
-        picture.card(x, y, 236, name, [PURPOSES[name], f"{found[name].count(chr(10)):,} lines"][: 2 if y < 250 else 1])
+        picture.card(x, y, 236, name, [PURPOSES[name], f"{result[name].count(chr(10)):,} lines"][: 2 if y < 250 else 1])
     assert "app_heap.h" in includes["app_heap.c"] and "app_heap.h" in includes["app_heap_test.c"]
     assert "app_heap_checks.h" in includes["app_heap.c"]
     picture.arrow([(200, 144), (200, 70), (262, 70)])
@@ -252,11 +252,11 @@ def files() -> Picture:
 def space() -> Picture:
     """What the default space for the broker is made of."""
     recipes = _space()
-    kinds = Counter(_design(one) for one in recipes)
-    listed = Counter(_design(one) for one in recipes if len(one.pools) > 1 and one.pools[0].kind == "quick")
+    kinds = Counter(_design(recipe) for recipe in recipes)
+    listed = Counter(_design(recipe) for recipe in recipes if len(recipe.pools) > 1 and recipe.pools[0].kind == "quick")
     rows = kinds.most_common(8)
-    told = f"Designs among {len(recipes):,} recipes of a default space"
-    picture = Picture(told, 64 + 34 * len(rows) + 30)
+    text = f"Designs among {len(recipes):,} recipes of a default space"
+    picture = Picture(text, 64 + 34 * len(rows) + 30)
     picture.text(16, 28, f"{len(recipes):,} recipes, the broker's default space", bold=True)
     span = Span(0, rows[0][1], 190, 440)
     for at, (name, count) in enumerate(rows):
@@ -275,7 +275,7 @@ def space() -> Picture:
 
 def _design(recipe: hw.Recipe) -> str:
     """What finds a free block, of the pool that owns most."""
-    pool = next((one for one in recipe.pools if one.kind != "quick"), recipe.pools[0])
+    pool = next((item for item in recipe.pools if item.kind != "quick"), recipe.pools[0])
     if pool.kind != "general":
         return {"fixed": "fixed classes", "buddy": "buddies", "partition": "partitions"}.get(pool.kind, pool.kind)
     if pool.bins != "none":
@@ -292,8 +292,8 @@ def pools() -> Picture:
     assert isinstance(quick, hw.pools.Quick) and isinstance(general, hw.pools.General) and quick.sizes
     rounded = -(-sizes.astype(int) // recipe.align) * recipe.align
     share = float(np.isin(rounded, quick.sizes).mean())
-    told = "A request tries quick lists first, then the general pool"
-    picture = Picture(told, 300)
+    text = "A request tries quick lists first, then the general pool"
+    picture = Picture(text, 300)
     picture.text(16, 28, recipe.name, bold=True)
     picture.text(16, 54, f"{len(sizes):,} requests of queues of packets", "soft")
     picture.arrow([(134, 62), (134, 82)])
@@ -314,10 +314,10 @@ def pools() -> Picture:
 
 def proof() -> Picture:
     """How many programs the defaults of a proof allow, and what holds after each call of them."""
-    defaults = {name: one.default for name, one in signature(hw.prove).parameters.items()}
+    defaults = {name: item.default for name, item in signature(hw.prove).parameters.items()}
     calls, largest = defaults["calls"], defaults["largest"]
-    told = f"{calls} mallocs and frees in every order, and what holds after each"
-    picture = Picture(told, 330)
+    text = f"{calls} mallocs and frees in every order, and what holds after each"
+    picture = Picture(text, 330)
     picture.text(16, 28, f"{calls} calls, requests up to {largest} bytes: every program", bold=True)
     sizes, programs = largest + 2, 1
     for at in range(calls):

@@ -34,10 +34,10 @@ def _points(study: hw.Study) -> Points:
 def trade_off(study: hw.Study) -> Picture:
     """The recipes of a study that were replayed on all of the future, by memory and accesses, and the front."""
     points = _points(study)
-    front = [points[one.id][1:] for one in study.front()]
+    front = [points[item.id][1:] for item in study.front()]
     low = min(footprint for footprint, _ in front), min(accesses for _, accesses in front)
-    told = "Recipes by long-run need and accesses: the front, recommendations, alternatives"
-    picture = Picture(told, 420)
+    text = "Recipes by long-run need and accesses: the front, recommendations, alternatives"
+    picture = Picture(text, 420)
     picture.text(16, 28, f"Best of {study.tried} recipes for an MQTT broker, by long-run need", bold=True)
     x = Span(low[1] * 0.9, low[1] * REACH[1], 76, 524, log=True)
     plot = Plot(picture, x, Span(low[0] * 0.84, low[0] * REACH[0], 362, 48))
@@ -54,7 +54,7 @@ def trade_off(study: hw.Study) -> Picture:
         marks += f"m{at_x - last[0]} {at_y - last[1]}h2"
         last = at_x + 2, at_y
     picture.path(f"M0 0{marks}", "pale", 2)
-    shown = [(accesses, footprint) for footprint, accesses in sorted(front, key=lambda one: one[1])]
+    shown = [(accesses, footprint) for footprint, accesses in sorted(front, key=lambda item: item[1])]
     plot.stairs(shown, "blue", 2)
     for point in shown:
         plot.dot(*point, 3, "blue")
@@ -74,8 +74,8 @@ def _named(study: hw.Study, points: Points) -> list[Named]:
 
 def pick(study: hw.Study) -> Picture:
     """The heap map of the balanced pick."""
-    told = "Heap map of the balanced recommendation"
-    return heap_map(broker(), study.pick("balanced").recipe, "The balanced recommendation on the MQTT broker", told)
+    text = "Heap map of the balanced recommendation"
+    return heap_map(broker(), study.pick("balanced").recipe, "The balanced recommendation on the MQTT broker", text)
 
 
 def answer(study: hw.Study) -> Picture:
@@ -95,17 +95,17 @@ def answer(study: hw.Study) -> Picture:
     ends = (230, 342, 436, 524)
     for end, words in zip(ends, heads, strict=True):
         picture.lines(end, 80, words, "soft", "end")
-    span = Span(0, max(reserves[one.id] for one in members), 16, 524)
-    for at, one in enumerate(members):
-        y, colour = 126 + at * 48, "green" if one is shipped else "ink"
+    span = Span(0, max(reserves[member.id] for member in members), 16, 524)
+    for at, member in enumerate(members):
+        y, colour = 126 + at * 48, "green" if member is shipped else "ink"
         values = (
-            f"{reserves[one.id]:,.0f}",
-            f"{one.metrics['footprint_bytes']:,}",
-            f"{one.metrics['long_run_accesses']:.1f}",
-            f"{one.metrics['long_run_malloc_max']:,}",
+            f"{reserves[member.id]:,.0f}",
+            f"{member.metrics['footprint_bytes']:,}",
+            f"{member.metrics['long_run_accesses']:.1f}",
+            f"{member.metrics['long_run_malloc_max']:,}",
         )
-        picture.text(16, y, "tailored" if one is shipped else one.label, colour, bold=one is shipped)
+        picture.text(16, y, "tailored" if member is shipped else member.label, colour, bold=member is shipped)
         for end, value in zip(ends, values, strict=True):
-            picture.text(end, y, value, colour, "end", one is shipped)
-        picture.box(16, y + 8, span.at(reserves[one.id]) - 16, 14, "green" if one is shipped else "pale")
+            picture.text(end, y, value, colour, "end", member is shipped)
+        picture.box(16, y + 8, span.at(reserves[member.id]) - 16, 14, "green" if member is shipped else "pale")
     return picture

@@ -50,8 +50,8 @@ def benchmark() -> Picture:
 
 def instructions() -> Picture:
     """Instructions of heaps on an emulated Cortex-M3, and their bytes of code."""
-    found = table("docs/target.md", "heap | m3_fifo_2000")
-    rows = [(row[0], float(row[2]), row[5]) for row in found]
+    result = table("docs/target.md", "heap | m3_fifo_2000")
+    rows = [(row[0], float(row[2]), row[5]) for row in result]
     note = "A malloc and a free on the MQTT broker; bytes of code that malloc links."
     title = "On a Cortex-M3"
     return bars("Instructions and code of heaps on a Cortex-M3", title, ("instructions", "code"), rows, note)
@@ -89,8 +89,8 @@ def foretold() -> Picture:
         y = 42 + at * 62
         picture.text(16, y + 14, row[0])
         for top, cell, colour, words in ((y + 20, row[2], "blue", "foretold"), (y + 38, row[3], "red", "false alarms")):
-            of, found = (int(one) for one in cell.split(":"))
+            of, result = (int(item) for item in cell.split(":"))
             picture.box(16, top, 324, 14, "grid")
-            picture.box(16, top, share.at(found / of) - 16, 14, colour)
-            picture.text(350, top + 12, f"{words}: {found} of {of}", colour)
+            picture.box(16, top, share.at(result / of) - 16, 14, colour)
+            picture.text(350, top + 12, f"{words}: {result} of {of}", colour)
     return picture

@@ -61,8 +61,8 @@ def reproduce(
             progress(f"page {number} of {len(names)}, {name}")
             run = importlib.import_module(f"heapwright_papers.{name}").page
             page = run(packets, progress, joint) if name in READ else run(packets, progress)
-            read += [{"page": name, **one} for one in page.readings]
+            read += [{"page": name, **item} for item in page.readings]
             pages += [str(path) for path in page.write(output)]
-            claims += [{"paper": page.paper, **one.as_claim()} for one in page.answers() if one.decided]
+            claims += [{"paper": page.paper, **item.as_claim()} for item in page.answers() if item.decided]
         pages += [str(path) for path in write_summary(output, PAGES)]
     return {"pages": pages, "claims": claims} | ({"readings": read} if readings else {})

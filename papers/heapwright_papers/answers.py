@@ -62,15 +62,15 @@ FACTOR = 2
 """By how much what a reduction saves, and what it leaves, may differ from the paper's to hold."""
 
 
-def band(found: float, stated: float) -> int:
+def band(result: float, stated: float) -> int:
     """Where a reduction in per cent stands to the paper's: 0 if both parts are within FACTOR of it, else -1 or 1.
 
     A smaller one is 0 within a tenth of the paper's, too, as any number: its sentence tells nothing of what is left.
     """
-    parts = ((100 - found) / (100 - stated), found / stated)
-    if all(1 / FACTOR <= part <= FACTOR for part in parts) or (found < stated and near(found, stated)):
+    parts = ((100 - result) / (100 - stated), result / stated)
+    if all(1 / FACTOR <= part <= FACTOR for part in parts) or (result < stated and near(result, stated)):
         return 0
-    return 1 if found > stated else -1
+    return 1 if result > stated else -1
 
 
 def listed(values: Iterable[int]) -> str:
@@ -88,9 +88,9 @@ def between(values: Iterable[float]) -> str:
     return span([f"{value:.2g}" if value < 10 else f"{value:,.0f}" for value in sorted(values)])
 
 
-def rank_correlation(one: Sequence[float] | NDArray[Any], other: Sequence[float] | NDArray[Any]) -> float:
+def rank_correlation(item: Sequence[float] | NDArray[Any], other: Sequence[float] | NDArray[Any]) -> float:
     """Spearman's, over values of the same things."""
-    return float(np.corrcoef(_ranks(one), _ranks(other))[0, 1])
+    return float(np.corrcoef(_ranks(item), _ranks(other))[0, 1])
 
 
 def _ranks(values: Sequence[float] | NDArray[Any]) -> NDArray[np.float64]:
@@ -158,12 +158,12 @@ def judged(answer: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[tupl
             if lacking := evaluate(answer.get("lacks", "''"), known):
                 yield "–", Verdict(Kind.NOT_TESTED, why=lacking), on
                 continue
-            for one, expression in answer.get("let", {}).items():
-                known[one] = evaluate(expression, known)
-            found = sentence(answer["here"], known), _verdict(answer, known), on
+            for item, expression in answer.get("let", {}).items():
+                known[item] = evaluate(expression, known)
+            result = sentence(answer["here"], known), _verdict(answer, known), on
         except AbsentError as absent:
-            found = "–", Verdict(Kind.NOT_TESTED, why=str(absent)), on
-        yield found
+            result = "–", Verdict(Kind.NOT_TESTED, why=str(absent)), on
+        yield result
 
 
 _SIDES = ("holds", "at_least", "larger", "noise", "fitted", "kind")

@@ -61,14 +61,14 @@ class CaseRun:
 
     def short_mix(self, packets: int) -> dict[str, Trace]:
         """The forms of the mix in so many packets, with the first seed."""
-        return {one.name: self.workload(one.packets(packets, mixes.SEEDS[0]), rate=mixes.RATE) for one in self.forms}
+        return {form.name: self.workload(form.packets(packets, mixes.SEEDS[0]), rate=mixes.RATE) for form in self.forms}
 
     def try_heaps(self, **more: Recipe) -> None:
         """Every allocator of the case study, and more, on both kinds of traffic."""
         self.heaps |= more
         count = self.case.packets
         traces = {(name, 0): self.workload(table, count=count) for name, table in self.chosen.items()}
-        mix = {(one.name, seed): one.packets(count, seed) for seed in mixes.SEEDS for one in self.forms}
+        mix = {(form.name, seed): form.packets(count, seed) for seed in mixes.SEEDS for form in self.forms}
         self.page.traffic({f"{name}, seed {seed}": table for (name, seed), table in mix.items()})
         kinds = {REAL: traces, MIX: {key: self.workload(table, rate=mixes.RATE) for key, table in mix.items()}}
         for on, given in kinds.items():
@@ -85,7 +85,7 @@ class CaseRun:
         grid = on_grid(of.proposed, self.short_mix(of.grid_packets))
         known = {**constants(of.name), **seen, "grid": grid, "contest": against}
         self.progress(f"{of.name}: readings")
-        told = add_readings(self.page, of, self.trials, known, self.read)
+        info = add_readings(self.page, of, self.trials, known, self.read)
         more = {
             "ONE_IN": ONE_IN,
             "RETUNED": RETUNED,
@@ -95,5 +95,5 @@ class CaseRun:
             "seeds": mixes.SEEDS,
             "rate": mixes.RATE,
         }
-        fill(self.page, {**names(of, *self.trials), **known, **told, **more})
+        fill(self.page, {**names(of, *self.trials), **known, **info, **more})
         return self.page

@@ -78,8 +78,8 @@ class Case:
 
     def heaps(self) -> dict[str, Recipe]:
         """Those of all readings, by the names of `read_name`, and allocators that are not in the paper's table."""
-        found = {name: one.recipe(row, self.proposed) for name, (row, one) in as_read().items()}
-        return found | {name: zoo(name) for name in OTHERS} | {RANDOM: random_recipe(self.proposed)}
+        results = {name: item.recipe(row, self.proposed) for name, (row, item) in as_read().items()}
+        return results | {name: zoo(name) for name in OTHERS} | {RANDOM: random_recipe(self.proposed)}
 
 
 def counted(heaps: Iterable[str]) -> list[str]:
@@ -89,8 +89,8 @@ def counted(heaps: Iterable[str]) -> list[str]:
 
 def as_read() -> dict[str, tuple[str, Reading]]:
     """Each row of the paper's under each reading that is about it, by the name that our tables give it."""
-    every = ((row, one) for sentence in sentences() for one in sentence.readings for row in one.heaps)
-    return {read_name(row, one): (row, one) for row, one in every}
+    every = ((row, reading) for sentence in sentences() for reading in sentence.readings for row in reading.heaps)
+    return {read_name(row, reading): (row, reading) for row, reading in every}
 
 
 def case(name: str) -> Case:
@@ -166,9 +166,9 @@ class Trial:
         runs = []
         for run in self.runs:
             metrics = {**run.metrics, **{row: run.metrics[heap] for row, heap in heaps.items()}}
-            told = {row: run.instructions[heap] for row, heap in heaps.items() if heap in run.instructions}
-            kept = {heap: one for heap, one in run.instructions.items() if heap not in heaps}
-            runs.append(replace(run, metrics=metrics, instructions=kept | told))
+            info = {row: run.instructions[heap] for row, heap in heaps.items() if heap in run.instructions}
+            kept = {heap: item for heap, item in run.instructions.items() if heap not in heaps}
+            runs.append(replace(run, metrics=metrics, instructions=kept | info))
         return Trial(self.on, runs, self, heaps)
 
     @cached_property
@@ -275,21 +275,21 @@ def try_all(
     """
     ids = {name: recipe.canonical().hash for name, recipe in heaps.items()}
     recipes = {ids[name]: recipe for name, recipe in heaps.items()}
-    found = {key: each(partial(replayed, trace), recipes) for key, trace in traces.items()}
+    results = {key: each(partial(replayed, trace), recipes) for key, trace in traces.items()}
     seeds = [seed for _, seed in traces]
     first = [key for key in traces if key[1] == seeds[0]]
 
     def count(id: str) -> dict[tuple[str, int], Instructions | None]:
-        known = [float(found[key][id]["accesses"] or 0) for key in first]
-        told = measuring.instructions(recipes[id], [traces[key] for key in first], known)
-        return dict(zip(first, told, strict=True)) if told else {}
+        known = [float(results[key][id]["accesses"] or 0) for key in first]
+        info = measuring.instructions(recipes[id], [traces[key] for key in first], known)
+        return dict(zip(first, info, strict=True)) if info else {}
 
     wanted = list(dict.fromkeys(ids[name] for name in counted))
     counts = dict(zip(wanted, spread(count, wanted), strict=True))
 
     def run(key: tuple[str, int], trace: Trace) -> Run:
-        told = {heap: counts[ids[heap]].get(key) for heap in counted}
-        known = {heap: one for heap, one in told.items() if one is not None}
-        return Run(key[0], trace, {heap: found[key][id] for heap, id in ids.items()}, known, key[1])
+        info = {heap: counts[ids[heap]].get(key) for heap in counted}
+        known = {heap: item for heap, item in info.items() if item is not None}
+        return Run(key[0], trace, {heap: results[key][id] for heap, id in ids.items()}, known, key[1])
 
-    return Trial(on, [run(*one) for one in traces.items()])
+    return Trial(on, [run(*item) for item in traces.items()])

@@ -36,9 +36,9 @@ def names(case: Case, *trials: Trial) -> dict[str, Any]:
         "PROPOSED": PROPOSED,
         "REAL": REAL,
         "SYSTEMS": SYSTEMS,
-        **{one.__name__: one for one in (accesses, fragmentation, geometric_means, known, marked, millions)},
-        **{one.__name__: one for one in (of_seed, reductions, stands)},
-        **{one.__name__: one for one in (access_row, arithmetic, average_row, heap_row)},
+        **{item.__name__: item for item in (accesses, fragmentation, geometric_means, known, marked, millions)},
+        **{item.__name__: item for item in (of_seed, reductions, stands)},
+        **{item.__name__: item for item in (access_row, arithmetic, average_row, heap_row)},
         "FACTOR": FACTOR,
         "MOST_ACCESSES": MOST_ACCESSES,
         "internal": part("internal_bytes"),
@@ -122,9 +122,9 @@ def stands(trial: Trial, value: Value) -> Ranking:
 def heap_row(heap: str, trial: Trial) -> list[str]:
     """Fragmentation and instructions of an allocator, on average and on each trace; marked where these are told."""
     counted = trial.counted
-    told = {run.name for run in counted.runs if heap in run.instructions and not run.instructions[heap].exact}
+    info = {run.name for run in counted.runs if heap in run.instructions and not run.instructions[heap].exact}
     wasted = _cells(trial, heap, fragmentation) if trial.served(heap) else _dashes(trial)
-    return [heap, *wasted, *(_cells(counted, heap, millions, told) if counted.timed(heap) else _dashes(trial))]
+    return [heap, *wasted, *(_cells(counted, heap, millions, info) if counted.timed(heap) else _dashes(trial))]
 
 
 def average_row(trial: Trial) -> list[str]:
@@ -133,7 +133,7 @@ def average_row(trial: Trial) -> list[str]:
     for of, value in ((trial, fragmentation), (trial.counted, millions)):
         known = [of.columns(heap, value) for heap in SYSTEMS if (of.served if of is trial else of.timed)(heap)]
         means = [mean(column) for column in zip(*known, strict=True)]
-        cells += [f"{one:.1f}" for one in (mean(means), *means)] if means else _dashes(trial)
+        cells += [f"{item:.1f}" for item in (mean(means), *means)] if means else _dashes(trial)
     return cells
 
 
@@ -154,8 +154,8 @@ def _cells(trial: Trial, heap: str, value: Value, told: Collection[str] = ()) ->
     """The average, with its range over the seeds, and each trace."""
     average = "≈" * bool(told) + f"{trial.average(heap, value):.1f}"
     if len(trial.seeds) > 1:
-        found = trial.seed_averages(heap, value)
-        average += f" ({min(found):.1f}–{max(found):.1f})"
+        result = trial.seed_averages(heap, value)
+        average += f" ({min(result):.1f}–{max(result):.1f})"
     return [average, *("≈" * (name in told) + f"{trial.column(heap, value, name):.1f}" for name in trial.names)]
 
 
@@ -169,10 +169,10 @@ def arithmetic(case: Case) -> list[str]:
         for name, printed, cells, digits, unit in _averages(case)
         if _differs(printed, cells, digits)
     ]
-    found = [f"averages that are cut off and not rounded: {'; '.join(slips)};"] if slips else []
+    result = [f"averages that are cut off and not rounded: {'; '.join(slips)};"] if slips else []
     for what, of, claimed in (("fragmentation", 0, case.less_fragmentation), ("execution time", 1, case.less_time)):
-        found.append(_reductions(case, what, of, claimed))
-    return found
+        result.append(_reductions(case, what, of, claimed))
+    return result
 
 
 def _averages(case: Case) -> Iterator[tuple[str, float, Sequence[float], int, str]]:

@@ -44,14 +44,14 @@ FUNCTIONS: Mapping[str, Callable[..., Any] | str | int] = {
 
 def page_of(name: str) -> Page:
     """The page before anything stands on it."""
-    told = tables(f"pages/{name}")
-    return Page(name, told["title"], told["paper"])
+    info = tables(f"pages/{name}")
+    return Page(name, info["title"], info["paper"])
 
 
 def constants(name: str, module: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
     """What the page's TOML tells of the paper, by name, and the constants among its module's globals."""
-    told = tables(f"pages/{name}").get("constants", {})
-    return {**told, **{name: value for name, value in module.items() if name.isupper()}}
+    info = tables(f"pages/{name}").get("constants", {})
+    return {**info, **{name: value for name, value in module.items() if name.isupper()}}
 
 
 def seen(page: str, module: Mapping[str, Any], names: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,9 +75,9 @@ class Metrics(dict[str, Any]):
         return self[name]
 
 
-def metrics(page: str, of: str, found: Mapping[str, Any] = MappingProxyType({}), **more: Any) -> Metrics:
+def metrics(page: str, of: str, result: Mapping[str, Any] = MappingProxyType({}), **more: Any) -> Metrics:
     """These values, and what the page's TOML makes of them as its metrics `of` something."""
-    known = Metrics(found, **more)
+    known = Metrics(result, **more)
     for name, expression in tables(f"pages/{page}")["metrics"][of].items():
         known[name] = evaluate(expression, known)
     return known
@@ -85,14 +85,14 @@ def metrics(page: str, of: str, found: Mapping[str, Any] = MappingProxyType({}),
 
 def fill(page: Page, names: Mapping[str, Any]) -> None:
     """Add what leads and the parts of the page, whose expressions see these names."""
-    told = tables(f"pages/{page.name}")
-    for one in parts(told.get("lead", ()), names):
-        page.lead(str(one))
-    for one in parts(told["part"], names):
-        if isinstance(one, figure.Figure):
-            page.figure(one)
+    info = tables(f"pages/{page.name}")
+    for item in parts(info.get("lead", ()), names):
+        page.lead(str(item))
+    for item in parts(info["part"], names):
+        if isinstance(item, figure.Figure):
+            page.figure(item)
         else:
-            page.text(one)
+            page.text(item)
 
 
 def finish(
@@ -112,16 +112,16 @@ def finish(
 def parts(declared: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Iterator[str | figure.Figure]:
     """Text and tables as Markdown, and figures, in their order."""
     for part in declared:
-        told = merged(tables("pages/shared")[part["like"]], part) if "like" in part else part
+        info = merged(tables("pages/shared")[part["like"]], part) if "like" in part else part
         with suppress(AbsentError):
-            for known in _known(told, {**FUNCTIONS, **names}):
-                if "text" in told:
-                    yield sentence(told["text"], known)
-                if "rows" in told:
-                    header, rows = evaluate(told["header"], known), evaluate(told["rows"], known)
-                    yield table_of(header, rows, told.get("words", 1))
-                if "figure" in told and evaluate(told["figure"].get("when", "True"), known):
-                    yield drawn(told["figure"], known)
+            for known in _known(info, {**FUNCTIONS, **names}):
+                if "text" in info:
+                    yield sentence(info["text"], known)
+                if "rows" in info:
+                    header, rows = evaluate(info["header"], known), evaluate(info["rows"], known)
+                    yield table_of(header, rows, info.get("words", 1))
+                if "figure" in info and evaluate(info["figure"].get("when", "True"), known):
+                    yield drawn(info["figure"], known)
 
 
 def _known(part: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -130,6 +130,6 @@ def _known(part: Mapping[str, Any], names: Mapping[str, Any]) -> Iterator[dict[s
     for value in evaluate(values, names):
         known = {**names, name: value}
         if evaluate(part.get("when", "True"), known):
-            for one, expression in part.get("let", {}).items():
-                known[one] = evaluate(expression, known)
+            for item, expression in part.get("let", {}).items():
+                known[item] = evaluate(expression, known)
             yield known

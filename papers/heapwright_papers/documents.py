@@ -94,7 +94,10 @@ def documents() -> tuple[Document, ...]:
 def statements_of(page: str) -> dict[str, Statement]:
     """The statements that a page answers, by id, in the order of their document; those that repeat one are left out."""
     return {
-        one.id: one for document in documents() for one in document.statements if one.page == page and not one.same_as
+        statement.id: statement
+        for document in documents()
+        for statement in document.statements
+        if statement.page == page and not statement.same_as
     }
 
 
@@ -113,9 +116,9 @@ def _resolved(entries: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _statement(entry: dict[str, Any]) -> Statement:
-    told = {key: value for key, value in entry.items() if key in _TOLD}
+    info = {key: value for key, value in entry.items() if key in _TOLD}
     rest = {key: value for key, value in entry.items() if key not in _TOLD}
-    told |= {key: rest.pop(key, "") for key in ("contest", "exempt")}
+    info |= {key: rest.pop(key, "") for key in ("contest", "exempt")}
     if status := rest.pop("status", None):
-        return Statement(**told, standing=Verdict(Kind(status), why=rest.pop("here", "")))
-    return Statement(**told, answers=tuple(rest.get("answer", [rest] if rest else [])))
+        return Statement(**info, standing=Verdict(Kind(status), why=rest.pop("here", "")))
+    return Statement(**info, answers=tuple(rest.get("answer", [rest] if rest else [])))

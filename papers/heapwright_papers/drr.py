@@ -65,8 +65,8 @@ def _names(of: CaseRun, frames: Mapping[str, PacketTable]) -> dict[str, Any]:
         return f"{percent(share)} (by chance {percent(chance)})" if rows else "none"
 
     def each(function: Callable[[Trace], float]) -> dict[str, Any]:
-        found = {on: {name: function(trace) for name, trace in of.items()} for on, of in traces.items()}
-        return {REAL: NO_PACKETS} | found
+        results = {on: {name: function(trace) for name, trace in of.items()} for on, of in traces.items()}
+        return {REAL: NO_PACKETS} | results
 
     known: dict[str, Any] = {
         "live_over_time": _live_over_time,
@@ -77,9 +77,9 @@ def _names(of: CaseRun, frames: Mapping[str, PacketTable]) -> dict[str, Any]:
         "fast": each(_freed_fast),
         "blocks": each(_most_in_main_pool),
         "full": each(lambda trace: float((trace.live_bytes > trace.peak_live_bytes / 2).mean())),
-        "tables": {name: size_table(found) for name, found in sizes.items()},
-        "returned": {name: float(1 - np.isin(found, LISTS).mean()) for name, found in sizes.items()},
-        "uneven": [_uneven(found) for found in sizes.values()],
+        "tables": {name: size_table(results) for name, results in sizes.items()},
+        "returned": {name: float(1 - np.isin(results, LISTS).mean()) for name, results in sizes.items()},
+        "uneven": [_uneven(results) for results in sizes.values()],
         "flows": [_of_flows(wired[name], table.flow[: CASE.packets]) for name, table in of.chosen.items()],
     }
     return known if wired else known | dict.fromkeys(_OF_NETWORKS, NO_PACKETS)
@@ -91,9 +91,9 @@ def _live_over_time(trace: Trace) -> list[tuple[float, int]]:
     return list(zip((trace.ts_us[at] / 1e6).round(3).tolist(), trace.live_bytes[at].tolist(), strict=True))
 
 
-def _uneven(found: NDArray[np.int64]) -> float:
+def _uneven(result: NDArray[np.int64]) -> float:
     """How far the other sizes are from an even spread between the two, as Kolmogorov's distance."""
-    rest = np.sort(found[(found > LISTS[0]) & (found < LISTS[1])])
+    rest = np.sort(result[(result > LISTS[0]) & (result < LISTS[1])])
     even = (rest - LISTS[0]) / (LISTS[1] - LISTS[0])
     return float(np.abs(even - np.arange(1, len(rest) + 1) / len(rest)).max()) if len(rest) else 1.0
 
@@ -136,11 +136,11 @@ def _crossed(of: CaseRun) -> dict[str, Any]:
     uses = product(("always", "never"), (True, False), ("first", "best"), ("immediate", "never"))
     heaps = {" ".join(map(str, use)): _design(*use) for use in uses}
     real = {name: of.workload(table, count=CROSSED_PACKETS) for name, table in of.chosen.items()}
-    found = {
+    results = {
         on: try_all(on, {(name, 0): trace for name, trace in traces.items()}, heaps) if traces else NO_PACKETS
         for on, traces in ((REAL, real), (MIX, of.short_mix(CROSSED_PACKETS)))
     }
-    return {"crossed": found, "crossed_names": list(heaps)}
+    return {"crossed": results, "crossed_names": list(heaps)}
 
 
 def _design(split: str, lists: bool, fit: str, coalesce: str) -> Recipe:

@@ -70,7 +70,7 @@ class Cloud:
         return metrics("easyport", "point", at, id=self.ids[row], name=self.names[row], calls=len(trace), peak=peak)
 
 
-def fronts(study: Study, found: Cloud, trace: Trace) -> dict[str, Any]:
+def fronts(study: Study, result: Cloud, trace: Trace) -> dict[str, Any]:
     """What the expressions see of the fronts of two and of three costs, the paper's future work.
 
     Its section 2 calls fragmentation and performance "complementary objective functions" to the footprint and energy of
@@ -79,44 +79,44 @@ def fronts(study: Study, found: Cloud, trace: Trace) -> dict[str, Any]:
     Whether fragmentation and performance go their own ways is told as rank correlations: of fragmentation and footprint
     over all, and of instructions and accesses over those `measured`.
     """
-    pairs = {" and ".join(pair): found.front(pair).tolist() for pair in combinations(AXES, 2)}
-    three = found.front((*AXES,))
+    pairs = {" and ".join(pair): result.front(pair).tolist() for pair in combinations(AXES, 2)}
+    three = result.front((*AXES,))
     some = three[np.unique(np.linspace(0, len(three) - 1, min(MEASURED, len(three))).round().astype(int))]
-    of_paper = {of: found.names.index(name) for name, of in _NAMED.items() if name in found.names}
-    wasted, accesses, energy = (found.columns[key] for key in ("fragmentation", "accesses", "energy_nJ"))
+    of_paper = {of: result.names.index(name) for name, of in _NAMED.items() if name in result.names}
+    wasted, accesses, energy = (result.columns[key] for key in ("fragmentation", "accesses", "energy_nJ"))
     by = {"least fragmentation": wasted, "fewest accesses": accesses, "least energy": energy}
     by["nearest to all three"] = (1 + wasted) * accesses * energy
     chosen = {what: int(three[np.argmin(cost[three])]) for what, cost in by.items()} | of_paper
-    recipes = {row: study.recipe(found.ids[row]) for row in dict.fromkeys([*chosen.values(), *map(int, some)])}
-    known = _instructions(recipes, trace, found)
-    correlations = [rank_correlation(wasted, found.columns["footprint_bytes"])]
+    recipes = {row: study.recipe(result.ids[row]) for row in dict.fromkeys([*chosen.values(), *map(int, some)])}
+    known = _instructions(recipes, trace, result)
+    correlations = [rank_correlation(wasted, result.columns["footprint_bytes"])]
     if len(known) > 2:
         counts = np.array([*known.values()], float)
         correlations.append(rank_correlation(counts, accesses[list(known)]))
     return {
         "pairs": pairs,
-        "three": [found.point(int(row), trace) for row in three],
+        "three": [result.point(int(row), trace) for row in three],
         "beyond": len(set(three.tolist()).difference(*pairs.values())),
-        "of_paper": [found.point(row, trace) | {"name": of} for of, row in of_paper.items()],
+        "of_paper": [result.point(row, trace) | {"name": of} for of, row in of_paper.items()],
         "told": {
-            what: found.point(row, trace)
+            what: result.point(row, trace)
             | {
-                "recipe": found.names[row] or recipes[row].summary(ALIGN),
+                "recipe": result.names[row] or recipes[row].summary(ALIGN),
                 "instructions": known[row] / len(trace) if row in known else None,
             }
             for what, row in chosen.items()
         },
         "correlations": correlations,
         "measured": len(known),
-        "allocators": len(found.ids),
+        "allocators": len(result.ids),
     }
 
 
-def _instructions(recipes: Mapping[int, Recipe], trace: Trace, found: Cloud) -> dict[int, float]:
+def _instructions(recipes: Mapping[int, Recipe], trace: Trace, result: Cloud) -> dict[int, float]:
     """Of all calls, of those that could be counted."""
 
     def count(row: int) -> float | None:
-        known = measuring.instructions(recipes[row], [trace], [float(found.columns["accesses"][row])])
+        known = measuring.instructions(recipes[row], [trace], [float(result.columns["accesses"][row])])
         return known[0].total if known and known[0] else None
 
     counts = zip(recipes, spread(count, recipes), strict=True)
@@ -170,9 +170,9 @@ def _explore(trace: Trace, progress: Callable[[str], None]) -> dict[str, Any]:
     space = Space.default([trace], ALIGN, move_zoo=False)
     progress(f"easyport: {len(space):,} recipes on {trace.name}")
     with explored([trace], space, **CLOUD) as study:
-        found = Cloud.of(study)
-        points = _points(found, trace)
-        (standing,) = (one for one in study.zoo_standings() if one.candidate.zoo_name == CASE.proposed)
+        result = Cloud.of(study)
+        points = _points(result, trace)
+        (standing,) = (item for item in study.zoo_standings() if item.candidate.zoo_name == CASE.proposed)
         progress("easyport: time, fragmentation and energy")
         return {
             "wasteful": trace,
@@ -181,13 +181,13 @@ def _explore(trace: Trace, progress: Callable[[str], None]) -> dict[str, Any]:
             "front": _front(study, points),
             "standing": standing,
             **_placed([point for point in points if point["kind"] != "cloud"], points),
-            **fronts(study, found, trace),
+            **fronts(study, result, trace),
         }
 
 
-def _points(found: Cloud, trace: Trace) -> list[Metrics]:
+def _points(result: Cloud, trace: Trace) -> list[Metrics]:
     """What every recipe costs that served all requests and hands out pointers, and whether it is on the front."""
-    points = [found.point(row, trace) for row in range(len(found.ids))]
+    points = [result.point(row, trace) for row in range(len(result.ids))]
     costs = np.array([[point.overhead, point.accesses] for point in points])
     for at in np.flatnonzero(pareto.front(costs, ("min", "min"))):
         points[at]["kind"] = "front"
@@ -198,7 +198,7 @@ def _placed(shown: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, An
     """Names of the paper's allocators where there is room for them, the proposed one's first; and what axes span."""
     width, height, padding = 556, 440, 16
     spans = {
-        key: (min(one[key] for one in points), max(one[key] for one in points)) for key in ("overhead", "accesses")
+        key: (min(item[key] for item in points), max(item[key] for item in points)) for key in ("overhead", "accesses")
     }
 
     def pixels(value: float, key: str, length: int) -> float:
@@ -209,7 +209,7 @@ def _placed(shown: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, An
         up = pixels(point["accesses"], "accesses", height)
         return labels.Marker(pixels(point["overhead"], "overhead", width), height - up)
 
-    named = sorted((one for one in shown if one["name"] in _NAMED), key=lambda one: one["name"] != CASE.proposed)
+    named = sorted((item for item in shown if item["name"] in _NAMED), key=lambda item: item["name"] != CASE.proposed)
     names = [_NAMED[point["name"]] for point in named]
     places = labels.place(list(map(marker, named)), names, list(map(marker, shown)), width, height)
     rows = [
@@ -222,9 +222,9 @@ def _placed(shown: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, An
 
 def _front(study: Study, points: Sequence[Metrics]) -> list[Metrics]:
     """The members of the front, smallest first."""
-    found = []
+    results = []
     for point in sorted((point for point in points if point.kind == "front"), key=lambda point: point.overhead):
-        one, recipe = study.candidate(point.id), study.recipe(point.id)
-        told = {"label": one.label, "recipe": recipe, "summary": recipe.summary(ALIGN)}
-        found.append(metrics("easyport", "member", one.metrics, **told))
-    return found
+        item, recipe = study.candidate(point.id), study.recipe(point.id)
+        info = {"label": item.label, "recipe": recipe, "summary": recipe.summary(ALIGN)}
+        results.append(metrics("easyport", "member", item.metrics, **info))
+    return results

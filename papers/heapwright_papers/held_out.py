@@ -72,12 +72,12 @@ def _means(
     study: Study, ids: Sequence[str], base: Mapping[str, Costs | None], served: bool = False
 ) -> dict[str, Costs]:
     """By id, ratios over the traces that a recipe serves; with `served`, of those that serve every request on all."""
-    found: dict[str, Costs] = {}
+    results: dict[str, Costs] = {}
     for id, metrics in study.per_trace(ids).items():
-        pairs = [ratios_of(costs(metrics[name]), one) for name, one in base.items()]
+        pairs = [ratios_of(costs(metrics[name]), item) for name, item in base.items()]
         mean = geometric_means([pair for pair in pairs if pair])
-        found |= {id: mean} if mean and (all(pairs) or not served) else {}
-    return found
+        results |= {id: mean} if mean and (all(pairs) or not served) else {}
+    return results
 
 
 # ---- the full space --------------------------------------------------------------------------------------------------
@@ -210,9 +210,9 @@ def costs(metrics: Mapping[str, Any]) -> Costs | None:
     return None if metrics["failed"] else (float(metrics["footprint_bytes"]), float(metrics["accesses"]))
 
 
-def ratios_of(found: Costs | None, base: Costs | None) -> Costs | None:
+def ratios_of(result: Costs | None, base: Costs | None) -> Costs | None:
     """Memory and accesses as ratios to those of another heap; None where one of the two refused requests."""
-    return (found[0] / base[0], found[1] / base[1]) if found and base else None
+    return (result[0] / base[0], result[1] / base[1]) if result and base else None
 
 
 def geometric_means(pairs: Sequence[Costs]) -> Costs | None:

@@ -63,9 +63,9 @@ def fetch(url: str, folder: Path) -> Path:
     try:
         with urlopen(url, timeout=TIMEOUT) as answer, file.open("wb") as out:
             shutil.copyfileobj(answer, out)
-            told = answer.headers.get("Content-Length")
-        if told and file.stat().st_size != int(told):
-            raise HeapwrightError(f"{url}: cut off after {file.stat().st_size:,} of {int(told):,} bytes")
+            info = answer.headers.get("Content-Length")
+        if info and file.stat().st_size != int(info):
+            raise HeapwrightError(f"{url}: cut off after {file.stat().st_size:,} of {int(info):,} bytes")
         return _unpacked(file, folder) if zipfile.is_zipfile(file) else file
     except (OSError, HTTPException, zipfile.BadZipFile) as error:
         reason = getattr(error, "reason", error)
@@ -92,19 +92,19 @@ def make(named: Mapping[str, Mapping[str, Any]], folder: Path, tell: Callable[[s
     """
     folder.mkdir(parents=True, exist_ok=True)
     agree = []
-    for name, told in named.items():
-        if "capture" not in told:
-            tell(f"{name}: not made; no capture is named for it: {told['from']}")
+    for name, info in named.items():
+        if "capture" not in info:
+            tell(f"{name}: not made; no capture is named for it: {info['from']}")
             continue
         try:
             with TemporaryDirectory() as there:
-                table = import_packets(fetch(told["capture"], Path(there)))
+                table = import_packets(fetch(info["capture"], Path(there)))
             table.write(folder / f"{name}.parquet")
-            found = compared(table, told)
+            result = compared(table, info)
         except HeapwrightError as error:
-            found = f"not made; {error}"
-        agree.append(found.startswith("agrees"))
-        tell(f"{name}: {found}")
+            result = f"not made; {error}"
+        agree.append(result.startswith("agrees"))
+        tell(f"{name}: {result}")
     return all(agree) and bool(agree)
 
 

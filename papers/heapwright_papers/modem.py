@@ -88,11 +88,11 @@ class Results:
 
     def mean_share(self, label: str, part: str) -> float:
         """Mean share of a part of memory over the seeds."""
-        return mean(float(one[part] / one.physical) for one in self.heaps[label].peaks)
+        return mean(float(item[part] / item.physical) for item in self.heaps[label].peaks)
 
     def length(self, calls: int, fit: str, coalesce: str = "immediate") -> Metrics:
         """The runs of so many calls."""
-        return next(one for one in self.lengths if (one.calls, one.fit, one.coalesce) == (calls, fit, coalesce))
+        return next(item for item in self.lengths if (item.calls, item.fit, item.coalesce) == (calls, fit, coalesce))
 
 
 def one_list(name: str = "", **how: Any) -> Recipe:
@@ -128,7 +128,7 @@ def measure(progress: Callable[[str], None], calls: int = CALLS, most: int = INS
     traces = [hw.workload("modem", calls=calls, seed=seed) for seed in SEEDS]
     counts = [count for count in INSTANCES if count <= most]
     progress("modem: allocators")
-    found = each(lambda recipe: of_heap(recipe, traces, counts), heaps())
+    result = each(lambda recipe: of_heap(recipe, traces, counts), heaps())
     progress("modem: orders of a list")
     ordered = list(product(FITS, ORDERS))
     orders = dict(zip(ordered, spread(lambda way: _fragments(traces, *way), ordered), strict=True))
@@ -137,7 +137,7 @@ def measure(progress: Callable[[str], None], calls: int = CALLS, most: int = INS
     runs = {count: [hw.workload("modem", calls=count, seed=seed) for seed in SEEDS] for count in lengths}
     ways = spread(lambda way: _length(runs[way[0]], *way), product(runs, FITS, COALESCE))
     splits = {coalesce: _splits(coalesce) for coalesce in COALESCE}
-    return Results(traces, found, swaps_of(traces[0]), ways, splits, orders)
+    return Results(traces, result, swaps_of(traces[0]), ways, splits, orders)
 
 
 def of_heap(recipe: Recipe, traces: Sequence[Trace], instances: Iterable[int]) -> Metrics:
@@ -145,8 +145,8 @@ def of_heap(recipe: Recipe, traces: Sequence[Trace], instances: Iterable[int]) -
     scaled = {}
     for count in instances:
         trace = _instances(count)
-        found = replayed(trace, recipe)
-        scaled[count] = metrics("modem", "scaled", found, calls=len(trace), blocks=trace.peak_live_objects)
+        result = replayed(trace, recipe)
+        scaled[count] = metrics("modem", "scaled", result, calls=len(trace), blocks=trace.peak_live_objects)
     peaks, sizes = [peak(trace, recipe) for trace in traces], measuring.code_sizes(recipe, LEVELS)
     return Metrics(peaks=peaks, response=_response(traces[0], recipe), sizes=sizes, scaled=scaled)
 
@@ -200,10 +200,10 @@ def _copy_of_a_byte() -> float | None:
     """Instructions that the copy of a realloc which moves takes for a byte; None where nothing can be measured."""
     sizes = (1024, 5120)
     traces = [Trace.from_columns(op=[MALLOC, REALLOC], id=[0, 0], size=[size, size]) for size in sizes]
-    told = measuring.on_target(one_list(resize="move"), *traces)
-    if told is None:
+    info = measuring.on_target(one_list(resize="move"), *traces)
+    if info is None:
         return None
-    few, many = (one["calls"]["realloc"]["instructions_mean"] for one in told)
+    few, many = (item["calls"]["realloc"]["instructions_mean"] for item in info)
     return float(many - few) / (sizes[1] - sizes[0])
 
 
@@ -213,7 +213,7 @@ def _copy_of_a_byte() -> float | None:
 def _fragments(traces: Sequence[Trace], fit: str, order: str) -> float:
     """Mean share of fragments of a list of free blocks in some order."""
     peaks = (peak(trace, one_list(fit=fit, order=order)) for trace in traces)
-    return mean(float(one.fragments / one.physical) for one in peaks)
+    return mean(float(item.fragments / item.physical) for item in peaks)
 
 
 def _walking(fit: str, coalesce: str) -> Recipe:

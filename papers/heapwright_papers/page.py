@@ -131,11 +131,11 @@ class Page:
 
     def judge(self, names: Mapping[str, Any]) -> None:
         """Answer the statements whose TOML says how, and lead with what leads.toml names, from the results by name."""
-        if told := tables("leads").get(self.name):
-            self._lead += _led(told, names)
+        if info := tables("leads").get(self.name):
+            self._lead += _led(info, names)
         for statement in statements_of(self.name).values():
             for answer in statement.answers:
-                self.findings += [Finding(statement, *found) for found in judged(answer, names)]
+                self.findings += [Finding(statement, *result) for result in judged(answer, names)]
 
     def mutate(self, others: Mapping[str, _Other], names: Callable[[str, _Other], Mapping[str, Any]]) -> None:
         """Count how many contests that hold do not with another allocator in the place of the one they are about.
@@ -146,14 +146,16 @@ class Page:
             others: the other allocators by name, or what they made of the page's runs.
             names: makes what `judge` takes of the allocator whose place is taken, a contest's, and the other one.
         """
-        contests = [one for one in self.findings if one.statement.contest not in ("", "systems")]
-        held = [one for one in contests if one.holds]
-        given = [one for one in contests if one.verdict.kind is Kind.SET_UP]
+        contests = [finding for finding in self.findings if finding.statement.contest not in ("", "systems")]
+        held = [contest for contest in contests if contest.holds]
+        given = [contest for contest in contests if contest.verdict.kind is Kind.SET_UP]
         flipped, still = {}, {}
         for heap, other in others.items():
-            seen = {place: names(place, other) for place in dict.fromkeys(one.statement.contest for one in contests)}
-            flipped[heap] = sum(not _again(one, seen).holds for one in held)
-            still[heap] = sum(_again(one, seen).verdict.kind is Kind.SET_UP for one in given)
+            seen = {
+                place: names(place, other) for place in dict.fromkeys(contest.statement.contest for contest in contests)
+            }
+            flipped[heap] = sum(not _again(item, seen).holds for item in held)
+            still[heap] = sum(_again(item, seen).verdict.kind is Kind.SET_UP for item in given)
         self.mutants = {"holds": len(held), "flipped": flipped}
         if given:
             self.mutants |= {"set-up": len(given), "still": still}
@@ -191,33 +193,33 @@ class Page:
 
     def _found(self) -> dict[str, Any]:
         """What the first page and the appendix of all tell of this one."""
-        found: dict[str, Any] = {
+        results: dict[str, Any] = {
             "page": self.name,
             "title": self.title,
             "made": self._made(),
-            "traffic": [[marked(name), *_told(one), digest(one)] for name, one in self._traffic.items()],
+            "traffic": [[marked(name), *_told(item), digest(item)] for name, item in self._traffic.items()],
             "footnote": FOOTNOTE if any(name in LAID for name in self._traffic) else "",
             "headings": re.findall("^##+ (.*)", "\n".join(self._parts), re.MULTILINE),
-            "findings": [one.as_claim() for one in self.answers()],
+            "findings": [item.as_claim() for item in self.answers()],
         }
         more = ("readings", "at_least", "mutants", "most")
-        return found | {key: getattr(self, key) for key in more if getattr(self, key)}
+        return results | {key: getattr(self, key) for key in more if getattr(self, key)}
 
     def answers(self) -> list[Finding]:
         """One finding or more for each statement of the page, in the order of the document."""
         answers: list[Finding] = []
         for id_, statement in statements_of(self.name).items():
-            found = [one for one in self.findings if one.statement.id == id_]
+            results = [finding for finding in self.findings if finding.statement.id == id_]
             if statement.standing:
-                found.append(Finding(statement, statement.standing.why, replace(statement.standing, why="")))
-            if not found:
+                results.append(Finding(statement, statement.standing.why, replace(statement.standing, why="")))
+            if not results:
                 raise LookupError(f"{self.name}: no verdict on {id_}")
-            answers += found
+            answers += results
         return answers
 
     def _made(self) -> str:
         """The command that made it, and with what."""
-        packets = any(isinstance(one, PacketTable) for one in self._traffic.values())
+        packets = any(isinstance(item, PacketTable) for item in self._traffic.values())
         command = f"heapwright reproduce {self.name}{' --packets DIR' if packets else ''}"
         return f"`{command}`, {measuring.versions()}. {_HEAD}"
 
@@ -229,8 +231,8 @@ def _markdown(heading: str, parts: Sequence[str]) -> str:
 def _again(finding: Finding, seen: Mapping[str, Mapping[str, Any]]) -> Finding:
     """The same with what is seen where another allocator stands in the place that the statement is about."""
     statement = finding.statement
-    found = (one for answer in statement.answers for one in judged(answer, seen[statement.contest]))
-    return next(Finding(statement, *one) for one in found if one[2] == finding.on)
+    results = (item for answer in statement.answers for item in judged(answer, seen[statement.contest]))
+    return next(Finding(statement, *item) for item in results if item[2] == finding.on)
 
 
 _LACKING = (AbsentError, TypeError, ZeroDivisionError)
@@ -240,12 +242,12 @@ _ROWS = ("", "read as", "the paper", "here", "ratio")
 
 def _led(lead: Mapping[str, Any], names: Mapping[str, Any]) -> list[str]:
     """The sentence at the top of a page, and its table of the paper's numbers beside ours."""
-    told = [sentence(lead["sentence"], names)]
+    info = [sentence(lead["sentence"], names)]
     if "rank" in lead:
         with suppress(*_LACKING):
             theirs, ours = (evaluate(lead["rank"][key], names) for key in ("paper", "here"))
-            told.append(f"Rank correlation with the paper, {lead['rank']['of']}: {rank_correlation(theirs, ours):.2f}.")
-    return [" ".join(told), table_of(_ROWS, [_compared(row, names) for row in lead["row"]], 2)]
+            info.append(f"Rank correlation with the paper, {lead['rank']['of']}: {rank_correlation(theirs, ours):.2f}.")
+    return [" ".join(info), table_of(_ROWS, [_compared(row, names) for row in lead["row"]], 2)]
 
 
 def _compared(row: Mapping[str, Any], names: Mapping[str, Any]) -> tuple[str, ...]:

@@ -81,17 +81,17 @@ def _filled(told: Any, names: Mapping[str, Any]) -> Any:
         return evaluate(told[1:], names) if told.startswith("=") else told
     if isinstance(told, Mapping):
         known = _with(names, told.get("let", {}))
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for key, value in told.items():
             if key == "rows":
-                found["data"] = {"values": list(evaluate(value, known))}
+                results["data"] = {"values": list(evaluate(value, known))}
             elif key == "field":
-                found["field"], _, short = value.partition(":")
-                found |= {"type": _TYPES[short]} if short else {}
+                results["field"], _, short = value.partition(":")
+                results |= {"type": _TYPES[short]} if short else {}
             elif key not in ("let", "when"):
-                found[key] = _filled(value, known)
-        return found
+                results[key] = _filled(value, known)
+        return results
     if isinstance(told, list):
-        shown = (one for one in told if not isinstance(one, dict) or evaluate(one.get("when", "True"), names))
-        return [_filled(one, names) for one in shown]
+        shown = (item for item in told if not isinstance(item, dict) or evaluate(item.get("when", "True"), names))
+        return [_filled(item, names) for item in shown]
     return told

@@ -133,8 +133,8 @@ def run(scenario: Scenario, arenas: Sequence[Arena], requests: int = REQUESTS) -
 
 
 def _point(trace: Trace, recipe: Recipe, memory: int, usable: int) -> Metrics:
-    found = replayed(trace, recipe, arena=memory)
-    return metrics("pools", "point", found, calls=len(trace), memory=memory, usable=usable)
+    result = replayed(trace, recipe, arena=memory)
+    return metrics("pools", "point", result, calls=len(trace), memory=memory, usable=usable)
 
 
 def experiments(
@@ -149,22 +149,22 @@ def experiments(
         "largest": (LARGEST, [Scenario(1 / RATE, 100, largest) for largest in LARGEST]),
     }
     compared = arenas or {name: pool_alone(pool) for name, pool in pools().items()}
-    found: dict[str, Results] = {}
+    results: dict[str, Results] = {}
     for name, (x, points) in scenarios.items():
         progress(f"pools: {name}")
         of = spread(lambda scenario: run(scenario, list(compared.values()), requests), points)
-        found[name] = Results(x, dict(zip(compared, map(list, zip(*of, strict=True)), strict=True)))
-    return found
+        results[name] = Results(x, dict(zip(compared, map(list, zip(*of, strict=True)), strict=True)))
+    return results
 
 
 SAME_MEMORY, SAME_COUNT = f"{TOTALS[1] // 1024} KB usable", f"{MANY} partitions"
 
 
-def with_other(found: Mapping[str, Results], place: str, other: Recipe, requests: int) -> dict[str, Results]:
+def with_other(result: Mapping[str, Results], place: str, other: Recipe, requests: int) -> dict[str, Results]:
     """Experiments 1 to 3 with another allocator in the memory of one of the three pools, descriptors included."""
     memory = memory_bytes(pools()[place])  # no part of it is set aside from requests
     again = experiments(requests, arenas={place: (other, memory, memory)})
-    return {name: Results(of.x, {**of.points, **again[name].points}) for name, of in found.items()}
+    return {name: Results(of.x, {**of.points, **again[name].points}) for name, of in result.items()}
 
 
 def partition_sizes(requests: int = REQUESTS, other: Recipe | None = None) -> Results:
@@ -175,13 +175,13 @@ def partition_sizes(requests: int = REQUESTS, other: Recipe | None = None) -> Re
     arenas = list(map(pool_alone, recipes))
     if other:
         arenas = [(other, usable, usable) for _, _, usable in arenas]
-    found = run(scenario, arenas, requests)
-    return Results(PARTITIONS, {SAME_MEMORY: found[: len(PARTITIONS)], SAME_COUNT: found[len(PARTITIONS) :]})
+    result = run(scenario, arenas, requests)
+    return Results(PARTITIONS, {SAME_MEMORY: result[: len(PARTITIONS)], SAME_COUNT: result[len(PARTITIONS) :]})
 
 
 def overheads() -> list[Metrics]:
     """Experiment 5: bytes about the blocks / bytes usable, of kinds of pools at each size, from their layout."""
-    found = []
+    results = []
     for total, size in product(TOTALS, SEGMENTS):
         count = total // size
         kinds = {VARIABLE: partitions(size, count)}
@@ -190,8 +190,8 @@ def overheads() -> list[Metrics]:
             kinds[f"{FIXED}, {header} B a buffer"] = buffers
         for name, recipe in kinds.items():
             share = memory_bytes(recipe) / usable_bytes(recipe) - 1
-            found.append(Metrics(pool=name, total=total, size=size, share=share))
-    return found
+            results.append(Metrics(pool=name, total=total, size=size, share=share))
+    return results
 
 
 def on_packets(name: str, table: PacketTable, requests: int = PACKETS) -> Metrics | None:
@@ -222,26 +222,26 @@ def page(packets: Path | None, progress: Callable[[str], None], requests: int = 
 
     Raises HeapwrightError as `heapwright_papers.traffic.packet_tables`, where a folder is given.
     """
-    found = experiments(requests, progress)
+    result = experiments(requests, progress)
     progress("pools: partition size")
     sized = partition_sizes(requests)
     made = page_of("pools")
     progress("pools: real packets")
     networks = packet_tables(packets)
-    real = [one for one in spread(on_packets, networks, networks.values()) if one]
-    made.traffic({one.network: networks[one.network] for one in real})
+    real = [item for item in spread(on_packets, networks, networks.values()) if item]
+    made.traffic({item.network: networks[item.network] for item in real})
     progress("pools: other allocators in the pools' places")
     few = max(1, requests // MUTANTS_OF)
 
     def others(place: str, other: Recipe) -> dict[str, Any]:
         again = partition_sizes(few, other) if place == VARIABLE else sized
-        return _names(with_other(found, place, other, few), again)
+        return _names(with_other(result, place, other, few), again)
 
     more = {"requests": requests, "on_packets": real, "where": _where}
-    return finish(made, _names(found, sized), more, mutants("pools"), others)
+    return finish(made, _names(result, sized), more, mutants("pools"), others)
 
 
-def _names(found: Mapping[str, Results], sized: Results) -> dict[str, Any]:
+def _names(result: Mapping[str, Results], sized: Results) -> dict[str, Any]:
     """What the expressions see: results by experiment, bytes by pool, and the constants of the runs."""
     compared = pools()
     many = [memory_bytes(partitions(size, MANY)) for size in PARTITIONS]
@@ -256,13 +256,13 @@ def _names(found: Mapping[str, Results], sized: Results) -> dict[str, Any]:
         "monotone": _monotone,
         "exact_admission": exact_admission,
     }
-    return seen("pools", globals(), {**found, **runs})
+    return seen("pools", globals(), {**result, **runs})
 
 
 def _monotone(values: Sequence[float], sign: int) -> bool:
     """Whether shares rise (1) or fall (-1), up to SAMPLING from one to the next, and beyond it in all."""
     sampling = constants("pools")["SAMPLING"]
-    steps = [sign * (later - one) for one, later in pairwise(values)]
+    steps = [sign * (later - item) for item, later in pairwise(values)]
     return bool(min(steps) > -sampling and sum(steps) > sampling)
 
 

@@ -62,7 +62,7 @@ class Sentence:
     @property
     def leading(self) -> Reading:
         """The reading that the pages follow."""
-        return next(one for one in self.readings if one.name == self.leads)
+        return next(reading for reading in self.readings if reading.name == self.leads)
 
 
 Joint = tuple[Reading, ...]
@@ -73,19 +73,19 @@ _FILES = ("windows-ce", "windows-xp", "linux", "best-fit", "main-pool")
 @cache
 def sentences() -> tuple[Sentence, ...]:
     """All of them."""
-    found = [dict(tables(f"readings/{name}")) for name in _FILES]
-    return tuple(Sentence(readings=tuple(Reading(**r) for r in one.pop("reading")), **one) for one in found)
+    results = [dict(tables(f"readings/{name}")) for name in _FILES]
+    return tuple(Sentence(readings=tuple(Reading(**r) for r in item.pop("reading")), **item) for item in results)
 
 
 def leading() -> Joint:
     """What the pages follow."""
-    return tuple(one.leading for one in sentences())
+    return tuple(item.leading for item in sentences())
 
 
 def alternatives() -> dict[str, Joint]:
     """By the name of a reading, the leading ones with this in the place of one; the names of these lead to all."""
     return {
-        reading.name: tuple(reading if one is sentence else one.leading for one in sentences())
+        reading.name: tuple(reading if item is sentence else item.leading for item in sentences())
         for sentence in sentences()
         for reading in sentence.readings
     }

@@ -34,29 +34,29 @@ def add_readings(
     def under(heaps: Mapping[str, str], contests: bool = False) -> EvaluationOutcome:
         return _judged(case.name, {**names(case, *(trial.under(heaps) for trial in trials)), **base}, contests)
 
-    found, seen = under(read_as(joint)), [trial.under(read_as(joint)) for trial in trials]
-    hold, larger, contests = _counts(found)
-    told: dict[str, Any] = {"ran": seen, "hold": hold, "larger": larger, "contests": contests, "otherwise": ()}
+    result, seen = under(read_as(joint)), [trial.under(read_as(joint)) for trial in trials]
+    hold, larger, contests = _counts(result)
+    info: dict[str, Any] = {"ran": seen, "hold": hold, "larger": larger, "contests": contests, "otherwise": ()}
     if joint != leading():
-        page.findings += found.values()
-        return told | {"otherwise": _named(joint), "by_reading": {}, "at_once": {}, "mutants": {}}
-    others = {name: under(read_as(one)) for name, one in alternatives().items()}
-    page.findings += [_explained(key, one, others) for key, one in found.items()]
+        page.findings += result.values()
+        return info | {"otherwise": _named(joint), "by_reading": {}, "at_once": {}, "mutants": {}}
+    others = {name: under(read_as(item)) for name, item in alternatives().items()}
+    page.findings += [_explained(key, item, others) for key, item in result.items()]
     mutants = {
         heap: under(read_as(joint) | {PROPOSED: heap}, contests=True)
         for heap in MUTANTS
         if all(trial.served(heap) for trial in trials)
     }
-    held = [key for key, one in found.items() if one.statement.contest == "proposed" and one.holds]
+    held = [key for key, item in result.items() if item.statement.contest == "proposed" and item.holds]
     page.mutants = {
         "holds": len(held),
         "flipped": {heap: sum(not of[key].holds for key in held) for heap, of in mutants.items()},
     }
     page.readings = [
-        {"reading": name, **{key: one.as_claim()[key] for key in ("id", "on", "verdict")}}
+        {"reading": name, **{key: item.as_claim()[key] for key in ("id", "on", "verdict")}}
         for name, of in others.items()
-        for one in of.values()
-        if one.statement.contest
+        for item in of.values()
+        if item.statement.contest
     ]
     seen_at_once = {**names(case, *seen), **base}
     page.at_least = [
@@ -66,7 +66,7 @@ def add_readings(
         for answer in statement.answers
         for _, verdict, on in judged(one_sided(answer), seen_at_once)
     ]
-    told |= {
+    info |= {
         "by_reading": {name: _counts(of)[:2] for name, of in others.items()},
         "sentences": sentences(),
         "all_joint": len(all_joint()),
@@ -74,9 +74,9 @@ def add_readings(
         "at_once": {},
     }
     if case.name == CHOSEN_ON:
-        told["at_once"] = _at_once({_named(one): under(read_as(one), contests=True) for one in all_joint()})
-        page.most = {"leading": told["at_once"]["leading"], "most": told["at_once"]["most"]}
-    return told
+        info["at_once"] = _at_once({_named(item): under(read_as(item), contests=True) for item in all_joint()})
+        page.most = {"leading": info["at_once"]["leading"], "most": info["at_once"]["most"]}
+    return info
 
 
 def _judged(page: str, seen: Mapping[str, Any], contests: bool) -> EvaluationOutcome:
@@ -100,7 +100,7 @@ def _explained(key: tuple[str, str], finding: Finding, others: Mapping[str, Eval
 
 def _counts(of: EvaluationOutcome) -> tuple[int, int, int]:
     """Of the contests, how many hold, how many are larger than stated, and how many there are."""
-    count = Counter(one.verdict.kind for one in of.values() if one.statement.contest)
+    count = Counter(item.verdict.kind for item in of.values() if item.statement.contest)
     return count[Kind.HOLDS] + count[Kind.NOISE], count[Kind.LARGER], count.total()
 
 
@@ -110,15 +110,15 @@ def _named(joint: Joint) -> tuple[str, ...]:
 
 def _at_once(all_found: Mapping[tuple[str, ...], EvaluationOutcome]) -> dict[str, Any]:
     """How many contests hold under the leading combination and at most under any, and what another would give."""
-    count = {one: _counts(of)[0] for one, of in all_found.items()}
+    count = {item: _counts(of)[0] for item, of in all_found.items()}
     own, most = _named(leading()), max(count.values())
     rows, never = [], 0
     for key, finding in all_found[own].items():
-        by = [one for one, of in all_found.items() if of[key].holds]
+        by = [item for item, of in all_found.items() if of[key].holds]
         never += not by
         if by and not finding.holds:
-            best = max(by, key=lambda one: count[one])
+            best = max(by, key=lambda item: count[item])
             changed = ", ".join(f"`{name}`" for name in best if name not in own)
             rows.append([finding.statement.says, key[1], changed, f"{count[best]} of {len(all_found[own])}"])
-    as_many = sum(one == most for one in count.values()) / len(count)
+    as_many = sum(item == most for item in count.values()) / len(count)
     return {"leading": count[own], "most": most, "as_many": as_many, "never": never, "rows": rows}

@@ -87,11 +87,11 @@ class Results:
 
     def memory(self, heap: str, name: str) -> list[int]:
         """The cost metric in bytes, for each seed that has one."""
-        return [one.memory for one in self.found[heap][name] if one.memory is not None]
+        return [item.memory for item in self.found[heap][name] if item.memory is not None]
 
     def instructions(self, heap: str, name: str, kind: str) -> float | None:
         """The average over calls and seeds; None without tools."""
-        values = [one.instructions[kind][0] for one in self.found[heap][name] if one.instructions]
+        values = [item.instructions[kind][0] for item in self.found[heap][name] if item.instructions]
         return mean(values) if values else None
 
     def mean_of(self, heap: str, name: str, *kinds: str) -> float:
@@ -104,8 +104,8 @@ class Results:
 
     def most(self, heap: str, kind: str) -> int | None:
         """The dearest call on any trace."""
-        every = [one for of in self.found[heap].values() for one in of]
-        return max((one.instructions[kind][1] for one in every if one.instructions), default=None)
+        every = [item for of in self.found[heap].values() for item in of]
+        return max((item.instructions[kind][1] for item in every if item.instructions), default=None)
 
     def with_other(self, place: str, other: Results) -> Results:
         """The same with another allocator in the place of one: `other` holds it alone, under any name."""
@@ -130,9 +130,9 @@ def heaps() -> dict[str, Recipe]:
 def traces(calls: int = SYNTHETIC_CALLS) -> dict[str, list[Trace]]:
     """The recorded stand-ins, and the random traces of so many calls, one for each seed."""
     folder = Path(__file__).with_name("traces")
-    found = {name: [Trace.read(folder / f"{name}.parquet")] for name in RECORDED}
+    results = {name: [Trace.read(folder / f"{name}.parquet")] for name in RECORDED}
     seeds = range(1, SEEDS + 1)
-    return found | {name: [synthetic(*sizes, calls, seed) for seed in seeds] for name, sizes in SYNTHETIC.items()}
+    return results | {name: [synthetic(*sizes, calls, seed) for seed in seeds] for name, sizes in SYNTHETIC.items()}
 
 
 def synthetic(low: int, high: int, calls: int = SYNTHETIC_CALLS, seed: int = 1) -> Trace:
@@ -158,7 +158,7 @@ def measure(given: Mapping[str, Sequence[Trace]], progress: Callable[[str], None
     arena = largest(results)
     progress("sensor: the worst calls")
     searched = given[SEARCHED][0] if SEARCHED in given else list(given.values())[-1][-1]
-    worst = {heap: one for heap, one in each(lambda recipe: _worst(recipe, searched, arena), recipes).items() if one}
+    worst = {heap: item for heap, item in each(lambda recipe: _worst(recipe, searched, arena), recipes).items() if item}
     sos = zoo("sos")
     return replace(
         results,
@@ -184,13 +184,13 @@ def alone(recipes: Mapping[str, Recipe], given: Mapping[str, Sequence[Trace]], a
     room = max(arena or 0, *(size for of in memory.values() for size in of if size is not None))
     # An arena that serves all is the same for all, as no call looks at what lies beyond.
     without: list[Any] = [None] * len(flat)
-    told = each(lambda recipe: measuring.on_target(recipe, *flat, arena=room) or without, recipes)
-    found: dict[str, dict[str, list[Metrics]]] = {}
+    info = each(lambda recipe: measuring.on_target(recipe, *flat, arena=room) or without, recipes)
+    results: dict[str, dict[str, list[Metrics]]] = {}
     for heap, recipe in recipes.items():
-        made = map(partial(_measured, recipe), flat, memory[heap], told[heap])
-        found[heap] = {name: list(islice(made, len(some))) for name, some in given.items()}
+        made = map(partial(_measured, recipe), flat, memory[heap], info[heap])
+        results[heap] = {name: list(islice(made, len(some))) for name, some in given.items()}
     sizes = each(lambda recipe: measuring.code_sizes(recipe, LEVELS), recipes)
-    return Results(recipes, given, found, None, each(growth, recipes), sizes)
+    return Results(recipes, given, results, None, each(growth, recipes), sizes)
 
 
 def _measured(recipe: Recipe, trace: Trace, memory: int | None, told: Mapping[str, Any] | None) -> Metrics:
@@ -202,10 +202,10 @@ def _worst(recipe: Recipe, trace: Trace, arena: int) -> dict[str, int] | None:
     """Instructions of the worst malloc and the worst free that a search for most accesses finds."""
     if measuring.session() is None:
         return None
-    found = {kind: hw.find_worst(trace, recipe, f"accesses_{kind}_max", tries=TRIES).trace for kind in KINDS}
-    measured = measuring.on_target(recipe, *found.values(), arena=arena)
+    results = {kind: hw.find_worst(trace, recipe, f"accesses_{kind}_max", tries=TRIES).trace for kind in KINDS}
+    measured = measuring.on_target(recipe, *results.values(), arena=arena)
     assert measured is not None
-    return {kind: int(one["calls"][kind]["instructions_max"]) for kind, one in zip(found, measured, strict=True)}
+    return {kind: int(item["calls"][kind]["instructions_max"]) for kind, item in zip(results, measured, strict=True)}
 
 
 # ---- probes ----------------------------------------------------------------------------------------------------------
@@ -234,12 +234,12 @@ def holes(count: int) -> list[tuple[int, int, int]]:
 
 def growth(recipe: Recipe) -> dict[str, list[int]]:
     """Accesses of a malloc that fits none of the holes, and of the free of the object that lies last."""
-    found: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    results: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for count in HOLES:
         before = probe(recipe, holes(count))
         for kind, call in (("malloc", (MALLOC, 2 * count, LARGE)), ("free", (FREE, 2 * count - 1, 0))):
-            found[kind].append(probe(recipe, [*holes(count), call]) - before)
-    return found
+            results[kind].append(probe(recipe, [*holes(count), call]) - before)
+    return results
 
 
 def uses_holes(recipe: Recipe, count: int = HOLES[-1]) -> bool:
@@ -264,20 +264,20 @@ def page(packets: Path | None, progress: Callable[[str], None], calls: int = SYN
     progress("sensor: other allocators in the places of the paper's")
     arena = largest(results)
     others = {name: alone({name: recipe}, results.traces, arena) for name, recipe in mutants("sensor").items()}
-    return finish(made, _names(results), {}, others, lambda place, one: _names(results.with_other(place, one)))
+    return finish(made, _names(results), {}, others, lambda place, item: _names(results.with_other(place, item)))
 
 
 def _names(results: Results) -> dict[str, Any]:
     """What the expressions see: the results, probes of single allocators, and the constants of the runs."""
     recipes, sos = results.recipes, results.recipes[SOS]
-    asked = {name: [trace.size[trace.op != FREE] for trace in some] for name, some in results.traces.items()}
-    first = {name: (some[0], len(asked[name][0])) for name, some in results.traces.items()}
+    requested = {name: [trace.size[trace.op != FREE] for trace in some] for name, some in results.traces.items()}
+    first = {name: (some[0], len(requested[name][0])) for name, some in results.traces.items()}
     probes = {
         **{name: getattr(results, name) for name in ("memory", "instructions", "ratios", "most")},
         "sos": sos,
         "served": lambda sizes: served(sizes, sos),
         "footprint": lambda recipe: probe(recipe, holes(HOLES[-1]), "footprint_bytes"),
-        "asked": asked,
+        "asked": requested,
         "refused": {name: int(replayed(trace, sos)["failed"]) / count for name, (trace, count) in first.items()},
         "descriptor": {heap: descriptor_bytes(recipes[heap]) for heap in TABLE_1},
         "loses": {heap: not uses_holes(recipes[heap]) for heap in TABLE_1},

@@ -32,14 +32,14 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
 
     Returns the three. Raises HeapwrightError where a page's NAME.json is damaged or a file cannot be written.
     """
-    found = {name: _left(folder / f"{name}.json") for name in pages if (folder / f"{name}.json").is_file()}
+    results = {name: _left(folder / f"{name}.json") for name in pages if (folder / f"{name}.json").is_file()}
     names = {
-        "index": _index(found),
-        "found": found,
-        "all_findings": [one for findings in by_statement(found).values() for one in findings],
+        "index": _index(results),
+        "found": results,
+        "all_findings": [finding for findings in by_statement(results).values() for finding in findings],
         "KINDS": _KINDS,
     }
-    markdown, statements = _filled("summary", names), appendix(found)
+    markdown, statements = _filled("summary", names), appendix(results)
     with hw.writing.filling(folder) as put:
         return [
             put("README.md", markdown),
@@ -48,15 +48,15 @@ def write_summary(folder: Path, pages: Sequence[str]) -> list[Path]:
         ]
 
 
-def _index(found: EvaluationOutcome) -> list[tuple[str, list[tuple[str, str]]]]:
+def _index(result: EvaluationOutcome) -> list[tuple[str, list[tuple[str, str]]]]:
     """Each document with its tables and figures, in their order, and where they are."""
     rows = []
     for document in documents():
         places: dict[str, str] = {}
-        for one in document.statements:
-            for name in re.findall(r"(?:Table|Figure) (?:\d+|[IVX]+)\b", one.where):
-                if not one.same_as and one.page in found:
-                    places.setdefault(name, _place(name, one.page, found[one.page]["headings"]))
+        for statement in document.statements:
+            for name in re.findall(r"(?:Table|Figure) (?:\d+|[IVX]+)\b", statement.where):
+                if not statement.same_as and statement.page in result:
+                    places.setdefault(name, _place(name, statement.page, result[statement.page]["headings"]))
         order = sorted(places, key=lambda name: (name.startswith("F"), len(name), name))
         if order:
             rows.append((document.citation, [(name, places[name]) for name in order]))
@@ -67,45 +67,45 @@ def _place(name: str, page: str, headings: Sequence[str]) -> str:
     """The heading of a page's details that names a table or a figure, or the page where none does."""
     kind, number = name.split()
     named = re.compile(rf"\b{kind}s? (?:\w+(?:, | and ))*{number}\b")
-    heading = next((one for one in headings if named.search(one)), None)
+    heading = next((item for item in headings if named.search(item)), None)
     return f"{page}-details.html#{anchor(heading)}" if heading else f"{page}.md"
 
 
 def _left(file: Path) -> dict[str, Any]:
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        found["findings"], found["title"], found["headings"], found["traffic"], found["footnote"]
+        result = json.loads(file.read_text(encoding="utf-8"))
+        result["findings"], result["title"], result["headings"], result["traffic"], result["footnote"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HeapwrightError(
             f"{file}: not what a page leaves behind ({error}); remove it, or write its page again"
         ) from error
-    return dict(found)
+    return dict(result)
 
 
 # ---- the appendix ----------------------------------------------------------------------------------------------------
 
 
-def by_statement(found: EvaluationOutcome) -> dict[str, list[Finding]]:
+def by_statement(result: EvaluationOutcome) -> dict[str, list[Finding]]:
     """What all pages found, by the ids of the statements."""
     by_id: dict[str, list[Finding]] = {}
-    for page in found.values():
+    for page in result.values():
         for finding in page["findings"]:
             by_id.setdefault(finding["id"], []).append(finding)
     return by_id
 
 
-def appendix(found: EvaluationOutcome) -> str:
+def appendix(result: EvaluationOutcome) -> str:
     """The appendix as Markdown, from what each page has left behind."""
-    by_id = by_statement(found)
+    by_id = by_statement(result)
     names = {
         "documents": documents(),
-        "answered": lambda document: _answered(document, by_id, found),
-        "read": {name: _read(page["readings"]) for name, page in found.items() if page.get("readings")},
+        "answered": lambda document: _answered(document, by_id, result),
+        "read": {name: _read(page["readings"]) for name, page in result.items() if page.get("readings")},
         "sentences": sentences(),
         "AIM": AIM,
         "MUTANTS": MUTANTS,
         "CAUSES": [cause.value for cause in Cause],
-        "found": found,
+        "found": result,
         "by_id": by_id,
     }
     return _filled("appendix", names)
@@ -126,17 +126,17 @@ def _read(readings: Sequence[Finding]) -> dict[str, tuple[int, int, int]]:
     }
 
 
-def _answered(document: Document, by_id: Mapping[str, Sequence[Finding]], found: EvaluationOutcome) -> list[list[str]]:
+def _answered(document: Document, by_id: Mapping[str, Sequence[Finding]], result: EvaluationOutcome) -> list[list[str]]:
     """A row for each verdict on each statement; those of the statement it repeats, where it repeats one."""
     where, rows = {statement.id: statement.where for statement in document.statements}, []
     for statement in document.statements:
         name = statement.page
-        link = f"[{name}]({name}.md)" if name in found else name
-        told = [statement.where, statement.says, statement.value]
+        link = f"[{name}]({name}.md)" if name in result else name
+        info = [statement.where, statement.says, statement.value]
         findings = by_id.get(statement.same_as or statement.id, ())
-        rows += [[*told, *_verdict(finding, where.get(statement.same_as, "")), link] for finding in findings]
+        rows += [[*info, *_verdict(finding, where.get(statement.same_as, "")), link] for finding in findings]
         if not findings:
-            rows.append([*told, "", "", f"`heapwright reproduce {name}` answers it", link])
+            rows.append([*info, "", "", f"`heapwright reproduce {name}` answers it", link])
     return rows
 
 

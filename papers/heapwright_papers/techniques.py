@@ -71,10 +71,10 @@ class Grid:
 
     @classmethod
     def _on(
-        cls, trace: Trace, rows: Mapping[hw.default_space.Techniques, int], found: Sequence[Mapping[str, Any]]
+        cls, trace: Trace, rows: Mapping[hw.default_space.Techniques, int], result: Sequence[Mapping[str, Any]]
     ) -> Grid:
         keys = ("internal_bytes", "external_bytes", "footprint_bytes", "accesses", "failed")
-        columns = (np.array([float(metrics[key] or 0) for metrics in found]) for key in keys)
+        columns = (np.array([float(metrics[key] or 0) for metrics in result]) for key in keys)
         internal, external, memory, accesses, failed = columns
         peak = trace.peak_live_bytes
         return cls(rows, 1 + internal / peak, 1 + external / peak, memory / peak, accesses / len(trace), failed == 0)
@@ -160,13 +160,13 @@ def changes(grids: Sequence[Grid], technique: str, beside: Extras = ANY) -> Stud
     if not logs:
         return None
     internal, external, accesses, memory = np.mean(logs, axis=0)
-    found = {"internal": internal, "external": external, "performance": -accesses, "memory": memory}
-    return {name: float(np.expm1(value)) for name, value in (found | {"accesses": accesses}).items()}
+    results = {"internal": internal, "external": external, "performance": -accesses, "memory": memory}
+    return {name: float(np.expm1(value)) for name, value in (results | {"accesses": accesses}).items()}
 
 
-def together(found: Sequence[StudyDiff | None], column: str) -> float | None:
+def together(result: Sequence[StudyDiff | None], column: str) -> float | None:
     """The geometric mean of one column over several changes, as of the three applications."""
-    values = [one[column] for one in found if one is not None]
+    values = [item[column] for item in result if item is not None]
     return float(np.expm1(mean(map(np.log1p, values)))) if values else None
 
 
@@ -176,10 +176,10 @@ NONE_WITHIN, SINGLE_WITHIN = 0.01, 0.10
 Grids = Mapping[str, Sequence[Grid]]
 
 
-def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | None) -> dict[str, Any]:
+def names(result: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | None) -> dict[str, Any]:
     """What the statements' expressions see; `traces` are those of real networks, where there are any."""
-    grid = next(iter(next(iter(found.values())).values()))[0]
-    known: Mapping[str, Any] = {REAL: NO_PACKETS} | dict(found)
+    grid = next(iter(next(iter(result.values())).values()))[0]
+    known: Mapping[str, Any] = {REAL: NO_PACKETS} | dict(result)
 
     def over(where: str, technique: str, effect: str, beside: Extras = ANY, of: Sequence[str] = ()) -> float:
         grids = [some for name, some in known[where].items() if not of or name in of]
@@ -189,7 +189,7 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | No
         return [grid for some in known[where].values() for grid in some]
 
     def fewer(where: str) -> list[float]:
-        pairs = [(one.accesses, one.pairs(*contrast(one, "freelists"))) for one in flat(where)]
+        pairs = [(item.accesses, item.pairs(*contrast(item, "freelists"))) for item in flat(where)]
         return [float((np.diff(accesses[at]).ravel() < 0).mean()) for accesses, at in pairs]
 
     def means(where: str, technique: str, column: str, beside: Extras) -> float:
@@ -197,12 +197,12 @@ def names(found: Mapping[str, Grids], traces: Mapping[str, Sequence[Trace]] | No
 
     return {
         **constants("techniques", globals()),
-        **{one.__name__: one for one in (agrees, changes, shown, sign, together, cost, halves, wasted, whole)},
-        **{one.__name__: one for one in (fewer, means, over)},
+        **{item.__name__: item for item in (agrees, changes, shown, sign, together, cost, halves, wasted, whole)},
+        **{item.__name__: item for item in (fewer, means, over)},
         "points": lambda signs: signs.count("+") - signs.count("-"),
         "found": known,
         "summary": {name: system(name).summary(ALIGN) for name in SYSTEMS},
-        "levels": [len({getattr(one, technique) for one in grid.rows}) for technique in next(iter(grid.rows))._fields],
+        "levels": [len({getattr(row, technique) for row in grid.rows}) for technique in next(iter(grid.rows))._fields],
         "recipes": grid.recipes,
         "parts": {name: _parts(name, some[0]) for name, some in traces.items()} if traces else NO_PACKETS,
     }
@@ -306,7 +306,7 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
         "seeds": len(mixes.SEEDS),
         "grids": grids,
         "replays": {on: sum(grid.recipes for some in of.values() for grid in some) for on, of in grids.items()},
-        "paths": {name: {one: _path(first[name], one) for one in seen["TABLE_2"]} for name in WORKLOADS},
+        "paths": {name: {item: _path(first[name], item) for item in seen["TABLE_2"]} for name in WORKLOADS},
         "shown_on": on,
     }
     fill(made, {**seen, **more})

@@ -88,20 +88,20 @@ class Results:
 
     def average(self, heap: str, key: str) -> float:
         """The mean of a metric over the draws."""
-        return mean(float(getattr(one, key)) for one in self.drawn[heap])
+        return mean(float(getattr(item, key)) for item in self.drawn[heap])
 
     def instructions(self, heap: str) -> list[float]:
         """Of all calls, for each draw that was timed; empty without tools."""
-        return [one.instructions for one in self.drawn[heap] if one.instructions is not None]
+        return [item.instructions for item in self.drawn[heap] if item.instructions is not None]
 
     def total(self, heap: str, key: str) -> float:
         """The sum of a metric over the networks."""
-        return sum(float(getattr(one, key)) for one in self.real[heap].values())
+        return sum(float(getattr(item, key)) for item in self.real[heap].values())
 
     def with_pools(self, recipe: Recipe) -> Results:
         """The same with another allocator in the place of the pools."""
         of = run(recipe, [network.trace for network in self.networks]) if self.networks else []
-        real = {network.name: found for network, found in zip(self.networks, of, strict=True)}
+        real = {network.name: result for network, result in zip(self.networks, of, strict=True)}
         drawn = {**self.drawn, POOLS: run(recipe, self.mix, TIMED_DRAWS)}
         return replace(self, drawn=drawn, real={**self.real, POOLS: real})
 
@@ -159,8 +159,8 @@ def network_of(name: str, table: PacketTable) -> Network:
 def run(recipe: Recipe, traces: Sequence[Trace], timed: int | None = None) -> list[Metrics]:
     """An allocator on traces; instructions are counted on the first `timed` of them, None for all."""
     counted = (measuring.on_target(recipe, *traces[:timed]) if timed != 0 else None) or []
-    told = [*counted, *[None] * (len(traces) - len(counted))]
-    return [_measured(recipe, trace, one) for trace, one in zip(traces, told, strict=True)]
+    info = [*counted, *[None] * (len(traces) - len(counted))]
+    return [_measured(recipe, trace, item) for trace, item in zip(traces, info, strict=True)]
 
 
 def _measured(recipe: Recipe, trace: Trace, told: Mapping[str, Any] | None = None) -> Metrics:
@@ -181,10 +181,10 @@ def measure(networks: Sequence[Network], progress: Callable[[str], None]) -> Res
         *((POOLS, pools_of(network.profile), [network], None) for network in networks),
         *((LISTED, pools_of(network.profile, "freelist"), [network], None) for network in networks),
     ]
-    found = spread(lambda job: run(job[1], [network.trace for network in job[2]], job[3]), jobs)
+    result = spread(lambda job: run(job[1], [network.trace for network in job[2]], job[3]), jobs)
     real: dict[str, dict[str, Metrics]] = {POOLS: {}, LISTED: {}}
-    for (heap, _, of, _), runs in zip(jobs, found, strict=True):
-        real.setdefault(heap, {}).update({network.name: one for network, one in zip(of, runs, strict=True)})
+    for (heap, _, of, _), runs in zip(jobs, result, strict=True):
+        real.setdefault(heap, {}).update({network.name: item for network, item in zip(of, runs, strict=True)})
     return Results(mix, drawn, networks, real, measuring.code_sizes(published, LEVELS))
 
 
@@ -218,7 +218,7 @@ def _average(recipe: Recipe, fills: Sequence[Trace]) -> float:
 
 
 def _part(table: PacketTable, start: int, stop: int | None) -> PacketTable:
-    columns = {one.name: getattr(table, one.name)[start:stop] for one in fields(table) if one.name != "metadata"}
+    columns = {item.name: getattr(table, item.name)[start:stop] for item in fields(table) if item.name != "metadata"}
     return replace(table, **columns)
 
 
@@ -252,12 +252,12 @@ def page(packets: Path | None, progress: Callable[[str], None]) -> Page:
     made.traffic({network.name: network.table for network in networks})
     progress("wifi: other allocators in the pools' place")
     names, count = names_of(results, foretold), {"count": len(networks)}
-    return finish(made, names, count, mutants("wifi"), lambda _, one: names_of(results.with_pools(one), foretold))
+    return finish(made, names, count, mutants("wifi"), lambda _, item: names_of(results.with_pools(item), foretold))
 
 
 def names_of(results: Results, foretold: Sequence[Metrics]) -> dict[str, Any]:
     """What the expressions see: the results, probes of single pools, and the constants of the runs."""
-    untimed = any(one.instructions is None for heap in (POOLS, WALK) for one in results.real[heap].values())
+    untimed = any(item.instructions is None for heap in (POOLS, WALK) for item in results.real[heap].values())
     probes = {
         **{name: getattr(results, name) for name in ("average", "instructions")},
         "no_ip": "" if any(network.is_ip for network in results.networks) else "no table shows IP lengths",
@@ -282,7 +282,7 @@ def _powers(results: Results) -> float:
     linux = zoo(PAGES)
     plain = linux.pools[0].model_copy(update={"sizes": (64, 128, 256, 512, 1024, 2048)})
     recipe = linux.model_copy(update={"pools": (plain, *linux.pools[1:])})
-    return mean(float(one.fragmentation) for one in run(recipe, results.mix, 0))
+    return mean(float(item.fragmentation) for item in run(recipe, results.mix, 0))
 
 
 def _one_pool(limit: int) -> int:

@@ -88,16 +88,16 @@ def test_thresholds_of_random_recipes(seed: int, index: str, monkeypatch: pytest
     monkeypatch.setenv("HEAPWRIGHT_INDEX", index)
     rng = random.Random(seed)
     trace = TRACES[seed]
-    counted, asked, tried = Counted(trace), 0, 0
+    counted, requested, tried = Counted(trace), 0, 0
     while tried < brief(15, 30) * EFFORT:
         recipe = random_recipe(rng)
         if not has_thresholds(recipe):
             continue
         tried += 1
         for drawn in with_thresholds(recipe, 20, rng):
-            asked += 1
+            requested += 1
             assert counted.metrics(drawn) == replay(trace, drawn), drawn.to_toml()
-    assert counted.replays < 0.9 * asked
+    assert counted.replays < 0.9 * requested
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_the_index_hides_no_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
         if not has_thresholds(recipe):
             continue
         for drawn in with_thresholds(recipe, 4, rng):
-            told = []
+            output = []
             for index in ("never", "0"):
                 monkeypatch.setenv("HEAPWRIGHT_INDEX", index)
-                told.append(replay_with_margins(TRACES[0], drawn).margins)
-            walked, indexed = told
+                output.append(replay_with_margins(TRACES[0], drawn).margins)
+            walked, indexed = output
             assert walked and indexed
             assert indexed.split_over == walked.split_over and indexed.split_up_to == walked.split_up_to
             assert indexed.merge_over >= walked.merge_over, drawn.to_toml()
@@ -157,15 +157,15 @@ def test_a_study_has_what_replays_of_all_would_tell(
         if form := form_of(recipe):
             groups[form.rest].append(recipe)
     drawn = random.Random(8).sample([group for group in groups.values() if len(group) > 10], 5)
-    told, fronts = [], []
+    output, fronts = [], []
     for kept in (KEPT, 0):
         monkeypatch.setattr(evaluation, "KEPT", kept)
         space, path = Space(drawn, include_zoo=False), tmp_path / str(kept)
-        asked = {"complete": True} if tolerance is None else {"tolerance": tolerance}
-        fronts.append(explore(traces, space, study_path=path, copies=0, endurance=False, jobs=2, **asked).front)
+        requested = {"complete": True} if tolerance is None else {"tolerance": tolerance}
+        fronts.append(explore(traces, space, study_path=path, copies=0, endurance=False, jobs=2, **requested).front)
         with Analysis.open(path) as study:
-            told.append({(id, name): metrics for id, name, metrics in study.measured_on("explored", tuple(METRICS))})
+            output.append({(id, name): metrics for id, name, metrics in study.measured_on("explored", tuple(METRICS))})
     assert fronts[0] == fronts[1]
-    shared = told[0].keys() & told[1].keys()
+    shared = output[0].keys() & output[1].keys()
     assert len(shared) == 2 * len(space) if tolerance is None else shared
-    assert {key: told[0][key] for key in shared} == {key: told[1][key] for key in shared}
+    assert {key: output[0][key] for key in shared} == {key: output[1][key] for key in shared}

@@ -86,22 +86,26 @@ def test_a_heap_is_a_name_a_path_a_recipe_or_a_member(
         "member": study["tlsf@4"],
     }
     given = heaps[heap]
-    found = hw.replay(trace, given)
-    assert found.metrics == hw.replay(trace, "tlsf").metrics
-    assert found.metrics["footprint_bytes"] == study["tlsf@4"].metrics["footprint_bytes"]
+    result = hw.replay(trace, given)
+    assert result.metrics == hw.replay(trace, "tlsf").metrics
+    assert result.metrics["footprint_bytes"] == study["tlsf@4"].metrics["footprint_bytes"]
     assert study["tlsf"].recipe == recipe.at_alignment(8)
     assert hw.fit(trace, given).smallest_arena_bytes == hw.fit(trace, "tlsf").smallest_arena_bytes
 
 
 def test_every_heap_of_a_list_is_answered(trace: Trace) -> None:
     tlsf, best = hw.zoo("tlsf"), hw.zoo("kingsley")
-    assert [one.heap for one in several(hw.replay(trace, ["tlsf", "kingsley", "tlsf"]))] == ["tlsf", "kingsley", "tlsf"]
+    assert [item.heap for item in several(hw.replay(trace, ["tlsf", "kingsley", "tlsf"]))] == [
+        "tlsf",
+        "kingsley",
+        "tlsf",
+    ]
     alike = [tlsf, best.model_copy(update={"name": "tlsf"}), tlsf]
     first, second, third = several(hw.replay(trace, alike))
-    assert {one.heap for one in (first, second, third)} == {"tlsf"}
+    assert {item.heap for item in (first, second, third)} == {"tlsf"}
     assert first.metrics == third.metrics == hw.replay(trace, "tlsf").metrics
     assert second.metrics == hw.replay(trace, "kingsley").metrics != first.metrics
-    assert [one.heap for one in several(hw.fit(trace, ["tlsf", "kingsley", "tlsf"], copies=0))] == [
+    assert [item.heap for item in several(hw.fit(trace, ["tlsf", "kingsley", "tlsf"], copies=0))] == [
         "tlsf",
         "kingsley",
         "tlsf",
@@ -110,15 +114,15 @@ def test_every_heap_of_a_list_is_answered(trace: Trace) -> None:
 
 
 def test_lists_give_lists_trace_by_trace(trace: Trace) -> None:
-    found = several(hw.replay([trace, BROKER], ["tlsf", "kingsley"]))
-    assert [(one.trace, one.heap) for one in found] == [
+    result = several(hw.replay([trace, BROKER], ["tlsf", "kingsley"]))
+    assert [(item.trace, item.heap) for item in result] == [
         ("start", "tlsf"),
         ("start", "kingsley"),
         ("mosquitto_broker", "tlsf"),
         ("mosquitto_broker", "kingsley"),
     ]
-    assert found[2].metrics["footprint_bytes"] == 136_380
-    assert [one.smallest_arena_bytes for one in several(hw.fit([BROKER], "victim-bins"))] == [141_488]
+    assert result[2].metrics["footprint_bytes"] == 136_380
+    assert [item.smallest_arena_bytes for item in several(hw.fit([BROKER], "victim-bins"))] == [141_488]
 
 
 def test_a_study_answers_after_it_was_closed_and_while_it_is_explored_again(study: api.Study, trace: Trace) -> None:

@@ -29,17 +29,17 @@ MATRIX = Path(__file__).with_name("attack_matrix.txt")
 @pytest.fixture(scope="module", autouse=True)
 def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A heap that several tests attack is compiled by the first of them."""
-    folder, told = tmp_path_factory.mktemp("programs"), on_host._told
+    folder, output = tmp_path_factory.mktemp("programs"), on_host._told
 
     def kept(command: list[str], problem: str) -> str:
         if "-o" not in command:
-            return told(command, problem)
+            return output(command, problem)
         at = command.index("-o")
-        sources = b"".join(Path(one).read_bytes() for one in command[at + 2 :])
+        sources = b"".join(Path(item).read_bytes() for item in command[at + 2 :])
         flags = [word for word in command[:at] if not word.startswith("-I")]
         program = folder / hashlib.sha256("\0".join(flags).encode() + sources).hexdigest()
         if not program.exists():
-            told([*command[: at + 1], str(program), *command[at + 2 :]], problem)
+            output([*command[: at + 1], str(program), *command[at + 2 :]], problem)
         Path(command[at + 1]).symlink_to(program)
         return ""
 
@@ -51,8 +51,8 @@ def compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @cache
 def at_full(name: str) -> dict[str, Any]:
     """What each fault comes to at level full."""
-    (found,) = attack(zoo.load(name), checks=["full"], runs=RUNS)
-    faults: dict[str, Any] = found["faults"]
+    (result,) = attack(zoo.load(name), checks=["full"], runs=RUNS)
+    faults: dict[str, Any] = result["faults"]
     return faults
 
 
@@ -65,13 +65,13 @@ def test_a_random_program_asks_for_sizes_alone_and_frees_without() -> None:
 
 @pytest.mark.parametrize("name", ["tlsf", "lea-2.7.2", "victim-bins"])
 def test_the_level_neighbours_notices_what_it_says(name: str) -> None:
-    (found,) = attack(zoo.load(name), checks=["neighbours"], runs=RUNS)
-    assert (found["heap"], found["checks"], tuple(found["faults"])) == (name, "neighbours", FAULTS)
-    for counts in found["faults"].values():
+    (result,) = attack(zoo.load(name), checks=["neighbours"], runs=RUNS)
+    assert (result["heap"], result["checks"], tuple(result["faults"])) == (name, "neighbours", FAULTS)
+    for counts in result["faults"].values():
         assert counts["runs"] == RUNS == sum(counts[outcome] for outcome in OUTCOMES)
     for fault in ("double_free", "foreign_free", "interior_free"):
-        assert found["faults"][fault]["at_once"] >= 0.95 * RUNS, fault
-    underflow = found["faults"]["underflow"]
+        assert result["faults"][fault]["at_once"] >= 0.95 * RUNS, fault
+    underflow = result["faults"]["underflow"]
     assert underflow["at_once"] + underflow["later"] >= 0.95 * RUNS
 
 
@@ -124,14 +124,14 @@ def test_wrong_frees_of_pages_are_told_exactly() -> None:
 
 def test_counts_are_those_of_the_matrix(tmp_path: Path) -> None:
     """Four recipes, three levels, eleven faults of twelve runs: a check that changes shows in the table."""
-    told = tmp_path / MATRIX.name
-    with told.open("w", encoding="utf-8") as file:
+    output = tmp_path / MATRIX.name
+    with output.open("w", encoding="utf-8") as file:
         print(_row("heap", "checks", "fault", OUTCOMES), file=file)
         for heap in ("tlsf", "lea-2.7.2", "first-fit-fast-free", "binary-buddy"):
             for level in attack(zoo.load(heap), checks=["frees", "neighbours", "full"], runs=12):
                 for fault, counts in level["faults"].items():
-                    print(_row(heap, level["checks"], fault, [counts[one] for one in OUTCOMES]), file=file)
-    assert told.read_text() == MATRIX.read_text(), f"where that is meant, {told} is the new table"
+                    print(_row(heap, level["checks"], fault, [counts[item] for item in OUTCOMES]), file=file)
+    assert output.read_text() == MATRIX.read_text(), f"where that is meant, {output} is the new table"
 
 
 def _row(heap: str, checks: str, fault: str, counts: Sequence[object]) -> str:
@@ -223,9 +223,9 @@ def test_glibc_and_a_missing_library_as_comparison() -> None:
 
 def test_the_picture_says_its_numbers_in_words(tmp_path: Path) -> None:
     for name in ("faults.svg", "faults.html"):
-        found = hw.attack("tlsf", checks=["frees", "full"], runs=4, output=tmp_path / name)
+        result = hw.attack("tlsf", checks=["frees", "full"], runs=4, output=tmp_path / name)
         drawn = (tmp_path / name).read_text()
-        assert [drawn.count(f">tlsf, {level['checks']}</text>") for level in found] == [1, 1]
+        assert [drawn.count(f">tlsf, {level['checks']}</text>") for level in result] == [1, 1]
         assert "tlsf, full: double free 100.0% at once, 0.0% later" in drawn
     with pytest.raises(HeapwrightError, match=r"a picture ends in .svg or .html"):
         hw.attack("tlsf", output=tmp_path / "faults.txt")

@@ -173,9 +173,9 @@ def test_it_passes_where_the_pools_are_watched(tmp_path: Path) -> None:
     program = compiled(
         tmp_path, tmp_path / "late.c", "-g", "-fsanitize=address", "-Wno-pedantic", heap="app_heap_watched.c"
     )
-    for words, told in (([], "use-after-poison"), (["behind"], "heap-use-after-free")):
+    for words, output in (([], "use-after-poison"), (["behind"], "heap-use-after-free")):
         done = subprocess.run([program, *words], capture_output=True, text=True)
-        assert done.returncode != 0 and told in done.stderr
+        assert done.returncode != 0 and output in done.stderr
 
 
 # ---- what is behind ------------------------------------------------------------------------------------------------
@@ -303,9 +303,9 @@ def in_front(design: str, behind: str, folder: Path) -> ForeignHeap:
     (folder / "pools.toml").write_text(recipe_of(design).to_toml())
     (folder / "bump.c").write_text(BUMP)
     (folder / "bump.toml").write_text(BUMP_TOML + "word_size = 64\n")
-    found = heaps.resolve(f"{folder}/pools.toml+{behind}")
-    assert isinstance(found, ForeignHeap)
-    return found
+    result = heaps.resolve(f"{folder}/pools.toml+{behind}")
+    assert isinstance(result, ForeignHeap)
+    return result
 
 
 def test_an_arena_is_for_the_pools_and_the_heap_behind_them(tmp_path: Path) -> None:
@@ -339,9 +339,9 @@ def test_what_is_reserved_for_a_heap_on_the_system_is_what_it_took(behind: str, 
     heap, trace = in_front("fixed", behind, tmp_path), plain_trace(5)
     took = heap.replay(trace)["footprint_bytes"]
     assert took is not None and took > heap.front_bytes + 40_000
-    found = hw.fit(trace, f"{tmp_path}/pools.toml+{behind}", copies=1)
-    assert (found.smallest_arena_bytes, found.safe_arena_bytes) == (None, None)
-    assert found.reserve_bytes is not None and found.reserve_bytes >= took * 0.9
+    result = hw.fit(trace, f"{tmp_path}/pools.toml+{behind}", copies=1)
+    assert (result.smallest_arena_bytes, result.safe_arena_bytes) == (None, None)
+    assert result.reserve_bytes is not None and result.reserve_bytes >= took * 0.9
 
 
 def needs_library(name: str) -> None:

@@ -56,16 +56,16 @@ def test_says_what_the_numbers_depend_on(told: Any) -> None:
 
 
 def test_measures_every_heap_on_the_shipped_trace(told: Any) -> None:
-    (one,) = told["traces"]
-    assert (one["trace"], one["set"], one["events"]) == ("mosquitto_broker", "real", 3_000)
+    (item,) = told["traces"]
+    assert (item["trace"], item["set"], item["events"]) == ("mosquitto_broker", "real", 3_000)
     wanted = ORIGINALS | LIBRARIES | RIVALS
     peers = {name for name in wanted if not any(name.partition(" ")[0] in why for why in told["missing"])}
     if os.environ.get("CI") and not os.environ.get("GITHUB_ACTIONS"):
         assert peers >= ORIGINALS | {"glibc"}, told["missing"]
-    assert set(one["ns"]) == set(one["ns_written"]) == RECIPES | peers | {"empty"}
-    assert set(one["ns_folded"]) == set(one["ns_run_time"]) == BOTH_WAYS
-    assert set(one["ns_threads"]) == THREADED | {f"{name} x2" for name in peers & LIBRARIES}
-    assert all(ns > 0 for key in one if key.startswith("ns") for ns in one[key].values())
+    assert set(item["ns"]) == set(item["ns_written"]) == RECIPES | peers | {"empty"}
+    assert set(item["ns_folded"]) == set(item["ns_run_time"]) == BOTH_WAYS
+    assert set(item["ns_threads"]) == THREADED | {f"{name} x2" for name in peers & LIBRARIES}
+    assert all(ns > 0 for key in item if key.startswith("ns") for ns in item[key].values())
 
 
 @pytest.mark.parametrize("name", briefly(["rlsf"], EVERY_RIVAL))
@@ -89,7 +89,7 @@ def test_arenas_are_those_of_fit(told: Any) -> None:
 
 def test_ratios_and_aims_are_told(told: Any) -> None:
     """Their arithmetic is tested on numbers that are known, in tests/unit/test_bench_results.py."""
-    (one,) = told["traces"]
+    (item,) = told["traces"]
     ratios = told["ratios"]
     assert set(ratios) == {
         *(
@@ -102,7 +102,7 @@ def test_ratios_and_aims_are_told(told: Any) -> None:
         ),
         "cached_over_lock",
     }
-    assert set(ratios["time"]) == set(one["ns"]) - {"empty"}
+    assert set(ratios["time"]) == set(item["ns"]) - {"empty"}
     assert ratios["time"]["tlsf"]["tlsf"] == {"synthetic": None, "real": 1, "all": 1}
     assert set(ratios["folded_over_run_time"]) == BOTH_WAYS | {"all four"}
     recommended = [0.65, 0.42, 0.60, 0.20, 1.01]
@@ -128,7 +128,7 @@ def test_prints_one_table_for_each_question(
     from printing import print_results
     from results import Aim, Measured
 
-    measured = [Measured(**one) for one in told["traces"]]
+    measured = [Measured(**item) for item in told["traces"]]
     print_results({**told, "missing": ["mimalloc is not installed"]}, measured, [Aim(**aim) for aim in told["aims"]])
     text = capsys.readouterr().out
     assert "mimalloc is not installed" in text
@@ -164,14 +164,14 @@ def test_threads_are_measured_on_traces_of_ones_own(told: Any, monkeypatch: pyte
     if not LONG:
         monkeypatch.setattr(threads, "threaded_programs", lambda _: {})
         monkeypatch.setattr(threads, "times", lambda *_: told["traces"][0]["ns_threads"])
-    found = json.loads(measured("--json"))["ns_threads"]
-    assert list(found) == ["lighttpd_server"]
-    assert set(found["lighttpd_server"]) >= THREADED
+    result = json.loads(measured("--json"))["ns_threads"]
+    assert list(result) == ["lighttpd_server"]
+    assert set(result["lighttpd_server"]) >= THREADED
 
     monkeypatch.setattr(threads, "threaded_programs", lambda _: {})
-    monkeypatch.setattr(threads, "times", lambda *_: found["lighttpd_server"])
+    monkeypatch.setattr(threads, "times", lambda *_: result["lighttpd_server"])
     shown = measured()
-    assert "cached x2 / lock x2" in shown and f"{found['lighttpd_server']['lock x2']:.1f}" in shown
+    assert "cached x2 / lock x2" in shown and f"{result['lighttpd_server']['lock x2']:.1f}" in shown
 
 
 def test_a_wrong_trace_is_one_line(tmp_path: Path) -> None:

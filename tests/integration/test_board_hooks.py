@@ -117,9 +117,9 @@ def test_calls_of_a_c_library_are_told_once_each(name: str, tmp_path: Path) -> N
         TRACED / "libc_calls.c",
     ]
     run([*build, *LIBRARIES[name].flags, *sources, wrap, "-o", "calls.elf"], tmp_path)
-    told = calls(imported(tmp_path, emulate(tmp_path / "calls.elf")))
-    assert told[: len(LIBC_CALLS)] == LIBC_CALLS
-    assert all(op == MALLOC for op, _, _ in told[len(LIBC_CALLS) :])  # the buffers of stdout
+    output = calls(imported(tmp_path, emulate(tmp_path / "calls.elf")))
+    assert output[: len(LIBC_CALLS)] == LIBC_CALLS
+    assert all(op == MALLOC for op, _, _ in output[len(LIBC_CALLS) :])  # the buffers of stdout
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
@@ -130,8 +130,8 @@ def test_what_a_call_costs_more_is_as_the_docs_say(name: str, tmp_path: Path) ->
         build: list[str | Path] = [cross_compiler(LIBRARIES[name].flags), "-Os", "-DTIMED", TRACED / "libc_calls.c"]
         run([*build, *LIBRARIES[name].flags, *extra, "-o", "timed.elf"], tmp_path)
         said = emulate(tmp_path / "timed.elf", more=STEADY)
-        (found,) = re.findall(r"^(\d+) ticks$", said, re.MULTILINE)
-        ticks.append(int(found))
+        (result,) = re.findall(r"^(\d+) ticks$", said, re.MULTILINE)
+        ticks.append(int(result))
     assert (ticks[1] - ticks[0]) * INSTRUCTIONS_A_TICK / TIMED_CALLS == pytest.approx(LIBRARIES[name].cost, abs=1)
 
 
@@ -149,9 +149,9 @@ def firmware(kernel: Path, folder: Path, heap: Path, arena: int, more: Sequence[
 
 def counted(console: str) -> tuple[int, int, int]:
     """The kernel's mallocs, frees, and least bytes that ever were free."""
-    found = re.search(r"^mallocs (\d+) frees (\d+) least (\d+)$", console, re.MULTILINE)
-    assert found
-    mallocs, frees, least = map(int, found.groups())
+    result = re.search(r"^mallocs (\d+) frees (\d+) least (\d+)$", console, re.MULTILINE)
+    assert result
+    mallocs, frees, least = map(int, result.groups())
     return mallocs, frees, least
 
 
@@ -187,9 +187,9 @@ def test_a_board_tells_who_called(name: str, tmp_path: Path) -> None:
     trace = hw.import_log(tmp_path / "console.log", elf=tmp_path / "calls.elf")
     assert calls(trace)[: len(LIBC_CALLS)] == LIBC_CALLS
     assert trace.site is not None
-    told = zip(calls(trace), [trace.sites[at].partition(" (")[0] for at in trace.site.tolist()], strict=True)
-    asked = [site for (op, _, size), site in told if op != FREE and size != 5][:5]
-    assert asked == ["main"] * 5  # what has 5 bytes is strdup's, which asks itself
+    output = zip(calls(trace), [trace.sites[at].partition(" (")[0] for at in trace.site.tolist()], strict=True)
+    requested = [site for (op, _, size), site in output if op != FREE and size != 5][:5]
+    assert requested == ["main"] * 5  # what has 5 bytes is strdup's, which asks itself
 
 
 def test_who_holds_the_peak_of_an_emulated_board(kernel: Path, tmp_path: Path) -> None:
@@ -221,9 +221,9 @@ def test_lwips_heap_and_pools_are_told(suite: str, tmp_path: Path) -> None:
             del live[number]
         else:
             live[number] = size
-    found = re.search(r"(\d+) received, (\d+) in pools, (\d+) bytes of the heap", said)
-    assert found
-    received, elements, heap_bytes = map(int, found.groups())
+    result = re.search(r"(\d+) received, (\d+) in pools, (\d+) bytes of the heap", said)
+    assert result
+    received, elements, heap_bytes = map(int, result.groups())
     assert received == 400
     waiting = sorted(live.values())[elements:]  # a pool's elements are smaller than any datagram here
     assert len(waiting) == 12

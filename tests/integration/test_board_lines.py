@@ -117,13 +117,13 @@ def test_a_call_takes_four_characters_at_most(name: str, replay: Path, shared_da
 def test_no_call_of_a_real_trace_is_told_otherwise(replay: Path, tmp_path: Path) -> None:
     calls = script(hw.read_trace(MOSQUITTO))[:6000]
     lines = printed(replay, with_drains(calls, np.arange(100, len(calls), 100))).splitlines(keepends=True)
-    told = imported(tmp_path, "".join(lines))
-    assert calls_of(told) == [(op, number, 0 if op == FREE else size) for op, number, size, _ in calls.tolist()]
+    output = imported(tmp_path, "".join(lines))
+    assert calls_of(output) == [(op, number, 0 if op == FREE else size) for op, number, size, _ in calls.tolist()]
 
     without = imported(tmp_path, "".join(lines[:40] + lines[41:60] + [lines[60][:50] + lines[60][51:]] + lines[61:]))
     lost = re.fullmatch(r"(\d+) calls were lost on the way from the board", without.metadata["caveats"])
     assert lost and int(lost[1]) == sum(ord(lines[at][3]) - ord("$") for at in (40, 60))
-    assert without.peak_live_bytes == pytest.approx(told.peak_live_bytes, rel=0.01)
+    assert without.peak_live_bytes == pytest.approx(output.peak_live_bytes, rel=0.01)
     assert "lines or records that make no sense, left out: 1" in without.repairs
 
 

@@ -105,7 +105,7 @@ def steps(name: str) -> Any:
 
 
 def test_the_action_runs_the_check_and_fails_with_it(run: Run, tmp_path: Path) -> None:
-    (step,) = (one for one in steps("action.yml")["runs"]["steps"] if "heapwright check" in one.get("run", ""))
+    (step,) = (item for item in steps("action.yml")["runs"]["steps"] if "heapwright check" in item.get("run", ""))
     assert set(step["env"]) == {"TRACES", "HEAP", "OPTIONS"}
     assert all(text == f"${{{{ inputs.{key.lower()} }}}}" for key, text in step["env"].items())
     for budget, code in (("1M", 0), ("9K", 3)):
@@ -117,18 +117,18 @@ def test_the_action_runs_the_check_and_fails_with_it(run: Run, tmp_path: Path) -
 
 
 def test_the_action_tells_of_a_study(run: Run, tmp_path: Path) -> None:
-    (step,) = (one for one in steps("action.yml")["runs"]["steps"] if "heapwright report" in one.get("run", ""))
+    (step,) = (item for item in steps("action.yml")["runs"]["steps"] if "heapwright report" in item.get("run", ""))
     assert step["if"] == "inputs.study != ''" and set(step["env"]) == {"STUDY", "BASELINE"}
     (tmp_path / "space.toml").write_text('include_zoo = false\n[[pool]]\nkind = "general"\nfit = ["first", "best"]\n')
     for name in ("old", "app"):
         words = ["explore", f"{name}.parquet", "--space", "space.toml", "-o", f"{name}.duckdb"]
         run_here(*words, folder=tmp_path).check_returncode()
-    for baseline, told in (("", "### Heap: reserve "), ("old.duckdb", "bytes, before ")):
+    for baseline, output in (("", "### Heap: reserve "), ("old.duckdb", "bytes, before ")):
         given = {"STUDY": "app.duckdb", "BASELINE": baseline, "GITHUB_STEP_SUMMARY": "summary.md"}
         done = in_shell(step["run"], tmp_path, given)
         assert done.returncode == 0, done.stderr
         summary = (tmp_path / "summary.md").read_text()
-        assert told in summary and "![" not in summary
+        assert output in summary and "![" not in summary
         assert "![" in (tmp_path / "heapwright.md").read_text() and (tmp_path / "heapwright.svg").is_file()
 
 
@@ -161,4 +161,4 @@ def test_the_long_run_need_is_the_footprint_on_the_future_that_explore_makes() -
     (checked,) = hw.check(broker, "all-round", ["long_run_bytes > 1", "long_run_malloc_max > 1000"])
     assert checked.values["long_run_bytes"] == served["footprint_bytes"]
     assert checked.values["long_run_malloc_max"] == served["accesses_malloc_max"]
-    assert [one.broken for one in checked.verdicts] == [True, False]
+    assert [verdict.broken for verdict in checked.verdicts] == [True, False]

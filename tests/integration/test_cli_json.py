@@ -136,11 +136,11 @@ def run(folder: Path) -> Run:
 
 def paths(document: Any) -> Iterator[str]:
     """Every path in what was printed."""
-    for one in document if isinstance(document, list) else [document]:
-        if isinstance(one, dict):
-            yield from (one[key] for key in ("path", "study", "page") if key in one)
-            yield from (path for key in ("plots", "pages") for path in one.get(key, ()))
-            yield from (file if isinstance(file, str) else file["path"] for file in one.get("files", ()))
+    for item in document if isinstance(document, list) else [document]:
+        if isinstance(item, dict):
+            yield from (item[key] for key in ("path", "study", "page") if key in item)
+            yield from (path for key in ("plots", "pages") for path in item.get(key, ()))
+            yield from (file if isinstance(file, str) else file["path"] for file in item.get("files", ()))
 
 
 def test_every_command_is_here() -> None:
@@ -154,19 +154,19 @@ def test_a_command_tells_its_result_on_stdout(words: str, run: Run, folder: Path
         needs("arm-none-eabi-gcc", "qemu-system-arm")
     array, keys = TOLD[words]
     name, *rest = words.split()
-    plain, told = run(name, *rest), run(name, *rest[: JSON_AT.get(name, 0)], "--json", *rest[JSON_AT.get(name, 0) :])
-    for done in (plain, told):
+    plain, output = run(name, *rest), run(name, *rest[: JSON_AT.get(name, 0)], "--json", *rest[JSON_AT.get(name, 0) :])
+    for done in (plain, output):
         assert done.returncode == 0, done.stderr
         assert all(line.startswith("heapwright: ") for line in done.stderr.splitlines())
     assert plain.stdout or name == "record"  # its stdout is the program's
-    assert told.stdout.count("\n") == 1
-    document = json.loads(told.stdout)
+    assert output.stdout.count("\n") == 1
+    document = json.loads(output.stdout)
     assert isinstance(document, list) == array
-    for one in document if array else [document]:
-        assert one.keys() >= set(keys)
-        assert "error" not in one
-        if "metrics" in one:
-            assert set(one["metrics"]) == set(METRICS)
+    for item in document if array else [document]:
+        assert item.keys() >= set(keys)
+        assert "error" not in item
+        if "metrics" in item:
+            assert set(item["metrics"]) == set(METRICS)
     for path in paths(document):
         assert (folder / path).is_file(), path
 
@@ -181,9 +181,9 @@ def test_reproduce_tells_its_result_on_stdout(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("heapwright._api.reproduce", reproduce)
     plain = CliRunner().invoke(heapwright, ["reproduce", "modem"])
     assert plain.stdout == "papers/modem.md\nDOES NOT HOLD: it is so (paper: 1; here: 2)\n"
-    told = CliRunner().invoke(heapwright, ["reproduce", "modem", "--json"])
-    assert json.loads(told.stdout) == {"pages": ["papers/modem.md"], "claims": [claim]}
-    assert plain.stderr == told.stderr == "heapwright: working\n"
+    output = CliRunner().invoke(heapwright, ["reproduce", "modem", "--json"])
+    assert json.loads(output.stdout) == {"pages": ["papers/modem.md"], "claims": [claim]}
+    assert plain.stderr == output.stderr == "heapwright: working\n"
 
 
 def test_reproduce_hands_readings_on_and_tells_what_holds_under_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,12 +196,12 @@ def test_reproduce_hands_readings_on_and_tells_what_holds_under_each(monkeypatch
         return {"pages": [], "claims": [claim | {"verdict": "larger than stated"}], "readings": [read]}
 
     monkeypatch.setattr("heapwright._api.reproduce", reproduce)
-    told = CliRunner().invoke(heapwright, ["reproduce", "drr", "--readings", "all"])
-    assert told.stdout == (
+    output = CliRunner().invoke(heapwright, ["reproduce", "drr", "--readings", "all"])
+    assert output.stdout == (
         "LARGER THAN STATED: less (paper: 2 %; here: 90 %)\ndrr, read as pool-fifo: drr-time-by, real networks: holds\n"
     )
     CliRunner().invoke(heapwright, ["reproduce", "drr", "--reading", "pool-fifo"])
-    assert [(one["reading"], one["readings"]) for one in handed] == [(None, True), ("pool-fifo", False)]
+    assert [(item["reading"], item["readings"]) for item in handed] == [(None, True), ("pool-fifo", False)]
     both = CliRunner().invoke(heapwright, ["reproduce", "drr", "--reading", "pool-fifo", "--readings", "all"])
     assert both.exit_code == 2 and "--reading and --readings exclude each other" in both.stderr
 

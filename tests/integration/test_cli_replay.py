@@ -47,10 +47,10 @@ def output(done: "subprocess.CompletedProcess[str]") -> Any:
 def test_replay_gives_every_metric_for_each_trace_and_heap(run: Run) -> None:
     results = output(run("replay", "a.parquet", "b.parquet", "--heap", "tlsf", "--heap", "mine.toml", "--json"))
     pairs = [("a", "tlsf"), ("a", "mine.toml"), ("b", "tlsf"), ("b", "mine.toml")]
-    assert [(one["trace"], one["heap"]) for one in results] == pairs
-    for one in results:
-        assert list(one) == ["trace", "heap", "metrics"]
-        assert set(one["metrics"]) == set(METRICS)
+    assert [(result["trace"], result["heap"]) for result in results] == pairs
+    for result in results:
+        assert list(result) == ["trace", "heap", "metrics"]
+        assert set(result["metrics"]) == set(METRICS)
     first, second = results[0]["metrics"], results[2]["metrics"]
     assert first["requested_peak_bytes"] == 140
     assert second["requested_peak_bytes"] == 800
@@ -65,8 +65,8 @@ def test_every_heap_has_its_flag_before_or_after_the_traces(run: Run) -> None:
         ("--heap", "tlsf", "a.parquet", "--heap=kingsley", "--json"),
     ]
     outputs = [output(run("replay", *words)) for words in orders]
-    assert [one["heap"] for one in outputs[0]] == ["tlsf", "kingsley"]
-    assert all(found == outputs[0] for found in outputs)
+    assert [item["heap"] for item in outputs[0]] == ["tlsf", "kingsley"]
+    assert all(result == outputs[0] for result in outputs)
 
 
 @pytest.mark.parametrize("heap", ["kingsley", "mine.toml", "lib:glibc", "s.duckdb:ab", "tlsf=sources", "no.c"])
@@ -94,16 +94,16 @@ def test_a_fitted_arena_serves_and_less_does_not(run: Run) -> None:
     (fitted,) = output(run("fit", "a.parquet", "--heap", "mine.toml", "--json"))
     least = fitted["smallest_arena_bytes"]
     for arena, failed in ((least, False), (least - 4, True)):
-        (one,) = output(run("replay", "a.parquet", "--heap", "mine.toml", "--arena", str(arena), "--json"))
-        assert (one["metrics"]["failed"] > 0) == failed
+        (item,) = output(run("replay", "a.parquet", "--heap", "mine.toml", "--arena", str(arena), "--json"))
+        assert (item["metrics"]["failed"] > 0) == failed
     (coarse,) = output(run("fit", "a.parquet", "--heap", "mine.toml", "--step", "256", "--json"))
     assert least <= coarse["smallest_arena_bytes"] < least + 256
 
 
 def test_refused_requests_are_a_result_not_a_failure(run: Run) -> None:
-    (one,) = output(run("replay", "b.parquet", "--heap", "mine.toml", "--arena", "400", "--json"))
-    assert one["metrics"]["failed"] == 1
-    assert one["metrics"]["admitted_fraction"] < 1
+    (item,) = output(run("replay", "b.parquet", "--heap", "mine.toml", "--arena", "400", "--json"))
+    assert item["metrics"]["failed"] == 1
+    assert item["metrics"]["admitted_fraction"] < 1
 
 
 def test_an_energy_table_replaces_the_default(run: Run) -> None:

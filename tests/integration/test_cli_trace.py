@@ -42,13 +42,13 @@ def test_info_tells_what_is_in_a_trace(run: Run) -> None:
 def test_copies_are_written_and_listed(run: Run, tmp_path: Path) -> None:
     done = run("trace", "copies", "app.parquet", "-o", "made/copies", "--count", "4", "--seed", "3", "--json")
     written = json.loads(done.stdout)
-    assert [Path(one["path"]).stem for one in written] == [
+    assert [Path(item["path"]).stem for item in written] == [
         f"app~{kind}-{number}" for number in (1, 2) for kind in ("sizes+blocks", "load")
     ]
-    for one in written:
-        trace = Trace.read(tmp_path / one["path"])
-        assert len(trace) == one["events"]
-        assert trace.metadata == one["metadata"]
+    for item in written:
+        trace = Trace.read(tmp_path / item["path"])
+        assert len(trace) == item["events"]
+        assert trace.metadata == item["metadata"]
         assert trace.metadata["copy_seed"] == "3"
 
 
@@ -76,15 +76,15 @@ def test_a_part_is_cut_and_closed(run: Run, tmp_path: Path) -> None:
     done = run("trace", "cut", "app.parquet", "--first", "1.5s", "-o", "part.parquet")
     assert done.stdout == "part.parquet: 5 calls, peak 140 B in 2 objects\n"
     assert Trace.read(tmp_path / "part.parquet").live_bytes[-1] == 0
-    left = run("trace", "cut", "app.parquet", "--last", "1", "--leave-live", "-o", "part.parquet", "--json")
-    assert json.loads(left.stdout)[0]["events"] == 1
+    remaining = run("trace", "cut", "app.parquet", "--last", "1", "--leave-live", "-o", "part.parquet", "--json")
+    assert json.loads(remaining.stdout)[0]["events"] == 1
 
 
 def test_a_stretch_with_what_lived_and_an_object_s_thread(run: Run, tmp_path: Path) -> None:
     run("trace", "cut", "app.parquet", "--start", "2us", "-o", "x")
     done = run("trace", "cut", "app.parquet", "--start", "3", "--stop", "5", "--live", "-o", "part.parquet", "--json")
-    (told,) = json.loads(done.stdout)
-    assert told["metadata"]["inherited"] == "1"
+    (output,) = json.loads(done.stdout)
+    assert output["metadata"]["inherited"] == "1"
     assert Trace.read(tmp_path / "part.parquet").size.tolist() == [100, 120, 40, 0, 0]
     done = run("trace", "cut", "app.parquet", "--thread", "0", "-o", "part.parquet")
     assert done.stdout == "part.parquet: 7 calls, peak 160 B in 2 objects\n"
@@ -94,14 +94,14 @@ def test_two_traces_are_merged_and_compared(run: Run, tmp_path: Path) -> None:
     Trace.from_columns(op=[0], id=[1], size=[24], ts_us=[1_000_000]).write(tmp_path / "other.parquet")
     done = run("trace", "merge", "app.parquet", "other.parquet", "-o", "both.parquet")
     assert done.stdout == "both.parquet: 6 calls, peak 184 B in 3 objects\n"
-    told = run("trace", "diff", "app.parquet", "both.parquet").stdout
-    assert told.startswith("app -> both\n")
-    assert "requested peak, B" in told
-    assert "160    184  +24 (+15.0%)" in told
-    assert "24 B         0      1          0     24     +24\n" in told
-    found = json.loads(run("trace", "diff", "app.parquet", "both.parquet", "--json").stdout)
-    assert found["totals"]["requested_peak_bytes"] == [160, 184]
-    assert found["sizes"][0] == {"size": 24, "requests": [0, 1], "peak_bytes": [0, 24]}
+    output = run("trace", "diff", "app.parquet", "both.parquet").stdout
+    assert output.startswith("app -> both\n")
+    assert "requested peak, B" in output
+    assert "160    184  +24 (+15.0%)" in output
+    assert "24 B         0      1          0     24     +24\n" in output
+    result = json.loads(run("trace", "diff", "app.parquet", "both.parquet", "--json").stdout)
+    assert result["totals"]["requested_peak_bytes"] == [160, 184]
+    assert result["sizes"][0] == {"size": 24, "requests": [0, 1], "peak_bytes": [0, 24]}
 
 
 def test_changes_by_site_fit_a_terminal(run: Run, tmp_path: Path) -> None:

@@ -22,23 +22,23 @@ FAR = 1_000
 def made(trace: Trace, recipe: Recipe) -> float | None:
     """Accesses a call that the engine made to tell what a heap would make; None where the recipe cannot begin."""
     try:
-        found, _ = run(trace, recipe, policy_struct(recipe), None)
+        result, _ = run(trace, recipe, policy_struct(recipe), None)
     except HeapwrightError:
         return None
-    return float(found.reads + found.writes - found.skipped - found.moved / 2) / len(trace)
+    return float(result.reads + result.writes - result.skipped - result.moved / 2) / len(trace)
 
 
 def test_few_pairs_walk_far() -> None:
-    found = [made(*pair) for pair in cliffs.pairs(brief(100, 500) * EFFORT, 7 + SEED, ())]
-    steps = [one for one in found if one is not None]
-    far = sum(one > FAR for one in steps)
+    results = [made(*pair) for pair in cliffs.pairs(brief(100, 500) * EFFORT, 7 + SEED, ())]
+    steps = [item for item in results if item is not None]
+    far = sum(step > FAR for step in steps)
     assert len(steps) > 80
     assert far <= len(steps) * 0.03, f"{far} of {len(steps)}"
     assert max(steps) < 20 * FAR
 
 
 def test_more_slow_pairs_than_allowed_fail() -> None:
-    told = CliRunner().invoke(cliffs.main, ["--pairs", "20", "--bound", "0", "--most", "3"])
-    assert told.exit_code == 1
-    assert "above 0 ns a call" in told.stdout
+    output = CliRunner().invoke(cliffs.main, ["--pairs", "20", "--bound", "0", "--most", "3"])
+    assert output.exit_code == 1
+    assert "above 0 ns a call" in output.stdout
     assert CliRunner().invoke(cliffs.main, ["--pairs", "20", "--bound", "1e9", "--most", "0"]).exit_code == 0

@@ -31,7 +31,7 @@ def test_no_warning(compiler: str, build: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("header", "compiler"),
-    [(header, one) for turn, header in enumerate(HEADERS) for one in by_turns(compilers(), turn)],
+    [(header, item) for turn, header in enumerate(HEADERS) for item in by_turns(compilers(), turn)],
 )
 def test_every_header_stands_alone(tmp_path: Path, compiler: str, header: str) -> None:
     source = tmp_path / "alone.c"
@@ -51,7 +51,8 @@ def test_a_warning_would_be_seen(tmp_path: Path, compiler: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("compiler", "level"), [(one, brief(level, "-O1")) for one, level in zip(compilers(), ("-O1", "-O0"), strict=False)]
+    ("compiler", "level"),
+    [(item, brief(level, "-O1")) for item, level in zip(compilers(), ("-O1", "-O0"), strict=False)],
 )
 def test_no_libc_is_called(tmp_path: Path, compiler: str, level: str) -> None:
     """Firmware links the core without a C library: at most the compiler's own memset and memcpy may be left."""

@@ -142,10 +142,10 @@ def run(fuzz: Path, heaps: Path, operations: int, seed: int) -> tuple[int, int, 
     """Heaps, operations and refused requests; fails with the drawn heap and its number."""
     done = subprocess.run([fuzz, heaps, str(operations), str(seed)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    found = re.fullmatch(r"heaps (\d+) operations (\d+) refused (\d+)\n", done.stdout)
-    assert found
-    tell("operations on the core, at random", int(found[2]))
-    return int(found[1]), int(found[2]), int(found[3])
+    result = re.fullmatch(r"heaps (\d+) operations (\d+) refused (\d+)\n", done.stdout)
+    assert result
+    tell("operations on the core, at random", int(result[2]))
+    return int(result[1]), int(result[2]), int(result[3])
 
 
 @pytest.mark.slow
@@ -206,9 +206,9 @@ def test_the_checker_finds_damage_and_survives_it(tmp_path: Path) -> None:
     done = subprocess.run([program, heaps, "1"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     counts = [int(number) for number in re.findall(r"\d+", done.stdout)]
-    found, damaged = counts[::2], counts[1::2]
+    result, damaged = counts[::2], counts[1::2]
     assert min(damaged) > 400
-    assert all(seen >= 0.9 * bits for seen, bits in zip(found, damaged, strict=True)), counts
+    assert all(seen >= 0.9 * bits for seen, bits in zip(result, damaged, strict=True)), counts
 
 
 def test_looks_at_wrecked_heaps_come_back_and_stay_inside(tmp_path: Path) -> None:
@@ -233,20 +233,20 @@ def test_looks_at_wrecked_heaps_come_back_and_stay_inside(tmp_path: Path) -> Non
     heaps = write_heaps(tmp_path / "heaps", zip(sizes, recipes, strict=True))
     done = subprocess.run([program, heaps, "11", str(3 * EFFORT)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
-    found = re.fullmatch(r"damaged (\d+) noticed (\d+) accesses ([\d.]+) microseconds \d+\n", done.stdout)
-    assert found, done.stdout
+    result = re.fullmatch(r"damaged (\d+) noticed (\d+) accesses ([\d.]+) microseconds \d+\n", done.stdout)
+    assert result, done.stdout
     print(done.stdout)
-    damaged, noticed = int(found[1]), int(found[2])
+    damaged, noticed = int(result[1]), int(result[2])
     assert damaged >= 600 * EFFORT
     assert 0.5 * damaged < noticed < damaged, "most damage is noticed, and some hits payloads alone"
-    assert float(found[3]) < 50, "accesses of one look for each byte of the arena"
+    assert float(result[3]) < 50, "accesses of one look for each byte of the arena"
 
 
 def test_every_value_of_every_key_is_fuzzed() -> None:
     recipes = [recipe for chunk in range(CHUNKS) for recipe in random_recipes(HEAPS, chunk)]
-    found = values_of(recipes)
-    assert {key: set(found[key]) for key in VALUES} == VALUES
-    assert {key for key in found if not key.endswith(".kind")} == set(VALUES)
+    result = values_of(recipes)
+    assert {key: set(result[key]) for key in VALUES} == VALUES
+    assert {key for key in result if not key.endswith(".kind")} == set(VALUES)
     assert len({recipe.hash for recipe in recipes}) >= 500
 
 

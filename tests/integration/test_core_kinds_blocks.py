@@ -138,14 +138,14 @@ def test_lists_of_groups_by_their_partitions(script: Path, tmp_path: Path) -> No
     has its own, and what is left of a group moves to the list of its number."""
     first = "|0:128:h|128:64:.|192:64:b|256:64:g|320:64:d|384:256:.|640:64:f|"
     second = "|0:192:.|192:64:b|256:64:g|320:64:d|384:128:h|512:128:.|640:64:f|"
-    left = "|0:128:h|128:64:i|192:64:b|256:64:g|320:64:d|384:256:.|640:64:f|"
+    remaining = "|0:128:h|128:64:i|192:64:b|256:64:g|320:64:d|384:256:.|640:64:f|"
     merged = "|0:320:.|320:64:d|384:256:.|640:64:f|"
     cases: list[tuple[dict[str, Any], str]] = [
         ({"lists": 2}, f"malloc h 128 {first}"),
         ({"lists": 2, "order": "lifo"}, f"malloc h 128 {first}"),
         ({"lists": 2, "order": "size"}, f"malloc h 128 {first}"),
         ({"lists": 2}, f"malloc h 193 {second.replace('384:128:h|512:128:.', '384:256:h')}"),
-        ({"lists": 4, "order": "lifo"}, f"malloc h 128 {first}\n malloc i 1 {left}"),
+        ({"lists": 4, "order": "lifo"}, f"malloc h 128 {first}\n malloc i 1 {remaining}"),
         ({"lists": 4}, f"free g {'|0:192:.|192:64:b|256:64:.|320:64:d|384:256:.|640:64:f|'}\n free b {merged}"),
     ]
     for keys, rest in cases:
@@ -290,9 +290,9 @@ def test_generated_code_leaves_the_same_metadata(tmp_path: Path, keys: dict[str,
     done = subprocess.run([program, tmp_path / "calls", str(arena), str(arena)], capture_output=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr.split()[3:] == [b"0", b"0"]  # neither invariants nor payloads broken
-    found = np.frombuffer(done.stdout, np.uint8)[: len(content)]
+    result = np.frombuffer(done.stdout, np.uint8)[: len(content)]
     assert marks.sum() >= policy(heap)["control"]
-    assert (found[marks] == content[marks]).all()
+    assert (result[marks] == content[marks]).all()
 
 
 @pytest.mark.parametrize(

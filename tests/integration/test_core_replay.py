@@ -68,9 +68,9 @@ def live_sums(trace: Trace, unit: int | None = None) -> list[int]:
 
 def control_bytes(recipe: Recipe) -> int:
     """What lies below the blocks: control data, and gaps that align the first blocks."""
-    found = policy(recipe)
-    end = int(found["fixed_end"])
-    for pool in found["pools"]:
+    result = policy(recipe)
+    end = int(result["fixed_end"])
+    for pool in result["pools"]:
         end -= sum(pool.get(kind, {}).get("region", 0) for kind in ("general", "buddy"))
         groups = pool.get("partition")
         if groups and not groups["grow"]:
@@ -88,37 +88,37 @@ def control_bytes(recipe: Recipe) -> int:
 @given(CALLS, RECIPES)
 def test_sums_of_the_trace(calls: list[tuple[int, int, int]], recipe: Recipe) -> None:
     trace = trace_of(calls)
-    found: dict[str, Any] = replay(trace, recipe, check_invariants=True)
+    result: dict[str, Any] = replay(trace, recipe, check_invariants=True)
     requests = sum(op != FREE for op in trace.op.tolist())
-    assert 0 <= found["failed"] <= requests
-    assert found["lower_bound_bytes"] == max(live_sums(trace, recipe.align))
-    assert found["accesses"] == found["reads"] + found["writes"]
-    if found["failed"] == 0:
-        assert found["requested_peak_bytes"] == max(live_sums(trace))
-        assert found["admitted_fraction"] in (1.0, None)
-        assert found["footprint_bytes"] - control_bytes(recipe) >= found["lower_bound_bytes"]
+    assert 0 <= result["failed"] <= requests
+    assert result["lower_bound_bytes"] == max(live_sums(trace, recipe.align))
+    assert result["accesses"] == result["reads"] + result["writes"]
+    if result["failed"] == 0:
+        assert result["requested_peak_bytes"] == max(live_sums(trace))
+        assert result["admitted_fraction"] in (1.0, None)
+        assert result["footprint_bytes"] - control_bytes(recipe) >= result["lower_bound_bytes"]
     else:
-        assert found["requested_peak_bytes"] <= sum(trace.size.tolist())
-        assert found["admitted_fraction"] is None or found["admitted_fraction"] <= 1
+        assert result["requested_peak_bytes"] <= sum(trace.size.tolist())
+        assert result["admitted_fraction"] is None or result["admitted_fraction"] <= 1
 
 
 @many
 @given(CALLS, RECIPES)
 def test_the_footprint_is_the_sum_of_its_parts(calls: list[tuple[int, int, int]], recipe: Recipe) -> None:
     trace = trace_of(calls)
-    found: dict[str, Any] = replay(trace, recipe)
+    result: dict[str, Any] = replay(trace, recipe)
     times = timeline(trace, recipe, points=10**6)
     footprint = times["footprint"]
     control = control_bytes(recipe)
     assert (np.diff(footprint) >= 0).all()
     assert (times["requested"] <= times["allocated"]).all()
     assert (times["allocated"] <= footprint - control).all()
-    assert footprint[-1] <= found["footprint_bytes"]
+    assert footprint[-1] <= result["footprint_bytes"]
     first = int(np.argmax(footprint == footprint[-1]))
     at_peak = int(times["requested"][first]) if footprint[-1] > control else 0
-    parts = found["internal_bytes"] + found["external_bytes"] + found["header_bytes"]
-    assert at_peak + parts + control == found["footprint_bytes"]
-    assert min(found["internal_bytes"], found["external_bytes"], found["header_bytes"]) >= 0
+    parts = result["internal_bytes"] + result["external_bytes"] + result["header_bytes"]
+    assert at_peak + parts + control == result["footprint_bytes"]
+    assert min(result["internal_bytes"], result["external_bytes"], result["header_bytes"]) >= 0
 
 
 @many
@@ -128,9 +128,9 @@ def test_replays_are_deterministic_and_survive_small_arenas(
 ) -> None:
     trace = trace_of(calls)
     arena = least_arena(policy_struct(recipe)) + room
-    found = replay(trace, recipe, arena=arena, check_invariants=True)
-    assert known(found["footprint_bytes"]) <= arena
-    assert replay(trace_of(calls), recipe, arena=arena) == found
+    result = replay(trace, recipe, arena=arena, check_invariants=True)
+    assert known(result["footprint_bytes"]) <= arena
+    assert replay(trace_of(calls), recipe, arena=arena) == result
 
 
 def serves(trace: Trace, recipe: Recipe, arena: int) -> bool:
@@ -227,9 +227,9 @@ def test_heap_maps_cover_the_arena_in_order(calls: list[tuple[int, int, int]], r
 def test_the_largest_request_is_served_once() -> None:
     recipe = zoo.load("first-fit-fast-free")
     trace = Trace.from_columns(op=[MALLOC, MALLOC, FREE, MALLOC], id=[0, 1, 0, 2], size=[MAX_REQUEST] * 2 + [0, 1])
-    found = replay(trace, recipe)
-    assert found["failed"] == 1
-    assert found["requested_peak_bytes"] == MAX_REQUEST
+    result = replay(trace, recipe)
+    assert result["failed"] == 1
+    assert result["requested_peak_bytes"] == MAX_REQUEST
 
 
 def test_memory_beyond_the_reach_of_links_and_headers_is_left_unused() -> None:
@@ -243,6 +243,6 @@ def test_memory_beyond_the_reach_of_links_and_headers_is_left_unused() -> None:
         trace = Trace.from_columns(
             op=[MALLOC] * count + [FREE] * count, id=list(range(count)) * 2, size=[size] * count + [0] * count
         )
-        found: dict[str, Any] = replay(trace, recipe, check_invariants=True)
-        assert 0 < found["failed"] < count
-        assert reach * 0.9 < found["footprint_bytes"] <= reach, keys
+        result: dict[str, Any] = replay(trace, recipe, check_invariants=True)
+        assert 0 < result["failed"] < count
+        assert reach * 0.9 < result["footprint_bytes"] <= reach, keys

@@ -28,13 +28,13 @@ HEAPS = ["tlsf", "victim-bins", "all-round", "kingsley", "binary-buddy", "variab
 def traces(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Trace, Path]]:
     """The traces that ship and one of random calls, each with its calls in a file."""
     folder = tmp_path_factory.mktemp("calls")
-    found = []
+    results = []
     paths = [ROOT / "examples" / f"{name}.parquet" for name in ("lighttpd_server", "mosquitto_broker")]
     for trace in [*map(Trace.read, paths), random_trace(random.Random(14), 4000)]:
         numbers = np.array([len(trace), trace.calls.slots], np.uint32).tobytes()
         (folder / trace.name).write_bytes(numbers + trace.calls.records().tobytes())
-        found.append((trace, folder / trace.name))
-    return found
+        results.append((trace, folder / trace.name))
+    return results
 
 
 @pytest.mark.parametrize("name", HEAPS)

@@ -80,9 +80,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as item:
+        item.bind(("127.0.0.1", 0))
+        return int(item.getsockname()[1])
 
 
 class Cluster:
@@ -103,7 +103,7 @@ class Cluster:
 
     def revive(self) -> None:
         """Start the workers that an earlier test has killed."""
-        self.workers = [one if one.poll() is None else self.start_worker(at) for at, one in enumerate(self.workers)]
+        self.workers = [item if item.poll() is None else self.start_worker(at) for at, item in enumerate(self.workers)]
         self.wait_for_all()
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
@@ -120,9 +120,9 @@ class Cluster:
         return self.start("worker", self.address, "--nthreads", "1", "--no-dashboard", *watched)
 
     def close(self) -> None:
-        for one in (*self.workers, self.scheduler):
-            if one.poll() is None:
-                kill(one)
+        for item in (*self.workers, self.scheduler):
+            if item.poll() is None:
+                kill(item)
 
     def kill_a_worker(self, which: int) -> None:
         """By turns the process that replays, which the one that watches over it starts again, or all."""
@@ -158,20 +158,20 @@ def cluster(started: Cluster) -> Cluster:
 
 def test_processes_of_this_machine_make_the_study_that_threads_make(tmp_path: Path) -> None:
     few = {"limit": 3, "jobs": 2, "endurance": True}
-    found = explored(tmp_path / "study.duckdb", dask="local", **few)
-    assert rows(found.path) == rows(explored(tmp_path / "threads.duckdb", **few).path)
+    result = explored(tmp_path / "study.duckdb", dask="local", **few)
+    assert rows(result.path) == rows(explored(tmp_path / "threads.duckdb", **few).path)
 
 
 def test_heaps_are_timed_in_turn_on_one_worker(undisturbed: Path, cluster: Cluster, tmp_path: Path) -> None:
     path = tmp_path / "study.duckdb"
     shutil.copyfile(undisturbed, path)
-    trace, told, interrupt = hw.read_trace(TRACE), list[Progress](), Interrupt()
+    trace, output, interrupt = hw.read_trace(TRACE), list[Progress](), Interrupt()
 
     def timed() -> list[tuple[object, ...]]:
         with dask_workers.cluster(cluster.address, 2) as crew, Analysis.open(path, write=True) as study:
-            recipes = {one.id: study.recipe(one.id) for one in study.front()[:2]}
+            recipes = {item.id: study.recipe(item.id) for item in study.front()[:2]}
             assert crew.threads_of_each(1) == 1
-            time_in_turn(Runner(study, crew, interrupt, told.append), Turns(recipes, [trace], 1, 0))
+            time_in_turn(Runner(study, crew, interrupt, output.append), Turns(recipes, [trace], 1, 0))
         with Analysis.open(path) as study:
             return study.sql("SELECT recipe, role FROM replays WHERE ns_per_event > 0 AND machine <> '' ORDER BY ALL")[
                 1
@@ -180,23 +180,24 @@ def test_heaps_are_timed_in_turn_on_one_worker(undisturbed: Path, cluster: Clust
     interrupt.seen = True
     assert timed() == []
     interrupt.seen = False
-    found = timed()
-    assert [role for _, role in found] == ["copy", "explored"] * 2
-    assert {(one.what, one.total) for one in told} == {("timing", 2 * (1 + 1 + 1))}
+    result = timed()
+    assert [role for _, role in result] == ["copy", "explored"] * 2
+    assert {(item.what, item.total) for item in output} == {("timing", 2 * (1 + 1 + 1))}
 
 
 def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(cluster: Cluster, tmp_path: Path) -> None:
     whole = explored(tmp_path / "whole.duckdb", jobs=2, copies=0)
     exact = explored(tmp_path / "exact.duckdb", complete=False, tolerance=0, copies=0, dask=cluster.address)
     assert exact.given_up > 0
-    assert [one.id for one in exact.front()] == [one.id for one in whole.front()]
+    assert [item.id for item in exact.front()] == [item.id for item in whole.front()]
     near = explored(tmp_path / "near.duckdb", complete=False, tolerance=0.2, copies=0, dask=cluster.address)
     assert near.given_up > 0
     best, close = (
-        [[float(one.metrics[key] or 0) for key in whole.objectives] for one in told.front()] for told in (whole, near)
+        [[float(item.metrics[key] or 0) for key in whole.objectives] for item in output.front()]
+        for output in (whole, near)
     )
-    for one in best:
-        assert any(all(b <= 1.2 * a for a, b in zip(one, other, strict=True)) for other in close)
+    for item in best:
+        assert any(all(b <= 1.2 * a for a, b in zip(item, other, strict=True)) for other in close)
 
 
 def test_loads_of_one_device_come_to_the_same_front_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
@@ -205,7 +206,7 @@ def test_loads_of_one_device_come_to_the_same_front_on_a_cluster(cluster: Cluste
     whole = hw.explore([TRACE, half], tmp_path / "whole.duckdb", complete=True, jobs=2, **how)
     exact = hw.explore([TRACE, half], tmp_path / "exact.duckdb", tolerance=0, dask=cluster.address, **how)
     assert exact.given_up
-    assert [(one.id, one.metrics) for one in exact.front()] == [(one.id, one.metrics) for one in whole.front()]
+    assert [(item.id, item.metrics) for item in exact.front()] == [(item.id, item.metrics) for item in whole.front()]
 
 
 def test_what_is_wrong_with_a_cluster_is_one_line(
@@ -238,21 +239,21 @@ def test_what_is_wrong_with_a_cluster_is_one_line(
 
 
 def test_a_worker_that_goes_while_builds_are_compared_is_not_waited_for() -> None:
-    told: dict[str, object] = {"gone": OSError("Stream is closed"), "here": engine.build()}
+    output: dict[str, object] = {"gone": OSError("Stream is closed"), "here": engine.build()}
 
     class Asked:
         def wait_for_workers(self, *_: object, **__: object) -> None:
             pass
 
         def get_versions(self, **_: object) -> dict[str, object]:
-            return {"workers": {one: {"packages": {"heapwright": __version__}} for one in told}}
+            return {"workers": {item: {"packages": {"heapwright": __version__}} for item in output}}
 
         def run(self, *_: object, on_error: str) -> dict[str, object]:
             assert on_error == "return"
-            return told
+            return output
 
     dask_workers._require_workers(Asked(), "tcp://nowhere")
-    told["other"] = ValueError("something else")
+    output["other"] = ValueError("something else")
     with pytest.raises(ValueError, match="something else"):
         dask_workers._require_workers(Asked(), "tcp://nowhere")
 
@@ -279,11 +280,11 @@ def test_what_a_budget_leaves_is_exact(
     monkeypatch.setattr(dask_workers, "BATCH_SECONDS", 0.05)
     study = tmp_path / "study.duckdb"
     for seconds in (0.2, 3.0, 15.0, 60.0):
-        found = explored(study, dask=cluster.address, complete=False, budget=seconds, copies=0)
+        result = explored(study, dask=cluster.address, complete=False, budget=seconds, copies=0)
         assert set(rows(study)) <= set(rows(undisturbed))
-        if found.front():  # the busier the machine, the longer it takes
+        if result.front():  # the busier the machine, the longer it takes
             break
-    assert found.front()
+    assert result.front()
     explored(study, dask=cluster.address)
     assert rows(study) == rows(undisturbed)
 
@@ -300,9 +301,9 @@ def test_workers_that_die_cost_their_batches_only(
             cluster.kill_a_worker(len(killed))
             killed.append(progress.finished)
 
-    found = explored(tmp_path / "study.duckdb", dask=cluster.address, progress=kill_some)
+    result = explored(tmp_path / "study.duckdb", dask=cluster.address, progress=kill_some)
     assert len(killed) == KILLS
-    assert rows(found.path) == rows(undisturbed)
+    assert rows(result.path) == rows(undisturbed)
 
 
 DRIVER = """
@@ -326,13 +327,13 @@ def test_a_driver_that_dies_goes_on_from_what_is_stored(undisturbed: Path, clust
     command = [sys.executable, "-c", DRIVER, str(TRACE), str(study), str(SPACES), str(RECIPES), cluster.address]
     stored = [0]
     for turn in range(KILLS):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as one:
-            assert one.stdout and one.stderr
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as item:
+            assert item.stdout and item.stderr
             share = len(rows(undisturbed)) * (turn + 1) // (KILLS + 2)
-            assert any(int(line) >= share for line in one.stdout), one.stderr.read()
-            kill(one)
-        with Analysis.open(study) as found:
-            stored.append(len(found.finished()))
+            assert any(int(line) >= share for line in item.stdout), item.stderr.read()
+            kill(item)
+        with Analysis.open(study) as result:
+            stored.append(len(result.finished()))
     assert stored[-1] > 0 and stored == sorted(stored)
     assert explored(study, dask=cluster.address).path == study
     assert rows(study) == rows(undisturbed)
@@ -347,9 +348,9 @@ def test_an_exploration_that_no_worker_is_left_for_ends_in_one_line(
 
     def kill_all(progress: Progress) -> None:
         if progress.finished > RECIPES // 4:
-            for one in cluster.workers:
-                if one.poll() is None:
-                    kill(one)
+            for worker in cluster.workers:
+                if worker.poll() is None:
+                    kill(worker)
 
     study = tmp_path / "study.duckdb"
     with pytest.raises(hw.HeapwrightError, match=r"no Dask worker is left; what was finished is stored"):
@@ -400,7 +401,7 @@ def test_a_recipe_that_workers_die_of_is_named_and_the_others_of_its_batch_are_t
     deadly = importlib.import_module("deadly")
     recipes = [hw.zoo("tlsf"), hw.zoo("lwip-mem")]
     recipes.insert(1, recipes[0].model_copy(update={"name": "deadly"}))
-    tasks = [EvaluationTask(SearchCandidate(one.name, one, None), PartialResult((), 1)) for one in recipes]
+    tasks = [EvaluationTask(SearchCandidate(recipe.name, recipe, None), PartialResult((), 1)) for recipe in recipes]
     trier = Evaluator([hw.read_trace(TRACE)], deadly.deadly)
     tried: set[str] = set()
     cluster = Cluster(tmp_path, workers=1)

@@ -49,8 +49,8 @@ def few_calls() -> Trace:
 def test_only_one_file_of_the_project_opens_databases() -> None:
     root = Path(heapwright.__file__).parent
     opening = re.compile(r"^\s*(import|from) _?duckdb", re.MULTILINE)
-    found = [path for path in root.rglob("*.py") if opening.search(path.read_text(encoding="utf-8"))]
-    assert [path.relative_to(root) for path in found] == [Path("files", "database.py")]
+    results = [path for path in root.rglob("*.py") if opening.search(path.read_text(encoding="utf-8"))]
+    assert [path.relative_to(root) for path in results] == [Path("files", "database.py")]
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)

@@ -72,9 +72,9 @@ def test_it_is_the_same_every_time_and_checks_none_of_its_recipes(
 @pytest.mark.parametrize("largest", [MAX_REQUEST, MAX_REQUEST + 1, 2**31 - 1, 2**31])
 def test_requests_beyond_every_heap_make_no_levels(largest: int) -> None:
     trace = Trace.from_columns(op=[MALLOC] * 4, id=[1, 2, 3, 4], size=[40, 40, largest, 100])
-    asked = Demand.of([trace])
+    requested = Demand.of([trace])
     served = largest <= MAX_REQUEST
-    assert asked.sizes == ((40, 0.5), (100, 0.25), *([(largest, 0.25)] if served else []))
-    assert asked.largest == (largest if served else 100)
+    assert requested.sizes == ((40, 0.5), (100, 0.25), *([(largest, 0.25)] if served else []))
+    assert requested.largest == (largest if served else 100)
     for recipe in Space.default([trace]).recipes():
         Recipe.from_dict(recipe.to_dict())

@@ -70,13 +70,13 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in without else find(name))
     (tmp_path / "space.toml").write_text(SPACE)
     monkeypatch.setattr(demo, "EXPLORE", ("explore", "--space", "space.toml", "--no-endurance"))
-    told = json.loads(demonstrate("--json").stdout)
-    assert [reason.partition(";")[0].partition(",")[0] for reason in told["left_out"]] == [
+    output = json.loads(demonstrate("--json").stdout)
+    assert [reason.partition(";")[0].partition(",")[0] for reason in output["left_out"]] == [
         "no compiler for cortex-m3",
         "no-such-compiler: no such C compiler",
     ]
-    assert told["study"] == "heapwright-demo/study.duckdb"
-    assert [Path(file).name for file in told["files"]] == [
+    assert output["study"] == "heapwright-demo/study.duckdb"
+    assert [Path(file).name for file in output["files"]] == [
         "app_heap.c",
         "app_heap.h",
         "app_heap_checks.h",
@@ -84,7 +84,7 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
     ]
     monkeypatch.setattr(demo, "_beside", lambda *words: nullcontext(str))  # the report stands there
     again = json.loads(demonstrate("--json").stdout)  # in the same folder, from the start
-    assert again["metrics"] == told["metrics"]
+    assert again["metrics"] == output["metrics"]
 
 
 def test_a_report_that_fails_is_one_line_and_what_fails_beside_it_ends_it(

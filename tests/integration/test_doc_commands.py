@@ -42,8 +42,8 @@ ACCEPTED = (
 def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(brief.ASKED)  # as commands ship
     monkeypatch.setattr(doc_commands, "BINARIES", [Path(HEAPWRIGHT).parent, *doc_commands.BINARIES])
-    told = differences(PAGES[name], tmp_path)
-    assert not told, "\n".join([*told, f"python tests/doc_commands.py {name} writes what is printed now"])
+    output = differences(PAGES[name], tmp_path)
+    assert not output, "\n".join([*output, f"python tests/doc_commands.py {name} writes what is printed now"])
     if name in EXPLORED:
         for picture, drawn in EXPLORED[name].drawn(tmp_path).items():
             stored = (IMAGES / f"{picture}.svg").read_text(encoding="utf-8")
@@ -51,8 +51,8 @@ def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pyt
 
 
 def test_no_command_is_left_out_in_silence() -> None:
-    found = {name: commands(path.read_text(encoding="utf-8")) for name, path in PAGES.items()}
-    left_out = [(name, one.why) for name, listed in found.items() for one in listed if one.mark == "not run"]
+    results = {name: commands(path.read_text(encoding="utf-8")) for name, path in PAGES.items()}
+    left_out = [(name, item.why) for name, listed in results.items() for item in listed if item.mark == "not run"]
     assert Counter(name for name, _ in left_out) == NOT_RUN
     assert [(name, why) for name, why in left_out if not why.startswith(ACCEPTED)] == []
 

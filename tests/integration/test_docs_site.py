@@ -69,9 +69,9 @@ def served(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Chromium]:
-    with chromium() as found:
-        found.call("Emulation.setFocusEmulationEnabled", enabled=True)
-        yield found
+    with chromium() as result:
+        result.call("Emulation.setFocusEmulationEnabled", enabled=True)
+        yield result
 
 
 # --- for everyone -----------------------------------------------------------------------------------------------------
@@ -93,20 +93,20 @@ def test_axe_finds_nothing_serious_on_any_page_wide_and_narrow(browser: Chromium
     zoo = [name for name in pages if re.match(r"docs/zoo/.+/", name)]  # all of one shape
     left_out = {*papers, *zoo} - {*some(papers, 9), *some(zoo, 10)}
     asked, whole, coloured = some(pages, 6), some(pages, 42), some(pages, 12)
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for name in (name for name in some(pages, 3) if name not in left_out):
         browser.look(width=WIDE, height=300)
         browser.open(served + name)
         if name in asked:
             browser.run(axe)
             every = name in coloured or browser.run(f"document.querySelector({OWN_COLOURS!r}) !== null")
-            found[f"{name}, wide"] = faults(browser, without=() if every else ["color-contrast"])
+            results[f"{name}, wide"] = faults(browser, without=() if every else ["color-contrast"])
         browser.look(width=NARROW, height=300)
         browser.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         if name in asked:
-            found[f"{name}, narrow"] = faults(browser, () if name in whole else ["scrollable-region-focusable"])
+            results[f"{name}, narrow"] = faults(browser, () if name in whole else ["scrollable-region-focusable"])
         assert browser.run("document.documentElement.scrollWidth") <= NARROW, name
-    assert {name: one for name, one in found.items() if one} == {}
+    assert {name: item for name, item in results.items() if item} == {}
 
 
 @pytest.mark.parametrize("page", ["index.html", "docs/choosing/index.html"])
@@ -116,7 +116,7 @@ def test_nor_in_the_dark(browser: Chromium, served: str, page: str) -> None:
     browser.run(axe_source())
     assert faults(browser) == []
     browser.run("document.querySelector('.md-content p a').style.textDecoration = 'none'")
-    assert [one.partition(":")[0] for one in faults(browser)] == ["link-in-text-block"]
+    assert [item.partition(":")[0] for item in faults(browser)] == ["link-in-text-block"]
 
 
 def test_a_term_tells_what_it_means_to_pointers_and_keys(browser: Chromium, site: Path, served: str) -> None:
@@ -124,7 +124,7 @@ def test_a_term_tells_what_it_means_to_pointers_and_keys(browser: Chromium, site
     browser.open(f"{served}docs/metrics/")
     marked = browser.run("[...document.querySelectorAll('abbr')].map((one) => [one.textContent, one.title])")
     terms = glossary.terms()
-    of = {next(term for term in (text.lower(), text.lower()[:-1]) if term in terms): told for text, told in marked}
+    of = {next(term for term in (text.lower(), text.lower()[:-1]) if term in terms): output for text, output in marked}
     assert len(of) == len(marked) > 9, "each once"
     assert of.items() <= terms.items()
     assert browser.run("document.querySelectorAll(':is(h1, h2, h3, a, code, pre) abbr').length") == 0
@@ -183,8 +183,8 @@ def asked(browser: Chromium, kind: int, data: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("words", GUIDES)
 def test_a_search_finds_the_page_that_guides_first(searching: Chromium, words: str) -> None:
-    found = asked(searching, 2, words)["data"]["items"]
-    assert found[0][0]["location"].partition("#")[0] == GUIDES[words]
+    result = asked(searching, 2, words)["data"]["items"]
+    assert result[0][0]["location"].partition("#")[0] == GUIDES[words]
 
 
 # --- the sources ------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ HEAPS = [(recipe, bits) for at, recipe in enumerate(sample(zoo.recipes(), 1)) fo
 """By turns: a pointer's bits tell at a heap's edge to its program alone."""
 
 
-@pytest.mark.parametrize(("recipe", "bits"), HEAPS, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize(("recipe", "bits"), HEAPS, ids=lambda item: getattr(item, "name", item))
 def test_what_is_at_the_edge_or_beyond(recipe: Recipe, bits: int, tmp_path: Path) -> None:
     if bits == 32:
         programs_of_32_bits(*SANITIZERS, compiler="gcc")

@@ -69,10 +69,10 @@ def trace() -> Trace:
 
 
 def test_a_heap_that_hoards_grows_without_end(trace: Trace) -> None:
-    found = run_stress_test(trace, HOARDING, BRIEF)
-    assert found.growth_ratio > 1.5
-    assert not found.lasts
-    assert "grows by" in (found.why_not() or "")
+    result = run_stress_test(trace, HOARDING, BRIEF)
+    assert result.growth_ratio > 1.5
+    assert not result.lasts
+    assert "grows by" in (result.why_not() or "")
 
 
 def test_no_seed_turns_a_verdict(trace: Trace) -> None:
@@ -80,9 +80,9 @@ def test_no_seed_turns_a_verdict(trace: Trace) -> None:
     coarse = {"kind": "general", "bins": "exact", "fit": "best", "victim_up_to": 4100, "min_block": 64}
     recipe = Recipe.from_dict({"align": 8, "pool": [coarse]})
     long = replace(BRIEF, calls=1_000_000, loops=(PASSES,), most=1.05)
-    found = [run_stress_test(trace, recipe, long, seed=seed) for seed in (2, 9, 10)]
-    assert [one.growing for one in found] == [[], [], []]
-    assert found[1].best_fit[PASSES] != best_fit_growth(trace, PASSES, long, 9)  # averaged, as the heap's own is
+    results = [run_stress_test(trace, recipe, long, seed=seed) for seed in (2, 9, 10)]
+    assert [item.growing for item in results] == [[], [], []]
+    assert results[1].best_fit[PASSES] != best_fit_growth(trace, PASSES, long, 9)  # averaged, as the heap's own is
     assert not any(
         run_stress_test(trace, HOARDING, replace(BRIEF, whole=False), seed=seed).lasts for seed in (2, 9, 10)
     )
@@ -90,9 +90,9 @@ def test_no_seed_turns_a_verdict(trace: Trace) -> None:
 
 @pytest.mark.parametrize("name", ["exact-bins", "freertos-heap4"])
 def test_heaps_that_merge_at_once_last(trace: Trace, name: str) -> None:
-    found = run_stress_test(trace, hw.zoo(name), BRIEF)
-    assert found.lasts, (found.growth_ratio, found.worst, found.refused)
-    assert list(found.footprint_bytes) == [*LOOPS, PASSES]
+    result = run_stress_test(trace, hw.zoo(name), BRIEF)
+    assert result.lasts, (result.growth_ratio, result.worst, result.refused)
+    assert list(result.footprint_bytes) == [*LOOPS, PASSES]
 
 
 def test_passes_are_no_more_calls_than_loops_are(trace: Trace) -> None:
@@ -161,7 +161,7 @@ def test_calls_that_are_written_down_tell_what_calls_that_are_made_do(
     stress_test._covered_by_best_fit.cache_clear()
     made = [run_stress_test(trace, heap, effort) for heap in heaps]
     assert written == made
-    assert any(one.refused for one in made), "none refuses: then the calls are not the written ones"
+    assert any(item.refused for item in made), "none refuses: then the calls are not the written ones"
 
 
 def test_all_passes_free_what_the_passes_before_left() -> None:
@@ -184,7 +184,7 @@ def test_passes_of_a_short_trace_are_made_once_for_each_seed() -> None:
     for _ in range(2):
         passes = [repeated(trace, 5000, seed) for seed in seeds]
     assert stress_test._repeated_kept.cache_info().misses - before == len(seeds)
-    assert len({one.id.tobytes() for one in passes}) == len(seeds)
+    assert len({pass_.id.tobytes() for pass_ in passes}) == len(seeds)
 
 
 def test_live_bytes_hold_many_objects(trace: Trace) -> None:
@@ -203,8 +203,8 @@ def test_a_size_of_which_256_may_not_live_is_left_out(size: int, largest: int) -
 def test_objects_of_one_size_fill_what_may_live() -> None:
     few = Trace.from_columns(op=[MALLOC], id=[1], size=[16])
     queue = LOOPS.index("queue")
-    _, told = stress_test._Loop(few, queue, replace(SHORT, calls=5_000, objects=100), 1).calls()
-    assert np.cumsum(np.where(told["op"] == FREE, -1, 1)).max() == 100
+    _, output = stress_test._Loop(few, queue, replace(SHORT, calls=5_000, objects=100), 1).calls()
+    assert np.cumsum(np.where(output["op"] == FREE, -1, 1)).max() == 100
 
 
 @pytest.mark.parametrize("name", ["all-round", "exact-bins", "kingsley", "lea-2.7.2", "tlsf", "linux-pow2-page"])
@@ -222,10 +222,10 @@ def test_what_no_arena_changes_is_not_tried_in_a_smaller_one(
 
     monkeypatch.setattr(stress_test._Loop, "refuses_after", counted)
     brief = StressEffort(calls=20_000, base=2_000, enough=20_000, cramped=20_000)
-    found = run_stress_test(trace, hw.zoo(name), brief)
+    result = run_stress_test(trace, hw.zoo(name), brief)
     few = len(tried)
     monkeypatch.setattr(stress_test, "depends_on_arena", lambda recipe: True)
-    assert run_stress_test(trace, hw.zoo(name), brief) == found
+    assert run_stress_test(trace, hw.zoo(name), brief) == result
     assert (few == len(tried) - few) == depends_on_arena(hw.zoo(name))
 
 
@@ -241,16 +241,16 @@ def test_a_verdict_that_is_known_asks_neither_best_fit_nor_other_seeds(
     trace: Trace, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     whole = run_stress_test(trace, hw.zoo(name), BRIEF)
-    asked: list[tuple[str, int]] = []
+    requested: list[tuple[str, int]] = []
 
     def best_fit(of: Trace, loop: str, effort: StressEffort, seed: int) -> float:
-        asked.append((loop, seed))
+        requested.append((loop, seed))
         return best_fit_growth(of, loop, effort, seed)
 
     monkeypatch.setattr(stress_test, "best_fit_growth", best_fit)
     brief = run_stress_test(trace, hw.zoo(name), replace(BRIEF, whole=False))
     assert brief.lasts == whole.lasts
-    assert asked == [(loop, 1) for loop, growth in brief.growth.items() if growth > BRIEF.most]
+    assert requested == [(loop, 1) for loop, growth in brief.growth.items() if growth > BRIEF.most]
     assert all(growth == whole.growth[loop] for loop, growth in brief.growth.items())
 
 
@@ -275,10 +275,10 @@ def test_a_study_ships_nothing_that_fails_the_stress_test(
     few = briefly(20, 40)
     study = hw.explore(trace, tmp_path / "s.duckdb", limit=few, jobs=1)
     described = study.describe([*study.front(), study.pick()])
-    assert {one["lasts"] for one in described} == {True}
-    for one in described:
-        assert (one["why_not"], one["metrics"]["lasts"]) == (None, 1)
-        assert one["metrics"]["growth_ratio"] <= GUARD * 1.1
+    assert {item["lasts"] for item in described} == {True}
+    for item in described:
+        assert (item["why_not"], item["metrics"]["lasts"]) == (None, 1)
+        assert item["metrics"]["growth_ratio"] <= GUARD * 1.1
     for how in ("balanced", "smallest", "fastest"):
         pick = study.pick(how)
         assert pick.metrics["lasts"] == 1
@@ -295,7 +295,7 @@ def test_what_failed_the_stress_test_is_not_shipped(trace: Trace, tmp_path: Path
     with Analysis.open(path, write=True) as study:
         failing = study.pick("balanced").id
         study.set_endurance([(failing, few.name, {"growth_ratio": 1.6, "lasts": 0, "endured_calls": 50_000})])
-        assert study.pick("balanced").id != failing and failing not in {one.id for one in study.front()}
+        assert study.pick("balanced").id != failing and failing not in {item.id for item in study.front()}
     with pytest.raises(HeapwrightError, match="not shipped, because it grows by 60 % at constant live bytes"):
         hw.generate(hw.open_study(path)[failing], tmp_path / "c")
 
@@ -306,11 +306,11 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
     short, other = hw.cut(trace, first=400), replace(hw.cut(trace, first=300), name="other")
     how: dict[str, Any] = {"strategy": "random", "limit": 2, "copies": 0, "endurance": False}
     path = hw.explore([short, other], tmp_path / "s.duckdb", **how).path
-    asked: list[tuple[str, int]] = []
+    requested: list[tuple[str, int]] = []
 
     def told(effort: StressEffort, failing: str) -> Any:
         def tried(of: Trace, recipe: Recipe, watch: object) -> Replayed:
-            asked.append((of.name, effort.calls))
+            requested.append((of.name, effort.calls))
             metrics = {"growth_ratio": 1.0, "lasts": int(of.name != failing), "endured_calls": effort.calls}
             return Replayed({**metrics, "failed": 0})
 
@@ -324,12 +324,12 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
                 exploring, "StressTesting", lambda effort, threads, failing=failing: told(effort, failing)
             )
             exploring.try_endurance(runner, [heap], [short, other], effort)
-        assert asked == [(short.name, SHORT.calls), ("other", SHORT.calls), (short.name, LONG.calls)]
+        assert requested == [(short.name, SHORT.calls), ("other", SHORT.calls), (short.name, LONG.calls)]
         assert study.robustness().lasts(heap.id) is False
         new = study.candidate("lea-2.7.2")
         unknown = SearchCandidate(new.id, study.recipe(new.id), "lea-2.7.2")
         exploring.try_endurance(runner, [unknown], [short, other], LONG)
-        assert [name for name, _ in asked[3:]] == [short.name, "other"]  # nothing was known of it there
+        assert [name for name, _ in requested[3:]] == [short.name, "other"]  # nothing was known of it there
 
 
 def test_a_heap_grows_where_it_does_by_more_than_it_may_or_best_fit_does() -> None:
@@ -358,7 +358,7 @@ def test_a_heap_that_covered_more_is_tried_in_twice_what_its_blocks_take(
 
     def tried(footprint: int, failed: int = 0) -> int | None:
         came = {1000: footprint // 2, 2000: footprint}, 1.5, SimpleNamespace(failed=failed, blocks=3000)
-        monkeypatch.setattr(stress_test._Tried, "covered", lambda one, seed: came)
+        monkeypatch.setattr(stress_test._Tried, "covered", lambda item, seed: came)
         return stress_test._Tried("aligned", trace, recipe, struct, BRIEF).whole(1)[2]
 
     def refusing(loop: Any, recipe: Recipe, struct: Any, arena: int) -> int:
@@ -370,9 +370,9 @@ def test_a_heap_that_covered_more_is_tried_in_twice_what_its_blocks_take(
     assert tried(cramped) == 0 and arenas == []
     assert tried(cramped + 8) == 1 and arenas == [cramped]
     assert tried(cramped + 8, failed=2) is None
-    for best, told in ((1001, 1), (1000, 0), (10, 0)):  # calls until best fit refuses one
+    for best, output in ((1001, 1), (1000, 0), (10, 0)):  # calls until best fit refuses one
         monkeypatch.setattr(stress_test, "best_fit_refuses_after", lambda *_, best=best: best)
-        assert tried(cramped + 8) == told
+        assert tried(cramped + 8) == output
 
 
 def test_what_best_fit_refuses_as_early_is_no_leak() -> None:
@@ -410,9 +410,9 @@ def test_the_command_tells_and_draws(tmp_path: Path) -> None:
         "20000",
     ]
     done = subprocess.run([*command, "--json", "-o", str(picture)], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    assert [one["heap"] for one in found] == ["tlsf", "kingsley"]
-    assert set(found[0]) >= {"trace", "growth_ratio", "lasts", "refused", "footprint_bytes"}
+    result = json.loads(done.stdout)
+    assert [item["heap"] for item in result] == ["tlsf", "kingsley"]
+    assert set(result[0]) >= {"trace", "growth_ratio", "lasts", "refused", "footprint_bytes"}
     drawn_text = picture.read_text(encoding="utf-8")
     assert "kingsley" in drawn_text
     assert "saw-tooth" in drawn_text
@@ -423,12 +423,12 @@ def test_the_command_says_why_a_heap_lasts_that_grows_by_more_than_it_may(
     monkeypatch: pytest.MonkeyPatch, grown: float, lasts: bool, why: bool
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    one = StressTestResult(
+    item = StressTestResult(
         "broker", "tlsf", grown, "shrink", {"shrink": 1.018}, lasts, (), 10_000, {"shrink": {10_000: 128_000}}
     )
-    monkeypatch.setattr("heapwright._api.stress", lambda *_, **__: [one])
-    told = CliRunner().invoke(heapwright, ["stress", str(BROKER), "--heap", "tlsf"]).stdout
-    assert ("tlsf lasts: best fit grows 1.018 times there, and a heap may 15 % more.\n" in told) == why
+    monkeypatch.setattr("heapwright._api.stress", lambda *_, **__: [item])
+    output = CliRunner().invoke(heapwright, ["stress", str(BROKER), "--heap", "tlsf"]).stdout
+    assert ("tlsf lasts: best fit grows 1.018 times there, and a heap may 15 % more.\n" in output) == why
 
 
 def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:
@@ -449,17 +449,17 @@ def test_several_threads_tell_what_one_tells(trace: Trace, name: str) -> None:
         alone = run_stress_test(trace, hw.zoo(name), effort)
         begun: list[str] = []
         assert run_stress_test(trace, hw.zoo(name), effort, threads=3, progress=begun.append) == alone
-        told = list(alone.footprint_bytes)
-        assert [loop for loop in begun if loop in told] == told
-        asked = [*stress_test._loops(trace, effort)]
-        assert begun == (asked if effort.whole else asked[: len(begun)])
+        output = list(alone.footprint_bytes)
+        assert [loop for loop in begun if loop in output] == output
+        requested = [*stress_test._loops(trace, effort)]
+        assert begun == (requested if effort.whole else requested[: len(begun)])
 
 
 def test_what_several_threads_have_not_begun_is_not_tried(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
-    def note(one: Any, seed: int) -> None:
-        tried.append(one.loop)
+    def note(item: Any, seed: int) -> None:
+        tried.append(item.loop)
 
     def until_the_third(loop: str) -> None:
         if loop == LOOPS[2]:
@@ -475,10 +475,10 @@ def test_idle_threads_help_with_what_is_tried_alone(
     trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert [Threads(5).threads_of_each(tasks) for tasks in (0, 1, 2, 4, 9)] == [5, 5, 2, 1, 1]
-    asked: list[int] = []
+    requested: list[int] = []
 
     def note(effort: StressEffort, threads: int) -> Any:
-        asked.append(threads)
+        requested.append(threads)
         return lambda trace, recipe, watch: Replayed({"growth_ratio": 1.0, "lasts": 1, "endured_calls": 1, "failed": 0})
 
     monkeypatch.setattr(exploring, "StressTesting", note)
@@ -490,4 +490,4 @@ def test_idle_threads_help_with_what_is_tried_alone(
         exploring.try_endurance(runner, heaps[:1], [few])
         exploring.try_endurance(runner, heaps[1:], [few])
         exploring.try_endurance(runner, heaps, [few], LONG)
-    assert asked == [4, 4, 2]
+    assert requested == [4, 4, 2]

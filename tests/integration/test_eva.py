@@ -41,8 +41,8 @@ ALARMS = {
 
 def function_at(source: str, line: int) -> str:
     """The name of the function that a line belongs to, without the prefix."""
-    found = [FUNCTION.match(text) for text in source.splitlines()[:line] if not text.endswith(";")]
-    return next(match[1] for match in reversed(found) if match)
+    results = [FUNCTION.match(text) for text in source.splitlines()[:line] if not text.endswith(";")]
+    return next(match[1] for match in reversed(results) if match)
 
 
 SLOWEST = "first-fit-fast-free"
@@ -54,14 +54,14 @@ def test_eva_raises_no_alarm_but_those_that_are_explained(heap: str, tmp_path: P
     hw.generate(heap, tmp_path)
     command = [tool("frama-c"), "-c11", "-machdep", "gcc_x86_32", "-eva", "-eva-precision", "2"]
     command += [f"-cpp-extra-args=-I{tmp_path} -DAPP_HEAP_ALIGN_UNCHECKED", str(DRIVER), str(tmp_path / "app_heap.c")]
-    told = run(command, tmp_path)
+    output = run(command, tmp_path)
     sources = {"app_heap.c": (tmp_path / "app_heap.c").read_text(), DRIVER.name: DRIVER.read_text()}
     alarms = set()
-    for file, line, text in ALARM.findall(told):
+    for file, line, text in ALARM.findall(output):
         kind = next(kind for words, kind in KINDS.items() if words in text)
         alarms.add((function_at(sources[Path(file).name], int(line)), kind))
     assert alarms == ALARMS[heap]
-    (count,) = re.findall(r"(\d+) alarms? generated", told)
-    statements = re.search(r"(\d+) statements reached \(out of (\d+)\)", told)
+    (count,) = re.findall(r"(\d+) alarms? generated", output)
+    statements = re.search(r"(\d+) statements reached \(out of (\d+)\)", output)
     assert statements and int(statements[1]) / int(statements[2]) >= 0.95
     assert re.search(rf"^\| `{heap}` \| {count} \|", DOCS.read_text(), re.MULTILINE)

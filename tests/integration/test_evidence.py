@@ -59,14 +59,14 @@ def test_the_reserve_is_what_fit_tells(page: str) -> None:
 
 
 def test_worst_calls_are_those_of_replay_and_measure(page: str) -> None:
-    told, replayed = section(page, "Worst calls"), hw.replay(SERVED, HEAP).metrics
+    output, replayed = section(page, "Worst calls"), hw.replay(SERVED, HEAP).metrics
     worst = [replayed[f"accesses_{kind}_max"] for kind in ("malloc", "realloc", "free")]
-    assert f"| {' | '.join(f'{count:,}' for count in worst)} |" in told
+    assert f"| {' | '.join(f'{count:,}' for count in worst)} |" in output
     measured = hw.measure(HEAP, SERVED)
-    assert f"{measured['code_bytes']['total']:,} bytes of code" in told
+    assert f"{measured['code_bytes']['total']:,} bytes of code" in output
     for kind, calls in measured["calls"].items():
-        assert f"| {kind} | {calls['count']:,} | {calls['instructions_mean']:,.1f} |" in told
-        assert f"| {calls['instructions_max']:,} | {calls['stack_bytes_max']:,} |" in told
+        assert f"| {kind} | {calls['count']:,} | {calls['instructions_mean']:,.1f} |" in output
+        assert f"| {calls['instructions_max']:,} | {calls['stack_bytes_max']:,} |" in output
 
 
 def test_faults_are_those_of_attack(page: str) -> None:
@@ -98,7 +98,7 @@ def test_what_is_proved_stands_with_its_bounds(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(generation, "attack", no_attack)
     page = hw.generate("first-fit-fast-free", tmp_path, evidence=SERVED, prove_calls=2)[-1].read_text(encoding="utf-8")
-    told = section(page, "Proofs")
-    assert evidence._METHODS["enumeration"] in " ".join(told.split())
-    assert "| calls | an arena of 56 bytes; any 2 mallocs" in told
-    assert told.count("| 0 |") == 5
+    output = section(page, "Proofs")
+    assert evidence._METHODS["enumeration"] in " ".join(output.split())
+    assert "| calls | an arena of 56 bytes; any 2 mallocs" in output
+    assert output.count("| 0 |") == 5

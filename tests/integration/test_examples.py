@@ -33,9 +33,9 @@ def rows_of_readme() -> dict[str, list[str]]:
 
 def frequent(values: np.ndarray) -> str:
     """The two most frequent values with their shares, as in the README."""
-    found, count = np.unique(values, return_counts=True)
+    result, count = np.unique(values, return_counts=True)
     first = np.argsort(-count, kind="stable")[:2]
-    return ", ".join(f"{found[i]} ({100 * count[i] / len(values):.1f} %)" for i in first)
+    return ", ".join(f"{result[i]} ({100 * count[i] / len(values):.1f} %)" for i in first)
 
 
 def trace_row(trace: Trace, script: str) -> list[str]:

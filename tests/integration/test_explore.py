@@ -111,7 +111,7 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
     assert explored["recipes"] == 6 + len(NAMES)
     assert explored["evaluations"] == 6 + len(NAMES) + len(BESIDE)
     front = json.loads(run("pareto", "s.duckdb", "--json").stdout)
-    assert [one["id"] for one in front] == explored["front"]
+    assert [item["id"] for item in front] == explored["front"]
     assert list(front[0]) == [
         "id",
         "recipe",
@@ -127,10 +127,10 @@ def test_explore_then_pareto_then_replay(run: Run) -> None:
     ]
     assert front[0]["copies"] is front[0]["held_out"] is front[0]["lasts"] is front[0]["why_not"] is None
     for pick in ("balanced", "smallest", "fastest"):
-        (one,) = json.loads(run("pareto", "s.duckdb", "--pick", pick, "--json").stdout)
-        assert one["id"] in explored["front"]
-        (replayed,) = json.loads(run("replay", "first.parquet", "--heap", f"s.duckdb:{one['id']}", "--json").stdout)
-        assert replayed["metrics"] == one["metrics"] == one["traces"]["first"]
+        (item,) = json.loads(run("pareto", "s.duckdb", "--pick", pick, "--json").stdout)
+        assert item["id"] in explored["front"]
+        (replayed,) = json.loads(run("replay", "first.parquet", "--heap", f"s.duckdb:{item['id']}", "--json").stdout)
+        assert replayed["metrics"] == item["metrics"] == item["traces"]["first"]
 
 
 def test_the_table_shows_the_front_and_every_zoo_allocator(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,30 +213,30 @@ def test_picks_hold_on_copies_and_meet_conditions(run: Run) -> None:
     shown = run("pareto", "c.duckdb", "--all").stdout
     assert "copies," in shown and "held out," in shown
     assert "BALANCED" in done.stdout
-    (one,) = json.loads(run("pareto", "c.duckdb", "--pick", "balanced", "--json").stdout)
-    assert one["why_not"] is None
+    (item,) = json.loads(run("pareto", "c.duckdb", "--pick", "balanced", "--json").stdout)
+    assert item["why_not"] is None
     for apart in ("copies", "held_out"):
-        assert one[apart]["refused"] == 0
-        assert 1 <= one[apart]["worst_ratio"]["footprint_bytes"] < 1.3 * one["metrics"]["footprint_bytes"]
+        assert item[apart]["refused"] == 0
+        assert 1 <= item[apart]["worst_ratio"]["footprint_bytes"] < 1.3 * item["metrics"]["footprint_bytes"]
     every = json.loads(run("pareto", "c.duckdb", "--json").stdout)
     most = max(member["metrics"]["accesses"] for member in every)
     assert len(every) > 1, "or the condition leaves nothing out"
     met = json.loads(run("pareto", "c.duckdb", "--where", f"accesses < {most}", "--json").stdout)
-    assert [member["id"] for member in met] == [one["id"] for one in every if one["metrics"]["accesses"] < most]
+    assert [member["id"] for member in met] == [item["id"] for item in every if item["metrics"]["accesses"] < most]
     for words in (["--pick", "smallest"], []):
         nothing = run("pareto", "c.duckdb", "--where", "accesses < 1", *words)
         assert "the front is empty: no recipe has accesses < 1; there are " in failure(nothing)
-    told = [line for line in run("study", "info", "c.duckdb").stdout.splitlines() if ": " in line]
-    assert [line.rpartition(", ")[2] for line in told if line.startswith("  copy: ")] == ["seed 0"] * 2
-    assert not any(", seed" in line for line in told if line.startswith(("  explored: ", "  held out: ")))
+    output = [line for line in run("study", "info", "c.duckdb").stdout.splitlines() if ": " in line]
+    assert [line.rpartition(", ")[2] for line in output if line.startswith("  copy: ")] == ["seed 0"] * 2
+    assert not any(", seed" in line for line in output if line.startswith(("  explored: ", "  held out: ")))
     assert run("pareto", "c.duckdb", "--where", "acesses < 1").returncode == 2
 
 
 @pytest.mark.parametrize("how", ["flag", "file", "flag and file"])
 def test_every_recipe_has_the_alignment_asked_for_and_so_has_its_code(run: Run, files: Path, how: str) -> None:
     (files / "space.toml").write_text(SPACE_FILE if how == "flag" else f"{ALONE}align = 16")
-    asked = [] if how == "file" else ["--align", "16"]
-    done = run(*EXPLORE, *asked, "--strategy", "random", "--limit", "20", "--json")
+    requested = [] if how == "file" else ["--align", "16"]
+    done = run(*EXPLORE, *requested, "--strategy", "random", "--limit", "20", "--json")
     assert done.returncode == 0, done.stderr
     with Analysis.open(files / "s.duckdb") as study:
         named = dict(zip(study.combined.ids, study.combined.zoo_names, strict=True))
@@ -253,18 +253,18 @@ def test_every_recipe_has_the_alignment_asked_for_and_so_has_its_code(run: Run, 
 def test_a_trace_of_a_64_bit_program_says_what_holds_where(run: Run, files: Path, trace: Trace) -> None:
     replace(trace, name="wide", metadata={"pointer_bytes": "8"}).write(files / "wide.parquet")
     (files / "space.toml").write_text(ALONE + SPACE_FILE)
-    told = "heapwright: wide: recorded with 8-byte pointers; a heap that stands for malloc there needs alignment 16, "
-    told += "one for a 32-bit target 8"
-    assert f"{told}; explored at 8\n" in run("explore", "wide.parquet", *EXPLORE[2:]).stderr
-    assert run("fit", "wide.parquet", "--heap", "tlsf").stderr == f"{told}\n"
+    output = "heapwright: wide: recorded with 8-byte pointers; a heap that stands for malloc there needs alignment 16, "
+    output += "one for a 32-bit target 8"
+    assert f"{output}; explored at 8\n" in run("explore", "wide.parquet", *EXPLORE[2:]).stderr
+    assert run("fit", "wide.parquet", "--heap", "tlsf").stderr == f"{output}\n"
     assert run("fit", "first.parquet", "--heap", "tlsf").stderr == ""
 
 
 def test_a_partial_study_says_so_everywhere(run: Run, files: Path) -> None:
     plain_trace(1, calls=500, name="first").write(files / "first.parquet")
     explore = (*EXPLORE, "--objectives", "footprint_bytes", "--json")
-    told = f"{2 + len(NAMES)} of {6 + len(NAMES)} recipes"
-    line = f"heapwright: s.duckdb: partial: {told} were tried; the others may be better\n"
+    output = f"{2 + len(NAMES)} of {6 + len(NAMES)} recipes"
+    line = f"heapwright: s.duckdb: partial: {output} were tried; the others may be better\n"
     explored = run(*explore, "--limit", "2")
     assert explored.stderr.endswith(line)
     answer = json.loads(explored.stdout)
@@ -277,11 +277,11 @@ def test_a_partial_study_says_so_everywhere(run: Run, files: Path) -> None:
     ):
         done = run(*words)
         assert (done.returncode, done.stderr) == (0, line), words
-    assert f"{told} of alignment 8 on first" in run("pareto", "s.duckdb").stdout
+    assert f"{output} of alignment 8 on first" in run("pareto", "s.duckdb").stdout
     page = (files / "r.html").read_text()
-    assert f"The exploration is not finished: {told} of its space were tried." in page
-    assert told.replace("recipes", "allocators of alignment 8 tried on first") in page
-    assert f"{told} tried" in (files / "out/app_heap.h").read_text()
+    assert f"The exploration is not finished: {output} of its space were tried." in page
+    assert output.replace("recipes", "allocators of alignment 8 tried on first") in page
+    assert f"{output} tried" in (files / "out/app_heap.h").read_text()
     measure = run("measure", "s.duckdb", "--front", "--arena", "8")  # too small for what is on it
     assert measure.stderr.startswith(line) and "the arena has 8" in measure.stderr
 
@@ -311,11 +311,11 @@ def test_pick_prints_a_recipe_that_can_be_kept(run: Run, files: Path) -> None:
     printed = run("pareto", "s.duckdb", "--pick", "balanced").stdout
     kept = files / "kept.toml"
     kept.write_text(printed[printed.index("# s.duckdb:") :])
-    (one,) = json.loads(run("pareto", "s.duckdb", "--pick", "balanced", "--json").stdout)
-    assert Recipe.load(kept).hash == one["id"]
-    for words in (["pareto", "s.duckdb", "--pick", "balanced", "--toml"], ["zoo", f"s.duckdb:{one['id']}"]):
+    (item,) = json.loads(run("pareto", "s.duckdb", "--pick", "balanced", "--json").stdout)
+    assert Recipe.load(kept).hash == item["id"]
+    for words in (["pareto", "s.duckdb", "--pick", "balanced", "--toml"], ["zoo", f"s.duckdb:{item['id']}"]):
         kept.write_text(run(*words).stdout)
-        assert Recipe.load(kept).hash == one["id"], words
+        assert Recipe.load(kept).hash == item["id"], words
     assert run("pareto", "s.duckdb", "--toml").returncode == 2
 
 

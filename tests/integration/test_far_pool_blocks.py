@@ -124,6 +124,6 @@ def test_objects_lie_where_the_replay_puts_them_call_by_call(name: str, tmp_path
             served = its >= 0
             assert np.count_nonzero(served) > 100
             assert (mine[served] == its[served]).all(), (trace.name, arena)
-            asked = trace.op < hw.REALLOC  # a block that a realloc leaves where it is has an address, too
-            assert ((mine >= 0) == served)[asked].all(), (trace.name, arena)
+            requested = trace.op < hw.REALLOC  # a block that a realloc leaves where it is has an address, too
+            assert ((mine >= 0) == served)[requested].all(), (trace.name, arena)
         assert not served.all()

@@ -196,8 +196,8 @@ def test_heaps_of_one_command_share_the_driver(tmp_path: Path, make: Make, compi
     for name in ("one", "two", "three"):
         (tmp_path / f"{name}.c").write_text(BUMP)
         (tmp_path / f"{name}.toml").write_text(BUMP_TOML.replace("bump.c", f"{name}.c"))
-    found = fit_each(THREE, {name: heaps.find(f"{tmp_path}/{name}.c", 64) for name in ("one", "two", "three")})
-    assert [arenas.smallest for arenas in found.values()] == [64, 64, 64]
+    result = fit_each(THREE, {name: heaps.find(f"{tmp_path}/{name}.c", 64) for name in ("one", "two", "three")})
+    assert [arenas.smallest for arenas in result.values()] == [64, 64, 64]
     log = (tmp_path / "compiler.log").read_text()
     assert (log.count("driver.c"), compilations()) == (1, 3)
 

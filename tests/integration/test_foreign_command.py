@@ -41,7 +41,7 @@ def test_a_crash_costs_only_its_own_row(run: Callable[..., subprocess.CompletedP
     done = run("replay", *words, "--fit", "--time", "--json")
     assert done.returncode == 0, done.stderr
     kingsley, bad, bump = json.loads(done.stdout)
-    assert [one["heap"] for one in (kingsley, bad, bump)] == ["kingsley", "bad.c", "bump.toml"]
+    assert [item["heap"] for item in (kingsley, bad, bump)] == ["kingsley", "bad.c", "bump.toml"]
     assert bump["metrics"]["smallest_arena_bytes"] == 64
     assert kingsley["metrics"]["ns_per_event"] > 0
     assert bump["metrics"]["ns_per_event"] > 0
@@ -166,11 +166,11 @@ def test_a_heap_that_fails_while_it_is_timed_costs_only_its_own_row(make: Make) 
     source = "void abort(void);\n" + BUMP.replace("(void)pointer;", "if (*(char *)pointer % 2 == 0) abort();")
     heap = make(source)
     assert replayed(THREE, heap)["failed"] == 0
-    found = replay_each(THREE, {"tlsf": heaps.find("tlsf"), "odd": heap}, time=True)
-    assert found["tlsf"].error is None
-    assert found["tlsf"].metrics["ns_per_event"] is not None
-    assert found["odd"].error == "odd: failed while it was timed: exit code -6"
-    assert set(found["odd"].metrics.values()) == {None}
+    result = replay_each(THREE, {"tlsf": heaps.find("tlsf"), "odd": heap}, time=True)
+    assert result["tlsf"].error is None
+    assert result["tlsf"].metrics["ns_per_event"] is not None
+    assert result["odd"].error == "odd: failed while it was timed: exit code -6"
+    assert set(result["odd"].metrics.values()) == {None}
 
 
 def test_other_commands_say_that_they_take_recipes_only(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:

@@ -102,16 +102,16 @@ def compiled(
     return made
 
 
-@pytest.mark.parametrize(("recipe", "compiler", "level"), COMPILED, ids=lambda one: getattr(one, "name", one))
+@pytest.mark.parametrize(("recipe", "compiler", "level"), COMPILED, ids=lambda item: getattr(item, "name", item))
 def test_compiles_without_a_warning_and_needs_no_library(
     recipe: Recipe, compiler: str, level: str, compiled: Callable[[Recipe, str, str], Path]
 ) -> None:
-    found = list(symbols(compiled(recipe, compiler, level)))
-    kinds, names = zip(*found, strict=True)
-    assert {name for kind, name in found if kind == "U"} <= LEFT_TO_THE_LINKER
+    results = list(symbols(compiled(recipe, compiler, level)))
+    kinds, names = zip(*results, strict=True)
+    assert {name for kind, name in results if kind == "U"} <= LEFT_TO_THE_LINKER
     assert set(kinds) <= {"U", "T", "t", "r"}, "something is neither code nor constant"
     assert {entry.replace("hw_", "app_") for entry in entries(recipe)} <= set(names)
-    assert all(name.startswith("app_") for kind, name in found if kind == "T")
+    assert all(name.startswith("app_") for kind, name in results if kind == "T")
 
 
 @pytest.mark.parametrize("recipe", some(RECIPES, 2), ids=lambda recipe: recipe.name or recipe.hash)
@@ -241,9 +241,9 @@ def test_the_header_tells_what_checks_cost_this_heap(level: str, tmp_path: Path)
     emulator()
     hw.generate(at_level("all-round", level), tmp_path)
     header = " ".join((tmp_path / "app_heap.h").read_text().split("*/")[0].replace("\n * ", " ").split())
-    told = re.search(rf'checks of "{level}" take ([\d,]+) instructions on a Cortex-M3, ([\d.]+) times', header)
-    assert told
-    assert float(told[2]) > 1.0
+    output = re.search(rf'checks of "{level}" take ([\d,]+) instructions on a Cortex-M3, ([\d.]+) times', header)
+    assert output
+    assert float(output[2]) > 1.0
     assert "tlsf" not in header
 
 
@@ -359,8 +359,8 @@ def expect_same_end(trace: Trace, recipe: Recipe, arena: int, driver: Path, call
     assert (peak, refused) == (covered, expected.failed)
     assert (broken_invariant, broken_payloads) == (0, 0)
     assert marks.any()
-    found = np.frombuffer(done.stdout, np.uint8)
-    differ = np.flatnonzero(marks & (found != content))
+    result = np.frombuffer(done.stdout, np.uint8)
+    differ = np.flatnonzero(marks & (result != content))
     assert differ.size == 0, f"first of {differ.size} different metadata bytes at {differ[0]}"
     return refused
 
@@ -394,10 +394,10 @@ def test_requests_of_low_priority_are_refused_as_in_the_replay(
     recipe = Recipe.from_dict({**zoo.load(name).to_dict(), "reserve": trace.peak_live_bytes // 3, **hardened})
     more = 0
     for arena in arenas(trace, recipe):
-        found, _ = engine.run(trace, recipe, policy_struct(recipe), arena, lib.HW_CHECK_INVARIANTS)
-        assert expect_same_end(trace, recipe, arena, driver(recipe), calls) == found.failed
-        assert refused_low(trace, recipe, arena) == found.failed_low
-        more += int(found.failed_low) - refused_low(trace, Recipe.from_dict(zoo.load(name).to_dict()), arena)
+        result, _ = engine.run(trace, recipe, policy_struct(recipe), arena, lib.HW_CHECK_INVARIANTS)
+        assert expect_same_end(trace, recipe, arena, driver(recipe), calls) == result.failed
+        assert refused_low(trace, recipe, arena) == result.failed_low
+        more += int(result.failed_low) - refused_low(trace, Recipe.from_dict(zoo.load(name).to_dict()), arena)
     assert more > 0
 
 
@@ -411,7 +411,7 @@ def real_traces(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return [(trace, write_calls(trace, folder / f"{trace.name}.calls")) for trace in traces]
 
 
-@pytest.mark.parametrize("name", [one.name for one in NAMED])
+@pytest.mark.parametrize("name", [item.name for item in NAMED])
 def test_real_calls_leave_the_metadata_of_the_replay(
     name: str, real_traces: list[tuple[Trace, Path]], driver: Callable[[Recipe], Path]
 ) -> None:
@@ -426,7 +426,8 @@ LEVELS_OF_CHECKS = ("frees", "neighbours", "full")
 
 
 @pytest.mark.parametrize(
-    ("name", "checks"), [(name, one) for turn, name in enumerate(HARDENED) for one in by_turns(LEVELS_OF_CHECKS, turn)]
+    ("name", "checks"),
+    [(name, item) for turn, name in enumerate(HARDENED) for item in by_turns(LEVELS_OF_CHECKS, turn)],
 )
 def test_hardened_heaps_leave_the_metadata_of_the_replay_after_real_calls(
     name: str, checks: str, driver: Callable[[Recipe], Path], tmp_path: Path

@@ -31,10 +31,10 @@ def test_half_fit_deviates_from_few_rules(tmp_path: Path) -> None:
     written("half-fit", tmp_path)
     command = ["cppcheck", "-q", "--addon=misra", "--std=c11", "--template={file}:{line}:{id}", "app_heap.c"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-    found = set(re.findall(r"^app_heap\.c:(\d+):misra-c2012-([\d.]+)$", done.stderr, re.MULTILINE))
-    assert found, done.stderr
-    rules = {rule for _, rule in found}
-    assert len(found) <= MOST_FINDINGS
+    results = set(re.findall(r"^app_heap\.c:(\d+):misra-c2012-([\d.]+)$", done.stderr, re.MULTILINE))
+    assert results, done.stderr
+    rules = {rule for _, rule in results}
+    assert len(results) <= MOST_FINDINGS
     assert len(rules) <= MOST_RULES, rules
 
 
@@ -52,11 +52,11 @@ def test_half_fit_is_as_long_as_it_was(tmp_path: Path) -> None:
 def test_the_worst_path_is_short(tmp_path: Path) -> None:
     text = re.sub(r"/\*.*?\*/", "", written("half-fit", tmp_path), flags=re.DOTALL)
     bodies: dict[str, str] = defaultdict(str)
-    for found in re.finditer(
+    for result in re.finditer(
         r"^[a-zA-Z][^\n;{}#]*?\bapp_(\w+)\([^;{}]*\)\s*\{(.*?)^\}", text, re.MULTILINE | re.DOTALL
     ):
-        bodies[found[1]] += found[2]
-    calls = {name: set(re.findall(r"\bapp_(\w+)\(", told)) & bodies.keys() for name, told in bodies.items()}
+        bodies[result[1]] += result[2]
+    calls = {name: set(re.findall(r"\bapp_(\w+)\(", output)) & bodies.keys() for name, output in bodies.items()}
 
     def depth(name: str) -> int:
         return 1 + max((depth(callee) for callee in calls[name] - {name}), default=0)

@@ -73,7 +73,8 @@ def test_nothing_is_refused_while_caches_and_depot_hold_it(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("name", "threads"), [(name, one) for turn, name in enumerate(HEAPS) for one in by_turns(("cached", "lock"), turn)]
+    ("name", "threads"),
+    [(name, item) for turn, name in enumerate(HEAPS) for item in by_turns(("cached", "lock"), turn)],
 )
 def test_the_generated_test_passes(name: str, threads: str, tmp_path: Path) -> None:
     generate(recipe(name, threads), tmp_path)

@@ -108,7 +108,7 @@ def test_a_machine_cannot_do_what_it_lacks_and_can_do_the_rest(
 @on_each
 def test_tests_there_pass_or_skip(half_equipped: str, tmp_path: Path) -> None:
     _, sample, passes, skips_there = LACKS[half_equipped]
-    samples = [f"tests/integration/{sample}{f'[{one}]' if one else ''}" for one in (*passes, *skips_there)]
+    samples = [f"tests/integration/{sample}{f'[{item}]' if item else ''}" for item in (*passes, *skips_there)]
     words = ["-q", "--no-header", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'of the sample'}"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, *samples],

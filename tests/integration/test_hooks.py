@@ -54,7 +54,7 @@ COMPILERS = ["arm-none-eabi-gcc", *compilers()]
 
 
 @pytest.mark.parametrize(
-    ("name", "compiler"), [(name, one) for turn, name in enumerate(TO_COMPARE) for one in by_turns(COMPILERS, turn)]
+    ("name", "compiler"), [(name, item) for turn, name in enumerate(TO_COMPARE) for item in by_turns(COMPILERS, turn)]
 )
 def test_hooks_that_nobody_defines_leave_the_code_as_it_is(name: str, compiler: str, tmp_path: Path) -> None:
     needs(compiler)

@@ -55,8 +55,8 @@ def test_timed_programs_do_what_the_replay_does(name: str, broker: Trace) -> Non
             for arena in (ample, policy(recipe)["fixed_end"] + 20_000):
                 expected = replay(trace, recipe, arena=arena)
                 for program in programs:
-                    times, found = told(program, trace, arena)
-                    assert found == (expected["footprint_bytes"], expected["failed"])
+                    times, result = told(program, trace, arena)
+                    assert result == (expected["footprint_bytes"], expected["failed"])
                     assert len(times) == PASSES
                     assert min(times) > 0
             assert expected["failed"], "the small arena must refuse something"
@@ -70,9 +70,9 @@ def test_time_is_given_for_every_heap_and_nothing_is_left_behind(broker: Trace) 
             "library": bench.library(),
             "touched": bench.library(None, "-DTOUCH"),
         }
-        found = bench.measure(programs, broker, rounds=2, passes=1)
-        assert found.keys() == programs.keys()
-        assert min(found.values()) > 0
+        result = bench.measure(programs, broker, rounds=2, passes=1)
+        assert result.keys() == programs.keys()
+        assert min(result.values()) > 0
         assert len({program.path for program in programs.values()}) == 3
         assert bench.generated(recipe) == programs["generated"], "compiled once"
     assert not bench.folder.exists()
@@ -96,7 +96,7 @@ def test_copies_are_timed_where_time_is_explored_for_and_the_fastest_goes_by_it(
     explore(
         [plain_trace(1)], space, keys, tmp_path / "s.duckdb", jobs=1, copies=2, endurance=False, progress=told.append
     )
-    timing = [one for one in told if one.what == "timing"]
+    timing = [item for item in told if item.what == "timing"]
     assert timing[-1].finished == timing[-1].total == len(timing) - 3 + 3 * (len(timing) - 3)
     with Analysis.open(tmp_path / "s.duckdb") as study:
         tried = study.elsewhere["copy"]
@@ -135,7 +135,7 @@ def test_a_program_that_fails_is_named(broker: Trace) -> None:
 def test_ticks_are_given_for_every_call(broker: Trace) -> None:
     recipe = zoo.load("best-fit-slow-free")
     with Bench() as bench:
-        found = bench.ticks({"heap": bench.generated(recipe, TICKS)}, broker, passes=3)["heap"]
-    assert found.shape == (len(broker),)
+        result = bench.ticks({"heap": bench.generated(recipe, TICKS)}, broker, passes=3)["heap"]
+    assert result.shape == (len(broker),)
     # The heap walks all blocks to allocate: the dearest call takes far more than the median one.
-    assert 0 < np.median(found) < found.max() / 3
+    assert 0 < np.median(result) < result.max() / 3

@@ -153,9 +153,9 @@ def mutate(draw: random.Random, seeds: list[bytes]) -> bytes:
 
 def change_a_number(draw: random.Random, data: bytearray) -> None:
     """Put another number, or what is none, in place of one that is written in digits."""
-    found = list(re.finditer(rb"-?\d+(\.\d+)?", data))
-    if found:
-        written = draw.choice(found)
+    results = list(re.finditer(rb"-?\d+(\.\d+)?", data))
+    if results:
+        written = draw.choice(results)
         other = draw.choice([*TOKENS, *(str(number).encode() for number in NUMBERS), b"0.5", b"-0.0"])
         data[written.start() : written.end()] = other
 
@@ -284,9 +284,9 @@ def test_any_bytes_on_any_link_are_a_frame() -> None:
         draw = random.Random(f"frame {number}")
         frame = mutate(draw, frames)
         wire_len = len(frame) + draw.choice([0, 0, 1000])
-        found = links.dissect(draw.choice(list(links.NAMES)), frame, wire_len, Flows())
-        frame_len, ip_len, proto, flow, direction = found
-        assert 0 <= frame_len <= wire_len, (number, found)
+        result = links.dissect(draw.choice(list(links.NAMES)), frame, wire_len, Flows())
+        frame_len, ip_len, proto, flow, direction = result
+        assert 0 <= frame_len <= wire_len, (number, result)
         assert 0 <= ip_len < 1 << 32 and 0 <= proto < 256 and 0 <= flow < 1 << 32 and direction in (0, 1)
 
 

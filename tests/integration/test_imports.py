@@ -85,15 +85,15 @@ NEEDED = (
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], tuple[int, set[str]]]:
     """How each command ended, and the names of the modules that it had loaded."""
-    words = json.dumps([one.words for one in NEEDED])
+    words = json.dumps([item.words for item in NEEDED])
     folder = tmp_path_factory.mktemp("commands")
     few = hw.cut(hw.read_trace(TRACE), first=200)
     few.write(folder / FEW)
     hw.explore(few, folder / STUDY, strategy="random", limit=20, copies=0, endurance=False)
     code = [sys.executable, "-c", RUN_EACH, words]
     lines = subprocess.run(code, capture_output=True, text=True, check=True, cwd=folder).stdout.splitlines()
-    told = [json.loads(line) for line in lines]
-    return {one.words: (code, set(modules)) for one, (code, modules) in zip(NEEDED, told, strict=True)}
+    output = [json.loads(line) for line in lines]
+    return {item.words: (code, set(modules)) for item, (code, modules) in zip(NEEDED, output, strict=True)}
 
 
 @pytest.mark.parametrize("needed", NEEDED, ids=lambda needed: " ".join(needed.words[:2]))
@@ -113,8 +113,8 @@ def test_numpy_starts_no_threads_and_what_is_recorded_has_its_own_environment(tm
         return subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
 
     assert told("__import__('numpy') and print(len(os.listdir('/proc/self/task')))", "--version").endswith("\n1\n")
-    asked = "echo [$OPENBLAS_NUM_THREADS]"
-    assert told("None", "record", "-o", "a.parquet", "--", "sh", "-c", asked).startswith("[]\n")
+    requested = "echo [$OPENBLAS_NUM_THREADS]"
+    assert told("None", "record", "-o", "a.parquet", "--", "sh", "-c", requested).startswith("[]\n")
 
 
 def test_the_end_of_a_command_looks_through_nothing() -> None:
@@ -125,10 +125,10 @@ def test_the_end_of_a_command_looks_through_nothing() -> None:
     frozen = told("atexit.register(lambda: print(gc.get_freeze_count()))", "--version")
     assert int(frozen.stdout.split()[-1]) > 1000
 
-    asked = "import duckdb; atexit.register(print, 'looked through')"
-    ended = told(asked, "--version")
+    requested = "import duckdb; atexit.register(print, 'looked through')"
+    ended = told(requested, "--version")
     assert (ended.returncode, ended.stdout.count("\n")) == (0, 1)
-    assert told(asked.replace("duckdb", "numpy"), "--version").stdout.endswith("looked through\n")
+    assert told(requested.replace("duckdb", "numpy"), "--version").stdout.endswith("looked through\n")
     read = told("", "trace", "info", TRACE)
     assert (read.returncode, read.stderr) == (0, "")
     wrong = told("import duckdb", "zoo", "no-such-heap")

@@ -56,7 +56,7 @@ def wrong(trace: Trace) -> Iterator[str]:
     full = {"sizes": [16, 40], "counts": [1, 1], "max_size": 40}
     for name, keys in LISTS.items():
         first, second, third = (
-            measured(trace, one) for one in (alone(**keys), behind(unused, **keys), behind(full, **keys))
+            measured(trace, item) for item in (alone(**keys), behind(unused, **keys), behind(full, **keys))
         )
         if not first["accesses"] / MOST <= second["accesses"] <= first["accesses"] * MOST:
             yield f"{name} behind a pool without use: {second['accesses']} instead of {first['accesses']} accesses"
@@ -72,10 +72,10 @@ def test_a_pool_without_use_costs_lists_behind_it_nothing(name: str) -> None:
 def test_on_traces_of_other_programs_too(shared_data: Path) -> None:
     paths = sorted([*(shared_data / "heap").glob("*.parquet"), *(shared_data / "pairs").glob("*.parquet")])
     assert paths
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     for path in some(paths, 4):
-        found |= {f"{path.stem}: {one}": None for one in wrong(Trace.read(path))}
-    assert not list(found)
+        results |= {f"{path.stem}: {item}": None for item in wrong(Trace.read(path))}
+    assert not list(results)
 
 
 def test_generated_code_does_call_by_call_what_the_replay_does(tmp_path: Path) -> None:

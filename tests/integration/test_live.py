@@ -114,8 +114,8 @@ def _through_a_socket(log: bytes, folder: Path, family: int = socket.AF_INET) ->
             for piece in pieces(log):
                 board.sendall(piece)
 
-    told = server.getsockname()
-    return told if isinstance(told, str) else "{}:{}".format(*told), write
+    output = server.getsockname()
+    return output if isinstance(output, str) else "{}:{}".format(*output), write
 
 
 def _through_a_unix_socket(log: bytes, folder: Path) -> tuple[str, Callable[[], None]]:
@@ -161,7 +161,7 @@ def test_a_file_that_grows_is_followed_until_somebody_ends_it(name: str, tmp_pat
 
     lived = hw.live(grown, tmp_path / "live.parquet", every=0.01, show=show, going_on=going_on)
     assert (tmp_path / "live.parquet").read_bytes() == whole
-    assert [one.calls for one in shown] == sorted(one.calls for one in shown)
+    assert [item.calls for item in shown] == sorted(item.calls for item in shown)
     assert shown[0].calls < lived.last.calls == calls
 
 

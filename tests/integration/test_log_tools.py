@@ -235,8 +235,8 @@ def test_lttng(folder: Path, recorded: Callable[[str], Trace]) -> None:
 @pytest.fixture(scope="module")
 def own_library(folder: Path) -> Path:
     """A copy of the C library: probes on it stop no other process of this machine."""
-    found = subprocess.run(["ldd", folder / "program"], capture_output=True, text=True, check=True).stdout
-    (library,) = (line.split()[2] for line in found.splitlines() if "libc.so" in line)
+    result = subprocess.run(["ldd", folder / "program"], capture_output=True, text=True, check=True).stdout
+    (library,) = (line.split()[2] for line in result.splitlines() if "libc.so" in line)
     return Path(shutil.copy(library, folder / "libc.so.6"))
 
 
@@ -260,16 +260,16 @@ def runs(*command: str) -> bool:
 def test_scripts_say_what_they_need(tool: str, tmp_path: Path) -> None:
     hw.hooks(tool, tmp_path)
     script = tmp_path / f"app_trace_{tool}.sh"
-    told = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stderr) == (2, f"usage: {script} LOG PROGRAM [ARGUMENT]...\n")
-    told = subprocess.run(
+    output = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
+    assert (output.returncode, output.stderr) == (2, f"usage: {script} LOG PROGRAM [ARGUMENT]...\n")
+    output = subprocess.run(
         ["sh", script, tmp_path / "log", "true"],
         env=os.environ | {"LIBC": "none"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (told.returncode, told.stderr.partition(";")[0]) == (1, f"{script}: no C library found for true")
+    assert (output.returncode, output.stderr.partition(";")[0]) == (1, f"{script}: no C library found for true")
 
 
 CACHES = "frees of blocks allocated before the log, left out: "

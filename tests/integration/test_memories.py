@@ -120,9 +120,9 @@ def test_so_does_each_of_random_calls_where_memory_runs_out(design: str, checks:
 def moves(trace: Trace, where: NDArray[np.uint32]) -> int:
     """How many calls took a living object to another memory."""
     slot, last, moved = trace.calls.slot, dict[int, int](), 0
-    for one, place in zip(slot.tolist(), where.tolist(), strict=True):
-        moved += last.get(one, 0) not in (0, place) and place != 0
-        last[one] = place
+    for item, place in zip(slot.tolist(), where.tolist(), strict=True):
+        moved += last.get(item, 0) not in (0, place) and place != 0
+        last[item] = place
     return moved
 
 
@@ -149,7 +149,7 @@ def test_what_each_memory_does_adds_up() -> None:
     recipe, trace = recipe_of("pools"), Trace.read(BROKER)
     whole, memories = replay_memories(trace, recipe)
     for key in ("accesses", "reads", "writes", "footprint_bytes", "header_bytes", "energy_nJ"):
-        assert whole[key] == pytest.approx(sum(one[key] or 0 for one in memories.values())), key
+        assert whole[key] == pytest.approx(sum(memory[key] or 0 for memory in memories.values())), key
     alone = hw.replay(trace, Recipe.from_dict({"pool": [{"kind": "general"}]})).metrics
     for key in ("requested_peak_bytes", "lower_bound_bytes", "failed", "admitted_fraction"):
         assert whole[key] == alone[key], key

@@ -46,7 +46,9 @@ def test_the_notebook_ships_with_what_it_shows() -> None:
     notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     shown = {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
     assert [id for id, outputs in shown.items() if not outputs] == []
-    tables = [one for outputs in shown.values() for one in outputs if "<table>" in one.data.get("text/html", "")]
+    tables = [
+        output for outputs in shown.values() for output in outputs if "<table>" in output.data.get("text/html", "")
+    ]
     assert len(tables) == 3  # the study, the pick and its arena
 
 

@@ -124,6 +124,6 @@ def test_generated_code_does_what_a_replay_does_call_by_call(
         done = subprocess.run([program, tmp_path / "calls", str(arena)], capture_output=True)
         assert done.returncode == 0, done.stderr
         with filming(trace, heap, arena) as film:
-            for call, found in enumerate(np.frombuffer(done.stdout, np.uint32).tolist()):
+            for call, result in enumerate(np.frombuffer(done.stdout, np.uint32).tolist()):
                 film.go_on(call)
-                assert int(film.alive()["at"].sum()) % 2**32 == found, call
+                assert int(film.alive()["at"].sum()) % 2**32 == result, call

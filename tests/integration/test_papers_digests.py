@@ -33,6 +33,6 @@ def test_the_pages_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.Monkey
         whole = {name: digest for name, digest in expected.items() if name.startswith(papers_briefly.WHOLE)}
         assert len(whole) == 2
         expected = promised(papers_briefly.DIGESTS) | whole
-    found = digests_of(tmp_path / "papers")
-    assert sorted(found) == sorted(expected) == sorted(promised(DIGESTS))
-    assert [name for name in found if found[name] != expected[name]] == [], "tests/papers_briefly.py makes short ones"
+    result = digests_of(tmp_path / "papers")
+    assert sorted(result) == sorted(expected) == sorted(promised(DIGESTS))
+    assert [name for name in result if result[name] != expected[name]] == [], "tests/papers_briefly.py makes short ones"

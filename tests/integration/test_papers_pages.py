@@ -158,9 +158,9 @@ def test_the_page_of_the_techniques(folder: Path, tmp_path: Path, monkeypatch: p
     text = page.details()
     assert "## Table 1" in text and "## Table 2" in text
     assert (tmp_path / "techniques-drr.png").is_file()
-    cells = [one for one in page.findings if one.statement.id.startswith("techniques-table-2-")]
-    assert len(cells) == 2 * 12 and {one.on for one in cells} == {REAL, MIX}
-    faster = [one.verdict.kind for one in cells if one.statement.id == "techniques-table-2-freelists-performance"]
+    cells = [finding for finding in page.findings if finding.statement.id.startswith("techniques-table-2-")]
+    assert len(cells) == 2 * 12 and {cell.on for cell in cells} == {REAL, MIX}
+    faster = [cell.verdict.kind for cell in cells if cell.statement.id == "techniques-table-2-freelists-performance"]
     assert faster == [Kind.HOLDS] * 2
 
 
@@ -175,10 +175,10 @@ def test_the_page_of_modems_without_a_toolchain_has_dashes_and_all_sections(
     assert "| instructions: swap of a connected call, copy | – | – | – | – | – | – |" in text
     assert "| the paper: malloc, µs | 2.80 | 2.89 | 2.72 | 3.24 | – | – |" in text
     assert (tmp_path / "modem-memory.png").is_file() and not (tmp_path / "modem-times.png").exists()
-    found = {finding.statement.id: finding for finding in page.findings}
-    assert found["modem-first-same"].verdict.kind is Kind.SET_UP, "both take the same blocks: it cannot fail"
-    assert found["modem-deferred-memory"].verdict == HOLDS
-    assert found["modem-fastest"].verdict.kind is Kind.NOT_TESTED
+    results = {finding.statement.id: finding for finding in page.findings}
+    assert results["modem-first-same"].verdict.kind is Kind.SET_UP, "both take the same blocks: it cannot fail"
+    assert results["modem-deferred-memory"].verdict == HOLDS
+    assert results["modem-fastest"].verdict.kind is Kind.NOT_TESTED
 
 
 def test_fast_free_takes_few_instructions_and_slow_free_many() -> None:
@@ -200,12 +200,12 @@ VARIABLE_POOL = {
 
 def test_pools_admit_what_theory_and_an_independent_simulation_expect() -> None:
     # A tenth of the paper's requests: three times as much is left to chance as on the page.
-    found = pools.experiments(requests=100_000)
+    result = pools.experiments(requests=100_000)
     for name, expected in VARIABLE_POOL.items():
-        assert found[name].of(pools.VARIABLE, "admission") == pytest.approx(list(expected), abs=0.03)
+        assert result[name].of(pools.VARIABLE, "admission") == pytest.approx(list(expected), abs=0.03)
     theory = [pools.exact_admission(load) for load in pools.LOADS]
-    assert found["load"].of(pools.FIXED, "admission") == pytest.approx(theory, abs=0.02)
-    assert found["load"].of(pools.FIXED, "utilisation") == pytest.approx([0.50] * 7, abs=0.02)
+    assert result["load"].of(pools.FIXED, "admission") == pytest.approx(theory, abs=0.02)
+    assert result["load"].of(pools.FIXED, "utilisation") == pytest.approx([0.50] * 7, abs=0.02)
 
 
 def test_the_page_of_pools_has_all_five_experiments_and_real_packets(tmp_path: Path) -> None:
@@ -219,13 +219,13 @@ def test_the_page_of_pools_has_all_five_experiments_and_real_packets(tmp_path: P
     text = page.details()
     for figure in ("load", "smallest", "largest", "partition", "overhead", "indexed", "real"):
         assert (output / f"pools-{figure}.png").is_file()
-    found = {(one.statement.id, one.on): one.verdict.kind for one in page.findings}
-    assert found["pools-overhead-fixed", ""] is Kind.SET_UP
-    assert found["pools-maximum", pools.VARIABLE] is Kind.HOLDS
-    assert found["pools-maximum", pools.FIXED] is Kind.FAILS
+    results = {(finding.statement.id, finding.on): finding.verdict.kind for finding in page.findings}
+    assert results["pools-overhead-fixed", ""] is Kind.SET_UP
+    assert results["pools-maximum", pools.VARIABLE] is Kind.HOLDS
+    assert results["pools-maximum", pools.FIXED] is Kind.FAILS
     real = text[text.index("## Real packets") :]
     assert "| campus |" in real and "| air |" not in text, "frames without IP lengths are no packets"
-    assert not any(one.startswith("## Real packets") for one in pools.page(None, silent, requests=2_000)._parts)
+    assert not any(part.startswith("## Real packets") for part in pools.page(None, silent, requests=2_000)._parts)
 
 
 def test_the_page_of_sensors_without_a_toolchain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_the_page_of_sensors_without_a_toolchain(tmp_path: Path, monkeypatch: py
     assert "| heapLib | – | – |" in text, "no time without tools"
     assert "| ST_COMPACT_MEMMGR, with handles |" in text
     assert (tmp_path / "sensor-memory.svg").is_file() and not (tmp_path / "sensor-code.svg").exists()
-    verdicts = {one.statement.id: one.verdict.kind for one in page.findings}
+    verdicts = {finding.statement.id: finding.verdict.kind for finding in page.findings}
     assert verdicts["sensor-table-1"] is verdicts["sensor-33"] is Kind.SET_UP
     assert verdicts["sensor-table-1-external"] is Kind.HOLDS
     assert verdicts["sensor-33-abstract"] is Kind.FAILS

@@ -34,14 +34,14 @@ def test_a_picture_is_what_is_drawn_today(name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_every_image_is_shown_and_every_page_shows_one_that_is_there() -> None:
-    shown = {one for path in PAGES for one in re.findall(r"images/([\w./-]+)\)", path.read_text(encoding="utf-8"))}
+    shown = {item for path in PAGES for item in re.findall(r"images/([\w./-]+)\)", path.read_text(encoding="utf-8"))}
     assert shown == {path.relative_to(IMAGES).as_posix() for path in IMAGES.rglob("*.*")}
     assert shown == {f"{name}.svg" for name in DRAWN}
 
 
 @each("name", DRAWN)
 def test_a_page_says_of_a_picture_what_the_picture_says(name: str) -> None:
-    (title,) = (one for one in root_of(name) if one.tag.endswith("title"))
+    (title,) = (item for item in root_of(name) if item.tag.endswith("title"))
     assert title.text
     pages = [path.read_text(encoding="utf-8") for path in PAGES]
     assert [page for page in pages if page != with_words(page, name, title.text)] == []
@@ -56,13 +56,13 @@ def root_of(name: str) -> ElementTree.Element:
 
 def boxes(root: ElementTree.Element) -> list[tuple[str, float, float, float, float]]:
     """The pieces of text: words, left, top, right, bottom."""
-    size, found = float(root.attrib["font-size"]), []
-    for one in root:
-        if one.tag.endswith("text"):
-            width, x, y = (float(one.attrib[key]) for key in ("textLength", "x", "y"))
-            left = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[one.get("text-anchor", "start")]
-            found.append((one.text or "", left, y - 0.75 * size, left + width, y + 0.2 * size))
-    return found
+    size, result = float(root.attrib["font-size"]), []
+    for item in root:
+        if item.tag.endswith("text"):
+            width, x, y = (float(item.attrib[key]) for key in ("textLength", "x", "y"))
+            remaining = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[item.get("text-anchor", "start")]
+            result.append((item.text or "", remaining, y - 0.75 * size, remaining + width, y + 0.2 * size))
+    return result
 
 
 @each("name", DRAWN)
@@ -71,8 +71,10 @@ def test_a_picture_can_be_read(name: str) -> None:
     assert (IMAGES / f"{name}.svg").stat().st_size <= MOST_BYTES
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     assert float(root.attrib["font-size"]) * NARROW / width >= LEGIBLE
-    pieces = [one for one in boxes(root) if one[0]]
-    outside = [one for one in pieces if one[1] < 4 or one[3] > width - 4 or one[2] < 4 or one[4] > height - 2]
+    pieces = [item for item in boxes(root) if item[0]]
+    outside = [
+        piece for piece in pieces if piece[1] < 4 or piece[3] > width - 4 or piece[2] < 4 or piece[4] > height - 2
+    ]
     assert outside == []
     covered = [
         (a[0], b[0])
@@ -95,7 +97,7 @@ def test_text_that_leaves_the_picture_or_covers_other_text_is_found() -> None:
 def lightness(colour: str) -> float:
     """Relative luminance, as WCAG 2 defines it."""
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [one / 12.92 if one <= 0.03928 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -112,5 +114,5 @@ def lightness(colour: str) -> float:
 )
 def test_letters_stand_out_light_and_dark(letters: str, ground: str) -> None:
     for at in (0, 1):
-        one, other = sorted((lightness(COLOURS[letters][at]), lightness(COLOURS[ground][at])), reverse=True)
-        assert (one + 0.05) / (other + 0.05) >= 4.5, (letters, ground, ("light", "dark")[at])
+        item, other = sorted((lightness(COLOURS[letters][at]), lightness(COLOURS[ground][at])), reverse=True)
+        assert (item + 0.05) / (other + 0.05) >= 4.5, (letters, ground, ("light", "dark")[at])

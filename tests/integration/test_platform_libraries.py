@@ -55,7 +55,7 @@ THREADS = ("cached", "lock")
 
 def with_each(choices: tuple[str, ...]) -> list[tuple[str, str]]:
     """A library with each of them in long runs, else each library with one."""
-    return [(one, choice) for turn, one in enumerate(NEEDED) for choice in by_turns(choices, turn)]
+    return [(item, choice) for turn, item in enumerate(NEEDED) for choice in by_turns(choices, turn)]
 
 
 @pytest.mark.parametrize(("platform", "heap"), with_each(HEAPS))

@@ -69,7 +69,7 @@ HEAPS = ("tlsf", "victim-bins")
 
 
 @pytest.mark.parametrize(
-    ("heap", "suite"), [(one, it) for turn, one in enumerate(HEAPS) for it in by_turns([*BEFORE], turn)]
+    ("heap", "suite"), [(item, it) for turn, item in enumerate(HEAPS) for it in by_turns([*BEFORE], turn)]
 )
 def test_two_interfaces_move_ten_megabytes(
     heap: str, suite: str, objects: Callable[[str, str], str], tmp_path: Path

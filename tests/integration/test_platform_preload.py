@@ -51,7 +51,7 @@ def test_a_program_prints_the_same_after_a_million_calls(name: str, library: Pat
     programs = preload.loads(tmp_path, [name])
     if name not in programs:
         absent(f"the program for {name}")
-    theirs, ours = (preload.run(programs[name], one, tmp_path, "net") for one in (None, library))
+    theirs, ours = (preload.run(programs[name], item, tmp_path, "net") for item in (None, library))
     assert ours.printed == theirs.printed
     assert ours.printed
     assert ours.calls >= preload.LEAST_CALLS

@@ -30,9 +30,9 @@ def test_a_program_that_ends_says_its_status(tmp_path: Path) -> None:
 def test_what_is_left_running_is_found_and_ended() -> None:
     environment = {**os.environ, MARK: MINE}
     with subprocess.Popen(["sleep", "1000"], env=environment, start_new_session=True) as sleeper:
-        found = left_running(MINE, seconds=0.2)
-        assert found == {sleeper.pid: "sleep 1000"}
-        end(found)
+        result = left_running(MINE, seconds=0.2)
+        assert result == {sleeper.pid: "sleep 1000"}
+        end(result)
         assert sleeper.wait(60) == HUNG
     assert left_running(MINE) == {}
 

@@ -53,8 +53,8 @@ def cbmc() -> None:
 
 @cache
 def proof_of(heap: str, *flags: str) -> dict[str, Any]:
-    (told,) = json.loads(CliRunner().invoke(heapwright, ["prove", heap, *flags, "--json"]).stdout)
-    return dict(told)
+    (output,) = json.loads(CliRunner().invoke(heapwright, ["prove", heap, *flags, "--json"]).stdout)
+    return dict(output)
 
 
 def without_edges(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,12 +66,12 @@ def without_edges(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("cbmc")
 def test_first_fit_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     without_edges(monkeypatch)  # test_prove_edges.py tries those of other heaps
-    told = proof_of(FIRST_FIT, "--calls", "2", "--arena", brief("56", "64"), "--largest", brief("4", "12"))
-    assert list(told)[:6] == ["heap", "calls", "arena_bytes", "largest_request_bytes", "method", "tool"]
-    assert (told["method"], told["tool"].split()[0]) == ("cbmc", "CBMC")
-    assert [one["name"] for one in told["harnesses"]] == ["calls", "calloc", "realloc", "aligned_alloc", "edges"]
-    assert told["failed"] == 0, told
-    assert told["properties"] > 100
+    output = proof_of(FIRST_FIT, "--calls", "2", "--arena", brief("56", "64"), "--largest", brief("4", "12"))
+    assert list(output)[:6] == ["heap", "calls", "arena_bytes", "largest_request_bytes", "method", "tool"]
+    assert (output["method"], output["tool"].split()[0]) == ("cbmc", "CBMC")
+    assert [item["name"] for item in output["harnesses"]] == ["calls", "calloc", "realloc", "aligned_alloc", "edges"]
+    assert output["failed"] == 0, output
+    assert output["properties"] > 100
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_first_fit_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     ),
 )
 def test_bins_and_buddies_are_proved_by_running_every_program(heap: str, largest: int) -> None:
-    told = proof_of(heap, *(["--largest", str(largest)] if largest != 32 else []))
-    assert (told["calls"], told["largest_request_bytes"], told["method"]) == (3, largest, "enumeration")
-    assert told["failed"] == 0, told
-    assert told["harnesses"][0]["programs"] > {8: 10_000, 16: 50_000, 32: 500_000}[largest]
+    output = proof_of(heap, *(["--largest", str(largest)] if largest != 32 else []))
+    assert (output["calls"], output["largest_request_bytes"], output["method"]) == (3, largest, "enumeration")
+    assert output["failed"] == 0, output
+    assert output["harnesses"][0]["programs"] > {8: 10_000, 16: 50_000, 32: 500_000}[largest]
     if (heap, largest) == ("tlsf", EVERY):
-        assert told["harnesses"][0]["programs"] == programs(EVERY + 1, 3), "one is left out: all of them fit"
+        assert output["harnesses"][0]["programs"] == programs(EVERY + 1, 3), "one is left out: all of them fit"
 
 
 def programs(sizes: int, steps: int, live: int = 0) -> int:
@@ -97,8 +97,8 @@ def programs(sizes: int, steps: int, live: int = 0) -> int:
     """
     if steps == 0:
         return 1
-    found = programs(sizes, steps - 1, live) + live * (programs(sizes, steps - 1, live - 1) if live else 0)
-    return found + sizes * (programs(sizes, steps - 1, live + 1) + (live + 1) * programs(sizes, steps - 1, live))
+    result = programs(sizes, steps - 1, live) + live * (programs(sizes, steps - 1, live - 1) if live else 0)
+    return result + sizes * (programs(sizes, steps - 1, live + 1) + (live + 1) * programs(sizes, steps - 1, live))
 
 
 def test_misuse_within_the_bounds_leaves_a_checked_heap_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,9 +108,9 @@ def test_misuse_within_the_bounds_leaves_a_checked_heap_valid(tmp_path: Path, mo
     checked = hw.zoo("tlsf").model_copy(update={"checks": "frees", "name": "checked"})
     path = tmp_path / "checked.toml"
     path.write_text(checked.to_toml(), encoding="utf-8")
-    told = proof_of(str(path), "--calls", "2", "--largest", brief("10", "20"))
-    assert told["failed"] == 0, told
-    (misuse,) = (one for one in told["harnesses"] if one["name"] == "misuse")
+    output = proof_of(str(path), "--calls", "2", "--largest", brief("10", "20"))
+    assert output["failed"] == 0, output
+    (misuse,) = (item for item in output["harnesses"] if item["name"] == "misuse")
     assert misuse["programs"] > brief(30_000, 100_000)
 
 
@@ -129,9 +129,9 @@ def test_a_fault_is_found_and_told_as_calls(
     assert right in files["app_heap.c"]
     files["app_heap.c"] = files["app_heap.c"].replace(right, wrong)
     files["harness.c"] = harness_text(recipe, name, method, *(AT_TWO if fault in AT_TWO_CALLS else AT_THREE))
-    found = check_files(files, tmp_path, name, method, "", 5)
-    assert found.failures
-    assert any("malloc" in call for calls in found.failures.values() for call in calls)
+    result = check_files(files, tmp_path, name, method, "", 5)
+    assert result.failures
+    assert any("malloc" in call for calls in result.failures.values() for call in calls)
 
 
 def test_as_a_gate_a_fault_is_one_line_and_its_own_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,8 +159,8 @@ def test_a_call_that_never_ends_is_found(tmp_path: Path) -> None:
     files["harness.c"] = harness_text(recipe, "calls", "enumeration", 2, 80, 24).replace(
         "PATIENCE_S = 20", "PATIENCE_S = 1"
     )
-    found = check_files(files, tmp_path, "calls", "enumeration", "", 4)
-    assert found.failures == {"unwinding: a call does not end": ["malloc 0 -> #2", "free #2"]}
+    result = check_files(files, tmp_path, "calls", "enumeration", "", 4)
+    assert result.failures == {"unwinding: a call does not end": ["malloc 0 -> #2", "free #2"]}
 
 
 def test_bounds_that_would_take_days_are_refused_with_the_number_of_programs() -> None:

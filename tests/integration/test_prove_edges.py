@@ -50,10 +50,10 @@ def with_fault(fault: str) -> tuple[hw.Recipe, dict[str, str]]:
 )
 def test_edges_pass(heap: str) -> None:
     recipe = hw.zoo(heap)
-    found = check_edges(recipe, generated_files(recipe))
-    assert found.failures == {}
-    assert found.programs and found.programs > brief(400, 1500)
-    assert "beside the core" in found.bounds
+    result = check_edges(recipe, generated_files(recipe))
+    assert result.failures == {}
+    assert result.programs and result.programs > brief(400, 1500)
+    assert "beside the core" in result.bounds
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -75,8 +75,8 @@ def test_the_core_beside_it_notices_another_order_of_a_list() -> None:
 @pytest.mark.parametrize("heap", brief(["lea-2.7.2", "half-fit"], ["tlsf", "lea-2.7.2", "exact-bins", "half-fit"]))
 def test_bins_hold_for_all_sizes(heap: str) -> None:
     recipe = hw.zoo(heap)
-    found = check_bins(recipe, generated_files(recipe))
-    assert found.failures == {}
+    result = check_bins(recipe, generated_files(recipe))
+    assert result.failures == {}
 
 
 def test_bins_that_round_down_are_found() -> None:
@@ -111,9 +111,9 @@ def test_a_fixed_pool_is_proved_without_bounds(monkeypatch: pytest.MonkeyPatch) 
     needs("frama-c", "z3", "cvc5")
     if not LONG:
         monkeypatch.setattr(unbounded, "functions_with_contracts", lambda source: ["app_malloc", "app_free"])
-    told = prove_unbounded(hw.zoo("fixed-pool"), "fixed-pool")
-    assert told.failed == 0, told
-    assert told.properties > (300 if LONG else 25)
+    output = prove_unbounded(hw.zoo("fixed-pool"), "fixed-pool")
+    assert output.failed == 0, output
+    assert output.properties > (300 if LONG else 25)
 
 
 def test_contracts_are_there_for_one_fixed_pool_alone() -> None:
@@ -123,20 +123,20 @@ def test_contracts_are_there_for_one_fixed_pool_alone() -> None:
 
 def test_contracts_and_what_stands_around_statements_come_to_the_code() -> None:
     source = generated_files(hw.zoo("fixed-pool"))["app_heap.c"]
-    told = contracts.with_contracts(source)
+    output = contracts.with_contracts(source)
     kinds = [kind for kind, _, _ in contracts._sections()]
     written = [text.strip() for kind, _, text in contracts._sections() if kind == "statement"]
-    found = [text for text in written if text in told]
-    assert len(written) == kinds.count("statement") >= len(found) > 1
+    results = [text for text in written if text in output]
+    assert len(written) == kinds.count("statement") >= len(results) > 1
     assert not any(text in source for text in written)
     assert "app_malloc" in contracts.functions_with_contracts(source)
-    assert [line for line in source.splitlines() if line not in told.splitlines()] == []
+    assert [line for line in source.splitlines() if line not in output.splitlines()] == []
 
 
 def test_a_proof_without_bounds_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unbounded, "run_wp", lambda files, folder: (7, {"app_free": ["a goal"]}))
-    told = unbounded.check_unbounded(hw.zoo("fixed-pool"), "fixed-pool")
-    assert (told.name, told.properties, told.failures) == ("unbounded", 7, {"app_free": ["a goal"]})
+    output = unbounded.check_unbounded(hw.zoo("fixed-pool"), "fixed-pool")
+    assert (output.name, output.properties, output.failures) == ("unbounded", 7, {"app_free": ["a goal"]})
 
 
 def test_what_several_pools_or_bounded_ones_have_to_serve_is_not_known() -> None:

@@ -78,12 +78,12 @@ def future() -> Trace:
 
 @pytest.mark.parametrize("name", HEAPS)
 def test_need_accesses_worst_call_and_growth_are_those_of_the_future(name: str, future: Trace) -> None:
-    found = long_run(future, HEAPS[name])
+    result = long_run(future, HEAPS[name])
     need, accesses, _, worst, growth, bounded = TABLE[name]
-    assert need == f"{found.arena:,}"
-    assert accesses == f"{found.accesses:.1f}"
-    assert worst == str(found.malloc_max)
-    assert growth == f"{100 * (found.growth - 1):.1f} %"
+    assert need == f"{result.arena:,}"
+    assert accesses == f"{result.accesses:.1f}"
+    assert worst == str(result.malloc_max)
+    assert growth == f"{100 * (result.growth - 1):.1f} %"
     most = worst_steps(HEAPS[name]).most
     assert bounded == ("no" if most is None else f"yes, {most:,}")
 
@@ -91,8 +91,8 @@ def test_need_accesses_worst_call_and_growth_are_those_of_the_future(name: str, 
 @pytest.mark.parametrize("name", ["tailored", "all-round", "TLSF", "newlib-nano"])
 def test_instructions(name: str) -> None:
     """Those of newlib-nano are its library's, not those of the heap of the zoo."""
-    found = find_compiler(cpu("cortex-m3"))
-    if COMPILER not in found.version:
-        absent("the cross compiler of Debian 12", f"found: {found.version}")
+    result = find_compiler(cpu("cortex-m3"))
+    if COMPILER not in result.version:
+        absent("the cross compiler of Debian 12", f"found: {result.version}")
     calls = hw.measure("lib:newlib-nano" if name == "newlib-nano" else HEAPS[name], TRACE)["calls"]
     assert TABLE[name][2] == f"{sum(calls[kind]['instructions_mean'] for kind in ('malloc', 'free')):.1f}"

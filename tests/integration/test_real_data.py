@@ -60,8 +60,8 @@ def test_a_real_trace_that_is_cut_in_two_and_merged_is_whole_again(shared_data: 
     lived = int(second.metadata["inherited"])
     assert first.live_bytes[-1] == second.live_bytes[lived - 1]
     assert np.array_equal(np.concatenate([first.live_bytes, second.live_bytes[lived:]]), whole.live_bytes)
-    told = hw.merge([first, second], tmp_path / "both.parquet")
-    assert told.events == len(whole) + lived
+    output = hw.merge([first, second], tmp_path / "both.parquet")
+    assert output.events == len(whole) + lived
 
 
 def test_a_real_trace_comes_back_from_the_lines_of_malloc_labs(shared_data: Path, tmp_path: Path) -> None:

@@ -162,8 +162,8 @@ def test_every_image_of_a_process_has_its_own_trace(compiled: Compile, tmp_path:
 def test_processes_that_outlive_the_command_are_waited_for(compiled: Compile, tmp_path: Path) -> None:
     late = compiled("usleep(400000); for (int i = 0; i < 5000; i++) malloc(44);")
     recording = record(["sh", "-c", f"{late} & {late} & true"], tmp_path / "app.parquet")
-    found = [Trace.read(file.path).size.tolist().count(44) for file in recording.files]
-    assert found.count(5000) == 2
+    results = [Trace.read(file.path).size.tolist().count(44) for file in recording.files]
+    assert results.count(5000) == 2
 
 
 def test_python_is_recorded(tmp_path: Path) -> None:
@@ -413,11 +413,11 @@ def test_one_trace_of_a_tree_keeps_its_processes_apart(compiled: Compile, tmp_pa
     assert trace.metadata["processes"] == "3"
     assert file.notes[0] == "one trace of 3 process images"
     sizes = trace.size.tolist()
-    told = (101, 102, 201, 103, 50000, 104, 303, 304)
-    rows = [sizes.index(size) for size in told]
+    output = (101, 102, 201, 103, 50000, 104, 303, 304)
+    rows = [sizes.index(size) for size in output]
     assert rows == sorted(rows)
     assert sizes.count(100000) == 1
-    tids = dict(zip(told, trace.tid[rows].tolist(), strict=True))
+    tids = dict(zip(output, trace.tid[rows].tolist(), strict=True))
     assert tids[101] == tids[103] == tids[104]
     assert len({tids[101], tids[102], tids[201], tids[303]}) == 4
     assert file.threads == 4
@@ -470,8 +470,8 @@ def test_damaged_recordings_are_imported_as_far_as_they_are_sound_or_refused(
             damaged[at : at + 8] = draw.choice([bytes(8), b"\xff" * 8, draw.randbytes(8)])
         path.write_bytes(damaged[: draw.choice([len(damaged), draw.randrange(len(damaged))])])
         try:
-            (found,) = import_recording(path.parent, tmp_path / "app.parquet", follow=draw.choice(["each", "one"]))
-            kept.append(len(Trace.read(found.path)))
+            (result,) = import_recording(path.parent, tmp_path / "app.parquet", follow=draw.choice(["each", "one"]))
+            kept.append(len(Trace.read(result.path)))
         except HeapwrightError:
             kept.append(0)
     assert sum(calls > len(whole) // 2 for calls in kept) > 10

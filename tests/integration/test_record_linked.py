@@ -99,10 +99,10 @@ def built_cpp(code: str, program: Path, *flags: str) -> str:
 def test_the_operators_of_cpp(sites: bool, tmp_path: Path) -> None:
     file, trace = only(record([built_cpp(CPP, tmp_path / "cpp", "-rdynamic")], tmp_path / "a.parquet", sites=sites))
     assert file.notes == ()
-    asked = [(1101, 0), (192, 64), (2202, 0), (768, 64), (1102, 0), (1103, 0), (1104, 0)]
-    rows = [trace.size.tolist().index(size) for size, _ in asked]
+    requested = [(1101, 0), (192, 64), (2202, 0), (768, 64), (1102, 0), (1103, 0), (1104, 0)]
+    rows = [trace.size.tolist().index(size) for size, _ in requested]
     assert rows == sorted(rows)
-    assert trace.align[rows].tolist() == [align for _, align in asked]
+    assert trace.align[rows].tolist() == [align for _, align in requested]
     freed = [
         int(np.flatnonzero((trace.id == trace.id[row]) & (trace.op == FREE) & (trace.ts_us >= 0))[-1]) for row in rows
     ]

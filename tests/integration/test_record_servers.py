@@ -142,7 +142,7 @@ def many_times(action: Callable[[], None], times: int) -> None:
 def recorded(command: Sequence[str], port: int, folder: Path, counter: Path) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {"LD_PRELOAD": str(counter), "COUNTS": str(folder / "counts")}
     recording = [HEAPWRIGHT, "record", "-o", str(folder / "app.parquet"), "--", *command]
-    with (folder / "told").open("wb") as told, subprocess.Popen(recording, env=environment, stderr=told) as process:
+    with (folder / "told").open("wb") as output, subprocess.Popen(recording, env=environment, stderr=output) as process:
         try:
             wait_for(port)
             yield process
@@ -154,13 +154,13 @@ def recorded(command: Sequence[str], port: int, folder: Path, counter: Path) -> 
 
 def check_nothing_lost(folder: Path) -> dict[str, int]:
     """Compare the traces with what was counted; give the calls of each trace by its name."""
-    told = (folder / "told").read_text()
+    output = (folder / "told").read_text()
     for trouble in ("the recorder did not see", "before the recording", "ended early", "was ended by"):
-        assert trouble not in told, told
+        assert trouble not in output, output
     calls = {}
     counted = {int(path.name): list(map(int, path.read_text().split())) for path in (folder / "counts").iterdir()}
     processes = {}
-    for line in told.splitlines():
+    for line in output.splitlines():
         if "(process " in line:
             processes[Path(line.split(": ")[1])] = int(line.split("(process ")[1].partition(",")[0])
     assert processes
@@ -190,9 +190,9 @@ def test_nginx_whose_workers_give_up_their_rights(counter: Path, folder: Path) -
         f"user {user}; worker_processes 2; pid {folder}/pid; error_log {folder}/errors; daemon off;"
         f"events {{ }} http {{ access_log off; gzip on; gzip_types *; {paths} {server} }}"
     )
-    asked = urllib.request.Request(f"http://127.0.0.1:{port}/index.html", headers={"Accept-Encoding": "gzip"})
+    requested = urllib.request.Request(f"http://127.0.0.1:{port}/index.html", headers={"Accept-Encoding": "gzip"})
     with recorded([nginx, "-c", str(folder / "conf")], port, folder, counter):
-        many_times(lambda: urllib.request.urlopen(asked, timeout=20).close(), 400)
+        many_times(lambda: urllib.request.urlopen(requested, timeout=20).close(), 400)
         os.kill(int((folder / "pid").read_text()), signal.SIGQUIT)
     calls = check_nothing_lost(folder)
     assert sum(calls.values()) > 400 * 8

@@ -112,5 +112,5 @@ def test_an_aligned_request_is_served_by_what_waited() -> None:
     columns = list(zip(*[*calls, (MALLOC, len(calls) + 1, 9000)], strict=True))
     align = [*[0] * len(calls), 4096]
     trace = Trace.from_columns(op=columns[0], id=columns[1], size=columns[2], align=align)
-    found = replay(trace, LISTS[0], arena=ARENA)
-    assert found["failed"] == refused(LISTS[0], calls)
+    result = replay(trace, LISTS[0], arena=ARENA)
+    assert result["failed"] == refused(LISTS[0], calls)

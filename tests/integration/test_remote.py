@@ -144,12 +144,12 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "SECRETKEY")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    with Server() as one:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{one.host}")
-        one.objects[f"/{BUCKET}/broker.parquet"] = EXAMPLE.read_bytes()
-        threading.Thread(target=one.serve_forever, args=(0.01,), daemon=True).start()
-        yield one
-        one.shutdown()
+    with Server() as item:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{item.host}")
+        item.objects[f"/{BUCKET}/broker.parquet"] = EXAMPLE.read_bytes()
+        threading.Thread(target=item.serve_forever, args=(0.01,), daemon=True).start()
+        yield item
+        item.shutdown()
 
 
 @pytest.fixture
@@ -182,8 +182,8 @@ def fails(*words: str | Path) -> str:
 
 def test_a_trace_on_s3_replays_as_its_file_does_and_is_fetched_once(server: Server) -> None:
     given = f"s3://{BUCKET}/broker.parquet"
-    one, two = (hw.replay(path, "tlsf") for path in (given, EXAMPLE))
-    assert one.metrics == two.metrics
+    item, two = (hw.replay(path, "tlsf") for path in (given, EXAMPLE))
+    assert item.metrics == two.metrics
     assert hw.read_trace(given).name == "broker"
     assert server.asked == [("GET", f"/{BUCKET}/broker.parquet")]
     assert "SECRETID" in str(server.logins)
@@ -240,10 +240,10 @@ def test_a_study_that_changed_meanwhile_is_not_written_over(server: Server, tmp_
     def meanwhile(_: object) -> None:
         server.objects[place] = b"of another"
 
-    with pytest.raises(hw.HeapwrightError, match="another was written there meanwhile; the study is kept as") as told:
+    with pytest.raises(hw.HeapwrightError, match="another was written there meanwhile; the study is kept as") as output:
         hw.explore(trace, study, space=space, copies=0, endurance=False, progress=meanwhile)
     assert server.objects[place] == b"of another"
-    kept = Path(str(told.value).rpartition(" ")[2])
+    kept = Path(str(output.value).rpartition(" ")[2])
     assert hw.open_study(kept).ranked
     kept.unlink()
     kept.parent.rmdir()

@@ -45,10 +45,10 @@ TRACES = (
 def counted(trace: Trace, recipe: Recipe, arena: int | None) -> Any:
     """All that a replay counts, or why it cannot begin."""
     try:
-        found, _ = run(trace, recipe, policy_struct(recipe), arena)
+        result, _ = run(trace, recipe, policy_struct(recipe), arena)
     except HeapwrightError as error:
         return str(error)
-    return {name: getattr(found, name) for name in METRICS}
+    return {name: getattr(result, name) for name in METRICS}
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def turns(recipe: Recipe) -> bool:
 
 @pytest.mark.parametrize(("wanted", "drawn"), [(moves, 120), (merges_on_the_way, 60), (turns, 120)])
 def test_every_metric_and_the_arena(both: Callable[..., None], wanted: Callable[[Recipe], bool], drawn: int) -> None:
-    found = [one for one in random_recipes(brief(drawn, 4 * drawn) * EFFORT, seed=19) if wanted(one)]
-    assert len(found) >= 5
-    for recipe in found:
+    results = [item for item in random_recipes(brief(drawn, 4 * drawn) * EFFORT, seed=19) if wanted(item)]
+    assert len(results) >= 5
+    for recipe in results:
         for trace in TRACES[1:]:
             both(counted, trace, recipe, None)
             both(_marked, trace, recipe)
@@ -140,15 +140,15 @@ def test_timelines_maps_metadata_and_arenas(both: Callable[..., None]) -> None:
 
 def _watched(trace: Trace, recipe: Recipe) -> list[engine.ReplayProgress]:
     """What the first seven looks at a replay show, which is given up then."""
-    told: list[engine.ReplayProgress] = []
+    output: list[engine.ReplayProgress] = []
 
     def look(so_far: engine.ReplayProgress) -> bool:
-        told.append(so_far)
-        return len(told) < 7
+        output.append(so_far)
+        return len(output) < 7
 
     with pytest.raises(engine.GivenUpError):
         run(trace, recipe, policy_struct(recipe), None, watch=look)
-    return told
+    return output
 
 
 def _timeline(trace: Trace, recipe: Recipe) -> Any:
@@ -173,9 +173,9 @@ def test_what_is_walked_is_short(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     """Lists of some hundreds of blocks cost next to nothing beside what the index answers."""
     recipe = zoo.load(name)
     monkeypatch.setenv("HEAPWRIGHT_INDEX", "0")
-    found, _ = run(TRACES[0], recipe, policy_struct(recipe), None)
-    assert found.skipped > found.reads / 2
-    assert found.walked < (found.reads + found.writes) / 10
+    result, _ = run(TRACES[0], recipe, policy_struct(recipe), None)
+    assert result.skipped > result.reads / 2
+    assert result.walked < (result.reads + result.writes) / 10
 
 
 def test_level_full_has_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,14 +195,14 @@ def test_objects_that_move_are_found_in_their_chain_at_once(monkeypatch: pytest.
     )
     recipe = zoo.load("contiki-mmem")
     monkeypatch.setenv("HEAPWRIGHT_INDEX", "0")
-    found, _ = run(trace, recipe, policy_struct(recipe), None)
-    assert found.skipped > 950_000  # two walks of 500 handles on average, but for their ends
-    assert found.walked == 0
+    result, _ = run(trace, recipe, policy_struct(recipe), None)
+    assert result.skipped > 950_000  # two walks of 500 handles on average, but for their ends
+    assert result.walked == 0
 
 
 def test_short_lists_are_not_indexed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEAPWRIGHT_INDEX", raising=False)
     for name in ("tlsf", "victim-bins"):
         recipe = zoo.load(name)
-        found, _ = run(TRACES[2], recipe, policy_struct(recipe), None, lib.HW_CHECK_NOTHING)
-        assert found.skipped == 0
+        result, _ = run(TRACES[2], recipe, policy_struct(recipe), None, lib.HW_CHECK_NOTHING)
+        assert result.skipped == 0

@@ -47,14 +47,14 @@ def space(at: int, align: int) -> list[Recipe]:
 def recipes(trace: Trace, count: int) -> list[Recipe]:
     """Some of the trace's default spaces, in equal parts of each alignment."""
     draw, at = random.Random(len(trace)), TRACES.index(trace)
-    return [one for align in ALIGNMENTS for one in draw.sample(space(at, align), count // len(ALIGNMENTS))]
+    return [item for align in ALIGNMENTS for item in draw.sample(space(at, align), count // len(ALIGNMENTS))]
 
 
 def everything(trace: Trace, recipe: Recipe, arena: int | None) -> Any:
     """All that a replay counts, with payloads looked at, and call by call."""
-    found, _ = run(trace, recipe, policy_struct(recipe), arena, lib.HW_CHECK_PAYLOAD)
+    result, _ = run(trace, recipe, policy_struct(recipe), arena, lib.HW_CHECK_PAYLOAD)
     shown = {} if arena else {key: values.tobytes() for key, values in timeline(trace, recipe).items()}
-    return {name: getattr(found, name) for name in METRICS}, shown
+    return {name: getattr(result, name) for name in METRICS}, shown
 
 
 def shape(recipe: Recipe) -> tuple[str, bool] | None:
@@ -66,8 +66,8 @@ def shape(recipe: Recipe) -> tuple[str, bool] | None:
 def test_every_number_of_the_default_space(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = {trace: recipes(trace, brief(30, 60) * EFFORT) for trace in TRACES}
     grid = list(technique_grid([TRACES[0]], 8).values())
-    drawn[TRACES[0]] += random.Random(3).sample([one for one in grid if shape(one) == ("deferred", False)], 2)
-    drawn[TRACES[0]] += random.Random(4).sample([one for one in grid if shape(one) == ("deferred", True)], 2)
+    drawn[TRACES[0]] += random.Random(3).sample([item for item in grid if shape(item) == ("deferred", False)], 2)
+    drawn[TRACES[0]] += random.Random(4).sample([item for item in grid if shape(item) == ("deferred", True)], 2)
     tried = {shape(recipe) for some in drawn.values() for recipe in some}
     assert tried >= {(merging, bins) for merging in ("immediate", "forward", "deferred", "never") for bins in (0, 1)}
     for trace, some in drawn.items():
@@ -92,9 +92,9 @@ def test_what_calls_add_up_to_is_the_same_told_at_once_and_call_by_call() -> Non
         alone.calls.struct.totals.requests = 0
         for recipe in recipes(trace, 30):
             for arena in (None, 60_000, 30_000):
-                told, summed = everything(trace, recipe, arena), everything(alone, recipe, arena)
-                assert told == summed, recipe.to_toml()
-                refused += told[0]["failed"] > 0
+                output, summed = everything(trace, recipe, arena), everything(alone, recipe, arena)
+                assert output == summed, recipe.to_toml()
+                refused += output[0]["failed"] > 0
     assert refused > 20
 
 

@@ -36,10 +36,10 @@ TRACES = (random_trace(random.Random(1), 800, live=200), of_large_objects())
 def counted(trace: Trace, recipe: Recipe, arena: int | None, check: int) -> Any:
     """All that a replay counts, or why it cannot begin."""
     try:
-        found, _ = run(trace, recipe, policy_struct(recipe), arena, check)
+        result, _ = run(trace, recipe, policy_struct(recipe), arena, check)
     except HeapwrightError as error:
         return str(error)
-    return {name: getattr(found, name) for name in METRICS}
+    return {name: getattr(result, name) for name in METRICS}
 
 
 def same_either_way(recipe: Recipe) -> None:

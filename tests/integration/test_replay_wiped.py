@@ -24,23 +24,23 @@ def left_by(recipe: Recipe, trace: Trace) -> tuple[int, int]:
     size = min(ARENA, struct.reach)
     front = lib.hw_front_bytes(struct, trace.calls.struct)
     memory = ffi.gc(lib.hw_reserve(front, size), lambda pointer: lib.hw_unreserve(pointer, front, size))
-    found = ffi.new("struct hw_metrics *")
+    result = ffi.new("struct hw_metrics *")
     options = ffi.new("struct hw_options *", (lib.HW_CHECK_NOTHING, ffi.NULL, ffi.NULL))
-    code = lib.hw_replay(struct, trace.calls.struct, memory, size, options, found)
+    code = lib.hw_replay(struct, trace.calls.struct, memory, size, options, result)
     assert code in (0, lib.HW_NO_ROOM)
     content = bytes(ffi.buffer(memory, size))
-    return found.wiped, size - content.count(0)
+    return result.wiped, size - content.count(0)
 
 
 def test_heaps_with_checks_leave_nothing_behind() -> None:
-    recipes = [one for one in random_recipes(120, seed=17) if one.checks != "none"]
-    assert {one.checks for one in recipes} == {"frees", "neighbours", "full"}
+    recipes = [item for item in random_recipes(120, seed=17) if item.checks != "none"]
+    assert {item.checks for item in recipes} == {"frees", "neighbours", "full"}
     for recipe in recipes:
         assert left_by(recipe, TRACE) == (1, 0), recipe.to_toml()
 
 
 @pytest.mark.parametrize("name", ["tlsf", "freertos-heap2"])
 def test_heaps_without_say_that_they_do(name: str) -> None:
-    wiped, left = left_by(zoo.load(name), TRACE)
+    wiped, remaining = left_by(zoo.load(name), TRACE)
     assert wiped == 0
-    assert left > 0
+    assert remaining > 0

@@ -45,7 +45,7 @@ def with_script(made: Made, name: str, addition: str, allowed: bool = True) -> P
     if allowed:
         scripts = re.findall(r"<script>(.*?)</script>", addition, re.DOTALL)
         digests = [base64.b64encode(sha256(script.encode()).digest()).decode() for script in scripts]
-        before = before.replace("script-src ", "script-src " + "".join(f"'sha256-{one}' " for one in digests), 1)
+        before = before.replace("script-src ", "script-src " + "".join(f"'sha256-{digest}' " for digest in digests), 1)
     path = made.folder / name
     path.write_text(before + addition + end + after, encoding="utf-8")
     return path
@@ -70,19 +70,19 @@ def study_name(made: Made, one: Candidate) -> str:
 
 def test_page_has_the_pick_beside_what_else_one_could_take(browser: Chromium, made: Made) -> None:
     with Analysis.open(made.study) as study:
-        told = side_by_side(decide(study))
-    assert [one.candidate.label for one in told.heaps[1:]] == ["all-round", "tlsf", "newlib-nano"]
+        output = side_by_side(decide(study))
+    assert [heap.candidate.label for heap in output.heaps[1:]] == ["all-round", "tlsf", "newlib-nano"]
     cells = (
         "[...document.querySelectorAll('#others tbody tr')].map((row) => [...row.cells].map((one) => one.textContent))"
     )
     still = re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", made.page.read_text(encoding="utf-8").split('id="others"')[1])
     opened(browser, made.page)
-    for row, found in zip(told.rows, browser.run(cells), strict=True):
-        shown = [row.words + f" {row.unit}".rstrip(), *(f"{one.text} {one.against}".rstrip() for one in row.cells)]
-        assert found == shown
-        assert all(any(part in one for one in still) for cell in row.cells for part in (cell.text, cell.against))
+    for row, result in zip(output.rows, browser.run(cells), strict=True):
+        shown = [row.words + f" {row.unit}".rstrip(), *(f"{item.text} {item.against}".rstrip() for item in row.cells)]
+        assert result == shown
+        assert all(any(part in item for item in still) for cell in row.cells for part in (cell.text, cell.against))
     marked = browser.run("[...document.querySelectorAll('#others .worse, #others .better')].length")
-    assert marked == sum(cell.better is not None for row in told.rows for cell in row.cells) > 9
+    assert marked == sum(cell.better is not None for row in output.rows for cell in row.cells) > 9
 
 
 def test_page_begins_with_the_answer(made: Made) -> None:
@@ -90,7 +90,7 @@ def test_page_begins_with_the_answer(made: Made) -> None:
         pick = study.pick("balanced")
         needs = study.needs(pick.id)
     recorded, future, served = (
-        max(one.bytes or 0 for one in needs if one.role in roles)
+        max(need.bytes or 0 for need in needs if need.role in roles)
         for roles in (("explored", "held out"), ("future",), ("explored", "held out", "copy", "future"))
     )
     reserve = reserve_for(needs)
@@ -117,9 +117,13 @@ def test_page_holds_every_recipe_that_stands_apart(made: Made) -> None:
     assert len(recipes["id"]) <= tried
     assert {id for id, kind in zip(recipes["id"], recipes["kind"], strict=True) if kind == "front"} == front
     named = {name for name in recipes["name"] if name}
-    refusing = {one.candidate.label for one in standings if one.ranked and not (one.on_front or one.dominated_by)}
+    refusing = {
+        standing.candidate.label
+        for standing in standings
+        if standing.ranked and not (standing.on_front or standing.dominated_by)
+    }
     assert "variable-pool" in refusing and not refusing & {*RIVALS}
-    assert named == {one.candidate.label for one in standings if one.ranked} - refusing
+    assert named == {standing.candidate.label for standing in standings if standing.ranked} - refusing
 
 
 def test_balanced_pick_is_selected_at_first(browser: Chromium, made: Made) -> None:
@@ -135,7 +139,7 @@ def test_balanced_pick_is_selected_at_first(browser: Chromium, made: Made) -> No
 def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made: Made) -> None:
     with Analysis.open(made.study) as study:
         robustness = study.robustness()
-        chosen = next(one for one in reversed(study.front()) if robustness.lasts(one.id))
+        chosen = next(item for item in reversed(study.front()) if robustness.lasts(item.id))
         recipe = study.recipe(chosen.id)
         reserve = reserve_for(study.needs(chosen.id))
     opened(browser, made.page, f"#{chosen.id}")
@@ -146,9 +150,9 @@ def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made
     assert f"{study_name(made, chosen)}: reserve {reserve:,} bytes. It needs " in text(browser, "answer-text")
     assert text(browser, "selection-name") == chosen.label
     first = "[...document.querySelectorAll('#others tr')].map((row) => row.cells[1].textContent)"
-    told = browser.run(first)
-    assert told[0] in [f"{chosen.label} {role}{recipe.title()}" for role in ("ship", "chosen")]
-    assert told[1] == f"{reserve:,}"
+    output = browser.run(first)
+    assert output[0] in [f"{chosen.label} {role}{recipe.title()}" for role in ("ship", "chosen")]
+    assert output[1] == f"{reserve:,}"
     marked = browser.run("[...document.querySelectorAll('tr.selected')].map((row) => row.dataset.id)")
     assert set(marked) == {chosen.id} and len(marked) >= 2
     assert browser.run(f"document.querySelector('#trade-off [data-id=\"{chosen.id}\"] .chosen') !== null")
@@ -173,7 +177,7 @@ def test_every_link_to_a_recipe_selects_it(made: Made) -> None:
     links = set(re.findall(r'<th scope="row"><a href="#([^"]+)"', page))
     assert len(links) > 30 and links <= set(data["recipes"]["id"])
     with Analysis.open(made.study) as study:
-        beside = {one.candidate.label for one in study.zoo_standings() if not one.ranked}
+        beside = {item.candidate.label for item in study.zoo_standings() if not item.ranked}
     assert beside and all(f"</i>{label}<span>" in page.replace(" <b>", "<b>") for label in beside)
 
 
@@ -234,7 +238,7 @@ def test_page_of_a_trace(browser: Chromium, made: Made) -> None:
     assert written == [page]
     data = packed(page)
     assert set(data["stills"]) == {f"{kind}-traffic" for kind in ("sizes", "histogram", "lifetimes", "peak")}
-    assert [one["plot"] for one in data["holdings"]] == ["live-traffic"]
+    assert [item["plot"] for item in data["holdings"]] == ["live-traffic"]
     drawn = [(f"timeline-traffic-{heap}", f"heap-map-traffic-{heap}") for heap in ("tlsf", "kingsley")]
     assert [(heap["timeline"], heap["map"]) for heap in data["heaps"]] == drawn
     assert opened(browser, page).console == []
@@ -284,10 +288,10 @@ MADE_UP = ("footprint_bytes", "accesses", "accesses_malloc_max", "energy_nJ", "u
 def made_up(folder: Path, name: str, values: Callable[[np.random.Generator, int], Any]) -> Path:
     """A study of random metrics, a fifth of its recipes with names; its trace is nowhere: its page has no pictures."""
     generator = np.random.default_rng(len(name))
-    recipes = sorted(small_recipes(), key=lambda one: one.hash)
+    recipes = sorted(small_recipes(), key=lambda item: item.hash)
     metrics = {key: values(generator, len(recipes)) for key in MADE_UP}
     path = folder / f"{name}.duckdb"
-    with Analysis.create_or_resume(path, identity(ids=[one.hash for one in recipes])) as study:
+    with Analysis.create_or_resume(path, identity(ids=[item.hash for item in recipes])) as study:
         study.add(
             [
                 Result(
@@ -307,15 +311,15 @@ def made_up(folder: Path, name: str, values: Callable[[np.random.Generator, int]
 def four(made: Made, tmp_path_factory: pytest.TempPathFactory) -> list[Made]:
     """Studies with their pages: a real one; metrics over five decades; many that are equal; all on one front."""
     folder = tmp_path_factory.mktemp("four")
-    found = [made]
+    results = [made]
     for name, values in {
         "wide": lambda generator, count: generator.lognormal(8, 2.5, count),
         "equal": lambda generator, count: generator.integers(1, 9, count),
         "one-front": lambda generator, count: generator.permutation(np.arange(1, count + 1) ** 2),
     }.items():
         study, page = made_up(folder, name, values), folder / f"{name}.html"
-        found.append(Made(folder, study, page, write_report(study, page)))
-    return found
+        results.append(Made(folder, study, page, write_report(study, page)))
+    return results
 
 
 LOOK = r"""
@@ -351,10 +355,10 @@ def choose_axes(browser: Chromium, x: str, y: str) -> None:
 def test_no_dominated_recipe_is_drawn_as_front_and_no_name_at_another_point(
     browser: Chromium, four: list[Made], width: int
 ) -> None:
-    for one in four:
-        opened(browser, one.page, width=width)
+    for item in four:
+        opened(browser, item.page, width=width)
         offered = browser.run("[...document.getElementById('axis-x').options].map((one) => one.value)")
-        with Analysis.open(one.study) as study:
+        with Analysis.open(item.study) as study:
             results, rows = study.combined, np.flatnonzero(study.combined.eligible(study.objectives))
         assert {"footprint_bytes", "accesses", "energy_nJ"} <= set(offered)
         axes = "long-run need against accesses a call" if results.foreseen else "footprint against accesses"
@@ -362,14 +366,14 @@ def test_no_dominated_recipe_is_drawn_as_front_and_no_name_at_another_point(
         assert browser.run("document.querySelector('#trade-offs h3').textContent") == title
         names = 0
         pairs = list(combinations(offered, 2)) if width > 600 else list(combinations(offered[:4], 2))
-        for x, y in some(pairs, 3, four.index(one) % 3):
+        for x, y in some(pairs, 3, four.index(item) % 3):
             choose_axes(browser, x, y)
-            found = browser.run(LOOK)
+            result = browser.run(LOOK)
             known = rows[~np.isnan(results.values([x, y])[rows]).any(axis=1)]
             best = pareto.front(results.values([x, y])[known], [METRICS[key].direction for key in (x, y)])
-            assert sorted(found["blue"]) == sorted(results.ids[row] for row in known[best]), (one.study.name, x, y)
-            assert found["wrong"] == [], (one.study.name, x, y)
-            names += found["names"]
+            assert sorted(result["blue"]) == sorted(results.ids[row] for row in known[best]), (item.study.name, x, y)
+            assert result["wrong"] == [], (item.study.name, x, y)
+            names += result["names"]
         assert names > 3
 
 
@@ -419,13 +423,13 @@ def test_a_budget_moves_the_pick_by_keys_and_the_sentence_follows(browser: Chrom
 
 def test_the_address_has_all_that_was_chosen(browser: Chromium, made: Made) -> None:
     """Bounds, axes, order of a table and a recipe: a page opened by it shows the same, and bad keys do no harm."""
-    told = """[...document.querySelectorAll('#budget input, #axis-x, #axis-y, #whole')]
+    output = """[...document.querySelectorAll('#budget input, #axis-x, #axis-y, #whole')]
         .map((one) => one.checked || one.value)
         .concat(document.documentElement.dataset.selected)
         .concat(document.getElementById('answer-text').textContent)
         .concat([...document.querySelectorAll('#front tbody tr')].map((row) => row.dataset.id))"""
     opened(browser, made.page)
-    before = browser.run(told)
+    before = browser.run(output)
     browser.run("document.getElementById('budget-memory').focus()")
     browser.press("ArrowLeft")
     browser.run("document.getElementById('whole').click()")
@@ -436,7 +440,7 @@ def test_the_address_has_all_that_was_chosen(browser: Chromium, made: Made) -> N
     for _ in range(2):
         browser.run("document.querySelectorAll('#front thead button')[2].click()")
     browser.run("document.querySelector('#front tbody tr:last-child a').click()")
-    after, address = browser.run(told), browser.run("location.hash")
+    after, address = browser.run(output), browser.run("location.hash")
     assert after != before
     browser.run("document.querySelector('#selection a').click()")
     assert browser.run("location.hash") == address
@@ -444,7 +448,7 @@ def test_the_address_has_all_that_was_chosen(browser: Chromium, made: Made) -> N
         assert f"&memory={budgets(study).memory[-1]}&" in address
     assert f"&y={y}" in address and "&whole=1" in address and "=2-descending" in address
     opened(browser, made.page, address)
-    assert browser.run(told) == after
+    assert browser.run(output) == after
     opened(browser, made.page, "#&memory=x&worst=-1&y=no&sort-0=length&sort-1=999&call-traffic=-5")
     assert browser.console == []
 

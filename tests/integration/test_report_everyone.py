@@ -119,7 +119,7 @@ def test_axe_would_find_what_is_wrong(browser: Chromium, axe: str, pages: list[P
     browser.run("document.querySelector('.chart').removeAttribute('aria-label')")
     browser.run("document.querySelector('h1').style.color = '#ccc'")
     browser.run(axe)
-    assert {one.partition(":")[0] for one in faults(browser)} == {"role-img-alt", "color-contrast"}
+    assert {item.partition(":")[0] for item in faults(browser)} == {"role-img-alt", "color-contrast"}
 
 
 def test_every_plot_stands_without_javascript(browser: Chromium, made: Made) -> None:
@@ -190,11 +190,11 @@ def measured(made: Made) -> Made:
             (tlsf.id, told("tlsf", [[90, 500], [130, 499], [1862, 1]])),
             ("lib:newlib-nano", told("lib:newlib-nano", [[48, 990], [960, 10]], recipe=False)),
         ]
-        found = []
+        results = []
         for id, detail in rows:
             pair = {"instructions_pair_mean": detail["calls"]["malloc"]["instructions_mean"] + 20}
-            found.append(Measured(id, "traffic", pair, detail))
-        study.add_measured("cortex-m3, gcc 12 -Os", found)
+            results.append(Measured(id, "traffic", pair, detail))
+        study.add_measured("cortex-m3, gcc 12 -Os", results)
     return Made(made.folder, path, page, write_report(path, page))
 
 
@@ -227,8 +227,8 @@ def test_measured_calls_are_drawn_malloc_and_free_apart(browser: Chromium, measu
     assert "tlsf 1,862" in malloc.described
     opened(browser, measured.page, "#tlsf")
     assert browser.console == []
-    found = {malloc.name, free.name, "trade-off-target"}
-    assert found <= set(browser.run("[...document.querySelectorAll('.chart')].map((one) => one.id)"))
+    result = {malloc.name, free.name, "trade-off-target"}
+    assert result <= set(browser.run("[...document.querySelectorAll('.chart')].map((one) => one.id)"))
     assert "instructions_pair_mean" in browser.run(
         "[...document.getElementById('axis-x').options].map((one) => one.value)"
     )

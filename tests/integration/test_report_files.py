@@ -113,13 +113,13 @@ def test_one_objective_is_plotted_against_what_it_costs(tmp_path: Path) -> None:
 
 
 def test_a_page_tells_its_terms_whatever_was_written_before(tmp_path: Path) -> None:
-    path, told = tmp_path / "a.parquet", []
+    path, output = tmp_path / "a.parquet", []
     small_trace(calls=100).write(path)
     for page in (tmp_path / "one.html", tmp_path / "two.html"):
         write_report(path, page)
         parts = re.findall(r"<(h2|h3|dt)>(.*?)</\1>", page.read_text(encoding="utf-8"))
-        told.append(re.findall(r"<abbr[^>]*>([^<]+)</abbr>", " ".join(part for _, part in parts)))
-    assert told[0] == told[1] != []
+        output.append(re.findall(r"<abbr[^>]*>([^<]+)</abbr>", " ".join(part for _, part in parts)))
+    assert output[0] == output[1] != []
 
 
 def test_names_from_files_are_escaped(tmp_path: Path) -> None:
@@ -141,10 +141,10 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_command_writes_plots_beside_the_page_or_none(made: Made, tmp_path: Path) -> None:
     page = tmp_path / "r.html"
     result = run("report", made.folder / "traffic.parquet", "-o", page, "--json")
-    told = json.loads(result.stdout)
-    assert told["page"] == str(page)
-    assert sorted(map(Path, told["plots"])) == sorted((tmp_path / "r_plots").iterdir())
-    assert len(told["plots"]) == 14
+    output = json.loads(result.stdout)
+    assert output["page"] == str(page)
+    assert sorted(map(Path, output["plots"])) == sorted((tmp_path / "r_plots").iterdir())
+    assert len(output["plots"]) == 14
     quiet = tmp_path / "alone" / "q.html"
     quiet.parent.mkdir()
     assert run("report", made.folder / "traffic.parquet", "-o", quiet, "--no-plots").returncode == 0

@@ -137,7 +137,7 @@ def test_the_film_begins_where_the_arena_is_fullest_and_scrubbing_changes_the_fr
     browser.press("ArrowLeft")
     assert shown.call() == calls[peak - 1]
     after = shown.picture(), shown.picture(".strip"), shown.text(".moment")
-    assert all(one != other for one, other in zip(before, after, strict=True))
+    assert all(item != other for item, other in zip(before, after, strict=True))
     assert browser.run(f"{shown.part('.time')}.getAttribute('aria-valuetext')") == shown.text(".moment")
     browser.press("Home")
     assert shown.call() == 0
@@ -169,7 +169,7 @@ def test_films_of_a_trace_move_together_and_the_address_has_the_moment(browser: 
         browser.press("ArrowRight")
     others = [*made.films.values()][1]["frames"]["call"]
     assert shown.call() == calls[3]
-    assert int(browser.run(f"{second}.dataset.call")) == max(one for one in others if one <= calls[3])
+    assert int(browser.run(f"{second}.dataset.call")) == max(other for other in others if other <= calls[3])
     assert browser.run("location.hash") == f"#&call-busy={calls[3]}"
     browser.run("location.hash = '#'")
     browser.open(made.page, f"#&call-busy={calls[5] + 1}", READY)
@@ -206,24 +206,26 @@ def test_the_pointer_tells_the_block_its_size_age_and_site(
         row, byte = divmod(int(block["offset"]) - region["start"] + 3, across)
         canvas = f"document.querySelectorAll('#{made.name} .region canvas')[{at}]"
         browser.run(f"{canvas}.scrollIntoView({{block: 'center'}})")
-        left, top, wide = browser.run(
+        remaining, top, wide = browser.run(
             f"(({{left, top, width}}) => [left, top, width])({canvas}.getBoundingClientRect())"
         )
-        browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=left + byte / across * wide, y=top + row * 15 + 7)
+        browser.call(
+            "Input.dispatchMouseEvent", type="mouseMoved", x=remaining + byte / across * wide, y=top + row * 15 + 7
+        )
         birth, death = int(block["birth"]), int(block["death"])
-        told = shown.text(".told")
-        assert told.startswith(
+        output = shown.text(".told")
+        assert output.startswith(
             f"Object {made.trace.id[birth]}: {block['requested']:,} bytes in a block of {block['size']:,} "
             f"at address {block['offset']:,}; "
         )
-        assert ("never freed" if death < 0 else f"calls {birth:,} to {death:,}") in told
-        assert f", age {call - birth:,} calls; site: {SITES[made.trace.site[birth]]}. Right " in told
-        beside = [(one["offset"], one["size"], one["birth"]) for one in frame.blocks if one["birth"] >= 0]
+        assert ("never freed" if death < 0 else f"calls {birth:,} to {death:,}") in output
+        assert f", age {call - birth:,} calls; site: {SITES[made.trace.site[birth]]}. Right " in output
+        beside = [(item["offset"], item["size"], item["birth"]) for item in frame.blocks if item["birth"] >= 0]
         for offset, size, other in beside:
             if offset + size == block["offset"]:
-                assert f"below it object {made.trace.id[other]} ({size:,} bytes)" in told
+                assert f"below it object {made.trace.id[other]} ({size:,} bytes)" in output
             if offset == block["offset"] + block["size"]:
-                assert f"above it object {made.trace.id[other]} ({size:,} bytes)" in told
+                assert f"above it object {made.trace.id[other]} ({size:,} bytes)" in output
 
 
 def test_every_pool_has_a_frame_of_its_own(browser: Chromium, made: Made) -> None:
@@ -314,11 +316,11 @@ def test_the_numbers_of_the_sentence_are_those_of_replays(heap: str) -> None:
     trace = busy_trace()
     sentence, recipe = said(trace, heap)
     number = r"([\d,]+)"
-    found = re.search(rf"What caps it is object {number} \({number} bytes, (?:calls|from call) {number}", sentence)
+    result = re.search(rf"What caps it is object {number} \({number} bytes, (?:calls|from call) {number}", sentence)
     without = re.search(rf"without it the trace needs {number} bytes, {number} with its {number}", sentence)
-    assert found and without
-    name, size, birth = (int(one.replace(",", "")) for one in found.groups())
-    least, whole, its = (int(one.replace(",", "")) for one in without.groups())
+    assert result and without
+    name, size, birth = (int(item.replace(",", "")) for item in result.groups())
+    least, whole, its = (int(item.replace(",", "")) for item in without.groups())
     assert (trace.id[birth], trace.op[birth], trace.size[birth]) == (name, MALLOC, size)
     needed = replay(trace, recipe)["footprint_bytes"]
     kept = trace.id != name
@@ -335,35 +337,35 @@ def test_the_numbers_of_the_sentence_are_those_of_replays(heap: str) -> None:
 
 
 def test_a_small_gain_is_not_worth_it_and_a_refusal_says_nothing() -> None:
-    found = Relocation(birth=0, death=None, bytes=8, requested=8, arena=9900, footprint=10_000)
+    result = Relocation(birth=0, death=None, bytes=8, requested=8, arena=9900, footprint=10_000)
     trace = busy_trace()
     recipe = resolve_recipe("victim-bins")
     (frame,) = frames(trace, recipe, int(known(replay(trace, recipe)["footprint_bytes"])), [5])
-    told = holes(frame.blocks, frame.extent, regions(recipe, 10_000))
+    output = holes(frame.blocks, frame.extent, regions(recipe, 10_000))
 
     def sentence(**changes: int) -> str:
-        return content._sentence(trace, frame, told, replace(found, **changes), 10_000, 0)
+        return content._sentence(trace, frame, output, replace(result, **changes), 10_000, 0)
 
     assert sentence().endswith("Not worth it.")
     assert "saves 92 bytes (0.9%)" in sentence()
     assert "saves 992 bytes (9.9%)" in sentence(arena=9000) and "worth" not in sentence(arena=9000)
     assert sentence(arena=9000, chance=1200, picked=8).endswith("one of 8 objects picked evenly it saves 1,200.")
     assert "saves nothing" in sentence(arena=9999)
-    assert "3 requests are refused" in content._sentence(trace, frame, told, None, 10_000, 3)
+    assert "3 requests are refused" in content._sentence(trace, frame, output, None, 10_000, 3)
 
 
 def blocks_of(film: dict[str, Any], frame: int) -> set[tuple[int, ...]]:
     """(offset, size, requested, birth, death) of the objects of a frame, unpacked as film.js does."""
     packed, calls = film["blocks"], film["frames"]["call"]
     first, offset = np.cumsum(packed["first"]), np.cumsum(packed["offset"])
-    found: set[tuple[int, ...]] = set()
+    results: set[tuple[int, ...]] = set()
     for at in np.flatnonzero((first <= frame) & (frame < first + packed["frames"])).tolist():
         if packed["birth"][at] >= 0:
             birth = calls[first[at]] - packed["birth"][at]
             death = birth + packed["life"][at] if packed["life"][at] >= 0 else -1
             requested = packed["requested"][at]
-            found.add((int(offset[at]), requested + packed["spare"][at], requested, int(birth), int(death)))
-    return found
+            results.add((int(offset[at]), requested + packed["spare"][at], requested, int(birth), int(death)))
+    return results
 
 
 def test_the_data_holds_every_block_of_every_frame(made: Made) -> None:

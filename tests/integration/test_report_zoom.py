@@ -56,14 +56,14 @@ class Made:
     @property
     def kept(self) -> list[int]:
         """The moments that the first film keeps."""
-        found: list[int] = self.data["films"][f"film-{FIRST}"]["frames"]["call"]
-        return found
+        result: list[int] = self.data["films"][f"film-{FIRST}"]["frames"]["call"]
+        return result
 
 
 def packed(page: Path) -> dict[str, Any]:
     (text,) = re.findall(r'<script id="data"[^>]*>([^<]*)</script>', page.read_text(encoding="utf-8"))
-    found: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text)))
-    return found
+    result: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text)))
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +100,10 @@ class Shown:
     def all_drawn(self) -> list[str]:
         """The plots, maps and strips of both heaps, and who holds the live bytes."""
         line = "document.querySelector('#timeline-{} .series.requested').getAttribute('d')"
-        found = [str(self.browser.run(line.format(one))) for one in (FIRST, SECOND)]
-        for one in (FIRST, SECOND):
-            found += [self.picture(f"#heap-map-{one}"), self.picture(f"#film-{one} .around")]
-        return [*found, str(self.browser.run("document.querySelector('#live-busy .held').getAttribute('d')"))]
+        results = [str(self.browser.run(line.format(item))) for item in (FIRST, SECOND)]
+        for item in (FIRST, SECOND):
+            results += [self.picture(f"#heap-map-{item}"), self.picture(f"#film-{item} .around")]
+        return [*results, str(self.browser.run("document.querySelector('#live-busy .held').getAttribute('d')"))]
 
     def moments(self, film: str) -> list[int]:
         """The calls that the slider of a film stops at."""
@@ -120,19 +120,19 @@ class Shown:
         return [int(call) for call in calls]
 
     def box(self, selector: str) -> tuple[float, float, float, float]:
-        left, top, width, height = self.browser.run(
+        remaining, top, width, height = self.browser.run(
             f"""((place) => {{
               place.scrollIntoView({{ block: 'center' }});
               const {{ left, top, width, height }} = place.getBoundingClientRect();
               return [left, top, width, height];
             }})(document.querySelector('{selector}'))"""
         )
-        return left, top, width, height
+        return remaining, top, width, height
 
     def drag(self, selector: str, begin: float, end: float) -> None:
         """Over a part of what calls run across, by shares of its width."""
-        left, top, width, height = self.box(selector)
-        x, y = [left + share * width for share in (begin, (begin + end) / 2, end)], top + height / 2
+        remaining, top, width, height = self.box(selector)
+        x, y = [remaining + share * width for share in (begin, (begin + end) / 2, end)], top + height / 2
         for kind, at in (("mouseMoved", 0), ("mousePressed", 0), ("mouseMoved", 1), ("mouseMoved", 2)):
             self.browser.call(
                 "Input.dispatchMouseEvent", type=kind, x=x[at], y=y, button="left", buttons=1, clickCount=1
@@ -141,16 +141,16 @@ class Shown:
 
     def swipe(self, selector: str, begin: float, end: float) -> None:
         """The same by touch."""
-        left, top, width, height = self.box(selector)
-        x, y = [left + share * width for share in (begin, (begin + end) / 2, end)], top + height / 2
+        remaining, top, width, height = self.box(selector)
+        x, y = [remaining + share * width for share in (begin, (begin + end) / 2, end)], top + height / 2
         for kind, at in (("touchStart", 0), ("touchMove", 1), ("touchMove", 2)):
             self.browser.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x[at], "y": y}])
         self.browser.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
     def bounds(self) -> tuple[int, int]:
         """The first and last call in view."""
-        if found := re.match(r"Calls ([\d,]+) to ([\d,]+) of", self.range()):
-            first, last = (int(one.replace(",", "")) for one in found.groups())
+        if result := re.match(r"Calls ([\d,]+) to ([\d,]+) of", self.range()):
+            first, last = (int(item.replace(",", "")) for item in result.groups())
             return first, last
         whole = re.match(r"All ([\d,]+) calls", self.range())
         assert whole
@@ -170,7 +170,7 @@ def test_a_drag_shows_that_part_in_plots_maps_films_and_strips_and_the_address_h
     shown.drag(place, 0.25, 0.5)
     first, last = shown.bounds()
     assert [first, last] == pytest.approx([calls / 4, calls / 2], rel=0.01)
-    assert all(one != other for one, other in zip(before, shown.all_drawn(), strict=True))
+    assert all(item != other for item, other in zip(before, shown.all_drawn(), strict=True))
     assert shown.address() == f"#&view-busy={first}-{last}"
     for heap in (FIRST, SECOND):
         moments = shown.moments(heap)
@@ -230,13 +230,13 @@ def test_time_on_the_axis_makes_slow_calls_wider(browser: Chromium, made: Made) 
         "(document.querySelector('.zoom .across'))"
     )
     assert {"seconds since the start", "0.4"} <= set(browser.run(axis))
-    assert all(one != other for one, other in zip(calls, shown.all_drawn(), strict=True))
+    assert all(item != other for item, other in zip(calls, shown.all_drawn(), strict=True))
     shown.drag(STRIP, 0.0, 1 / 3)
     first, last = shown.bounds()
     # The first half of the calls takes a third of the time.
     assert [first, last] == pytest.approx([0, len(made.trace) / 2], rel=0.02)
     seconds = re.search(r", ([\d.]+) to ([\d.]+) s\.", shown.range())
-    assert seconds and [float(one) for one in seconds.groups()] == pytest.approx(made.trace.ts_us[[0, last]] / 1e6)
+    assert seconds and [float(item) for item in seconds.groups()] == pytest.approx(made.trace.ts_us[[0, last]] / 1e6)
     assert shown.address() == f"#&across-busy=time&view-busy=0-{last}"
     drawn = shown.all_drawn()
     again = Shown(browser, made.page, shown.address())
@@ -253,21 +253,21 @@ def test_a_trace_without_times_offers_none(browser: Chromium, made: Made, tmp_pa
 
 
 def test_a_plot_tells_the_bytes_of_a_replay(browser: Chromium, made: Made) -> None:
-    (found,) = (heap for heap in made.data["heaps"] if heap["film"] == f"film-{FIRST}")
-    samples = timeline(made.trace, resolve_recipe(HEAPS[0]), points=len(found["samples"]["call"]))
+    (result,) = (heap for heap in made.data["heaps"] if heap["film"] == f"film-{FIRST}")
+    samples = timeline(made.trace, resolve_recipe(HEAPS[0]), points=len(result["samples"]["call"]))
     at = len(samples["event"]) // 2
     shown = Shown(browser, made.page)
-    left, top, width, height = shown.box(MAP)
+    remaining, top, width, height = shown.box(MAP)
     share = (int(samples["event"][at]) + 0.5) / (len(made.trace) - 1)
-    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=left + share * width, y=top - 200)
-    left, top, width, height = shown.box(f"#timeline-{FIRST} .frame")
-    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=left + width / 2, y=top + height / 2)
-    told = re.fullmatch(
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=remaining + share * width, y=top - 200)
+    remaining, top, width, height = shown.box(f"#timeline-{FIRST} .frame")
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=remaining + width / 2, y=top + height / 2)
+    output = re.fullmatch(
         r"After call ([\d,]+): footprint ([\d,]+), allocated ([\d,]+), requested ([\d,]+) bytes\.",
         shown.text(f"#timeline-{FIRST} .readout"),
     )
-    assert told
-    call, *numbers = (int(one.replace(",", "")) for one in told.groups())
+    assert output
+    call, *numbers = (int(item.replace(",", "")) for item in output.groups())
     assert call == pytest.approx(len(made.trace) / 2, rel=0.1)
     (frame,) = frames(made.trace, resolve_recipe(HEAPS[0]), 1 << 20, [call])
     lives = frame.blocks[frame.blocks["birth"] >= 0]
@@ -278,21 +278,21 @@ def test_a_plot_tells_the_bytes_of_a_replay(browser: Chromium, made: Made) -> No
 def test_a_click_on_the_map_tells_block_lifetime_and_neighbours(browser: Chromium, made: Made) -> None:
     film = made.data["films"][f"film-{FIRST}"]
     shown = Shown(browser, made.page)
-    left, top, width, height = shown.box(MAP)
+    remaining, top, width, height = shown.box(MAP)
     call = made.kept[80]
     (frame,) = frames(made.trace, resolve_recipe(HEAPS[0]), film["arena"], [call])
     (heap,) = (heap for heap in made.data["heaps"] if heap["film"] == f"film-{FIRST}")
     lives = frame.blocks[frame.blocks["birth"] >= 0]
     block = lives[lives["size"].argmax()]
     middle = int(block["offset"]) + int(block["size"]) / 2
-    browser.click(left + call / (len(made.trace) - 1) * width, top + (1 - middle / heap["extent"]) * height)
+    browser.click(remaining + call / (len(made.trace) - 1) * width, top + (1 - middle / heap["extent"]) * height)
     assert int(browser.run(f"document.getElementById('film-{FIRST}').dataset.call")) == call
-    told = shown.text(f"#heap-map-{FIRST} .readout")
-    assert told.startswith(f"Object {made.trace.id[block['birth']]}: {block['requested']:,} bytes in a block of ")
-    assert "Right " in told and told == shown.text(f"#film-{FIRST} .told")
+    output = shown.text(f"#heap-map-{FIRST} .readout")
+    assert output.startswith(f"Object {made.trace.id[block['birth']]}: {block['requested']:,} bytes in a block of ")
+    assert "Right " in output and output == shown.text(f"#film-{FIRST} .told")
     assert shown.address() == f"#&call-busy={call}"
-    left, top, *_ = shown.box(f"#heap-map-{FIRST} .readout")
-    browser.click(left + 20, top + 5)
+    remaining, top, *_ = shown.box(f"#heap-map-{FIRST} .readout")
+    browser.click(remaining + 20, top + 5)
     assert shown.address() == f"#&call-busy={call}", "words can be copied"
 
 
@@ -305,7 +305,7 @@ def test_between_two_moments_a_film_shows_what_lived_then_and_nothing_else(brows
     assert shown.text(f"#film-{FIRST} .moment").startswith(
         f"After call {call:,}: what lived after call {kept[60]:,}, or will after call {kept[61]:,}."
     )
-    told = browser.run(
+    output = browser.run(
         f"""((film) => {{
           const [slider, told] = [film.querySelector('.block'), film.querySelector('.told')];
           return Array.from({{ length: Number(slider.max) + 1 }}, (_, at) => {{
@@ -315,11 +315,13 @@ def test_between_two_moments_a_film_shows_what_lived_then_and_nothing_else(brows
           }});
         }})(document.getElementById('film-{FIRST}'))"""
     )
-    objects = (re.match(r"Object \d+: ([\d,]+) bytes in a block of ([\d,]+) at address ([\d,]+);", one) for one in told)
-    drawn = {tuple(int(part.replace(",", "")) for part in one.groups()) for one in objects if one}
+    objects = (
+        re.match(r"Object \d+: ([\d,]+) bytes in a block of ([\d,]+) at address ([\d,]+);", item) for item in output
+    )
+    drawn = {tuple(int(part.replace(",", "")) for part in object_.groups()) for object_ in objects if object_}
     (frame,) = frames(made.trace, resolve_recipe(HEAPS[0]), film["arena"], [call])
     lives = frame.blocks[frame.blocks["birth"] >= 0]
-    there = {(int(one["requested"]), int(one["size"]), int(one["offset"])): one for one in lives}
+    there = {(int(live["requested"]), int(live["size"]), int(live["offset"])): live for live in lives}
     assert drawn <= set(there)
     for key in set(there) - drawn:
         assert there[key]["birth"] > kept[60] and 0 <= there[key]["death"] <= kept[61]
@@ -342,12 +344,12 @@ def test_a_map_has_the_colours_of_what_lies_there(
     first, last = part or (0, len(made.trace) - 1)
     shown = Shown(browser, made.page, "" if part is None else f"#&view-busy={first}-{last}")
     assert shown.bounds() == (first, last)
-    (told,) = (one for one in made.data["heaps"] if one["film"] == f"film-busy-{heap}")
+    (output,) = (item for item in made.data["heaps"] if item["film"] == f"film-busy-{heap}")
     recipe, arena = resolve_recipe(heap), made.data["films"][f"film-busy-{heap}"]["arena"]
-    most = max(int(np.cumsum(one["samples"]["footprint"])[last_up_to(one, last)]) for one in made.data["heaps"])
+    most = max(int(np.cumsum(item["samples"]["footprint"])[last_up_to(item, last)]) for item in made.data["heaps"])
     width, height, data = browser.run(COLUMNS % f"#heap-map-busy-{heap} .frame canvas")
     pixels = np.array(data, np.uint8).reshape(height, width, 4)
-    events = np.cumsum(told["looks"]["event"])
+    events = np.cumsum(output["looks"]["event"])
     columns = np.linspace(3, width - 3, 12).astype(int)
     wanted = first + (columns + 0.5) / width * (last - first)
     calls = events[np.searchsorted(events, np.floor(wanted + 0.5), side="right") - 1]
@@ -389,7 +391,7 @@ KEYS = ("+", "ArrowLeft", "ArrowRight", "ArrowRight", "+", "-", "+", "-", "-", "
 def milliseconds(browser: Chromium) -> float:
     """CPU time of the page's own thread so far."""
     metrics = browser.call("Performance.getMetrics")["metrics"]
-    (seconds,) = (one["value"] for one in metrics if one["name"] == "TaskDuration")
+    (seconds,) = (metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
     return 1000 * float(seconds)
 
 

@@ -51,7 +51,8 @@ def stated(metrics: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("platform", "how"), [(one, how) for turn, one in enumerate([None, *PLATFORMS]) for how in by_turns([*PICKS], turn)]
+    ("platform", "how"),
+    [(item, how) for turn, item in enumerate([None, *PLATFORMS]) for how in by_turns([*PICKS], turn)],
 )
 def test_a_replay_of_what_was_generated_gives_the_headers_numbers(
     platform: str | None, how: Any, study: hw.Study, trace_file: Path, tmp_path: Path
@@ -60,11 +61,11 @@ def test_a_replay_of_what_was_generated_gives_the_headers_numbers(
     files = hw.generate(pick, tmp_path, platform=platform)
     recipe = tmp_path / "app_heap.toml"
     assert recipe in files
-    told = words_of(tmp_path / "app_heap.h")
-    assert stated(hw.replay(trace_file, recipe).metrics) in told
+    output = words_of(tmp_path / "app_heap.h")
+    assert stated(hw.replay(trace_file, recipe).metrics) in output
     reserve = decide(study, how).reserve_bytes
     assert reserve
-    assert f"Reserve {reserve:,} bytes" in told
+    assert f"Reserve {reserve:,} bytes" in output
     if platform:
         assert f"Reserve {reserve:,} bytes" in (tmp_path / "app_README.md").read_text()
 

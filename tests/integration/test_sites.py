@@ -56,14 +56,14 @@ def sited_trace(seed: int, calls: int) -> Trace:
 
 def addresses(trace: Trace, recipe: Recipe, arena: int) -> NDArray[np.int64]:
     """Where each call's object lies after it in a replay; 0 where it lives no more, or was refused."""
-    found = np.zeros(len(trace), np.int64)
+    result = np.zeros(len(trace), np.int64)
     with filming(trace, recipe, arena) as film:
         for call, slot in enumerate(trace.calls.slot):
             film.go_on(call)
             alive = film.alive()
             mine = alive["at"][alive["slot"] == slot]
-            found[call] = mine[0] if len(mine) else 0
-    return found
+            result[call] = mine[0] if len(mine) else 0
+    return result
 
 
 def built(folder: Path, recipe: Recipe, *flags: str) -> Path:
@@ -109,10 +109,10 @@ def test_generated_code_does_call_by_call_what_the_replay_did(
         for arena in (needed + 64, needed * 2 // 3):
             classes = trace.calls_at(recipe.sites).site
             expected = addresses(trace, recipe, arena)
-            found, told = told_by(driver, trace, classes, arena)
-            np.testing.assert_array_equal(found, expected)
-            assert told[3:] == ["0", "0"]
-            assert told[1] == str(replay(trace, recipe, arena=arena)["failed"])
+            result, output = told_by(driver, trace, classes, arena)
+            np.testing.assert_array_equal(result, expected)
+            assert output[3:] == ["0", "0"]
+            assert output[1] == str(replay(trace, recipe, arena=arena)["failed"])
             served |= set(classes[(expected > 0) & (expected < policy(recipe)["fixed_end"])].tolist())
     assert served >= {1, 2}
 
@@ -155,12 +155,12 @@ def test_a_trace_without_sites_asks_as_plain_malloc_does() -> None:
     drawn, recipe = random_trace(random.Random(1), 900), recipe_of()
     trace = Trace.from_columns(op=drawn.op, id=drawn.id, size=drawn.size)
     plain = recipe_of([pool for pool in POOLS if "sites" not in pool])
-    told, without = replay(trace, recipe), replay(trace, plain)
+    output, without = replay(trace, recipe), replay(trace, plain)
     more = policy(recipe)["fixed_end"] - policy(plain)["fixed_end"]
-    assert isinstance(told["footprint_bytes"], int)
+    assert isinstance(output["footprint_bytes"], int)
     assert isinstance(without["footprint_bytes"], int)
-    assert told["footprint_bytes"] - without["footprint_bytes"] == more
-    assert told["failed"] == without["failed"]
+    assert output["footprint_bytes"] - without["footprint_bytes"] == more
+    assert output["failed"] == without["failed"]
 
 
 def test_a_trace_of_another_program_is_refused_in_one_line() -> None:
@@ -178,7 +178,7 @@ def test_a_trace_of_another_program_is_refused_in_one_line() -> None:
         ([POOLS[3] | {"sites": ["a"]}, POOLS[4]], {}, 'a quick pool cannot serve "sites" alone'),
         ([{"kind": "compact", "sites": ["a"]}], {}, 'a compact pool cannot serve "sites" alone'),
         (POOLS, {"threads": "cached"}, '"threads" "cached" keeps blocks of all sites in one list'),
-        ([one | {"memory": "a"} for one in (OF_SITES[0], POOLS[4])], {"memory": {"a": 9999}}, 'without "memory"'),
+        ([item | {"memory": "a"} for item in (OF_SITES[0], POOLS[4])], {"memory": {"a": 9999}}, 'without "memory"'),
     ],
     ids=str,
 )

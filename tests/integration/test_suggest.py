@@ -27,9 +27,9 @@ def trace() -> Trace:
 
 @pytest.fixture(scope="module")
 def suggestion(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> api.Suggestion:
-    found = hw.suggest(trace, tmp_path_factory.mktemp("suggest") / "s.duckdb")
-    assert isinstance(found, api.Suggestion)
-    return found
+    result = hw.suggest(trace, tmp_path_factory.mktemp("suggest") / "s.duckdb")
+    assert isinstance(result, api.Suggestion)
+    return result
 
 
 def test_the_pick_is_one_that_an_exploration_of_the_list_ranks(
@@ -78,9 +78,9 @@ def test_the_study_that_was_asked_for_says_the_same_and_none_stays_else(
 
 def test_another_list_is_tried_in_its_place(trace: Trace) -> None:
     zoo = len(Space([]))
-    told = [{"pool": [{"kind": "general", "free_list": "tree", "fit": "best", "min_block": 64}]}]
-    assert hw.suggest(trace, told=told).recipes == zoo + 1
-    assert hw.suggest(trace, told=[{**told[0], "rots": True}]).recipes == zoo
+    output = [{"pool": [{"kind": "general", "free_list": "tree", "fit": "best", "min_block": 64}]}]
+    assert hw.suggest(trace, told=output).recipes == zoo + 1
+    assert hw.suggest(trace, told=[{**output[0], "rots": True}]).recipes == zoo
 
 
 def test_what_is_tried_first_does_not_change_what_a_complete_exploration_finds(
@@ -94,8 +94,8 @@ def test_what_is_tried_first_does_not_change_what_a_complete_exploration_finds(
         path = tmp_path / f"{len(studies)}.duckdb"
         explore([trace], Space([recipes]), study_path=path, complete=True, copies=0, endurance=False)
         studies.append(hw.open_study(path))
-    one, other = (sorted(map(repr, study.to_arrow().drop(["recipe"]).to_pylist())) for study in studies)
-    assert one == other
+    item, other = (sorted(map(repr, study.to_arrow().drop(["recipe"]).to_pylist())) for study in studies)
+    assert item == other
     assert [member.id for member in studies[0].front()] == [member.id for member in studies[1].front()]
 
 

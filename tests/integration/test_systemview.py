@@ -174,9 +174,9 @@ def test_what_seggers_recorder_writes_is_read(recorder: Path, tmp_path: Path) ->
     done = subprocess.run([tmp_path / "program"], capture_output=True, check=True)
     (tmp_path / "app.SVDat").write_bytes(done.stdout)
     trace = hw.import_log(tmp_path / "app.SVDat")
-    found = ["free" if op == FREE else str(size) for op, size in zip(trace.op, trace.size, strict=True)]
-    told = done.stderr.decode().split()
-    assert found == [word if word == "free" else str(int(word) & ~3) for word in told]
+    results = ["free" if op == FREE else str(size) for op, size in zip(trace.op, trace.size, strict=True)]
+    output = done.stderr.decode().split()
+    assert results == [word if word == "free" else str(int(word) & ~3) for word in output]
     assert (trace.metadata["recorder"], trace.repairs) == ("sysview", ())
     assert trace.metadata["caveats"].startswith("6 packets were lost")
     assert set(trace.tid) == {0, 1}

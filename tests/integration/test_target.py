@@ -105,11 +105,11 @@ def test_three_runs_are_identical(random_trace: Trace) -> None:
 )
 def test_metadata_on_the_target_is_the_hosts(cpu: str, name: str, random_trace: Trace) -> None:
     target(cpu, None, "unicorn")
-    found = measured(name, random_trace, cpu)
-    told = found["prediction"]
-    assert told["metadata_equal"] and told["metadata_bytes"] > 100
-    assert 0.5 < told["ratio"] < 2.5
-    assert (found["note"] is None) == (cpu != "cortex-m0plus")
+    result = measured(name, random_trace, cpu)
+    output = result["prediction"]
+    assert output["metadata_equal"] and output["metadata_bytes"] > 100
+    assert 0.5 < output["ratio"] < 2.5
+    assert (result["note"] is None) == (cpu != "cortex-m0plus")
 
 
 def test_a_core_that_one_emulator_has_is_measured_on_that(random_trace: Trace) -> None:
@@ -117,13 +117,13 @@ def test_a_core_that_one_emulator_has_is_measured_on_that(random_trace: Trace) -
     trace = Trace.from_columns(
         op=random_trace.op[:2000], id=random_trace.id[:2000], size=random_trace.size[:2000], name="random"
     )
-    found, older = (
+    result, older = (
         Session(cpu, "qemu").measure(resolve_on_target("tlsf"), [trace], ["Os"])[0]
         for cpu in ("cortex-m55", "cortex-m3")
     )
-    assert found["prediction"]["metadata_equal"] and found["note"] is None
-    assert found["calls"]["malloc"]["loads_mean"] is None
-    totals = [sum(one["calls"][kind]["instructions_mean"] for kind in ("malloc", "free")) for one in (found, older)]
+    assert result["prediction"]["metadata_equal"] and result["note"] is None
+    assert result["calls"]["malloc"]["loads_mean"] is None
+    totals = [sum(item["calls"][kind]["instructions_mean"] for kind in ("malloc", "free")) for item in (result, older)]
     assert 0.9 * totals[1] < totals[0] <= totals[1]
     if find_compiler(CPUS["cortex-m55"]).kind == "gcc":
         assert totals[0] < totals[1], "a loop and a choice in one instruction each, which zig does not use"
@@ -146,8 +146,8 @@ def test_the_dearest_malloc_where_no_instruction_counts_bits(
     """Compilers' own functions for it make gcc's 175 and 312, 155 and 244."""
     target(cpu, compiler, "unicorn")
     for name, bound in zip(("half-fit", "tlsf"), most, strict=True):
-        found = measured(name, random_trace, cpu, compiler=compiler)
-        assert found["calls"]["malloc"]["instructions_max"] <= bound
+        result = measured(name, random_trace, cpu, compiler=compiler)
+        assert result["calls"]["malloc"]["instructions_max"] <= bound
 
 
 @pytest.mark.parametrize(("compiler", "malloc", "free"), [("gcc", 32, 26), ("zig", 29, 31)])
@@ -172,9 +172,9 @@ def test_masked_metadata_on_the_target_is_the_hosts_but_for_its_secret(random_tr
         level: measured(zoo.load("tlsf").model_copy(update={"checks": level}), random_trace)
         for level in ("neighbours", "full")
     }
-    assert all(found["prediction"]["metadata_equal"] for found in levels.values())
-    told = {level: found["prediction"]["measured_loads"] for level, found in levels.items()}
-    assert told["full"] > told["neighbours"]
+    assert all(result["prediction"]["metadata_equal"] for result in levels.values())
+    output = {level: result["prediction"]["measured_loads"] for level, result in levels.items()}
+    assert output["full"] > output["neighbours"]
 
 
 def test_refused_objects_are_skipped_as_on_the_host(random_trace: Trace) -> None:
@@ -182,9 +182,9 @@ def test_refused_objects_are_skipped_as_on_the_host(random_trace: Trace) -> None
 
     target("cortex-m3", None, "unicorn")
     arena = 40_000
-    found = measured("tlsf", random_trace, arena=arena)
-    assert found["failed"] == known(replay(random_trace, zoo.load("tlsf"), arena=arena)["failed"]) > 0
-    assert found["prediction"]["metadata_equal"]
+    result = measured("tlsf", random_trace, arena=arena)
+    assert result["failed"] == known(replay(random_trace, zoo.load("tlsf"), arena=arena)["failed"]) > 0
+    assert result["prediction"]["metadata_equal"]
 
 
 KNOWN = {
@@ -202,9 +202,9 @@ LINKED = {"newlib-nano": (NANO, NOSYS), "newlib": (NOSYS,), "picolibc": PICOLIBC
 def test_known_counts_of_c_libraries(library: str, trace: str, shared_data: Path) -> None:
     target("cortex-m3", "gcc", "unicorn")
     cross_compiler((*CORTEX_M3, *LINKED[library]))
-    found = measure(resolve_on_target(f"lib:{library}"), Trace.read(shared_data / "synthetic" / f"{trace}.parquet"))
+    result = measure(resolve_on_target(f"lib:{library}"), Trace.read(shared_data / "synthetic" / f"{trace}.parquet"))
     for kind, (mean, maximum, accesses) in zip(("malloc", "free"), KNOWN[library, trace], strict=True):
-        calls = found["calls"][kind]
+        calls = result["calls"][kind]
         assert calls["instructions_mean"] == pytest.approx(mean, rel=0.01)
         assert calls["instructions_max"] == pytest.approx(maximum, rel=0.01)
         if accesses is not None:
@@ -233,13 +233,13 @@ def test_a_heap_of_ones_own(tmp_path: Path) -> None:
     source = tmp_path / "bump.c"
     source.write_text(HEAP_FILE)
     trace = Trace.from_columns(op=[0, 0, 2, 3], id=[1, 2, 2, 1], size=[16, 24, 99, 0], name="four")
-    found = measure(resolve_on_target(str(source)), trace, compiler="gcc")
-    malloc, free = found["calls"]["malloc"], found["calls"]["free"]
+    result = measure(resolve_on_target(str(source)), trace, compiler="gcc")
+    malloc, free = result["calls"]["malloc"], result["calls"]["free"]
     assert (malloc["count"], malloc["arena_stores_mean"], malloc["arena_loads_mean"]) == (2, 1, 0)
     assert (free["instructions_max"], free["accesses_max"], free["stack_bytes_max"]) == (1, 0, 0)
-    assert found["calls"]["realloc"]["refused"] == 1
-    assert found["prediction"] is None and found["footprint_bytes"] is None
-    assert 20 < found["code_bytes"]["malloc"] < 80 and 2 <= found["code_bytes"]["free"] <= 4
+    assert result["calls"]["realloc"]["refused"] == 1
+    assert result["prediction"] is None and result["footprint_bytes"] is None
+    assert 20 < result["code_bytes"]["malloc"] < 80 and 2 <= result["code_bytes"]["free"] <= 4
 
 
 def test_python_hooks_count_what_the_native_ones_do() -> None:
@@ -308,9 +308,9 @@ def test_missing_tools_are_named_with_what_to_install(monkeypatch: pytest.Monkey
 def test_phases_are_told_apart() -> None:
     target("cortex-m3", None, "unicorn")
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 8, 0], phase=[0, 1, 1], phases=("boot", "steady"))
-    found = measured("tlsf", trace)
-    assert found["phases"]["boot"]["malloc"]["count"] == found["phases"]["steady"]["free"]["count"] == 1
-    assert found["phases"]["boot"]["free"]["instructions_mean"] is None
+    result = measured("tlsf", trace)
+    assert result["phases"]["boot"]["malloc"]["count"] == result["phases"]["steady"]["free"]["count"] == 1
+    assert result["phases"]["boot"]["free"]["instructions_mean"] is None
 
 
 def test_statistics_of_known_counts() -> None:
@@ -333,11 +333,11 @@ def test_command_prints_the_documented_json(tmp_path: Path) -> None:
     path = tmp_path / "small.parquet"
     Table.from_columns(op=[0, 3], id=[1, 1], size=[100, 0], ts_us=[0, 1]).write(path)
     command = [HEAPWRIGHT, "measure", "tlsf", str(path), "--json"]
-    (found,) = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert {"cpu", "compiler", "backend", "code_bytes", "calls"} <= set(found)
-    assert {"malloc", "free", "realloc", "total", "O0", "O2", "O3"} <= set(found["code_bytes"])
+    (result,) = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    assert {"cpu", "compiler", "backend", "code_bytes", "calls"} <= set(result)
+    assert {"malloc", "free", "realloc", "total", "O0", "O2", "O3"} <= set(result["code_bytes"])
     keys = {"count", "instructions_mean", "instructions_p999", "instructions_max", "accesses_mean"}
-    assert keys <= set(found["calls"]["malloc"])
+    assert keys <= set(result["calls"]["malloc"])
     bad = subprocess.run([*command[:2], "lib:glibc", str(path)], capture_output=True, text=True)
     assert bad.returncode == 1 and bad.stderr.count("\n") == 1 and "newlib-nano" in bad.stderr
 
@@ -375,20 +375,20 @@ def test_a_measured_front_is_ranked_by_instructions(small_study: Path) -> None:
     from heapwright._studies.decision import decide
     from heapwright._studies.measured_front import measure_front
 
-    found = {one["heap"]: one for one in measure_front(small_study)}
+    results = {item["heap"]: item for item in measure_front(small_study)}
     with Analysis.open(small_study) as study:
         front = study.front(("instructions_pair_mean", "footprint_bytes", "code_bytes"))
         tlsf = study.candidate("tlsf")
         details = study.measured()
         picks = [study.pick(how, study.objectives) for how in ("balanced", "smallest", "fastest")]
-        told = {row.words: row.unit for row in side_by_side(decide(study)).rows}
-    assert {one.label for one in [*front, *picks]} <= set(found) and front
-    assert told["malloc and free"] == told["worst-case malloc"] == "instructions" and "code" in told
-    calls = found["tlsf"]["calls"]
+        output = {row.words: row.unit for row in side_by_side(decide(study)).rows}
+    assert {item.label for item in [*front, *picks]} <= set(results) and front
+    assert output["malloc and free"] == output["worst-case malloc"] == "instructions" and "code" in output
+    calls = results["tlsf"]["calls"]
     pair = calls["malloc"]["instructions_mean"] + calls["free"]["instructions_mean"]
     assert tlsf.metrics["instructions_pair_mean"] == pytest.approx(pair)
-    assert tlsf.metrics["code_bytes"] == found["tlsf"]["code_bytes"]["total"]
-    assert [detail for *_, id, _, detail in details if id == tlsf.id] == [found["tlsf"]]
+    assert tlsf.metrics["code_bytes"] == results["tlsf"]["code_bytes"]["total"]
+    assert [detail for *_, id, _, detail in details if id == tlsf.id] == [results["tlsf"]]
     measure_front(small_study, level="O2")
     with Analysis.open(small_study) as study:
         assert len(study.measured()) == 2 * len(details)
@@ -405,7 +405,7 @@ def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: P
 
     source = tmp_path / "bump.c"
     source.write_text(HEAP_FILE)
-    found = {one["heap"]: one for one in measure_front(small_study, beside=[resolve_on_target(str(source))])}
+    results = {item["heap"]: item for item in measure_front(small_study, beside=[resolve_on_target(str(source))])}
     with Analysis.open(small_study) as study:
         assert study.combined.find(str(source)) is None
     write_report(small_study, tmp_path / "report.html", plots=tmp_path / "plots")
@@ -413,7 +413,7 @@ def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: P
     part = text[text.index("On the target: trace") :]
     part = part[: part.index("</section>")]
     for heap in ("tlsf", str(source)):
-        calls = found[heap]["calls"]["malloc"]
+        calls = results[heap]["calls"]["malloc"]
         row = part[part.index(heap) :]
         assert f"<td>{calls['instructions_max']:,}</td>" in row[: row.index("</tr>")]
     assert "equals the host&#39;s byte for byte" in part
@@ -431,7 +431,7 @@ def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
     explore([trace], Space([]), "footprint_bytes,code_bytes", tmp_path / "study.duckdb", endurance=False)
     with Analysis.open(tmp_path / "study.duckdb") as study:
-        sizes = {one.candidate.label: one.candidate.metrics["code_bytes"] for one in study.zoo_standings()}
+        sizes = {item.candidate.label: item.candidate.metrics["code_bytes"] for item in study.zoo_standings()}
     assert sizes["tlsf@4"] == measure(resolve_on_target("tlsf"), trace, compiler="gcc")["code_bytes"]["total"]
     assert known(sizes["kingsley"]) < known(sizes["victim-bins"])
 
@@ -440,10 +440,10 @@ def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
 def test_other_kinds_of_pools_leave_the_hosts_metadata_too(name: str, random_trace: Trace) -> None:
     target("cortex-m3", None, "unicorn")
     trace = Trace.from_columns(**{key: getattr(random_trace, key)[:1500] for key in ("op", "id", "size")})
-    found = measured(name, trace)
-    assert found["prediction"]["metadata_equal"] and not found["failed"]
-    assert {"malloc", "realloc", "free"} == set(found["calls"])
-    assert found["code_bytes"]["malloc"] < found["code_bytes"]["total"]
+    result = measured(name, trace)
+    assert result["prediction"]["metadata_equal"] and not result["failed"]
+    assert {"malloc", "realloc", "free"} == set(result["calls"])
+    assert result["code_bytes"]["malloc"] < result["code_bytes"]["total"]
 
 
 def test_kinds_of_calls_are_told_apart() -> None:
@@ -451,13 +451,13 @@ def test_kinds_of_calls_are_told_apart() -> None:
     target("cortex-m3", None, "unicorn")
     op, size, align = [0, 1, 0, 2, 3], [400, 400, 400, 500, 0], [0, 0, 64, 0, 0]
     trace = Trace.from_columns(op=op, id=[1, 2, 3, 1, 2], size=size, align=align)
-    found = measured("tlsf", trace)
-    calls = found["calls"]
-    assert {kind: one["count"] for kind, one in calls.items()} == {
+    result = measured("tlsf", trace)
+    calls = result["calls"]
+    assert {kind: item["count"] for kind, item in calls.items()} == {
         "malloc": 2, "calloc": 1, "aligned": 1, "realloc": 1, "free": 1
     }  # fmt: skip
     assert calls["calloc"]["stores_mean"] >= calls["malloc"]["stores_mean"] + 100
-    assert found["prediction"]["metadata_equal"]
+    assert result["prediction"]["metadata_equal"]
 
 
 @pytest.mark.parametrize("name", ["kingsley", "tlsf", "variable-pool"])

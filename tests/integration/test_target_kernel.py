@@ -106,9 +106,9 @@ def timed(heap: Path, kernel: Path, folder: Path, lock: str, asserts: bool) -> T
     wrap = "-Wl,--wrap=pvPortMalloc,--wrap=vPortFree"
     run([cross_compiler(flags), *flags, *files, wrap, "-o", "timed.elf"], folder)
     said = emulate(folder / "timed.elf", more=INSTRUCTION)
-    told = re.search(r"^ticks: malloc (\d+) of (\d+), free (\d+) of (\d+), empty (\d+) of (\d+)$", said, re.MULTILINE)
-    assert told
-    numbers = list(map(int, told.groups()))
+    output = re.search(r"^ticks: malloc (\d+) of (\d+), free (\d+) of (\d+), empty (\d+) of (\d+)$", said, re.MULTILINE)
+    assert output
+    numbers = list(map(int, output.groups()))
     malloc, free, empty = (ticks / calls for ticks, calls in zip(numbers[::2], numbers[1::2], strict=True))
     return Timed((malloc - empty) / TICKS_PER_INSTRUCTION, (free - empty) / TICKS_PER_INSTRUCTION)
 
@@ -125,9 +125,9 @@ def test_a_timer_in_a_program_tells_the_same(
         hw.generate(heap, tmp_path, platform="freertos")
         file = tmp_path / "app_freertos.c"
     predicted = means(measured(heap, packets, kernel, lock, config=CONFIG if asserts else None))
-    told = timed(file, kernel, tmp_path, lock, asserts)
-    assert predicted.malloc == pytest.approx(told.malloc, rel=0.05)
-    assert predicted.free == pytest.approx(told.free, rel=0.05)
+    output = timed(file, kernel, tmp_path, lock, asserts)
+    assert predicted.malloc == pytest.approx(output.malloc, rel=0.05)
+    assert predicted.free == pytest.approx(output.free, rel=0.05)
 
 
 def test_a_pair_takes_fewer_instructions_than_heap_4s(kernel: Path) -> None:
@@ -138,9 +138,9 @@ def test_a_pair_takes_fewer_instructions_than_heap_4s(kernel: Path) -> None:
 
 
 def test_the_smallest_core_is_measured_with_a_compiler_that_needs_no_package(packets: Trace, kernel: Path) -> None:
-    found = measured("tlsf", packets, kernel, "critical", cpu="cortex-m0plus", compiler="zig")
-    assert (found["platform"], found["lock"], found["failed"]) == ("freertos", "critical", 0)
-    assert found["prediction"]["metadata_equal"]
+    result = measured("tlsf", packets, kernel, "critical", cpu="cortex-m0plus", compiler="zig")
+    assert (result["platform"], result["lock"], result["failed"]) == ("freertos", "critical", 0)
+    assert result["prediction"]["metadata_equal"]
 
 
 def test_an_application_s_configuration_brings_its_asserts(packets: Trace, kernel: Path, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_an_application_s_configuration_brings_its_asserts(packets: Trace, kerne
     config = tmp_path / "FreeRTOSConfig.h"
     config.write_text(LIKE_A_DEMO)
     without, asserting = (
-        means(measured("all-round", packets, kernel, "scheduler", config=one)) for one in (None, config)
+        means(measured("all-round", packets, kernel, "scheduler", config=item)) for item in (None, config)
     )
     assert 10 < asserting.malloc - without.malloc < 30
     assert 10 < asserting.free - without.free < 30

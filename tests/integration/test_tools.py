@@ -37,10 +37,10 @@ def ends(process: int) -> bool:
 
 def child_in(folder: Path) -> int:
     """The child that a program told of, once it has."""
-    told, until = folder / "child", time.monotonic() + 10
-    while not (told.exists() and told.read_text().endswith("\n")) and time.monotonic() < until:
+    output, until = folder / "child", time.monotonic() + 10
+    while not (output.exists() and output.read_text().endswith("\n")) and time.monotonic() < until:
         time.sleep(0.01)
-    return int(told.read_text())
+    return int(output.read_text())
 
 
 def test_a_program_has_our_environment_and_temporary_files_of_its_own(

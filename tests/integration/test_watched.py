@@ -58,10 +58,10 @@ def reported(*command: str | Path, faults: Iterable[str] = LINES) -> dict[str, s
     assert [*said] == ["none", *faults]
     good, *ended = done.stdout.splitlines()
     assert (good, ended.pop(0), said["none"]) == ("check 0", "none 0", "")
-    told = {fault: said[fault] for fault, status in map(str.split, ended) if status != "0"}
-    for fault, report in told.items():
+    output = {fault: said[fault] for fault, status in map(str.split, ended) if status != "0"}
+    for fault, report in output.items():
         assert told_lines(report) == [LINES[fault]], (fault, report[:3000])
-    return told
+    return output
 
 
 def test_ten_faults_and_one_more_have_a_line() -> None:
@@ -69,7 +69,7 @@ def test_ten_faults_and_one_more_have_a_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heap", "compiler"), [(heap, one) for turn, heap in enumerate(HEAPS) for one in by_turns(compilers(), turn)]
+    ("heap", "compiler"), [(heap, item) for turn, heap in enumerate(HEAPS) for item in by_turns(compilers(), turn)]
 )
 def test_asan_tells_the_faulting_line(heap: str, compiler: str, tmp_path: Path) -> None:
     program = build(heap, tmp_path, compiler, ["-fsanitize=address", "-fno-omit-frame-pointer", OPTIMISED])

@@ -90,9 +90,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_an_adapter_is_told_from_a_recipe_by_its_keys(tmp_path: Path) -> None:
     file = tmp_path / "some.toml"
     assert not is_adapter(file)
-    for text, found in ((LIBC, True), ('extends = "tlsf"', True), ('name = "x"', False), ("style = ", False)):
+    for text, result in ((LIBC, True), ('extends = "tlsf"', True), ('name = "x"', False), ("style = ", False)):
         file.write_text(text)
-        assert is_adapter(file) == found, text
+        assert is_adapter(file) == result, text
 
 
 def test_the_adapter_of_the_same_name_is_picked_up(tmp_path: Path) -> None:

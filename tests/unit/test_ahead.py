@@ -43,11 +43,11 @@ def test_what_was_tried_ahead_is_not_replayed_at_its_turn() -> None:
     trier = Evaluator([TRACE], counting, KEYS)
     with trying_ahead(trier, ZOO):
         assert counting.begun.wait(20)
-    found = trier.found(EvaluationTask(ZOO[0], PartialResult(KEYS, 1)), StopRule(NoInterrupt()))
+    result = trier.found(EvaluationTask(ZOO[0], PartialResult(KEYS, 1)), StopRule(NoInterrupt()))
     assert counting.count == 1
-    assert found.known.ended.all()
-    assert found.begun == 1
-    assert found.metrics[0] == replay_with_margins(TRACE, ONE).metrics
+    assert result.known.ended.all()
+    assert result.begun == 1
+    assert result.metrics[0] == replay_with_margins(TRACE, ONE).metrics
 
 
 def test_it_ends_with_the_context() -> None:

@@ -77,9 +77,9 @@ def test_the_rest_stays() -> None:
 def test_what_can_be_moved_is_valid_there(align: int) -> None:
     rng = random.Random(align)
     impossible = 0
-    for one in [*zoo.recipes(), *(random_recipe(rng) for _ in range(300))]:
+    for item in [*zoo.recipes(), *(random_recipe(rng) for _ in range(300))]:
         try:
-            other = one.at_alignment(align)
+            other = item.at_alignment(align)
             policy(other)
         except (ContradictionError, BeyondReachError):
             impossible += 1

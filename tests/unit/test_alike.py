@@ -38,17 +38,17 @@ class Counted:
 
 def test_margins_reach_to_what_was_compared() -> None:
     splits = ("always", 56, 57, "never")
-    told = {split: replay_with_margins(LEAVES_56, general(split=split)).margins for split in splits}
+    output = {split: replay_with_margins(LEAVES_56, general(split=split)).margins for split in splits}
     most = 2**32 - 1
-    assert told["always"] == told[56] == Margins(0, 56, 0, most)
-    assert told[57] == told["never"] == Margins(56, most, 0, most)
+    assert output["always"] == output[56] == Margins(0, 56, 0, most)
+    assert output[57] == output["never"] == Margins(56, most, 0, most)
 
 
 def test_a_threshold_beyond_the_margins_is_replayed() -> None:
     counted = Counted(LEAVES_56)
     split = [counted.metrics(general(split=least)) for least in ("always", 24, 56)]
     whole = [counted.metrics(general(split=least)) for least in (57, 64, 5000, "never")]
-    assert [one.pools[0].split for one in counted.replayed] == ["always", 57]  # type: ignore[union-attr]
+    assert [item.pools[0].split for item in counted.replayed] == ["always", 57]  # type: ignore[union-attr]
     assert split == split[:1] * 3 and whole == whole[:1] * 4
     assert split[0] == replay(LEAVES_56, general(split=56)) != replay(LEAVES_56, general(split=57)) == whole[0]
 
@@ -61,7 +61,7 @@ def test_blocks_too_small_to_merge_are_compared_too() -> None:
     counted = Counted(merging)
     merged = [counted.metrics(general(coalesce_from=least)) for least in (24, 64, 104)]
     alone = [counted.metrics(general(coalesce_from=least)) for least in (105, 200, 5000)]
-    assert [one.pools[0].coalesce_from for one in counted.replayed] == [24, 105]  # type: ignore[union-attr]
+    assert [item.pools[0].coalesce_from for item in counted.replayed] == [24, 105]  # type: ignore[union-attr]
     assert merged == merged[:1] * 3 and alone == alone[:1] * 3
     assert merged[0] != alone[0] == replay(merging, general(coalesce_from=5000))
 
@@ -69,9 +69,9 @@ def test_blocks_too_small_to_merge_are_compared_too() -> None:
 def test_victims_that_serve_the_same_requests_are_alike() -> None:
     sized = [{"bins": "exact", "fit": "best", "victim_up_to": size} for size in (40, 44, 60, 92, 100, 2000)]
     counted = Counted(LEAVES_56)
-    found = [counted.metrics(general(**keys)) for keys in sized]
-    assert [one.pools[0].victim_up_to for one in counted.replayed] == [40, 100]  # type: ignore[union-attr]
-    assert found == [replay(LEAVES_56, general(**keys)) for keys in sized]
+    results = [counted.metrics(general(**keys)) for keys in sized]
+    assert [item.pools[0].victim_up_to for item in counted.replayed] == [40, 100]  # type: ignore[union-attr]
+    assert results == [replay(LEAVES_56, general(**keys)) for keys in sized]
 
 
 def test_what_an_aligned_request_takes_of_a_victim_is_not_told_by_requests() -> None:
@@ -99,7 +99,7 @@ def test_no_more_than_asked_for_are_kept() -> None:
     counted = Counted(LEAVES_56, most=1)
     for least in ("always", 56, "never", 57):
         counted.metrics(general(split=least))
-    assert [one.pools[0].split for one in counted.replayed] == ["always", "never", 57]  # type: ignore[union-attr]
+    assert [item.pools[0].split for item in counted.replayed] == ["always", "never", 57]  # type: ignore[union-attr]
 
 
 def test_what_was_given_up_is_shown_for_those_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,12 +123,12 @@ def test_what_was_given_up_is_shown_for_those_alike(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_trier_takes_what_is_alike_from_others() -> None:
-    asked = list[Recipe]()
+    requested = list[Recipe]()
 
     def measure(trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
-        asked.append(recipe)
+        requested.append(recipe)
         return replay_with_margins(trace, recipe, watch=watch)
 
     trier = evaluation.Evaluator([LEAVES_56], measure)
     assert trier._replayed(0, general(split=24), None) == trier._replayed(0, general(split=40), None)
-    assert len(asked) == 1
+    assert len(requested) == 1

@@ -47,10 +47,10 @@ def test_what_lives_is_what_the_whole_trace_says(broker: Trace) -> None:
         broker.peak_live_objects,
     )
     assert alive.slots == broker.calls.slots == 1 + max(part.max() for part in slots)
-    told: Counter[int] = Counter()
+    output: Counter[int] = Counter()
     for row in hw.profile(broker)["at_peak"]:
-        told[row["size"]] += row["objects"]
-    assert dict(alive.at_peak()) == told
+        output[row["size"]] += row["objects"]
+    assert dict(alive.at_peak()) == output
     sizes = [size * count for size, count in alive.at_peak()]
     assert sizes == sorted(sizes, reverse=True)
 
@@ -122,9 +122,9 @@ def test_the_largest_free_block_of_an_arena_is_what_a_next_object_gets() -> None
 
 
 def test_more_objects_than_a_running_heap_holds_are_refused_in_a_line() -> None:
-    one = {key: np.zeros(1, np.uint32) for key in ("op", "id", "size", "align", "tid")}
+    item = {key: np.zeros(1, np.uint32) for key in ("op", "id", "size", "align", "tid")}
     with (
         incremental.running(hw.zoo("tlsf")) as heap,
         pytest.raises(HeapwrightError, match="more than 1,048,576 objects live at once"),
     ):
-        heap.take(one, np.array([incremental.MOST_OBJECTS], np.uint32))
+        heap.take(item, np.array([incremental.MOST_OBJECTS], np.uint32))

@@ -30,9 +30,9 @@ def test_a_notebook_shows_the_twenty_most_frequent_sizes() -> None:
 
 
 def test_a_worst_case_that_nothing_bounds_is_unknown() -> None:
-    found = Worst(MANY, "mine", "footprint_bytes", 12_345, 10_000, None, 7, "")
-    told = "<Worst found for mine: footprint_bytes 12,345, 10,000 on the trace itself, worst case unknown bytes>"
-    assert repr(found) == told
+    result = Worst(MANY, "mine", "footprint_bytes", 12_345, 10_000, None, 7, "")
+    output = "<Worst found for mine: footprint_bytes 12,345, 10,000 on the trace itself, worst case unknown bytes>"
+    assert repr(result) == output
 
 
 def test_hooks_have_the_names_of_the_documentation(tmp_path: Path) -> None:
@@ -51,17 +51,17 @@ class Entry:
 
 @pytest.mark.parametrize("packets", [None, "folder"])
 def test_papers_are_asked_with_paths(packets: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[Any, ...]] = []
+    requested: list[tuple[Any, ...]] = []
 
     def run(*given: Any) -> dict[str, Any]:
         given[3]("a line")  # nobody has to listen
-        asked.append((*given[:3], *given[4:]))
+        requested.append((*given[:3], *given[4:]))
         return {"pages": []}
 
     entry = Entry(run)
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: (entry,))
     assert hw.reproduce("drr", "out", packets=packets, reading="r", readings=True) == {"pages": []}
-    assert asked == [("drr", packets and Path(packets), Path("out"), "r", True)]
+    assert requested == [("drr", packets and Path(packets), Path("out"), "r", True)]
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: ())
     with pytest.raises(hw.HeapwrightError, match="the source papers are not installed; pip install"):
         hw.reproduce("drr", "out")
@@ -77,14 +77,14 @@ def baseline(folder: Path, *rows: tuple[str, str]) -> Path:
 
 def test_a_baseline_is_found_by_trace_and_heap(tmp_path: Path) -> None:
     def broken(*rows: tuple[str, str]) -> bool:
-        (found,) = hw.check(MANY, "tlsf", "accesses > +5%", baseline=baseline(tmp_path, *rows))
-        return not found.passed
+        (result,) = hw.check(MANY, "tlsf", "accesses > +5%", baseline=baseline(tmp_path, *rows))
+        return not result.passed
 
     assert broken(("before", "tlsf")) and broken(("before", "other"))  # the only one there is
     assert broken(("t", "tlsf"), ("other", "tlsf")) and broken(("t", "other"), ("t", "tlsf"))
     for rows in ([("a", "tlsf"), ("b", "tlsf")], [("t", "one"), ("t", "two")]):
-        told = ", ".join(f"{trace} on {heap}" for trace, heap in rows)
-        with pytest.raises(hw.HeapwrightError, match=f"none or several are for t on tlsf; there are: {told}$"):
+        output = ", ".join(f"{trace} on {heap}" for trace, heap in rows)
+        with pytest.raises(hw.HeapwrightError, match=f"none or several are for t on tlsf; there are: {output}$"):
             broken(*rows)
     (tmp_path / "before.json").write_text('[{"trace": "t"}]')
     with pytest.raises(hw.HeapwrightError, match=r"before.json: no baseline \('heap'\); what was checked before"):
@@ -115,16 +115,16 @@ def test_options_of_fit_have_bounds(call: Callable[[], object], says: str) -> No
 
 
 def several(heaps: list[Any]) -> list[api.Fit]:
-    found = hw.fit(MANY, heaps)
-    assert isinstance(found, list)
-    return found
+    result = hw.fit(MANY, heaps)
+    assert isinstance(result, list)
+    return result
 
 
 def test_shares_and_copies_at_their_bounds_are_taken() -> None:
-    found = hw.fit(MANY, "tlsf", copies=0, share=1.0)
-    assert found.reserve_bytes == several(["tlsf"])[0].reserve_bytes
+    result = hw.fit(MANY, "tlsf", copies=0, share=1.0)
+    assert result.reserve_bytes == several(["tlsf"])[0].reserve_bytes
     again = several(["tlsf", hw.zoo("tlsf"), "tlsf"])
-    assert [one.heap for one in again] == ["tlsf"] * 3 and len({one.reserve_bytes for one in again}) == 1
+    assert [item.heap for item in again] == ["tlsf"] * 3 and len({item.reserve_bytes for item in again}) == 1
 
 
 def test_a_trace_that_was_read_is_taken_as_its_file_is(tmp_path: Path) -> None:

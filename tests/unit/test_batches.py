@@ -48,25 +48,27 @@ def same(ours: Any, theirs: Any) -> bool:
 @pytest.mark.parametrize("recipes", [ZOO, RANDOM], ids=["zoo", "random"])
 def test_all_numbers_are_those_of_one_by_one(recipes: Sequence[Recipe], trace: Trace) -> None:
     """Of the random ones some have checks and some none; lists are longer than a batch."""
-    assert len(recipes) > BATCH and (recipes is ZOO or len({one.checks for one in RANDOM}) == 4)
-    for recipe, told in zip(recipes, replay_recipes(trace, recipes), strict=True):
+    assert len(recipes) > BATCH and (recipes is ZOO or len({item.checks for item in RANDOM}) == 4)
+    for recipe, output in zip(recipes, replay_recipes(trace, recipes), strict=True):
         alone = replay_with_margins(trace, recipe)
-        assert list(told.metrics) == list(alone.metrics)
-        assert [key for key in told.metrics if not same(told.metrics[key], alone.metrics[key])] == [], recipe.to_toml()
-        assert told.margins == alone.margins
+        assert list(output.metrics) == list(alone.metrics)
+        assert [key for key in output.metrics if not same(output.metrics[key], alone.metrics[key])] == [], (
+            recipe.to_toml()
+        )
+        assert output.margins == alone.margins
 
 
 def test_refusals_fits_and_energies_are_those_of_one_by_one() -> None:
     table = hw.default_energy_table()
-    table = type(table)(table.sizes, tuple(2 * one for one in table.read_pj), table.write_pj)
+    table = type(table)(table.sizes, tuple(2 * item for item in table.read_pj), table.write_pj)
     recipes = [recipe for recipe in ZOO if recipe.name not in ("fixed-pool", "variable-pool")]
-    told = [one.metrics for one in replay_recipes(TRACE, recipes, arena=100_000, energies=table)]
+    output = [item.metrics for item in replay_recipes(TRACE, recipes, arena=100_000, energies=table)]
     alone = [replays.replay(TRACE, recipe, arena=100_000) for recipe in recipes]
-    assert all(one["failed"] for one in alone)
-    for ours, theirs in zip(told, alone, strict=True):
+    assert all(item["failed"] for item in alone)
+    for ours, theirs in zip(output, alone, strict=True):
         assert {**ours, "energy_nJ": None} == {**theirs, "energy_nJ": None}
         assert ours["energy_nJ"] > theirs["energy_nJ"]  # type: ignore[operator]
-    fitted = [one.metrics["smallest_arena_bytes"] for one in replay_recipes(SHORT, ZOO, fit=True)]
+    fitted = [item.metrics["smallest_arena_bytes"] for item in replay_recipes(SHORT, ZOO, fit=True)]
     assert fitted == [replays.replay(SHORT, recipe, fit=True)["smallest_arena_bytes"] for recipe in ZOO]
 
 
@@ -78,9 +80,9 @@ def test_each_has_an_arena_that_it_reaches() -> None:
     """Links of 2 bytes reach 512 KB, and what follows them more."""
     many = Trace.from_columns(op=[0] * 400, id=[*range(400)], size=[4000] * 400)
     recipes = [general(), general().model_copy(update={"link_bytes": 2}), general(fit="best")]
-    told = [one.metrics for one in replay_recipes(many, recipes)]
-    assert told == [replays.replay(many, one) for one in recipes]
-    assert [one["failed"] for one in told] == [0, 270, 0]
+    output = [item.metrics for item in replay_recipes(many, recipes)]
+    assert output == [replays.replay(many, recipe) for recipe in recipes]
+    assert [item["failed"] for item in output] == [0, 270, 0]
 
 
 def test_the_first_that_an_arena_cannot_hold_is_named() -> None:
@@ -96,7 +98,9 @@ def test_the_first_that_an_arena_cannot_hold_is_named() -> None:
 
 
 def tasks_of(recipes: Sequence[Recipe], traces: int) -> list[EvaluationTask]:
-    return [EvaluationTask(SearchCandidate(one.hash, one, None), PartialResult(KEYS, traces)) for one in recipes]
+    return [
+        EvaluationTask(SearchCandidate(recipe.hash, recipe, None), PartialResult(KEYS, traces)) for recipe in recipes
+    ]
 
 
 SPLITS = [general(split=split, fit=fit) for fit in ("first", "best") for split in ("always", 24, 56, 57, 64, "never")]
@@ -109,21 +113,21 @@ def test_a_trier_tells_of_batches_what_it_tells_one_by_one() -> None:
     recipes = [*SPLITS, *RANDOM[:10], *ZOO[:10]]
     for some in (recipes[:7], recipes[7:], [general(split=40)]):
         tasks = tasks_of(some, len(traces))
-        for task, one in zip(tasks, together.found_each(tasks, patience), strict=True):
+        for task, item in zip(tasks, together.found_each(tasks, patience), strict=True):
             (same_task,) = tasks_of([task.one.recipe], len(traces))
             expected = alone.found(same_task, patience)
-            assert one.metrics == expected.metrics and sorted(one.metrics) == [0, 1]
-            assert (one.begun, one.given_up, one.machine) == (2, False, None)
-            assert one.known is task.known and one.known.ended.all() and one.known.left == 0
-            assert one.known.least.tolist() == expected.known.least.tolist()
-            assert one.known.refused.tolist() == expected.known.refused.tolist()
+            assert item.metrics == expected.metrics and sorted(item.metrics) == [0, 1]
+            assert (item.begun, item.given_up, item.machine) == (2, False, None)
+            assert item.known is task.known and item.known.ended.all() and item.known.left == 0
+            assert item.known.least.tolist() == expected.known.least.tolist()
+            assert item.known.refused.tolist() == expected.known.refused.tolist()
 
 
 def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[list[Recipe]]()
+    requested = list[list[Recipe]]()
 
     def counting(trace: Trace, recipes: Sequence[Recipe], **keys: Any) -> list[Replayed]:
-        asked.append(list(recipes))
+        requested.append(list(recipes))
         return replay_recipes(trace, recipes, **keys)
 
     monkeypatch.setattr(replays, "replay_recipes", counting)
@@ -132,24 +136,29 @@ def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyP
     trier = Evaluator([leaves_56], replay_for(KEYS, default_energy_table()), KEYS)
     list(trier.found_each(tasks_of(SPLITS, 1), StopRule(NoInterrupt())))
     firsts, bests = SPLITS[:6], SPLITS[6:]
-    assert asked[:2] == [[firsts[0], bests[0]], [firsts[3], bests[3]]]  # a split below 57 leaves 56 bytes, others none
-    assert not any(asked[2:])
+    assert requested[:2] == [
+        [firsts[0], bests[0]],
+        [firsts[3], bests[3]],
+    ]  # a split below 57 leaves 56 bytes, others none
+    assert not any(requested[2:])
 
 
 def test_what_was_tried_ahead_is_not_replayed_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    trier, asked = Evaluator([SHORT], replay_for(KEYS, default_energy_table()), KEYS), list[Recipe]()
+    trier, requested = Evaluator([SHORT], replay_for(KEYS, default_energy_table()), KEYS), list[Recipe]()
 
     def counting(trace: Trace, recipe: Recipe, **keys: Any) -> Replayed:
-        asked.append(recipe)
+        requested.append(recipe)
         return replay_with_margins(trace, recipe, **keys)
 
     monkeypatch.setattr(replays, "replay_with_margins", counting)
     monkeypatch.setattr(replays, "replay_recipes", lambda *_, **__: pytest.fail("one of them is known"))
     tasks = tasks_of([ZOO[0], ZOO[9]], 1)
     trier.try_ahead(tasks[1].one)
-    found = list(trier.found_each(tasks, StopRule(NoInterrupt())))
-    assert asked == [ZOO[9], ZOO[0]]
-    assert [one.metrics[0] for one in found] == [replay_with_margins(SHORT, one).metrics for one in (ZOO[0], ZOO[9])]
+    results = list(trier.found_each(tasks, StopRule(NoInterrupt())))
+    assert requested == [ZOO[9], ZOO[0]]
+    assert [item.metrics[0] for item in results] == [
+        replay_with_margins(SHORT, item).metrics for item in (ZOO[0], ZOO[9])
+    ]
 
 
 def test_a_worker_takes_a_batch_or_what_others_leave() -> None:
@@ -162,9 +171,9 @@ def test_a_trace_that_ended_is_not_replayed_again() -> None:
     trier, patience = Evaluator([TRACE, SHORT], replay_for(KEYS, default_energy_table()), KEYS), StopRule(NoInterrupt())
     tasks = tasks_of(ZOO[:3], 2)
     tasks[1].known.end(0, replays.replay(TRACE, ZOO[1]))
-    found = list(trier.found_each(tasks, patience))
-    assert [sorted(one.metrics) for one in found] == [[0, 1], [1], [0, 1]]
-    assert [one.begun for one in found] == [2, 1, 2]
+    results = list(trier.found_each(tasks, patience))
+    assert [sorted(item.metrics) for item in results] == [[0, 1], [1], [0, 1]]
+    assert [item.begun for item in results] == [2, 1, 2]
 
 
 def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,10 +191,10 @@ def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(replays, "replay_recipes", failing)
     monkeypatch.setattr(replays, "replay_with_margins", failing_alone)
-    told = list[EvaluationOutcome]()
+    output = list[EvaluationOutcome]()
     with pytest.raises(HeapwrightError, match="engine: out of memory"):
-        told.extend(trier.found_each(tasks, StopRule(NoInterrupt())))
-    assert [sorted(one.metrics) for one in told] == [[0, 1], [0, 1]]
+        output.extend(trier.found_each(tasks, StopRule(NoInterrupt())))
+    assert [sorted(item.metrics) for item in output] == [[0, 1], [0, 1]]
     assert list(trier.found_each([], StopRule(NoInterrupt()))) == []  # where another worker took the last
 
 
@@ -217,8 +226,8 @@ def test_a_list_of_heaps_is_replayed_as_each_alone(monkeypatch: pytest.MonkeyPat
         return replay_recipes(trace, recipes, **keys)
 
     monkeypatch.setattr("heapwright._heaps.heaps.replay_recipes", counting)
-    found = hw.replay(TRACE, [*RANDOM, *ZOO[:3]], arena=1 << 20)
+    result = hw.replay(TRACE, [*RANDOM, *ZOO[:3]], arena=1 << 20)
     assert batches == [len(RANDOM) + 3]
-    assert isinstance(found, list)
-    alone = [hw.replay(TRACE, one, arena=1 << 20) for one in [*RANDOM, *ZOO[:3]]]
-    assert [one.metrics for one in found] == [one.metrics for one in alone]
+    assert isinstance(result, list)
+    alone = [hw.replay(TRACE, item, arena=1 << 20) for item in [*RANDOM, *ZOO[:3]]]
+    assert [item.metrics for item in result] == [item.metrics for item in alone]

@@ -47,31 +47,31 @@ def measured(results: ModuleType) -> list[Any]:
 
 
 def test_ratios_are_geometric_means_over_the_traces_of_a_set(results: ModuleType, measured: list[Any]) -> None:
-    found = results.ratios(measured)
-    assert found["time"]["victim-bins"]["glibc"] == pytest.approx({"synthetic": 0.5, "real": 8, "all": 2})
-    assert found["time"]["victim-bins"]["tlsf"] == pytest.approx({"synthetic": 0.25, "real": 2, "all": 0.5**0.5})
-    assert set(found["time"]) == {"victim-bins", "glibc", "tlsf", "dlmalloc", "exact-bins + 3 lists"}
-    assert set(found["time"]["tlsf"]) == {"dlmalloc", "tlsf", "glibc"}
+    result = results.ratios(measured)
+    assert result["time"]["victim-bins"]["glibc"] == pytest.approx({"synthetic": 0.5, "real": 8, "all": 2})
+    assert result["time"]["victim-bins"]["tlsf"] == pytest.approx({"synthetic": 0.25, "real": 2, "all": 0.5**0.5})
+    assert set(result["time"]) == {"victim-bins", "glibc", "tlsf", "dlmalloc", "exact-bins + 3 lists"}
+    assert set(result["time"]["tlsf"]) == {"dlmalloc", "tlsf", "glibc"}
 
 
 def test_without_the_loop_an_empty_heaps_time_is_taken_from_both(results: ModuleType, measured: list[Any]) -> None:
-    found = results.ratios(measured)["time_without_loop"]["victim-bins"]["glibc"]
-    assert found == pytest.approx({"synthetic": 6 / 16, "real": 78 / 8, "all": (6 / 16 * 78 / 8) ** 0.5})
+    result = results.ratios(measured)["time_without_loop"]["victim-bins"]["glibc"]
+    assert result == pytest.approx({"synthetic": 6 / 16, "real": 78 / 8, "all": (6 / 16 * 78 / 8) ** 0.5})
 
 
 def test_arenas_stand_over_live_bytes_and_over_dlmallocs(results: ModuleType, measured: list[Any]) -> None:
-    found = results.ratios(measured)["arena_over_dlmalloc"]
-    assert found["tlsf"] == {"synthetic": pytest.approx(1.5), "real": None, "all": pytest.approx(1.5)}
+    result = results.ratios(measured)["arena_over_dlmalloc"]
+    assert result["tlsf"] == {"synthetic": pytest.approx(1.5), "real": None, "all": pytest.approx(1.5)}
 
 
 def test_a_trace_that_lacks_a_number_does_not_count(results: ModuleType, measured: list[Any]) -> None:
-    found = results.ratios(measured)
-    assert found["time_written"]["victim-bins"] == {
+    result = results.ratios(measured)
+    assert result["time_written"]["victim-bins"] == {
         "dlmalloc": {"synthetic": None, "real": None, "all": None},
         "glibc": {"synthetic": pytest.approx(1.5), "real": None, "all": pytest.approx(1.5)},
         "tlsf": {"synthetic": None, "real": pytest.approx(2), "all": pytest.approx(2)},
     }
-    arenas = found["arena_over_live"]
+    arenas = result["arena_over_live"]
     assert arenas["victim-bins"] == pytest.approx({"synthetic": 1.2, "real": 2.5, "all": 3**0.5})
     assert arenas["tlsf"] == {"synthetic": pytest.approx(1.5), "real": None, "all": pytest.approx(1.5)}
 
@@ -79,14 +79,14 @@ def test_a_trace_that_lacks_a_number_does_not_count(results: ModuleType, measure
 def test_folded_policies_over_those_read_at_run_time(results: ModuleType, measured: list[Any]) -> None:
     """1/2, 1, 1/4 and 1/2: their product is 1/16, its fourth root 1/2."""
     folded = results.ratios(measured)["folded_over_run_time"]
-    assert {name: one["all"] for name, one in folded.items()} == pytest.approx(
+    assert {name: item["all"] for name, item in folded.items()} == pytest.approx(
         {"exact-bins": 0.5, "tlsf": 1, "exact-bins + 3 lists": 0.25, "tlsf + 3 lists": 0.5, "all four": 0.5}
     )
 
 
 def test_aims_that_are_met_and_missed(results: ModuleType, measured: list[Any]) -> None:
-    found = results.aims(measured, 751)
-    assert [(aim.limit, aim.measured, aim.met) for aim in found] == [
+    result = results.aims(measured, 751)
+    assert [(aim.limit, aim.measured, aim.met) for aim in result] == [
         (0.95, None, None),
         (0.60, pytest.approx(10 / 16, abs=1e-4), False),
         (1.00, None, None),
@@ -99,20 +99,20 @@ def test_aims_that_are_met_and_missed(results: ModuleType, measured: list[Any]) 
         *((limit, None, None) for limit in (0.65, 0.42, 0.60, 0.20, 1.01)),  # nothing named all-round was measured
         (0.50, pytest.approx(0.5), True),  # 1/4 and 1
     ]
-    assert found[5].remark == "largest on made; not below on 0 of 1 traces"
+    assert result[5].remark == "largest on made; not below on 0 of 1 traces"
 
 
 def test_an_aim_is_met_at_its_limit_but_an_arena_has_to_be_smaller(results: ModuleType, measured: list[Any]) -> None:
     measured[1].arena_bytes["tlsf"] = 5000
-    found = results.aims(measured, 750)
-    arena, code = found[5], found[8]
+    result = results.aims(measured, 750)
+    arena, code = result[5], result[8]
     assert (arena.measured, arena.met, arena.remark) == (1, False, "largest on seen; not below on 1 of 2 traces")
     assert code.met
 
 
 def test_what_could_not_be_measured_has_no_verdict(results: ModuleType, measured: list[Any]) -> None:
-    for one in measured:
-        del one.ns["glibc"]
-        one.arena_bytes["tlsf"] = None
-    found = results.aims(measured, None)
-    assert [(aim.measured, aim.met) for aim in found if aim.limit in (0.65, 1, 750)] == [(None, None)] * 5
+    for item in measured:
+        del item.ns["glibc"]
+        item.arena_bytes["tlsf"] = None
+    result = results.aims(measured, None)
+    assert [(aim.measured, aim.met) for aim in result if aim.limit in (0.65, 1, 750)] == [(None, None)] * 5

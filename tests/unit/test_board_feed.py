@@ -37,12 +37,12 @@ MEMORY = cpu("cortex-m3").memory
 
 
 def test_an_arena_lies_in_the_fast_memory_behind_what_belongs_to_the_program() -> None:
-    found = FeedLayout.of(MEMORY, count=100, slots=10, arena_bytes=5000, front=70_000)
-    assert (found.arena, found.arena_bytes) == (MEMORY.fast + BLOCK + 2 * BLOCK, 5000)
-    assert found.events == MEMORY.slow + DATA_AT
-    assert found.ticks == found.events + 8 * 100
-    assert found.objects == found.ticks + 4 * (100 + STUBS)
-    assert found.end == MEMORY.slow + BLOCK
+    result = FeedLayout.of(MEMORY, count=100, slots=10, arena_bytes=5000, front=70_000)
+    assert (result.arena, result.arena_bytes) == (MEMORY.fast + BLOCK + 2 * BLOCK, 5000)
+    assert result.events == MEMORY.slow + DATA_AT
+    assert result.ticks == result.events + 8 * 100
+    assert result.objects == result.ticks + 4 * (100 + STUBS)
+    assert result.end == MEMORY.slow + BLOCK
 
 
 def test_an_arena_that_the_fast_memory_has_no_room_for_lies_behind_all_else() -> None:
@@ -50,24 +50,24 @@ def test_an_arena_that_the_fast_memory_has_no_room_for_lies_behind_all_else() ->
     assert FeedLayout.of(MEMORY, 100, 10, most, 0).arena == MEMORY.fast + BLOCK
     assert FeedLayout.of(MEMORY, 100, 10, most - BLOCK, 1).arena == MEMORY.fast + 2 * BLOCK
     for arena, front, blocks in ((most + 1, 0, 0), (most - BLOCK + 1, 1, 1)):
-        found = FeedLayout.of(MEMORY, 100, 10, arena, front)
-        assert found.arena == MEMORY.slow + (1 + blocks) * BLOCK
-        assert found.end == found.arena + arena
+        result = FeedLayout.of(MEMORY, 100, 10, arena, front)
+        assert result.arena == MEMORY.slow + (1 + blocks) * BLOCK
+        assert result.end == result.arena + arena
 
 
 def test_events_tell_the_call_its_object_and_its_size() -> None:
     trace = Trace.from_columns(
         op=[MALLOC, CALLOC, MALLOC, REALLOC, FREE], id=[1, 2, 3, 1, 2], size=[24, 40, 64, 99, 0], align=[0, 0, 32, 0, 0]
     )
-    told = Input.of(trace, cpu("cortex-m3"), 4096, 100, reference_bytes=4)
-    kinds = (told.events[:, 0] >> 28).tolist()
+    output = Input.of(trace, cpu("cortex-m3"), 4096, 100, reference_bytes=4)
+    kinds = (output.events[:, 0] >> 28).tolist()
     assert kinds == [MALLOC, MALLOC, 5 + 3, REALLOC, FREE], "an alignment of 2^n bytes is n + 3"
-    assert (told.events[:, 0] & 0x0FFFFFFF).tolist() == [0, 1, 2, 0, 1]
-    assert told.events[:4, 1].tolist() == [24, 40, 64, 99]
-    assert (told.slots, told.arena_used, told.layout) == (3, 100, FeedLayout.of(MEMORY, 5, 3, 4096, 3 * 4))
+    assert (output.events[:, 0] & 0x0FFFFFFF).tolist() == [0, 1, 2, 0, 1]
+    assert output.events[:4, 1].tolist() == [24, 40, 64, 99]
+    assert (output.slots, output.arena_used, output.layout) == (3, 100, FeedLayout.of(MEMORY, 5, 3, 4096, 3 * 4))
     assert Input.of(trace, cpu("cortex-m3"), 4096, callocs=True).events[1, 0] >> 28 == CALLOC
-    at = told.layout
-    assert FEED.unpack(told.header()) == (5, at.events, at.ticks, at.objects, at.arena, 4096, 0, 0, 0, 0)
+    at = output.layout
+    assert FEED.unpack(output.header()) == (5, at.events, at.ticks, at.objects, at.arena, 4096, 0, 0, 0, 0)
 
 
 def test_an_alignment_beyond_a_page_is_refused() -> None:
@@ -118,16 +118,16 @@ def test_code_and_data_are_what_the_target_keeps() -> None:
         Section(".stack", alloc | write, 4096, "SHT_NOBITS"),
         Section(".debug_info", 0, 9999),
     ]
-    found = image._size(SimpleNamespace(iter_sections=lambda: sections))
-    assert found == image.Size(text=370, data=16, bss=72)
+    result = image._size(SimpleNamespace(iter_sections=lambda: sections))
+    assert result == image.Size(text=370, data=16, bss=72)
     assert image._size(SimpleNamespace(iter_sections=list)) == image.Size(0, 0, 0)
 
 
 def test_a_call_takes_its_code_and_its_data() -> None:
     linked = SimpleNamespace(size_of=lambda entries, _: image.Size(100 * len(entries), 8, 64))
     alone = dict.fromkeys(("malloc", "free", "realloc"), 108)
-    found = image.Workshop.code_bytes(linked)  # type: ignore[arg-type]
-    assert found == {**alone, "total": 308, "text": 300, "data": 8, "bss": 64}
+    result = image.Workshop.code_bytes(linked)  # type: ignore[arg-type]
+    assert result == {**alone, "total": 308, "text": 300, "data": 8, "bss": 64}
 
 
 def test_a_recipe_is_called_by_its_name_or_its_hash() -> None:
@@ -139,16 +139,16 @@ def test_a_recipe_is_called_by_its_name_or_its_hash() -> None:
 
 @pytest.mark.parametrize("name", CPUS)
 def test_every_processor_has_room_for_a_trace_apart_from_code_and_arenas(name: str) -> None:
-    found = cpu(name)
-    memory = found.memory
+    result = cpu(name)
+    memory = result.memory
     parts = sorted(
         [(memory.code, memory.code_bytes), (memory.fast, memory.fast_bytes), (memory.slow, memory.slow_bytes)]
     )
     assert all(at + size <= above for (at, size), (above, _) in pairwise(parts))
     assert (memory.arena, memory.arena_bytes) == (memory.fast + BLOCK, memory.fast_bytes - BLOCK)
     assert memory.code_bytes >= 1 << 19 and memory.fast_bytes == 4 << 20 and memory.slow_bytes >= 16 << 20
-    assert found.name == name and cpu(found.runs_on).note is None
-    assert (found.note is None) == (found.runs_on == name)
+    assert result.name == name and cpu(result.runs_on).note is None
+    assert (result.note is None) == (result.runs_on == name)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_ticks_are_of_the_clock_that_the_board_counts_by(name: str, megahertz: i
 
 
 def test_memories_of_a_board_begin_on_pages_and_lie_apart() -> None:
-    for memory in {one.memory for one in CPUS.values()}:
+    for memory in {item.memory for item in CPUS.values()}:
         parts = [(memory.code, memory.code_bytes), (memory.fast, memory.fast_bytes), (memory.slow, memory.slow_bytes)]
         assert all(at % 4096 == size % 4096 == 0 for at, size in parts)
         assert all(at + size <= behind for (at, size), (behind, _) in pairwise(sorted(parts)))

@@ -27,22 +27,22 @@ def four(path: Path) -> Analysis:
 
 def test_every_pick_is_that_of_the_study_within_the_same_bounds(tmp_path: Path) -> None:
     with four(tmp_path / "s.duckdb") as study:
-        found = budgets(study)
-        assert (found.memory, found.worst) == ([144, 160, 192], [10, 30, 65])
-        for row, most in zip(found.picks, (*found.worst, None), strict=True):
-            for pick, bytes in zip(row, (*found.memory, None), strict=True):
+        outcome = budgets(study)
+        assert (outcome.memory, outcome.worst) == ([144, 160, 192], [10, 30, 65])
+        for row, most in zip(outcome.picks, (*outcome.worst, None), strict=True):
+            for pick, bytes in zip(row, (*outcome.memory, None), strict=True):
                 where = [f"{key} <= {most}" for key in WORST_CALLS.values()] if most is not None else []
                 where += [f"reserve_bytes <= {bytes}"] if bytes is not None else []
                 assert (pick is None) == (not study.within(where).any())
                 assert pick is None or pick == study.pick("balanced", where=where).id
-        assert found.picks[-1][-1] == study.pick("balanced").id
-        assert found.ids == {pick for row in found.picks for pick in row if pick}
+        assert outcome.picks[-1][-1] == study.pick("balanced").id
+        assert outcome.ids == {pick for row in outcome.picks for pick in row if pick}
 
 
 def test_where_nothing_stays_within_there_is_no_pick(tmp_path: Path) -> None:
     with four(tmp_path / "s.duckdb") as study:
-        found = budgets(study)
-    assert found.picks[0] == [None, None, None, found.picks[0][-1]] and found.picks[0][-1] is not None
+        outcome = budgets(study)
+    assert outcome.picks[0] == [None, None, None, outcome.picks[0][-1]] and outcome.picks[0][-1] is not None
 
 
 def test_worst_calls_are_those_on_the_future_where_the_study_has_it(tmp_path: Path) -> None:
@@ -52,5 +52,5 @@ def test_worst_calls_are_those_on_the_future_where_the_study_has_it(tmp_path: Pa
             [(IDS[at], "busy", in_the_long_run(100 + at, malloc=40 + at, free=20 + at)) for at in range(4)]
         )
         assert worst_calls(study) == ["long_run_malloc_max", "accesses_realloc_max", "long_run_free_max"]
-        found = budgets(study)
-        assert max(found.worst) < 95, "the bounds are those of the future: the recording has 95"
+        outcome = budgets(study)
+        assert max(outcome.worst) < 95, "the bounds are those of the future: the recording has 95"

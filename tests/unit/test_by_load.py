@@ -30,15 +30,15 @@ def packets(count: int = 300) -> PacketTable:
 def test_each_load_has_its_own_pick(tmp_path: Path) -> None:
     traces = hw.workload("easyport", packets(), load=[1.5, 0.5])
     study = hw.explore(traces, tmp_path / "study.duckdb", limit=20, copies=0)
-    found = hw.picks_by_load(study, traces)
-    assert [(one.load, one.trace) for one in found] == [(0.5, "easyport-0.5"), (1.5, "easyport-1.5")]
-    assert [one.requested_peak_bytes for one in found] == [trace.peak_live_bytes for trace in traces[::-1]]
-    for one, trace in zip(found, traces[::-1], strict=True):
-        assert one.footprint_bytes == replay(trace, study[one.pick].recipe)["footprint_bytes"]
-        assert study.robustness().why_not(one.pick) is None, "it is fit to ship on all of the loads"
+    result = hw.picks_by_load(study, traces)
+    assert [(item.load, item.trace) for item in result] == [(0.5, "easyport-0.5"), (1.5, "easyport-1.5")]
+    assert [item.requested_peak_bytes for item in result] == [trace.peak_live_bytes for trace in traces[::-1]]
+    for item, trace in zip(result, traces[::-1], strict=True):
+        assert item.footprint_bytes == replay(trace, study[item.pick].recipe)["footprint_bytes"]
+        assert study.robustness().why_not(item.pick) is None, "it is fit to ship on all of the loads"
         heaps = [catalogue.load(name).at_alignment(8) for name in ("newlib-nano", "tlsf")]
         beside = {heap.name: replay(trace, heap)["footprint_bytes"] for heap in heaps}
-        assert one.beside == beside
+        assert item.beside == beside
 
 
 @pytest.mark.parametrize("loads", [[0.5], []])

@@ -37,10 +37,10 @@ def test_operations_are_those_of_c(op: str, left: int, right: int, value: int | 
     ("op", "of"), [("==", "010"), ("!=", "101"), ("<", "100"), ("<=", "110"), (">", "001"), (">=", "011")]
 )
 def test_comparisons_are_those_of_c(op: str, of: str) -> None:
-    for left, wanted in enumerate(of, 1):
-        assert binary_value(op, left, 2) == binary_value(MIRRORED[op], 2, left) == int(wanted)
+    for remaining, wanted in enumerate(of, 1):
+        assert binary_value(op, remaining, 2) == binary_value(MIRRORED[op], 2, remaining) == int(wanted)
         opposite = negated(Binary(op, Identifier("a"), Identifier("b")))
-        assert isinstance(opposite, Binary) and binary_value(opposite.op, left, 2) == 1 - int(wanted)
+        assert isinstance(opposite, Binary) and binary_value(opposite.op, remaining, 2) == 1 - int(wanted)
 
 
 def test_unary_operations_are_those_of_c() -> None:
@@ -61,5 +61,5 @@ def test_unary_operations_are_those_of_c() -> None:
     ],
 )
 def test_numbers_have_the_suffix_of_their_type(value: int, typed: str | None, text: str) -> None:
-    found = number(value, typed)
-    assert (found.text, found.value, found.type) == (text, value, typed)
+    result = number(value, typed)
+    assert (result.text, result.value, result.type) == (text, value, typed)

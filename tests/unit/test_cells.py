@@ -25,25 +25,28 @@ Drawn = tuple[list[str], list[list[list[str]]], list[Column], int]
 
 def drawn(chosen: random.Random) -> Drawn:
     lefts = [chosen.random() < 0.6 for _ in range(chosen.randint(1, 6))]
-    columns = [Column(left, left and chosen.random() < 0.7, 0) for left in lefts]
+    columns = [Column(remaining, remaining and chosen.random() < 0.7, 0) for remaining in lefts]
     heads = [f"{chosen.choice(HEADS)}{at}" for at in range(len(columns))]
     sections = [
-        [[chosen.choice(WORDS if left else NUMBERS) for left in lefts[1:]] for _ in range(chosen.randint(1, 3))]
+        [
+            [chosen.choice(WORDS if remaining else NUMBERS) for remaining in lefts[1:]]
+            for _ in range(chosen.randint(1, 3))
+        ]
         for _ in range(chosen.randint(1, 3))
     ]
     shown = [[[f"row {at}", *row] for at, row in enumerate(rows)] for rows in sections]
     aligned = []
-    for at, one in enumerate(columns):
+    for at, item in enumerate(columns):
         cells = (heads[at], *(row[at] for rows in shown for row in rows))
         longest = max(cell_len(line) for text in cells for line in text.split("\n"))
-        aligned.append(one._replace(least=min(longest, 4) if one.wraps else longest))
+        aligned.append(item._replace(least=min(longest, 4) if item.wraps else longest))
     return heads, shown, aligned, chosen.choice((30, 60, 80, 100, 200))
 
 
 def by_rich(heads: list[str], sections: list[list[list[str]]], columns: list[Column], width: int, ascii: bool) -> str:
     drawing = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for head, one in zip(heads, columns, strict=True):
-        drawing.add_column(Text(head), justify="left" if one.left else "right", no_wrap=not one.wraps)
+    for head, item in zip(heads, columns, strict=True):
+        drawing.add_column(Text(head), justify="left" if item.left else "right", no_wrap=not item.wraps)
     for rows in sections:
         for row in rows:
             drawing.add_row(*map(Text, row))
@@ -58,7 +61,7 @@ def by_rich(heads: list[str], sections: list[list[list[str]]], columns: list[Col
 @each("seed", range(40))
 def test_tables_are_set_as_rich_sets_them(seed: int) -> None:
     heads, sections, columns, width = drawn(random.Random(seed))
-    least = sum(one.least for one in columns) + 2 * (len(columns) - 1)
+    least = sum(column.least for column in columns) + 2 * (len(columns) - 1)
     width = max(width, least)  # rich cuts what fits no line
     for rules in (Rules(), ASCII):
         lines = [line.text for line in table(heads, sections, columns, width, rules)]

@@ -73,13 +73,13 @@ class Made:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     folder = tmp_path_factory.mktemp("changes")
-    found = Made(folder, *(folder / f"{name}.duckdb" for name in ("old", "again", "new")))
-    for study, message, seed in ((found.old, 100, 0), (found.again, 100, 5), (found.new, 180, 0)):
+    outcome = Made(folder, *(folder / f"{name}.duckdb" for name in ("old", "again", "new")))
+    for study, message, seed in ((outcome.old, 100, 0), (outcome.again, 100, 5), (outcome.new, 180, 0)):
         place = folder / str(message)
         place.mkdir(exist_ok=True)
         build(message).write(place / "app.parquet")
         explore([Trace.read(place / "app.parquet")], space(), study_path=study, jobs=2, seed=seed, endurance=False)
-    return found
+    return outcome
 
 
 @pytest.fixture
@@ -98,17 +98,17 @@ def test_a_larger_size_is_a_change_with_who_caused_it(grown: StudyDiff) -> None:
     assert (first.site, first.size) == ("src/net.c:88", 180)
     told_json = grown.as_json()["causes"][0]
     assert told_json == {**vars(first), "told": str(first)} and told_json["size"] == 180
-    told = grown.sentences()
-    assert told[0].startswith(f"Reserve: {before.reserve_bytes:,} bytes before, {after.reserve_bytes:,} now (+")
-    assert f"src/net.c:88: {first.objects} objects of 180 bytes hold" in "".join(told)
+    output = grown.sentences()
+    assert output[0].startswith(f"Reserve: {before.reserve_bytes:,} bytes before, {after.reserve_bytes:,} now (+")
+    assert f"src/net.c:88: {first.objects} objects of 180 bytes hold" in "".join(output)
 
 
 def test_other_copies_of_the_same_recording_change_nothing(made: Made) -> None:
     with Analysis.open(made.old) as old, Analysis.open(made.again) as again:
-        found = compare(old, again)
-    assert found.reserve == "same" and found.same_traces and found.causes == () and not found.missing
-    assert {one.verdict for one in found.picks} <= {"same", "noise"}
-    assert found.before.front == found.after.front
+        outcome = compare(old, again)
+    assert outcome.reserve == "same" and outcome.same_traces and outcome.causes == () and not outcome.missing
+    assert {pick.verdict for pick in outcome.picks} <= {"same", "noise"}
+    assert outcome.before.front == outcome.after.front
 
 
 @pytest.mark.parametrize(("size", "same", "verdict"), [(1000, False, "same"), (1040, False, "noise"),
@@ -129,23 +129,23 @@ def of_results(folder: Path, old: Sequence[Result], new: Sequence[Result], now: 
 
 
 def test_what_changed_is_told_by_reserve_picks_and_front(tmp_path: Path) -> None:
-    one, other, fast = result(0, metrics(100, 1000)), result(5, metrics(90, 500)), result(3, metrics(1000, 300))
-    found = of_results(tmp_path, [one, fast], [one, other, fast])
-    told = f"first fit ({IDS[0]}) before, first fit ({IDS[5]}) now; the one before would no longer do as well."
+    pick, other, fast = result(0, metrics(100, 1000)), result(5, metrics(90, 500)), result(3, metrics(1000, 300))
+    outcome = of_results(tmp_path, [pick, fast], [pick, other, fast])
+    output = f"first fit ({IDS[0]}) before, first fit ({IDS[5]}) now; the one before would no longer do as well."
     least = "least footprint 90 (before 100), least accesses a call 100 (before 100)"
-    assert found.sentences() == [
+    assert outcome.sentences() == [
         "Reserve: 144 bytes before, 128 now (-11.1 %).",
-        f"Balanced: {told}",
-        f"Smallest: {told}",
+        f"Balanced: {output}",
+        f"Smallest: {output}",
         f"Fastest: first fit ({IDS[3]}), as before.",
         f"Front: 2 recipes, before 2, 1 on both, {least}.",
     ]
-    assert found.today and (found.today.id, found.today.reserve_bytes) == (IDS[0], 144)
-    assert [heap.role for heap in found.table.heaps] == ["before", "after", "before, tried now"]
-    assert [cell.text for cell in found.table.rows[0].cells] == ["144", "128", "144"]
-    assert (found.before.traces, found.after.tried) == ({"busy": 3}, "3 of 8")
-    assert [one.id for one in found.after.picks] == [IDS[5], IDS[3]]
-    told_json = found.as_json()
+    assert outcome.today and (outcome.today.id, outcome.today.reserve_bytes) == (IDS[0], 144)
+    assert [heap.role for heap in outcome.table.heaps] == ["before", "after", "before, tried now"]
+    assert [cell.text for cell in outcome.table.rows[0].cells] == ["144", "128", "144"]
+    assert (outcome.before.traces, outcome.after.tried) == ({"busy": 3}, "3 of 8")
+    assert [pick.id for pick in outcome.after.picks] == [IDS[5], IDS[3]]
+    told_json = outcome.as_json()
     assert (told_json["same_traces"], told_json["reserve"], told_json["front_in_both"]) == (True, "change", 1)
     for name, ids in (("before", [IDS[0], IDS[3]]), ("after", [IDS[5], IDS[3]])):
         assert told_json[name]["study"].endswith(("old.duckdb", "new.duckdb"))
@@ -154,14 +154,16 @@ def test_what_changed_is_told_by_reserve_picks_and_front(tmp_path: Path) -> None
     assert told_json["picks"]["balanced"]["after"]["id"] == IDS[5]
     assert [told_json["picks"][how]["verdict"] for how in ("balanced", "fastest")] == ["change", "same"]
     assert (told_json["causes"], told_json["missing"]) == ([], "")
-    before, after = found.balanced
-    without = [replace(found.picks[0], after=replace(after, reserve_bytes=None)), *found.picks[1:]]
-    assert replace(found, picks=tuple(without)).told_reserve() == "Reserve: 144 bytes before, no arena serves now."
+    before, after = outcome.balanced
+    without = [replace(outcome.picks[0], after=replace(after, reserve_bytes=None)), *outcome.picks[1:]]
+    assert replace(outcome, picks=tuple(without)).told_reserve() == "Reserve: 144 bytes before, no arena serves now."
     without[0] = replace(without[0], before=replace(before, reserve_bytes=None), after=after)
-    assert replace(found, picks=tuple(without)).told_reserve() == "Reserve: no arena serves before, 128 bytes now."
-    assert found.told_pick(replace(found.picks[1], before=None)) == f"Smallest: none before, first fit ({IDS[5]}) now."
+    assert replace(outcome, picks=tuple(without)).told_reserve() == "Reserve: no arena serves before, 128 bytes now."
     assert (
-        replace(found, reserve="noise")
+        outcome.told_pick(replace(outcome.picks[1], before=None)) == f"Smallest: none before, first fit ({IDS[5]}) now."
+    )
+    assert (
+        replace(outcome, reserve="noise")
         .told_reserve()
         .endswith("(-11.1 %), no more than another recording of the same build makes (5 %).")
     )
@@ -183,15 +185,15 @@ def test_another_pick_is_noise_where_the_old_one_does_as_well(
     tmp_path: Path, old_now: dict[str, Value] | None, new_now: dict[str, Value], verdict: str
 ) -> None:
     now = [result(1, new_now), *([result(0, old_now)] if old_now else [])]
-    found = of_results(tmp_path, [result(0, metrics(100, 100))], now)
-    assert {one.verdict for one in found.picks} == {verdict}
+    outcome = of_results(tmp_path, [result(0, metrics(100, 100))], now)
+    assert {pick.verdict for pick in outcome.picks} == {verdict}
     words = {
         "noise": "still do as well",
         "change": "no longer do as well",
         "unknown": "not tried on all of today's traces",
     }
-    assert found.told_pick(found.picks[0]).endswith(f" {words[verdict]}.")
-    assert (found.today is None) == (old_now is None)
+    assert outcome.told_pick(outcome.picks[0]).endswith(f" {words[verdict]}.")
+    assert (outcome.today is None) == (old_now is None)
 
 
 def test_a_study_without_futures_is_compared_by_the_recordings(tmp_path: Path) -> None:
@@ -207,15 +209,15 @@ def test_a_study_without_futures_is_compared_by_the_recordings(tmp_path: Path) -
 
 def test_of_other_traces_the_peak_of_what_is_live_is_told(tmp_path: Path) -> None:
     had, has = (metrics(100, calls, requested_peak_bytes=peak) for calls, peak in ((1000, 120), (3000, 150)))
-    found = of_results(tmp_path, [result(0, had)], [result(0, has, "idle")], trace("idle", 100))
-    assert not found.same_traces and found.reserve == "same"
-    assert found.sentences() == [
+    outcome = of_results(tmp_path, [result(0, had)], [result(0, has, "idle")], trace("idle", 100))
+    assert not outcome.same_traces and outcome.reserve == "same"
+    assert outcome.sentences() == [
         "Reserve: 144 bytes, as before.",
         *(f"{how}: first fit ({IDS[0]}), as before." for how in ("Balanced", "Smallest", "Fastest")),
         "Front: 1 recipes, before 1, 1 on both, least footprint 100 (before 100), "
         "least accesses a call 1,000 (before 333.3).",
         "Live at the peak: 150 bytes, before 120 (+25.0 %).",
-        found.missing,
+        outcome.missing,
     ]
 
 
@@ -230,12 +232,12 @@ def test_without_traces_nobody_knows_who_holds_more(made: Made, tmp_path: Path) 
     place = made.folder / "100"
     hidden = place.rename(made.folder / "hidden")
     try:
-        found = hw.compare_studies(tmp_path / "old.duckdb", tmp_path / "new.duckdb")
+        outcome = hw.compare_studies(tmp_path / "old.duckdb", tmp_path / "new.duckdb")
         given = hw.compare_studies(tmp_path / "old.duckdb", tmp_path / "new.duckdb", moved=[hidden / "app.parquet"])
     finally:
         hidden.rename(place)
-    assert found.causes == () and "say where trace app lies now" in found.missing
-    assert given.missing == "" and given.reserve == found.reserve == "change"
+    assert outcome.causes == () and "say where trace app lies now" in outcome.missing
+    assert given.missing == "" and given.reserve == outcome.reserve == "change"
 
 
 def test_a_pull_request_is_told_as_it_was(made: Made, tmp_path: Path) -> None:
@@ -247,7 +249,7 @@ def test_a_pull_request_is_told_as_it_was(made: Made, tmp_path: Path) -> None:
     )
     assert len(text.splitlines()) <= MOST_LINES
     drawing = ElementTree.parse(files[1]).getroot()
-    words = {one.text for one in drawing.iter() if one.tag.endswith("}text")}
+    words = {item.text for item in drawing.iter() if item.tag.endswith("}text")}
     assert {"before", "after"} <= words
 
 
@@ -264,9 +266,9 @@ def test_the_command_tells_what_the_library_does(made: Made) -> None:
     words = ["study", "diff", str(made.old), str(made.new)]
     shown = CliRunner().invoke(command_line, words)
     assert shown.exit_code == 0 and "Reserve: " in shown.stdout and "before, " not in shown.stderr
-    told = json.loads(CliRunner().invoke(command_line, [*words, "--json"]).stdout)
-    assert told == json.loads(json.dumps(hw.compare_studies(made.old, made.new).as_json()))
-    assert told["reserve"] == "change"
+    output = json.loads(CliRunner().invoke(command_line, [*words, "--json"]).stdout)
+    assert output == json.loads(json.dumps(hw.compare_studies(made.old, made.new).as_json()))
+    assert output["reserve"] == "change"
 
 
 def test_a_page_begins_with_what_changed(made: Made, tmp_path: Path) -> None:

@@ -46,11 +46,11 @@ LEAVES = {names: command for names, command in WALKED.items() if not isinstance(
 
 
 def options(command: click.Command) -> list[click.Option]:
-    return [one for one in command.params if isinstance(one, click.Option)]
+    return [param for param in command.params if isinstance(param, click.Option)]
 
 
 def choices(command: click.Command, name: str) -> tuple[str, ...]:
-    (parameter,) = (one for one in command.params if one.name == name)
+    (parameter,) = (param for param in command.params if param.name == name)
     assert isinstance(parameter.type, click.Choice)
     return tuple(parameter.type.choices)
 
@@ -90,16 +90,16 @@ def test_a_flag_takes_the_same_in_every_command() -> None:
     what may be spent: time of an exploration, bytes of a program. Of a --baseline of traces there may be several. With
     --live a part of a trace begins with what is live; for a reserve it is how much that is.
     """
-    found: dict[str, set[Any]] = defaultdict(set)
+    result: dict[str, set[Any]] = defaultdict(set)
     for command in LEAVES.values():
         for option in options(command):
             for flag in option.opts:
-                found[flag].add((type(option.type), option.is_flag, option.multiple))
-    assert {flag for flag, kinds in found.items() if len(kinds) > 1} == {"--baseline", "--budget", "--live"}
+                result[flag].add((type(option.type), option.is_flag, option.multiple))
+    assert {flag for flag, kinds in result.items() if len(kinds) > 1} == {"--baseline", "--budget", "--live"}
 
 
 def test_a_seed_is_0_unless_it_is_given_and_never_negative() -> None:
-    seeds = {names: option for names, one in LEAVES.items() for option in options(one) if "--seed" in option.opts}
+    seeds = {names: option for names, item in LEAVES.items() for option in options(item) if "--seed" in option.opts}
     assert len(seeds) >= 5
     for names, option in seeds.items():
         assert option.default == 0, names
@@ -129,7 +129,7 @@ CHOICES = [
 ]
 
 
-@each(("names", "parameter"), CHOICES, ids=[f"{' '.join(names)} {one.name}" for names, one in CHOICES])
+@each(("names", "parameter"), CHOICES, ids=[f"{' '.join(names)} {item.name}" for names, item in CHOICES])
 def test_a_value_that_is_no_choice_is_a_usage_error_that_lists_them(
     names: tuple[str, ...], parameter: click.Parameter
 ) -> None:
@@ -166,7 +166,7 @@ def test_the_documented_options_are_the_real_ones(name: str) -> None:
     text = sections()[name]
     if name == "workload":
         text += (DOCS / "workloads.md").read_text(encoding="utf-8")
-    of_command = [option for names, one in LEAVES.items() if names[0] == name for option in options(one)]
+    of_command = [option for names, item in LEAVES.items() if names[0] == name for option in options(item)]
     real = {flag for option in of_command for flag in (*option.opts, *option.secondary_opts)}
     assert {flag for flag in real if flag.startswith("--")} <= flags(text) | {"--output"}
     commands = re.findall(rf"^    (?:\$ )?heapwright {name}\b(?:.*\\\n)*.*", text, re.MULTILINE)

@@ -24,7 +24,7 @@ def copied() -> list[Path]:
 
 def containers() -> list[tuple[str, dict[str, Any]]]:
     documents = yaml.safe_load_all((CLUSTER / "kubernetes.yaml").read_text(encoding="utf-8"))
-    pods = [one["spec"]["template"]["spec"] for one in documents if "template" in one["spec"]]
+    pods = [document["spec"]["template"]["spec"] for document in documents if "template" in document["spec"]]
     return [(container["name"], container) for pod in pods for container in pod["containers"]]
 
 
@@ -36,7 +36,7 @@ def test_the_image_has_all_that_the_package_is_built_of() -> None:
     named = [ROOT / name for name in re.findall(r"install\((?:FILES|DIRECTORY) ([\w./]+)", built)]
     assert links and named
     for path in (*links, *named):
-        assert any(path == one or one in path.parents for one in taken), path
+        assert any(path == item or item in path.parents for item in taken), path
 
 
 @pytest.mark.parametrize(("name", "container"), containers())

@@ -16,8 +16,8 @@ from heapwright._replay.metrics import METRICS
 
 def offered(*words: str) -> list[str]:
     *before, begun = words
-    found = ShellComplete(command_line, {}, "heapwright", "_COMPLETE").get_completions(before, begun)
-    return [one.value for one in found if one.type == "plain"]
+    result = ShellComplete(command_line, {}, "heapwright", "_COMPLETE").get_completions(before, begun)
+    return [item.value for item in result if item.type == "plain"]
 
 
 @pytest.mark.parametrize(
@@ -29,8 +29,8 @@ def test_heaps_of_the_zoo(words: tuple[str, ...]) -> None:
 
 
 def test_files_are_heaps_too() -> None:
-    found = ShellComplete(command_line, {}, "heapwright", "_COMPLETE").get_completions(["generate"], "min")
-    assert "file" in {one.type for one in found}
+    result = ShellComplete(command_line, {}, "heapwright", "_COMPLETE").get_completions(["generate"], "min")
+    assert "file" in {item.type for item in result}
 
 
 def test_picks_and_the_zoo_behind_a_study(tmp_path: Path) -> None:

@@ -39,14 +39,14 @@ def one_copy(trace: Trace, kind: Kind, seed: int = 0) -> Trace:
 def lives(trace: Trace) -> list[tuple[tuple[int, ...], ...]]:
     """Every object's calls in order, as operation, size and alignment; the objects sorted."""
     objects, count = trace.objects()
-    found: list[list[tuple[int, ...]]] = [[] for _ in range(count)]
+    results: list[list[tuple[int, ...]]] = [[] for _ in range(count)]
     for object_, op, size, align in zip(objects, trace.op, trace.size, trace.align, strict=True):
-        found[object_].append((int(op), 0 if op == FREE else int(size), int(align)))
-    return sorted(tuple(one) for one in found)
+        results[object_].append((int(op), 0 if op == FREE else int(size), int(align)))
+    return sorted(tuple(item) for item in results)
 
 
 def operations(trace: Trace) -> list[tuple[int, ...]]:
-    return sorted(tuple(call[0] for call in one) for one in lives(trace))
+    return sorted(tuple(call[0] for call in item) for item in lives(trace))
 
 
 @settings(max_examples=25, deadline=None)
@@ -84,9 +84,9 @@ def test_sizes_move_class_by_class_within_the_spread(trace: Trace, spread: float
     assert np.array_equal(copy.op, trace.op)
     assert np.array_equal(copy.objects()[0], trace.objects()[0])
     assert np.array_equal(copy.ts_us, trace.ts_us)
-    asked = trace.op != FREE
-    moved = dict(zip(trace.size[asked].tolist(), copy.size[asked].tolist(), strict=True))
-    assert [moved[size] for size in trace.size[asked].tolist()] == copy.size[asked].tolist()
+    requested = trace.op != FREE
+    moved = dict(zip(trace.size[requested].tolist(), copy.size[requested].tolist(), strict=True))
+    assert [moved[size] for size in trace.size[requested].tolist()] == copy.size[requested].tolist()
     for size, new in moved.items():
         assert abs(new - size) <= max(size * spread + 0.5, 1)
         assert (new == 0) == (size == 0)
@@ -99,7 +99,7 @@ def test_other_sizes_go_with_another_change(trace: Trace, spread: float, other: 
     assert copy.name == f"app~sizes+{other.name}-1"
     known = set(trace.size[trace.op != FREE].tolist())
     for size in set(copy.size[copy.op != FREE].tolist()):
-        assert any(abs(size - one) <= max(one * spread + 0.5, 1) for one in known)
+        assert any(abs(size - item) <= max(item * spread + 0.5, 1) for item in known)
 
 
 @settings(max_examples=25, deadline=None)
@@ -107,8 +107,8 @@ def test_other_sizes_go_with_another_change(trace: Trace, spread: float, other: 
 def test_lifetimes_keep_the_requests_and_delay_frees(trace: Trace, share: float, stretch: float, seed: int) -> None:
     copy = one_copy(trace, Lifetimes(share, stretch), seed)
     for column in ("op", "size", "align", "tid", "site"):
-        asked, kept = (getattr(one, column)[one.op != FREE] for one in (trace, copy))
-        assert np.array_equal(asked, kept)
+        requested, kept = (getattr(item, column)[item.op != FREE] for item in (trace, copy))
+        assert np.array_equal(requested, kept)
     assert copy.peak_live_bytes >= trace.peak_live_bytes
     assert copy.live_bytes[-1] == trace.live_bytes[-1]
 
@@ -126,15 +126,15 @@ def test_load_raises_the_peak_by_its_factor_at_most(trace: Trace, times: int, sh
 def test_streams_keep_their_order(trace: Trace, shift: float, seed: int) -> None:
     copy = one_copy(trace, Streams(shift), seed)
 
-    def streams(one: Trace) -> dict[tuple[int, ...], list[int]]:
+    def streams(item: Trace) -> dict[tuple[int, ...], list[int]]:
         """The operations of every stream's births and resizings in order."""
-        objects, _ = one.objects()
-        born = one.op <= CALLOC
-        of = dict(zip(objects[born], zip(one.tid[born], one.site[born], one.size[born], strict=True), strict=True))
-        found: dict[tuple[int, ...], list[int]] = {}
-        for object_, op, size in zip(objects, one.op, one.size, strict=True):
-            found.setdefault(of[object_], []).append(int(size) if op == REALLOC else -int(op))
-        return found
+        objects, _ = item.objects()
+        born = item.op <= CALLOC
+        of = dict(zip(objects[born], zip(item.tid[born], item.site[born], item.size[born], strict=True), strict=True))
+        results: dict[tuple[int, ...], list[int]] = {}
+        for object_, op, size in zip(objects, item.op, item.size, strict=True):
+            results.setdefault(of[object_], []).append(int(size) if op == REALLOC else -int(op))
+        return results
 
     assert streams(copy) == streams(trace)
 
@@ -143,13 +143,13 @@ def test_streams_keep_their_order(trace: Trace, shift: float, seed: int) -> None
 @given(labelled_traces(), st.integers(2, 60), st.integers(1, 8), st.integers(0, 99))
 def test_blocks_keep_what_outlives_them(trace: Trace, blocks: int, reach: int, seed: int) -> None:
     copy = one_copy(trace, Blocks(blocks, reach), seed)
-    never = [one for one in lives(trace) if one[-1][0] != FREE]
+    never = [item for item in lives(trace) if item[-1][0] != FREE]
     length = -(-len(trace) // blocks)
     births = np.flatnonzero(trace.op <= CALLOC)
     deaths = np.full(len(births), len(trace) * 2)
     deaths[trace.objects()[0][trace.op == FREE]] = np.flatnonzero(trace.op == FREE)
     assert int((deaths - births > length).sum()) <= copy.objects()[1]
-    assert [one for one in lives(copy) if one[-1][0] != FREE] == never
+    assert [item for item in lives(copy) if item[-1][0] != FREE] == never
 
 
 @given(st.integers(0, 99))
@@ -219,9 +219,9 @@ def test_the_command_line_offers_all_kinds() -> None:
 
 
 def test_copies_of_a_shipped_trace_survive_a_file(tmp_path: Path) -> None:
-    found = hw.copies(BROKER, len(KINDS), kinds=list(KINDS))
-    assert [copy.name.split("~")[1] for copy in found] == [f"{kind}-1" for kind in KINDS]
-    for copy in found:
+    result = hw.copies(BROKER, len(KINDS), kinds=list(KINDS))
+    assert [copy.name.split("~")[1] for copy in result] == [f"{kind}-1" for kind in KINDS]
+    for copy in result:
         copy.write(tmp_path / f"{copy.name}.parquet")
         again = hw.read_trace(tmp_path / f"{copy.name}.parquet")
         assert again.name == copy.name

@@ -40,10 +40,10 @@ def test_a_chain_that_grows_is_walked_once(page: int, made: int) -> None:
     and five accesses for each block made, of which the first is handed out. A free block's word is read and written."""
     heap = recipe({"kind": "fixed", "sizes": [8], "header": 8, "find": "first-fit", "page": page})
     for count in range(1, 12):
-        found = replay(Trace.from_columns(op=[0] * count, id=range(count), size=[8] * count), heap)
+        result = replay(Trace.from_columns(op=[0] * count, id=range(count), size=[8] * count), heap)
         walks = sum(1 + 2 * used for used in range(count))
         growths = -(-count // made)
-        assert found["accesses"] == walks + growths * (3 + 5 * made) + 2 * (count - growths)
+        assert result["accesses"] == walks + growths * (3 + 5 * made) + 2 * (count - growths)
 
 
 # ---- partition ---------------------------------------------------------------------------------------------------
@@ -57,33 +57,33 @@ def test_descriptors_belong_to_the_footprint(count: Any) -> None:
     """
     heap = partitions(count=count)
     trace = Trace.from_columns(op=[0, 0, 0, 3, 0], id=[1, 2, 3, 2, 4], size=[64, 100, 1, 0, 64])
-    found = replay(trace, heap, check_invariants=True)
+    result = replay(trace, heap, check_invariants=True)
     control = policy(heap)["control"]
-    assert found["header_bytes"] == 4 * 32
+    assert result["header_bytes"] == 4 * 32
     unused = 0 if count == "grow" else count - 4
-    assert found["footprint_bytes"] == control + (4 + unused) * (64 + 32)
-    assert found["internal_bytes"] == 4 * 64 - 165
-    assert found["external_bytes"] == unused * (64 + 32)
-    assert found["requested_peak_bytes"] == 165
+    assert result["footprint_bytes"] == control + (4 + unused) * (64 + 32)
+    assert result["internal_bytes"] == 4 * 64 - 165
+    assert result["external_bytes"] == unused * (64 + 32)
+    assert result["requested_peak_bytes"] == 165
 
 
 def test_growing_partitions_need_no_more_than_their_high_water_mark() -> None:
     for seed, order, fits in [(1, "address", "first"), (2, "lifo", "best"), (3, "size", "first")]:
         heap = partitions(order=order, fit=fits)
         trace = random_trace(seed)
-        found = replay(trace, heap, check_invariants=True)
-        assert fit(trace, heap) == found["footprint_bytes"]
-        assert split_adds_up(found, policy(heap)["fixed_end"])
+        result = replay(trace, heap, check_invariants=True)
+        assert fit(trace, heap) == result["footprint_bytes"]
+        assert split_adds_up(result, policy(heap)["fixed_end"])
 
 
 def test_the_map_shows_descriptors_on_either_side() -> None:
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[100, 10, 0])
     drawn: dict[Any, list[tuple[int, str]]] = {}
     for count in ("grow", 4):
-        found = heap_map(trace, partitions(count=count), columns=3)
-        last = found["blocks"][found["blocks"]["column"] == 2]
+        result = heap_map(trace, partitions(count=count), columns=3)
+        last = result["blocks"][result["blocks"]["column"] == 2]
         drawn[count] = [(int(run["size"]), HEAP_MAP_STATES[run["state"]]) for run in last]
-        assert sum(size for size, _ in drawn[count]) == found["footprint"]
+        assert sum(size for size, _ in drawn[count]) == result["footprint"]
     groups = [(128, "free"), (64, "payload in use")]
     assert drawn["grow"][1:] == [*groups, (96, "header")]
     assert drawn[4][1:] == [(96, "header"), (32, "untouched"), *groups, (64, "untouched")]
@@ -126,8 +126,8 @@ def test_a_fixed_pool_under_poisson_load_follows_erlang_b(buffers: int, crowding
     requests = 40_000
     load = crowding * buffers
     heap = recipe({"kind": "fixed", "sizes": [2048], "counts": [buffers]})
-    found = replay(loss_system(load, requests, 80, 2000, 1), heap)
-    refused = found["failed"]
+    result = replay(loss_system(load, requests, 80, 2000, 1), heap)
+    refused = result["failed"]
     expected = erlang_b(load, buffers)
     assert refused is not None
     deviation = (expected * (1 - expected) / requests * 2 * load) ** 0.5
@@ -158,16 +158,16 @@ def test_a_buddy_heap_needs_no_more_than_its_high_water_mark() -> None:
     for seed, keys in enumerate([{}, {"header": 1}, {"min_block": 64}, {"max_block": 1024}]):
         heap = buddy(**keys)
         trace = random_trace(seed)
-        found = replay(trace, heap, check_invariants=True)
-        assert found["failed"] == 0
-        assert fit(trace, heap) == found["footprint_bytes"]
-        assert split_adds_up(found, policy(heap)["fixed_end"])
+        result = replay(trace, heap, check_invariants=True)
+        assert result["failed"] == 0
+        assert fit(trace, heap) == result["footprint_bytes"]
+        assert split_adds_up(result, policy(heap)["fixed_end"])
 
 
 def test_requests_of_1500_bytes_take_2048() -> None:
     trace = Trace.from_columns(op=[0], id=[1], size=[1500])
-    found = replay(trace, buddy())
-    assert (found["header_bytes"], found["internal_bytes"]) == (4, 2048 - 4 - 1500)
+    result = replay(trace, buddy())
+    assert (result["header_bytes"], result["internal_bytes"]) == (4, 2048 - 4 - 1500)
 
 
 @pytest.mark.parametrize(
@@ -207,12 +207,12 @@ def test_compaction_leaves_no_external_fragmentation(keys: dict[str, Any]) -> No
     for align, link_bytes, seed in [(1, 4, 1), (4, 2, 2), (8, 4, 3)]:
         heap = compact(align, link_bytes, **keys)
         trace = random_trace(seed)
-        found = replay(trace, heap, check_invariants=True)
+        result = replay(trace, heap, check_invariants=True)
         arena = fit(trace, heap)
-        assert found["failed"] == 0
-        assert known(found["external_bytes"]) < align
-        assert arena == found["footprint_bytes"]
-        assert split_adds_up(found, policy(heap)["fixed_end"])
+        assert result["failed"] == 0
+        assert known(result["external_bytes"]) < align
+        assert arena == result["footprint_bytes"]
+        assert split_adds_up(result, policy(heap)["fixed_end"])
 
 
 @pytest.mark.parametrize("when", ["lazy", "eager"])
@@ -277,10 +277,10 @@ def test_pictures_of_a_heap_that_moves() -> None:
         ({"header": 0, "handles": "arena"}, ["free", "payload in use", "header"]),
     ]
     for keys, drawn in kinds:
-        found = heap_map(trace, compact(**keys), columns=4)
-        last = found["blocks"][found["blocks"]["column"] == 3]
+        result = heap_map(trace, compact(**keys), columns=4)
+        last = result["blocks"][result["blocks"]["column"] == 3]
         assert [HEAP_MAP_STATES[state] for state in last["state"]][1:] == drawn
-        assert last["size"].sum() == found["footprint"]
+        assert last["size"].sum() == result["footprint"]
         over_time = timeline(trace, compact(**keys))
         assert list(over_time["requested"]) == [40, 60, 68, 28]
 
@@ -446,10 +446,10 @@ def test_recipes_of_these_pools_that_differ_are_distinct() -> None:
     ]
     groups.append({"coalesce": "never"})
     objects: list[dict[str, Any]] = [{}, {"when": "eager"}, {"handles": "arena"}, {"handle_bytes": 8}, {"header": 0}]
-    found = [recipe({**COMPACT, **keys}) for keys in objects]
-    found += [recipe({**BUDDY, **keys}) for keys in buddies] + [recipe({**PARTITION, **keys}) for keys in groups]
-    assert len({one.hash for one in found}) == len(found)
-    assert len({one.summary() for one in found}) == len(found)
+    results = [recipe({**COMPACT, **keys}) for keys in objects]
+    results += [recipe({**BUDDY, **keys}) for keys in buddies] + [recipe({**PARTITION, **keys}) for keys in groups]
+    assert len({item.hash for item in results}) == len(results)
+    assert len({item.summary() for item in results}) == len(results)
 
 
 @pytest.mark.parametrize("sizes", [[8, 16, 32, 64], [4, 12, 28, 60], [8, 16, 32, 72]])

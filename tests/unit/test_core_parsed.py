@@ -17,7 +17,7 @@ def told(part: Any) -> Any:
         return type(part).__name__, {name: told(value) for name, value in vars(part).items()}
     if isinstance(part, dict):
         return {name: told(value) for name, value in part.items()}
-    return [told(one) for one in part] if isinstance(part, (list, tuple)) else part
+    return [told(item) for item in part] if isinstance(part, (list, tuple)) else part
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -33,5 +33,5 @@ def test_the_build_has_read_the_core_as_it_is_read_now(shared: bool, monkeypatch
 
 def test_other_sources_are_read_anew() -> None:
     changed = [(file, f"{text}int hw_added(void);\n" if file == "heap.h" else text) for file, text in core_sources()]
-    source = next(one for one in parsed(changed, defined(False)) if one.file == "heap.h")
+    source = next(entry for entry in parsed(changed, defined(False)) if entry.file == "heap.h")
     assert [item.name for item in source.items if isinstance(item, c.Function)][-1] == "hw_added"

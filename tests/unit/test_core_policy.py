@@ -30,56 +30,56 @@ def round_up(value: int, unit: int) -> int:
 def pool_fields(pool: dict[str, Any], link: int) -> list[Field]:
     """(name, address, bytes) of what one pool keeps in the control data for itself alone."""
     quick, general, fixed = pool.get("quick"), pool.get("general"), pool.get("fixed")
-    found: list[Field] = []
+    results: list[Field] = []
     if quick:
         limited = quick["limit_blocks"] or quick["limit_bytes"]
-        found.append(("heads", quick["heads_at"], quick["count"] * link))
-        found += [("counts", quick["counts_at"], 4 * quick["count"])] if limited else []
-        found += [("cached", quick["cached_at"], 4)] if quick["flush_share"] else []
+        results.append(("heads", quick["heads_at"], quick["count"] * link))
+        results += [("counts", quick["counts_at"], 4 * quick["count"])] if limited else []
+        results += [("cached", quick["cached_at"], 4)] if quick["flush_share"] else []
     if general:
         own = ["top_at"] + (["high_at", "limit_at"] if general["region"] else [])
         own += ["rover_at"] if general["fit"] == 1 else []
         own += ["count_at"] if general["search_percent"] < 100 else []
         own += ["pending_at"] if general["coalesce"] == 4 else []
-        found += [(name, general[name], 4) for name in own]
-        found += [("victim", general["victim_at"], 8)] if general["victim_up_to"] else []
-        found += [("bitmap", general["bitmap_at"], round_up(general["bins"], 32) // 8)] if general["bins"] else []
-        found += [("summary", general["summary_at"], 4)] if general["bins"] > 32 else []
+        results += [(name, general[name], 4) for name in own]
+        results += [("victim", general["victim_at"], 8)] if general["victim_up_to"] else []
+        results += [("bitmap", general["bitmap_at"], round_up(general["bins"], 32) // 8)] if general["bins"] else []
+        results += [("summary", general["summary_at"], 4)] if general["bins"] > 32 else []
         lists = 0 if general["free_list"] == 2 else max(general["bins"], 1)
-        found += [("lists", general["lists_at"], lists * general["list_stride"])] if lists else []
+        results += [("lists", general["lists_at"], lists * general["list_stride"])] if lists else []
     if fixed:
         listed = fixed["grow"] or not fixed["first_fit"]
-        found += [("heads", fixed["heads_at"], fixed["count"] * link)] if listed else []
-        found += [("carved", fixed["carved_at"], 4 * fixed["count"])] if not fixed["grow"] else []
-        found += [("tails", fixed["tails_at"], fixed["count"] * link)] if fixed["grow"] and fixed["first_fit"] else []
-        found += [("end", fixed["end_at"], 4)] if fixed["grow"] else []
-        found += [("flags", at, count) for at, count in zip(fixed["flags_at"], fixed["counts"], strict=False)]
-    return found
+        results += [("heads", fixed["heads_at"], fixed["count"] * link)] if listed else []
+        results += [("carved", fixed["carved_at"], 4 * fixed["count"])] if not fixed["grow"] else []
+        results += [("tails", fixed["tails_at"], fixed["count"] * link)] if fixed["grow"] and fixed["first_fit"] else []
+        results += [("end", fixed["end_at"], 4)] if fixed["grow"] else []
+        results += [("flags", at, count) for at, count in zip(fixed["flags_at"], fixed["counts"], strict=False)]
+    return results
 
 
 def control_fields(recipe: Recipe) -> list[Field]:
-    found = policy(recipe)
+    result = policy(recipe)
     link = recipe.link_bytes
-    fields = [(name, found[name], 4) for name in ("refused_at", "shared_limit_at", "shared_high_at")]
-    fields += [("misused_at", found["misused_at"], 4)] if recipe.checks != "none" else []
-    if any(pool.get("general", {}).get("free_list") == 0 for pool in found["pools"]):
+    fields = [(name, result[name], 4) for name in ("refused_at", "shared_limit_at", "shared_high_at")]
+    fields += [("misused_at", result["misused_at"], 4)] if recipe.checks != "none" else []
+    if any(pool.get("general", {}).get("free_list") == 0 for pool in result["pools"]):
         fields.append(("null node", 0, 2 * link))
-    for pool in found["pools"]:
+    for pool in result["pools"]:
         fields += pool_fields(pool, link)
     return sorted(fields, key=lambda field: field[1])
 
 
 def regions(recipe: Recipe) -> list[Field]:
     """(kind, address, bytes) of the parts of the arena that belong to one pool or class."""
-    found: list[Field] = []
+    results: list[Field] = []
     for pool in policy(recipe)["pools"]:
         general, fixed = pool.get("general"), pool.get("fixed")
         if general and not general["facing_at"]:
-            found.append(("general", general["start"], general["region"]))
+            results.append(("general", general["start"], general["region"]))
         if fixed and not fixed["grow"]:
             for at, size, count in zip(fixed["blocks_at"], fixed["sizes"], fixed["counts"], strict=True):
-                found.append(("class", at, count * round_up(size + fixed["header"], fixed["align"])))
-    return found
+                results.append(("class", at, count * round_up(size + fixed["header"], fixed["align"])))
+    return results
 
 
 def test_control_data_does_not_overlap() -> None:
@@ -127,13 +127,13 @@ def test_list_heads_can_be_linked_to() -> None:
 
 def test_regions_follow_the_control_data_without_overlap() -> None:
     for recipe in recipes():
-        found = policy(recipe)
-        end = found["control"]
+        result = policy(recipe)
+        end = result["control"]
         for kind, at, size in regions(recipe):
             assert at >= end, (kind, recipe.to_toml())
             end = at + size
-        assert found["fixed_end"] >= end
-        assert found["fixed_end"] <= found["reach"] <= MAX_REACH
+        assert result["fixed_end"] >= end
+        assert result["fixed_end"] <= result["reach"] <= MAX_REACH
 
 
 def test_maps_lead_to_the_class_of_each_size_and_address() -> None:
@@ -147,27 +147,27 @@ def test_maps_lead_to_the_class_of_each_size_and_address() -> None:
             tried += 1
             sizes, ends, step = fixed["sizes"], fixed["ends_at"], 1 << fixed["size_step"]
             for n in range(sizes[-1] + 1 if fixed["size_map"] else 0):
-                found = fixed["size_map"][-(-n // step)]
+                result = fixed["size_map"][-(-n // step)]
                 wanted = bisect_left(sizes, n)
-                assert found == wanted if fixed["size_even"] else found <= wanted, (n, recipe.to_toml())
+                assert result == wanted if fixed["size_even"] else result <= wanted, (n, recipe.to_toml())
             for at in range(fixed["blocks_at"][0], fixed["end"]):
-                found = fixed["region_map"][at - fixed["blocks_at"][0] >> fixed["region_step"]]
+                result = fixed["region_map"][at - fixed["blocks_at"][0] >> fixed["region_step"]]
                 wanted = bisect_right(ends, at)
-                assert found == wanted if fixed["region_even"] else found <= wanted, (at, recipe.to_toml())
+                assert result == wanted if fixed["region_even"] else result <= wanted, (at, recipe.to_toml())
             assert len(fixed["size_map"]) <= 257 and len(fixed["region_map"]) <= 256
     assert tried > 10
 
 
 def test_payloads_are_aligned() -> None:
     for recipe in recipes():
-        found = policy(recipe)
-        for pool in found["pools"]:
+        result = policy(recipe)
+        for pool in result["pools"]:
             general, fixed = pool.get("general"), pool.get("fixed")
             if general:
                 assert (general["start"] + general["header"]) % (1 << general["unit_shift"]) == 0
             if fixed and not fixed["grow"]:
                 assert all((at + fixed["header"]) % recipe.align == 0 for at in fixed["blocks_at"])
-        assert found["arena_align"] % recipe.align == 0
+        assert result["arena_align"] % recipe.align == 0
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])

@@ -26,20 +26,20 @@ def test_the_steps_are_the_nearest_of_the_front_to_either_side(study: Path) -> N
     with Analysis.open(study) as opened:
         decision = decide(opened, where=["footprint_bytes >= 200"])
         assert decision.pick.label == "alpha"
-        assert [(one.better, one.heap.id) for one in decision.others] == [("accesses", IDS[3])]
+        assert [(other.better, other.heap.id) for other in decision.others] == [("accesses", IDS[3])]
         smallest = decide(opened, "smallest")
-        assert [(one.better, one.heap.label) for one in smallest.others] == [("accesses", "alpha")]
+        assert [(other.better, other.heap.label) for other in smallest.others] == [("accesses", "alpha")]
         assert "Fewer accesses: alpha, 200 bytes (2.0 x), 400 accesses (-60.0 %)." in smallest.sentences()
 
 
 def test_what_the_reader_has_stands_beside_the_pick_whatever_it_is(study: Path) -> None:
     with Analysis.open(study) as opened:
         decision = decide(opened, "smallest", against="beta")
-        told = side_by_side(decision)
-        assert [(heap.candidate.label, heap.role) for heap in told.heaps] == [(IDS[0], "ship"), ("beta", "yours")]
-        assert cells(told, "reserve") == [Cell("144"), Cell("272", "+88.9 %", better=False)]
-        assert cells(told, "need, recording") == [Cell("100"), Cell("220", "2.2 x", better=False)]
-        assert cells(told, "accesses a call")[1].better is True
+        output = side_by_side(decision)
+        assert [(heap.candidate.label, heap.role) for heap in output.heaps] == [(IDS[0], "ship"), ("beta", "yours")]
+        assert cells(output, "reserve") == [Cell("144"), Cell("272", "+88.9 %", better=False)]
+        assert cells(output, "need, recording") == [Cell("100"), Cell("220", "2.2 x", better=False)]
+        assert cells(output, "accesses a call")[1].better is True
         assert not any(sentence.startswith("beta") for sentence in decision.sentences()), "the table tells"
         decision = decide(opened, "smallest", against="gamma")
         assert "gamma, your current heap, fails 3 requests." in decision.sentences()
@@ -56,9 +56,9 @@ def test_the_table_tells_what_decides_in_this_order(tmp_path: Path) -> None:
         opened.set_apart([more], "copy")
         opened.add([result(0, metrics(1000, 30, **known)), result(1, metrics(2200, 15, **known), zoo_name="tlsf")])
         opened.add([result(0, metrics(4000, 9), more.name), result(1, metrics(8000, 9), more.name)], "copy")
-        told = side_by_side(decide(opened, "smallest"))
+        output = side_by_side(decide(opened, "smallest"))
     calls, worst = "mean over all calls explored on", "loads and stores of the worst-case call, copies of realloc"
-    assert [(row.words, row.unit, row.meaning, *(cell.text for cell in row.cells)) for row in told.rows] == [
+    assert [(row.words, row.unit, row.meaning, *(cell.text for cell in row.cells)) for row in output.rows] == [
         ("reserve", "bytes", "", "1,216", "2,656"),
         ("need, recording", "bytes", "the largest footprint on what was recorded", "1,000", "2,200"),
         ("at 4 x the load", "bytes", "the largest footprint on copies at 4 times the load", "4,000", "8,000"),
@@ -68,9 +68,9 @@ def test_the_table_tells_what_decides_in_this_order(tmp_path: Path) -> None:
         ("worst-case free", "accesses", f"{worst} left out", "7", "7"),
         ("bounded by design", "accesses", "what bounds a malloc or a free on any program", "unbounded", "unbounded"),
     ]
-    heaps = [(heap.candidate.label, heap.role, heap.title) for heap in told.heaps]
+    heaps = [(heap.candidate.label, heap.role, heap.title) for heap in output.heaps]
     assert heaps == [(IDS[0], "ship", "first fit"), ("tlsf", "", "first fit")]
-    assert told.rows[3].cells[1] == Cell("5.0", "-50.0 %", better=True) and told.rows[4].cells[1] == Cell("9")
+    assert output.rows[3].cells[1] == Cell("5.0", "-50.0 %", better=True) and output.rows[4].cells[1] == Cell("9")
 
 
 @each(
@@ -107,7 +107,7 @@ def test_what_to_reserve_has_served_everything_that_it_is_said_to_have(tmp_path:
         opened.add([result(0, metrics(400, 9), copies[0].name), result(0, metrics(250, 9), copies[1].name)], "copy")
         opened.add([result(0, metrics(40, 9, failed=1), copies[2].name)], "copy")
         opened.add([result(0, metrics(300, 9), "idle")], "held out")
-        opened.add([result(1, metrics(700, 9), one.name) for one in copies], "copy")
+        opened.add([result(1, metrics(700, 9), copy.name) for copy in copies], "copy")
         decision = decide(opened, "smallest")
     assert decision.pick.id == IDS[0] and decision.reserve_bytes == 368
     assert decision.evidence() == (
@@ -115,7 +115,7 @@ def test_what_to_reserve_has_served_everything_that_it_is_said_to_have(tmp_path:
         "copies, as on busy~sizes+blocks-2. 2 perturbed copies need up to 250. On 1 of them requests failed. At 4 "
         "times the load it needs 400."
     )
-    (rival,) = (one for one in decision.others if one.why == "rival")
+    (rival,) = (other for other in decision.others if other.why == "rival")
     assert rival.reserve_bytes is None, "it was not tried on the trace held out"
 
 
@@ -125,9 +125,9 @@ def test_recipes_alike_are_counted_and_the_nearest_named(tmp_path: Path) -> None
         opened.add([result(6, metrics(1011, 1000))])
         decision = decide(opened)
     count, named = decision.alike
-    assert decision.pick.id == IDS[0] and (count, [one.id for one in named]) == (5, IDS[1:4])
-    told = f"{IDS[1]}, {IDS[2]}, {IDS[3]} and 2 more are within 1 % of it in every objective."
-    assert decision.sentences()[-1] == told
+    assert decision.pick.id == IDS[0] and (count, [item.id for item in named]) == (5, IDS[1:4])
+    output = f"{IDS[1]}, {IDS[2]}, {IDS[3]} and 2 more are within 1 % of it in every objective."
+    assert decision.sentences()[-1] == output
 
 
 def test_few_recipes_alike_are_all_named(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def of_futures(path: Path, *more: dict[str, Value], names: dict[int, str] | None
     """Recipes that need 1,000 bytes on the recording, each with what is known of its future."""
     study = Analysis.create_or_resume(path, identity(objectives=DEFAULT_OBJECTIVES))
     named = names or {}
-    study.add([result(at, metrics(1000, 30, **one), zoo_name=named.get(at)) for at, one in enumerate(more)])
+    study.add([result(at, metrics(1000, 30, **item), zoo_name=named.get(at)) for at, item in enumerate(more)])
     return study
 
 
@@ -186,7 +186,7 @@ def test_one_recording_is_said_to_show_one_load(tmp_path: Path) -> None:
     with Analysis.open(write_five(tmp_path / "one.duckdb")) as opened:
         assert " One recording shows one load" in decide(opened).evidence()
     with Analysis.create_or_resume(tmp_path / "two.duckdb", identity(TRACES)) as opened:
-        opened.add([result(0, metrics(100, 9), one.name) for one in TRACES])
+        opened.add([result(0, metrics(100, 9), item.name) for item in TRACES])
         assert " One recording" not in decide(opened).evidence()
 
 
@@ -323,7 +323,7 @@ def test_amounts_of_a_step_are_in_words(tmp_path: Path, key: str, value: float, 
         opened.add([result(0, metrics(1000, 9, **{key: 2 * value})), result(1, metrics(1200, 9, **{key: value}))])
         sentences = decide(opened, "smallest", ["footprint_bytes", key]).sentences()
     wanted = told.replace("ID", f"{IDS[1]}, 1,200 bytes (+20.0 %)") + " (-50.0 %)"
-    assert any(one.startswith(wanted) for one in sentences), sentences
+    assert any(sentence.startswith(wanted) for sentence in sentences), sentences
 
 
 def test_worst_calls_are_in_instructions_where_these_were_measured_for_every_heap(tmp_path: Path) -> None:
@@ -332,14 +332,14 @@ def test_worst_calls_are_in_instructions_where_these_were_measured_for_every_hea
     worst = {"accesses_malloc_max": 9, "accesses_realloc_max": 12, "accesses_free_max": 7}
     with Analysis.create_or_resume(tmp_path / "s.duckdb", identity()) as opened:
         opened.add([result(0, metrics(100, 30, **worst, **measured))])
-        told = side_by_side(decide(opened))
-        of = {row.words: row.cells[0].text for row in told.rows}
+        output = side_by_side(decide(opened))
+        of = {row.words: row.cells[0].text for row in output.rows}
         assert of["malloc and free"] == "74.2" and of["code"] == "864" and of["accesses a call"] == "10.0"
         assert [of[f"worst-case {kind}"] for kind in ("malloc", "calloc", "free")] == ["180", "2,824", "85"]
         opened.add([result(1, metrics(200, 90, **worst, instructions_pair_mean=None), zoo_name="tlsf")])
-        told = side_by_side(decide(opened))
-        of = {row.words: row.cells[0].text for row in told.rows}
-        assert [heap.candidate.label for heap in told.heaps][1:] == ["tlsf"]
+        output = side_by_side(decide(opened))
+        of = {row.words: row.cells[0].text for row in output.rows}
+        assert [heap.candidate.label for heap in output.heaps][1:] == ["tlsf"]
         assert "malloc and free" not in of, "nobody measured tlsf"
         assert [of[f"worst-case {kind}"] for kind in ("malloc", "realloc", "free")] == ["9", "12", "7"]
 
@@ -378,11 +378,11 @@ def test_a_pick_admits_as_much_as_any_unless_a_share_is_asked_for(tmp_path: Path
         everything = decide(opened, "smallest")
         assert [opened.pick(how).id for how in PICKS] == [IDS[2]] * 3
         in_little = decide(opened, where=["footprint_bytes <= 500"])
-        asked = decide(opened, "smallest", where=["admitted_fraction >= 0.5"])
+        requested = decide(opened, "smallest", where=["admitted_fraction >= 0.5"])
         assert opened.pick("smallest", where="admitted_fraction > 0").id == IDS[0]
-    told = "It admits 99.97 % of the bytes that are asked for, as much as any."
-    assert everything.sentences()[1] == told
+    output = "It admits 99.97 % of the bytes that are asked for, as much as any."
+    assert everything.sentences()[1] == output
     assert in_little.pick.id == IDS[1]
     assert in_little.sentences()[1] == "It admits 88 % of the bytes that are asked for, as much as any."
-    assert asked.pick.id == IDS[1]
-    assert asked.sentences()[1] == "It admits 88 % of the bytes that are asked for, where another admits 100 %."
+    assert requested.pick.id == IDS[1]
+    assert requested.sentences()[1] == "It admits 88 % of the bytes that are asked for, where another admits 100 %."

@@ -20,11 +20,11 @@ Asked = list[tuple[str, ...]]
 
 def played(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str, missing: str = "") -> tuple[Result, Asked]:
     """The demo, where the command with a word of `missing` finds no tool."""
-    asked: Asked = []
+    requested: Asked = []
 
     def run(*words: str | Path) -> str:
-        asked.append(tuple(str(word).replace(str(folder), "DIR") for word in words))
-        if missing and missing in asked[-1]:
+        requested.append(tuple(str(word).replace(str(folder), "DIR") for word in words))
+        if missing and missing in requested[-1]:
             raise HeapwrightError(f"no {missing}")
         if words[0] == "generate":
             (folder / "firmware").mkdir()
@@ -40,16 +40,16 @@ def played(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str, missing: 
     monkeypatch.setattr(demo, "_beside", beside)
     monkeypatch.setattr(demo, "_tool", run)
     monkeypatch.setattr(demo, "find_compiler", lambda what: "cc")
-    return CliRunner(env={"COLUMNS": "200"}).invoke(heapwright, ["demo", str(folder), *words]), asked
+    return CliRunner(env={"COLUMNS": "200"}).invoke(heapwright, ["demo", str(folder), *words]), requested
 
 
 def test_every_step_is_a_command_that_works_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "study.duckdb").touch()  # of an earlier demo
-    done, asked = played(monkeypatch, tmp_path)
+    done, requested = played(monkeypatch, tmp_path)
     assert done.exit_code == 0, done.output
     heap, trace = "DIR/study.duckdb:abc", f"DIR/{demo.TRACE}"
     firmware, flags = "DIR/firmware", demo.CFLAGS
-    assert asked == [
+    assert requested == [
         ("explore", trace, "-o", "DIR/study.duckdb", "--json"),
         ("pareto", "DIR/study.duckdb", "--pick", "balanced", "--json"),
         ("measure", "--front", "DIR/study.duckdb", "--json"),
@@ -81,9 +81,9 @@ def test_every_step_is_a_command_that_works_by_hand(tmp_path: Path, monkeypatch:
 
 def test_json_tells_where_everything_is_and_what_was_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done, _ = played(monkeypatch, tmp_path, "--json", missing="measure")
-    told = json.loads(done.stdout)
-    assert 0 <= told.pop("seconds") < 60
-    assert told == {
+    output = json.loads(done.stdout)
+    assert 0 <= output.pop("seconds") < 60
+    assert output == {
         "heap": f"{tmp_path}/study.duckdb:abc",
         "metrics": {"accesses": 7},
         "path": f"{tmp_path}/{demo.TRACE}",
@@ -98,9 +98,9 @@ def test_json_tells_where_everything_is_and_what_was_left_out(tmp_path: Path, mo
 def test_what_a_step_lacks_is_said_and_the_others_go_on(
     missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done, asked = played(monkeypatch, tmp_path, missing=missing)
+    done, requested = played(monkeypatch, tmp_path, missing=missing)
     assert f"Left out: no {missing}." in done.output
-    assert asked[-1][0] == "report"
+    assert requested[-1][0] == "report"
 
 
 def test_a_tool_that_fails_ends_the_demo(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

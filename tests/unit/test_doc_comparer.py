@@ -65,9 +65,9 @@ def test_dots_stand_for_what_is_left_out() -> None:
 
 
 def test_where_numbers_vary_words_still_count() -> None:
-    told = command("demo/sort.parquet: 290 calls, peak 100,492 B", "numbers vary", "another sort")
-    assert not differs(told, ["demo/sort.parquet: 1,290 calls, peak 9 B"])
-    assert differs(told, ["demo/sort.parquet: 290 frees, peak 100,492 B"])
+    output = command("demo/sort.parquet: 290 calls, peak 100,492 B", "numbers vary", "another sort")
+    assert not differs(output, ["demo/sort.parquet: 1,290 calls, peak 9 B"])
+    assert differs(output, ["demo/sort.parquet: 290 frees, peak 100,492 B"])
 
 
 PAGE = """\
@@ -93,10 +93,15 @@ Text.
 
 
 def test_a_page_is_taken_apart() -> None:
-    found = commands(PAGE)
-    assert [one.text for one in found] == ["first --flag \\\n      more", 'second "SELECT\n      x"', "third", "fourth"]
-    assert found[0].shown == ["shown", "", "with a gap"]
-    assert [(one.mark, one.why) for one in found] == [("", ""), ("", "")] + 2 * [("not run", "takes minutes")]
+    result = commands(PAGE)
+    assert [item.text for item in result] == [
+        "first --flag \\\n      more",
+        'second "SELECT\n      x"',
+        "third",
+        "fourth",
+    ]
+    assert result[0].shown == ["shown", "", "with a gap"]
+    assert [(item.mark, item.why) for item in result] == [("", ""), ("", "")] + 2 * [("not run", "takes minutes")]
 
 
 @pytest.mark.parametrize(

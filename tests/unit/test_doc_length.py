@@ -32,9 +32,9 @@ def paragraphs(page: str) -> Iterator[str]:
 
 
 def long_sentences(page: str) -> list[str]:
-    text = [re.sub(r"\]\([^)]*\)", "]", one) for one in paragraphs(page)]
+    text = [re.sub(r"\]\([^)]*\)", "]", item) for item in paragraphs(page)]
     ends = re.compile(r"(?<=[.!?:])\s+(?=[A-Z\"`*(\[0-9])")
-    return [one for paragraph in text for one in ends.split(paragraph) if len(one.split()) > LONG]
+    return [item for paragraph in text for item in ends.split(paragraph) if len(item.split()) > LONG]
 
 
 def test_a_long_sentence_is_found_and_a_table_is_none() -> None:
@@ -75,15 +75,15 @@ def test_each_path_is_read_in_a_quarter_of_an_hour() -> None:
 
 
 def test_few_sentences_run_long() -> None:
-    found = [(path.name, one) for path in PAGES for one in long_sentences(path.read_text(encoding="utf-8"))]
-    assert len(found) <= MOST_LONG, "\n".join(f"{name}: {one}" for name, one in found)
+    results = [(path.name, item) for path in PAGES for item in long_sentences(path.read_text(encoding="utf-8"))]
+    assert len(results) <= MOST_LONG, "\n".join(f"{name}: {item}" for name, item in results)
 
 
 def long_entries(changelog: str) -> list[str]:
     """Of all that came after 0.1.0."""
     section = changelog.partition("\n## 0.1.0")[0]
     entries = re.findall(r"^- (.*(?:\n  .*)*)", section, re.MULTILINE)
-    return [one for one in entries if len(one.split()) > LONGEST_ENTRY]
+    return [entry for entry in entries if len(entry.split()) > LONGEST_ENTRY]
 
 
 def test_an_entry_of_the_changelog_is_read_in_one_glance() -> None:

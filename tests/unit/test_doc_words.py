@@ -45,7 +45,7 @@ def texts(tree: ast.AST) -> Iterator[str]:
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield "".join(str(one.value) if isinstance(one, ast.Constant) else "\0" for one in node.values)
+            yield "".join(str(value.value) if isinstance(value, ast.Constant) else "\0" for value in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value
 
@@ -53,10 +53,10 @@ def texts(tree: ast.AST) -> Iterator[str]:
 def values(annotation: Any) -> Iterator[str]:
     """The words that a key of a pool takes."""
     if get_origin(annotation) is Literal:
-        yield from (one for one in get_args(annotation) if isinstance(one, str))
+        yield from (item for item in get_args(annotation) if isinstance(item, str))
     else:
-        for one in get_args(annotation):
-            yield from values(one)
+        for item in get_args(annotation):
+            yield from values(item)
 
 
 # ---- the glossary ----------------------------------------------------------------------------------------------------
@@ -64,11 +64,11 @@ def values(annotation: Any) -> Iterator[str]:
 
 def test_every_word_of_a_summary_is_in_the_glossary() -> None:
     shared = (General._found, BasePool.range_summary, sizes_summary, Recipe.summary)
-    told: list[Callable[..., Any]] = [*(kind.summary for kind in KINDS.values()), *shared]
-    trees = [ast.parse(textwrap.dedent(inspect.getsource(one))) for one in told]
+    output: list[Callable[..., Any]] = [*(kind.summary for kind in KINDS.values()), *shared]
+    trees = [ast.parse(textwrap.dedent(inspect.getsource(item))) for item in output]
     code = words(" ".join(text for tree in trees for text in texts(tree)))
     fields = [field for model in KINDS.values() for field in model.model_fields.values()]
-    keys = {one for field in fields for one in values(field.annotation)}
+    keys = {item for field in fields for item in values(field.annotation)}
     assert (code | words(" ".join(keys))) - GLOSSARY == set()
 
 
@@ -82,7 +82,7 @@ def test_so_is_every_heading_and_pick() -> None:
         for node in ast.walk(ast.parse(inspect.getsource(fit)))
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "headings"
     ]
-    of_fit = [text for found in lists for text in texts(found)]
+    of_fit = [text for result in lists for text in texts(result)]
     assert len(of_fit) > 5
     headings = [*front._HEADINGS.values(), *front._WORST.values(), *PICKS, *of_fit]
     assert words(" ".join(headings)) - GLOSSARY == set()
@@ -167,8 +167,8 @@ def messages() -> str:
 def test_every_message_that_is_quoted_is_said() -> None:
     said = messages()
     assert len(QUOTED) > 30
-    pieces = {(quoted, one.strip(" ;:,()")) for quoted in QUOTED for one in quoted.split("...")}
-    assert [(quoted, one) for quoted, one in sorted(pieces) if one not in said] == []
+    pieces = {(quoted, item.strip(" ;:,()")) for quoted in QUOTED for item in quoted.split("...")}
+    assert [(quoted, item) for quoted, item in sorted(pieces) if item not in said] == []
 
 
 @pytest.mark.parametrize("message", ["the zoo has no such alligator", "no emulator of "])

@@ -35,9 +35,9 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
 
 @pytest.mark.parametrize(("page", "names"), [("study", STUDY), ("trace", TRACE)])
 def test_a_page_has_all_its_parts(page: str, names: str, parts: Mapping[str, Any]) -> None:
-    found = {name.removeprefix(f"{page}: ") for name in parts if name.startswith(f"{page}: ")}
+    results = {name.removeprefix(f"{page}: ") for name in parts if name.startswith(f"{page}: ")}
     wanted = {*" ".join(names.split()).replace("busy, held", "busy; held").split(", ")}
-    assert {name.replace("busy; held", "busy, held") for name in wanted} <= found
+    assert {name.replace("busy; held", "busy, held") for name in wanted} <= results
 
 
 def test_commands_draw_attacks_endurance_and_sweeps(parts: Mapping[str, Any]) -> None:

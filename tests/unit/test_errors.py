@@ -46,7 +46,7 @@ def texts(tree: ast.AST) -> Iterator[str]:
 def test_the_library_names_no_flag_of_the_command_line() -> None:
     """In messages: what stands alone is a word for a compiler, and pages of the papers quote commands."""
     assert {"--arena", "--repair", "-o", "--held-out"} <= FLAGS
-    flag = re.compile("|".join(rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in sorted(FLAGS)))
+    flag = re.compile("|".join(rf"(?<![\w-]){re.escape(item)}(?![\w-])" for item in sorted(FLAGS)))
     wrong = []
     papers = Path(heapwright_papers.__file__).parent
     for path in (*ROOT.rglob("*.py"), *papers.rglob("*.py")):
@@ -79,7 +79,7 @@ def test_the_command_line_adds_the_flag_that_the_command_has(
 
     monkeypatch.setattr("heapwright._traces.trace.Trace.read", fail)
     monkeypatch.setattr("sys.argv", ["heapwright", "replay", "a.parquet", "--heap", "tlsf"])
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as remaining:
         main()
-    assert left.value.code == exit_code
+    assert remaining.value.code == exit_code
     assert capsys.readouterr().err.endswith(says)

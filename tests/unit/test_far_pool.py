@@ -57,9 +57,9 @@ TOGETHER = [
 def test_the_smallest_arena_is_proved_by_one_replay(heap: Recipe) -> None:
     for seed in (1, 2):
         trace = random_trace(seed)
-        found = replay(trace, heap, check_invariants=True)
-        assert found["failed"] == 0
-        mark = found["footprint_bytes"]
+        result = replay(trace, heap, check_invariants=True)
+        assert result["failed"] == 0
+        mark = result["footprint_bytes"]
         assert isinstance(mark, int)
         smallest, safe = fit(trace, heap), safe_arena(trace, heap)
         assert smallest is not None
@@ -71,7 +71,7 @@ def test_the_smallest_arena_is_proved_by_one_replay(heap: Recipe) -> None:
         tight = replay(trace, heap, arena=mark)
         same = ["failed", "moved_bytes", "footprint_bytes", "internal_bytes", "external_bytes", "header_bytes"]
         same += ["accesses"] if heap.pools[0].kind != "general" or heap.pools[0].free_list != "tree" else []
-        assert [tight[key] for key in same] == [found[key] for key in same]
+        assert [tight[key] for key in same] == [result[key] for key in same]
 
 
 def test_what_one_side_gives_back_the_other_takes() -> None:
@@ -82,10 +82,10 @@ def test_what_one_side_gives_back_the_other_takes() -> None:
     more = [(0, 200 + i, 40) for i in range(28)]  # 28 * 44 = 1,232 of the 1,260 bytes that both had
     op, id_, size = zip(*small, *large, *gone, *more, strict=True)
     trace = Trace.from_columns(op=op, id=id_, size=size)
-    found = replay(trace, heap, check_invariants=True)
+    result = replay(trace, heap, check_invariants=True)
     control, mark = policy(heap)["fixed_end"], policy(heap)["end_mark"]
     assert mark == 4
-    assert found["footprint_bytes"] == control + 5 * 44 + 10 * 104 + mark
+    assert result["footprint_bytes"] == control + 5 * 44 + 10 * 104 + mark
 
 
 def test_pictures_show_both_ends() -> None:
@@ -98,9 +98,9 @@ def test_pictures_show_both_ends() -> None:
     first = arena - 4 - 104 - 204
     assert drawn == [(arena - 1000, 44, 1), (first, 204, 0), (first + 204, 104, 0)]
     assert (frame.extent.low, frame.extent.high) == (arena - 1000 + 44, first)
-    found = heap_map(trace, heap, columns=3)
-    last = found["blocks"][found["blocks"]["column"] == 2]
-    assert sum(int(run["size"]) for run in last) == found["footprint"]
+    result = heap_map(trace, heap, columns=3)
+    last = result["blocks"][result["blocks"]["column"] == 2]
+    assert sum(int(run["size"]) for run in last) == result["footprint"]
 
 
 REFUSED = [
@@ -127,10 +127,10 @@ REFUSED = [
 
 @each(("pools", "words"), REFUSED)
 def test_what_cannot_lie_there_is_refused_in_one_line(pools: list[dict[str, Any]], words: str) -> None:
-    with pytest.raises(HeapwrightError) as told:
+    with pytest.raises(HeapwrightError) as output:
         recipe(*pools)
-    assert words in str(told.value)
-    assert "\n" not in str(told.value)
+    assert words in str(output.value)
+    assert "\n" not in str(output.value)
 
 
 def test_the_place_is_part_of_the_recipe() -> None:

@@ -65,7 +65,7 @@ def objects_after(trace: Trace, call: int) -> dict[int, int]:
 def test_frames_cover_the_arena_and_hold_every_live_object(seed: int) -> None:
     trace, draw = random_trace(seed), random.Random(seed)
     # What was refused does not live: a recipe that serves all.
-    recipe = next(one for one in iter(lambda: random_recipe(draw), None) if not replay(trace, one)["failed"])
+    recipe = next(item for item in iter(lambda: random_recipe(draw), None) if not replay(trace, item)["failed"])
     size = arena_of(trace, recipe)
     birth, death = births_and_deaths(trace)
     deaths = dict(zip(birth.tolist(), death.tolist(), strict=True))
@@ -107,7 +107,7 @@ def test_what_is_free_and_was_never_used_is_no_hole() -> None:
     rows = [(0, 40), (60, 80), (100, 20), (100, 300), (100, 330), (390, 30), (400, 10)]
     blocks = np.array([(at, size, 0, lib.HW_RUN_FREE, 0) for at, size in rows], snapshots.PIECE_TYPE)
     start, end = snapshots.used_part(blocks, extent)
-    used = [(int(one), int(other)) for one, other in zip(start, end, strict=True) if one < other]
+    used = [(int(item), int(other)) for item, other in zip(start, end, strict=True) if item < other]
     assert used == [(0, 40), (60, 100), (400, 430), (400, 420), (400, 410)]
 
 
@@ -160,12 +160,12 @@ def test_regions_are_those_of_pools_with_a_size_and_the_rest_that_others_share()
         {"kind": "general"},
     ]
     recipe = Recipe.from_dict({"align": 8, "pool": pools})
-    found = snapshots.regions(recipe, 100_000)
-    assert [region.pools for region in found] == [(1,), (2,), (3,), (4,)]
-    assert found[0].end - found[0].start == 10 * 16 + 5 * 64
-    assert [region.end - region.start for region in found[1:3]] == [2000, 4096]
-    assert found[3].end == 100_000
-    assert all(one.end <= other.start for one, other in pairwise(found))
+    result = snapshots.regions(recipe, 100_000)
+    assert [region.pools for region in result] == [(1,), (2,), (3,), (4,)]
+    assert result[0].end - result[0].start == 10 * 16 + 5 * 64
+    assert [region.end - region.start for region in result[1:3]] == [2000, 4096]
+    assert result[3].end == 100_000
+    assert all(item.end <= other.start for item, other in pairwise(result))
 
 
 def test_a_film_may_be_interrupted_by_other_replays_of_its_thread() -> None:
@@ -195,11 +195,11 @@ def test_leaving_an_object_out_is_replaying_the_trace_without_it(heap: str) -> N
     birth, death = births_and_deaths(trace)
     for at in random.Random(heap).sample(range(len(birth)), 6):
         lives = int(birth[at]), int(death[at])
-        found = peak_blockers._without(trace, recipe, lives, needed)
+        result = peak_blockers._without(trace, recipe, lives, needed)
         rest = replay(without(trace, lives[0]), recipe)
-        assert found is not None
-        assert found.arena == rest["footprint_bytes"]
-        assert found.gain == needed - found.arena - found.bytes
+        assert result is not None
+        assert result.arena == rest["footprint_bytes"]
+        assert result.gain == needed - result.arena - result.bytes
 
 
 def pinned() -> Trace:
@@ -217,12 +217,12 @@ def capped(trace: Trace, recipe: Recipe) -> Any:
 
 
 def test_the_object_between_the_holes_is_what_caps_the_arena() -> None:
-    found = capped(pinned(), SIMPLE)
-    assert (found.birth, found.death, found.requested, found.tried) == (1, None, 64, 1)
-    assert found.hole == 2004
+    result = capped(pinned(), SIMPLE)
+    assert (result.birth, result.death, result.requested, result.tried) == (1, None, 64, 1)
+    assert result.hole == 2004
     # Without it the holes join: what is above it is not needed.
-    assert found.gain > 1900
-    assert found.chance < found.gain
+    assert result.gain > 1900
+    assert result.chance < result.gain
 
 
 def test_an_object_lives_long_from_a_quarter_of_the_calls_on() -> None:
@@ -241,14 +241,14 @@ def test_nothing_caps_an_arena_without_holes_or_without_long_lives() -> None:
 
 def test_an_object_is_tried_at_the_largest_size_that_it_is_asked_for() -> None:
     trace = trace_of((MALLOC, 0, 50), (REALLOC, 0, 301), (REALLOC, 0, 20), (FREE, 0, 0), (MALLOC, 0, 999))
-    found = peak_blockers._without(trace, SIMPLE, (0, 3), 5000)
-    assert found is not None
-    assert (found.requested, found.bytes) == (301, 304)
+    result = peak_blockers._without(trace, SIMPLE, (0, 3), 5000)
+    assert result is not None
+    assert (result.requested, result.bytes) == (301, 304)
 
 
 def test_free_memory_is_unused_from_where_none_was_used_to_where_it_is() -> None:
     blocks = np.zeros(4, snapshots.BLOCK_TYPE)
     blocks["offset"], blocks["size"] = (0, 64, 80, 160), (64, 16, 80, 32)
     blocks["state"], blocks["birth"], blocks["death"] = lib.HW_RUN_FREE, -1, -1
-    told = kinds_of(snapshots.Frame(0, snapshots.Extent(64, 160, None), blocks), 100)
-    assert [KINDS[kind] for kind in told] == ["free", "unused", "unused", "free"]
+    output = kinds_of(snapshots.Frame(0, snapshots.Extent(64, 160, None), blocks), 100)
+    assert [KINDS[kind] for kind in output] == ["free", "unused", "unused", "free"]

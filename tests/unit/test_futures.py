@@ -41,7 +41,7 @@ def server(requests: int = 400, *, shutdown: bool = True, times: bool = True) ->
         if len(sessions) > 2:
             rows.append((3, sessions.pop(0), 0, 0, 3))
     if shutdown:
-        rows += [(3, one, 0, 0, 0) for one in [*range(10), *waiting, *sessions]]
+        rows += [(3, item, 0, 0, 0) for item in [*range(10), *waiting, *sessions]]
     op, id_, size, align, site = zip(*rows, strict=True)
     return Trace.from_columns(
         op=op,
@@ -50,7 +50,7 @@ def server(requests: int = 400, *, shutdown: bool = True, times: bool = True) ->
         align=align,
         site=site,
         sites=("main", "buffer", "message", "session"),
-        tid=[one % 3 for one in site],
+        tid=[item % 3 for item in site],
         ts_us=np.arange(len(rows)) * 10 if times else None,
         name="server",
         metadata={"pointer_bytes": "4"},
@@ -60,13 +60,13 @@ def server(requests: int = 400, *, shutdown: bool = True, times: bool = True) ->
 def lives(trace: Trace, start: int = 0) -> set[tuple[tuple[int, ...], ...]]:
     """The calls of each object born from a call on, as operation, size, alignment and site, without the free."""
     objects, count = trace.objects()
-    found: list[list[tuple[int, ...]]] = [[] for _ in range(count)]
+    results: list[list[tuple[int, ...]]] = [[] for _ in range(count)]
     for at in range(len(trace)):
         if trace.op[at] != FREE:
             row = tuple(int(column[at]) for column in (trace.op, trace.size, trace.align, trace.site, trace.tid))
-            found[objects[at]].append(row)
+            results[objects[at]].append(row)
     born = np.flatnonzero(trace.op <= CALLOC)
-    return {tuple(one) for one, at in zip(found, born, strict=True) if at >= start}
+    return {tuple(item) for item, at in zip(results, born, strict=True) if at >= start}
 
 
 def same(first: Trace, second: Trace, calls: int | None = None) -> bool:
@@ -93,9 +93,9 @@ def test_objects_of_a_future_are_those_of_the_recording() -> None:
     future = resample(trace, 5000)
     _, stop = steady_part(trace)
     whole = lives(trace)
-    assert {one for one in lives(future, stop) if one[0][0] != CALLOC or len(one) > 1} <= whole
+    assert {item for item in lives(future, stop) if item[0][0] != CALLOC or len(item) > 1} <= whole
     # a buffer that is cut off by the end of the future has not been resized yet
-    assert lives(future, stop) <= whole | {one[:1] for one in whole}
+    assert lives(future, stop) <= whole | {item[:1] for item in whole}
     assert np.count_nonzero(future.op == REALLOC) > 500
 
 
@@ -103,11 +103,11 @@ def test_a_life_is_as_long_as_one_that_was_recorded() -> None:
     trace = server()
     future = resample(trace, 5000, swing=0, stalls=0)
 
-    def message_lives(one: Trace, of: range) -> list[int]:
-        number, count = one.objects()
+    def message_lives(item: Trace, of: range) -> list[int]:
+        number, count = item.objects()
         free = np.full(count, -1)
-        free[number[one.op == FREE]] = np.flatnonzero(one.op == FREE)
-        born = np.flatnonzero((one.op <= CALLOC) & (one.site == 2))
+        free[number[item.op == FREE]] = np.flatnonzero(item.op == FREE)
+        born = np.flatnonzero((item.op <= CALLOC) & (item.site == 2))
         return [int(free[number[at]] - at) for at in born if at in of and 0 <= free[number[at]] < of.stop]
 
     _, stop = steady_part(trace)
@@ -155,7 +155,7 @@ def test_a_life_that_the_end_cuts_off_is_drawn_from_longer_ones() -> None:
     for number in range(4000):
         rows.append((0, number))
         due.setdefault(len(rows) + draw.choice((30, 300)), []).append(number)
-        rows += [(3, one) for at in sorted(due) if at <= len(rows) for one in due.pop(at)]
+        rows += [(3, item) for at in sorted(due) if at <= len(rows) for item in due.pop(at)]
     op, id_ = zip(*rows, strict=True)
     trace = Trace.from_columns(op=op, id=id_, size=[64] * len(rows))
     future = resample(trace, 30_000, swing=0, stalls=0)
@@ -240,10 +240,10 @@ def test_a_recording_of_one_big_block_has_no_future() -> None:
 def test_the_load_is_scaled_to_a_live_peak(times: int) -> None:
     """Once the recording's own objects have gone; and pools with learnt counts follow the load."""
     broker = Trace.read(BROKER)
-    asked = times * broker.peak_live_bytes
-    future = resample(broker, 100_000, live=asked)
+    requested = times * broker.peak_live_bytes
+    future = resample(broker, 100_000, live=requested)
     reached = int(future.live_bytes[len(future) // 2 :].max())
-    assert asked / 1.1 < reached < 1.1 * asked
+    assert requested / 1.1 < reached < 1.1 * requested
     count = {size: counts[-1] for size, counts in Demand.of([future]).counts}
     recorded = {size: counts[-1] for size, counts in Demand.of([broker]).counts}
     common = count.keys() & recorded.keys()

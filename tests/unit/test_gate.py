@@ -54,7 +54,7 @@ def test_numbers_of_bytes_are_read_with_units() -> None:
 
 def test_a_change_too_small_to_be_seen_is_not_told_as_none() -> None:
     changes = (1000, 1042), (1000, 999), (10_000, 9_999), (10_000, 10_001), (5, 5)
-    assert [per_cent(*one) for one in changes] == ["+4.2%", "-0.1%", "under 0.1%", "under 0.1%", "+0.0%"]
+    assert [per_cent(*change) for change in changes] == ["+4.2%", "-0.1%", "under 0.1%", "under 0.1%", "+0.0%"]
 
 
 @pytest.mark.parametrize(
@@ -111,23 +111,23 @@ def test_what_is_broken_comes_with_who_holds_more() -> None:
 
 def test_without_sites_sizes_are_told() -> None:
     before = judged("old", "tlsf", {}, [holder("", 100, 40), holder("", 64, 10)], ())
-    found = judged("now", "tlsf", {}, [holder("", 144, 40), holder("", 64, 12)], (), before)
-    assert [(one.size, one.more_bytes) for one in found.causes] == [(144, 5760), (64, 128)]
+    result = judged("now", "tlsf", {}, [holder("", 144, 40), holder("", 64, 12)], (), before)
+    assert [(cause.size, cause.more_bytes) for cause in result.causes] == [(144, 5760), (64, 128)]
 
 
 def test_where_one_of_both_names_no_sites_sizes_are_told() -> None:
     sited, unsited = [holder("src/net.c:88", 100, 40)], [holder("", 144, 40)]
     for before, after, size in ((sited, unsited, 144), (unsited, [holder("src/a.c:1", 200, 40)], 200)):
-        found = judged("now", "tlsf", {}, after, (), judged("old", "tlsf", {}, before, ()))
-        assert [(one.site, one.size, one.more_bytes) for one in found.causes] == [("", size, 40 * size)]
+        result = judged("now", "tlsf", {}, after, (), judged("old", "tlsf", {}, before, ()))
+        assert [(cause.site, cause.size, cause.more_bytes) for cause in result.causes] == [("", size, 40 * size)]
 
 
 def test_only_those_who_hold_most_more_are_told() -> None:
     holders = [holder(f"src/{name}.c:1", 8, count) for name, count in zip("abcd", (4, 3, 2, 1), strict=True)]
     rules = [Rule.parse("reserve_bytes > 1")]
-    found = judged("now", "tlsf", {"reserve_bytes": 2}, holders, rules, judged("old", "tlsf", {}, OLD.holders, ()))
-    assert len(found.causes) == 4
-    assert found.sentences()[1:] == [
+    result = judged("now", "tlsf", {"reserve_bytes": 2}, holders, rules, judged("old", "tlsf", {}, OLD.holders, ()))
+    assert len(result.causes) == 4
+    assert result.sentences()[1:] == [
         f"  src/{name}.c:1: {count} objects of 8 bytes hold {8 * count} bytes more at the peak"
         for name, count in (("a", 4), ("b", 3), ("c", 2))
     ]

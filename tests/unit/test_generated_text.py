@@ -88,8 +88,8 @@ def test_threads_that_write_at_once_write_what_each_writes_alone() -> None:
 @cache
 def comments(name: str) -> list[str]:
     """The comments of the source on one line each, but for the first, which holds the recipe."""
-    found = re.findall(r"/\*.*?\*/", source_of(name), re.DOTALL)
-    return [" ".join(comment.replace("\n *", "\n").split()) for comment in found[1:]]
+    result = re.findall(r"/\*.*?\*/", source_of(name), re.DOTALL)
+    return [" ".join(comment.replace("\n *", "\n").split()) for comment in result[1:]]
 
 
 def words_without_meaning(recipe: Recipe) -> dict[str, bool]:
@@ -156,9 +156,9 @@ def test_the_opening_comment_says_whom_a_heap_is_after(source: str) -> None:
 
 def test_prose_and_text_in_quotes_of_a_wide_recipe_are_broken() -> None:
     wide = "a word " * 40
-    told = {"name": "wide", "source": wide.strip(), "about": f"{wide}\n\nshort\n"}
+    output = {"name": "wide", "source": wide.strip(), "about": f"{wide}\n\nshort\n"}
     recipe = Recipe.from_dict(
-        told | {"pool": [{"kind": "quick", "sizes": list(range(8, 500, 8))}, {"kind": "general"}]}
+        output | {"pool": [{"kind": "quick", "sizes": list(range(8, 500, 8))}, {"kind": "general"}]}
     )
     text = generated_files(recipe)["app_heap.c"]
     toml = text[text.index("The recipe:\n *\n") + len("The recipe:\n *\n") : text.index(" * Freestanding")]

@@ -57,7 +57,7 @@ def often_watched(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def space() -> Space:
     """A draw of the default space, with the zoo."""
-    drawn = random.Random(7).sample([one for one in Space.default(TRACES).recipes() if not one.name], RECIPES)
+    drawn = random.Random(7).sample([item for item in Space.default(TRACES).recipes() if not item.name], RECIPES)
     return Space([drawn])
 
 
@@ -116,16 +116,16 @@ def test_of_loads_of_one_device_a_front_is_that_of_all_recipes(
     with Analysis.open(whole) as study, Analysis.open(tmp_path / "study") as sparing:
         calls = {trace.name: len(trace) for trace in TRACES}
         every = Results.of(study.results(), [*calls], study._known(), [calls])
-        found = sparing.combined
+        result = sparing.combined
     assert done.given_up > RECIPES / 4
-    assert found.devices == ["+".join(calls)]
-    rows = [every.ids.index(id) for id in found.ids]
+    assert result.devices == ["+".join(calls)]
+    rows = [every.ids.index(id) for id in result.ids]
     for key in METRICS:
-        np.testing.assert_array_equal(found.columns[key], every.columns[key][rows])
+        np.testing.assert_array_equal(result.columns[key], every.columns[key][rows])
     expected = every.front_rows(objectives)
     if not tolerance:
         assert done.front == [every.ids[row] for row in expected]
-    members = found.points(objectives)[found.front_rows(objectives)]
+    members = result.points(objectives)[result.front_rows(objectives)]
     for point in every.points(objectives)[expected]:
         assert (members <= (1 + tolerance) * point * (1 + 1e-12) + tolerance).all(axis=1).any()
 
@@ -161,12 +161,12 @@ def test_a_front_within_a_tolerance_is(
         values = np.stack([every.each[key][:, at] for key in OBJECTIVES], axis=1)
     with Analysis.open(tmp_path / "study") as study:
         assert study.tolerance == tolerance
-        found = study.combined
-        rows = found.front_rows(OBJECTIVES)
-        assert [found.ids[row] for row in rows] == done.front
-        competing = found.ranked[:, np.newaxis] & (found.each["failed"] == 0)
-        best = np.stack([np.where(competing, found.each[key], np.inf).min(axis=0) for key in OBJECTIVES])
-        members = found.points(OBJECTIVES)[rows]
+        result = study.combined
+        rows = result.front_rows(OBJECTIVES)
+        assert [result.ids[row] for row in rows] == done.front
+        competing = result.ranked[:, np.newaxis] & (result.each["failed"] == 0)
+        best = np.stack([np.where(competing, result.each[key], np.inf).min(axis=0) for key in OBJECTIVES])
+        members = result.points(OBJECTIVES)[rows]
     points = ratios(values[served], best).max(axis=2)
     if len(traces) == 1:
         members = members / best[:, 0]
@@ -183,12 +183,12 @@ def test_what_is_no_better_than_harmless_on_any_trace_changes_no_front() -> None
         bar = FrontBound.of(values, served.repeat(len(values), axis=0), 0)
         assert bar is not None
         others = random.integers(0, 60, (200, 2, 3))
-        harmless = [one for one in others if (one >= bar.harmless).all() and bar.beats(one)]
+        harmless = [other for other in others if (other >= bar.harmless).all() and bar.beats(other)]
         more = np.concatenate([values, np.reshape(harmless, (-1, 2, 3))])
-        found = FrontBound.of(more, served.repeat(len(more), axis=0), 0)
-        assert found is not None
-        np.testing.assert_array_equal(found.front, bar.front)
-        better += bool((found.best < bar.best).any())
+        result = FrontBound.of(more, served.repeat(len(more), axis=0), 0)
+        assert result is not None
+        np.testing.assert_array_equal(result.front, bar.front)
+        better += bool((result.best < bar.best).any())
     assert better > 100
 
 
@@ -210,10 +210,10 @@ def test_one_recipe_of_nearly_each_design_near_the_front_is_finished(space: Spac
         near = pareto.distances(points, front) <= np.log(NEAR)
         near &= every.eligible(OBJECTIVES)
     drawn = search._choose(list(search._candidates(space).values()), "exhaustive", None, 0)
-    spread = {one.id for one in schedule._spread([one for one in drawn if not one.zoo_name])}
+    spread = {item.id for item in schedule._spread([item for item in drawn if not item.zoo_name])}
     with Analysis.open(tmp_path / "study") as study:
         finished = set(study.combined.ids)
-    of = {one.id: one.design for one in drawn}
+    of = {item.id: item.design for item in drawn}
     near_designs = {of[id] for id, is_near in zip(every.ids, near, strict=True) if is_near and id in spread}
     missing = near_designs - {of[id] for id in finished & of.keys()}
     assert len(near_designs) > 20 and len(missing) <= len(near_designs) / 10
@@ -273,7 +273,7 @@ def test_a_front_for_what_may_fall_is_always_of_all_recipes(
 def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> None:
     """A recording: what calls to come ask for is like those before, which a draw of random lifetimes is not."""
     trace = cut(Trace.read(EXAMPLES / "mosquitto_broker.parquet"), first=6000)
-    every = [one for one in Space.default([trace]).recipes() if not one.name]
+    every = [item for item in Space.default([trace]).recipes() if not item.name]
     drawn = Space([random.Random(7).sample(every, RECIPES)], include_zoo=False)
     done = explore([trace], drawn, study_path=tmp_path / "whole", copies=0, complete=True)
     table = default_energy_table()
@@ -282,12 +282,12 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
         trier = Evaluator([trace], replay_for(OBJECTIVES, table), OBJECTIVES)
         trials, one_thread = Trials(study, trier, "explored"), Threads(1)
         meter = Meter(None, "explored", len(drawn), 1, one_thread)
-        candidates = [SearchCandidate(one.hash, one, None) for one in drawn.recipes()]
+        candidates = [SearchCandidate(item.hash, item, None) for item in drawn.recipes()]
         ordered = by_promise(Runner(study, one_thread, interrupt, None), trials, candidates, meter, StopRule(interrupt))
         assert study.finished() == set()
         assert max(so_far.calls for *_, so_far in study.partial()) < len(trace) / 3
     assert meter.finished == 0
-    places = [place for place, one in enumerate(ordered) if one.id in done.front]
+    places = [place for place, item in enumerate(ordered) if item.id in done.front]
     assert np.median(places) < len(ordered) / 4, places
 
 
@@ -337,22 +337,22 @@ def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: 
 @pytest.mark.parametrize("same_device", [False, True])
 @pytest.mark.parametrize("tolerance", [0.0, 0.1])
 def test_what_is_settled_is_beaten_and_leaves_the_best_on_each_trace(tolerance: float, same_device: bool) -> None:
-    random, keys, told = np.random.default_rng(9), ("footprint_bytes", "accesses"), [0, 0]
+    random, keys, output = np.random.default_rng(9), ("footprint_bytes", "accesses"), [0, 0]
     for _ in range(100):
         values = random.integers(5, 30, (8, 2, 3)).astype(float)
         values = on_device(values, keys) if same_device else values
         bar = FrontBound.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
         assert bar is not None
         known = [PartialResult(keys, 3, same_device) for _ in range(20)]
-        for one in known:
-            one.least[:] = random.integers(0, 16 if same_device else 30, one.least.shape)
-            one.refused[:], one.ended[:] = random.random((2, 3)) < 0.2
-        for one, settled in zip(known, bar.settled(known), strict=True):
-            beaten = bool(one.refused.any() or bar.beats(one.bound))
-            leaves = [bar.leaves_best(one, at) for at in range(3)]
+        for item in known:
+            item.least[:] = random.integers(0, 16 if same_device else 30, item.least.shape)
+            item.refused[:], item.ended[:] = random.random((2, 3)) < 0.2
+        for item, settled in zip(known, bar.settled(known), strict=True):
+            beaten = bool(item.refused.any() or bar.beats(item.bound))
+            leaves = [bar.leaves_best(item, at) for at in range(3)]
             assert settled == (beaten and all(leaves))
-            told[int(settled)] += 1
-    assert min(told) > 100
+            output[int(settled)] += 1
+    assert min(output) > 100
 
 
 def test_garbage_is_looked_for_seldom_while_exploring_alone(space: Space, tmp_path: Path) -> None:
@@ -395,10 +395,10 @@ def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
         op=[*small.op, *[0] * 600], id=[*small.id, *range(10_000, 10_600)], size=[*small.size, *[40] * 600], name="late"
     )]  # fmt: skip
     trier = Evaluator(traces, replay_for(keys, default_energy_table()), keys)
-    candidates = [SearchCandidate(one.hash, one, None) for one in space.recipes()]
+    candidates = [SearchCandidate(item.hash, item, None) for item in space.recipes()]
     rivals = Incumbents(tolerance)
-    for one in candidates[:40]:
-        rivals.add(trier.found(EvaluationTask(one, PartialResult(keys, len(traces))), StopRule(Never())).known)
+    for item in candidates[:40]:
+        rivals.add(trier.found(EvaluationTask(item, PartialResult(keys, len(traces))), StopRule(Never())).known)
 
     def given_up(asked: list[int]) -> list[int]:
         fresh = Evaluator(traces, replay_for(keys, default_energy_table()), keys)  # which has no replays to tell from
@@ -411,11 +411,11 @@ def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
         with monkeypatch.context() as patched:
             patched.setattr(evaluation._OnTrace, "__call__", counted)
             patience = StopRule(Never(), rivals, spared=spared)
-            found = [
-                fresh.found(EvaluationTask(one, PartialResult(keys, len(traces))), patience).known
-                for one in candidates[40:]
+            results = [
+                fresh.found(EvaluationTask(candidate, PartialResult(keys, len(traces))), patience).known
+                for candidate in candidates[40:]
             ]
-        return [known.calls(at) for known in found for at in range(len(traces))]
+        return [known.calls(at) for known in results for at in range(len(traces))]
 
     seldom, often = list[int](), list[int]()
     with_levels = given_up(seldom)
@@ -447,13 +447,13 @@ def test_without_time_what_was_finished_is_a_front_and_the_same_command_goes_on(
     def go_on(seconds: float | None) -> Exploration:
         return explore(
             TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=0, budget=seconds, jobs=1,
-            progress=lambda one: told.add(one.tolerance),
+            progress=lambda item: output.add(item.tolerance),
         )  # fmt: skip
 
-    told = set[float | None]()
+    output = set[float | None]()
     short = go_on(8_000)
     assert short.tolerance is None and not short.complete
-    assert 0 < short.recipes < len(space) and told == {None, 0}
+    assert 0 < short.recipes < len(space) and output == {None, 0}
     with Analysis.open(tmp_path / "study") as study:
         assert {id for id, _ in study.finished()} >= set(short.front)
         assert study.tolerance is None
@@ -470,13 +470,13 @@ def test_where_there_is_no_time_for_the_zoo_what_others_taught_is_tried_first(
     for module in (options, runner, evaluation, schedule, search):
         monkeypatch.setattr(module, "time", clock)
     monkeypatch.setattr(schedule, "LEAST_PIECE", 8)
-    told = set[float | None]()
+    output = set[float | None]()
     short = explore(
         TRACES, space, study_path=tmp_path / "study", copies=0, tolerance=tolerance, budget=3_000, jobs=1,
-        progress=lambda one: told.add(one.tolerance),
+        progress=lambda item: output.add(item.tolerance),
     )  # fmt: skip
     assert short.tolerance is None and not short.complete
-    assert 0 < short.recipes < len(space.zoo) and told == {None, within}
+    assert 0 < short.recipes < len(space.zoo) and output == {None, within}
 
 
 def test_what_is_known_goes_to_another_process_and_is_written_to_there() -> None:
@@ -487,9 +487,9 @@ def test_what_is_known_goes_to_another_process_and_is_written_to_there() -> None
     known.refused[2] = True
     known.lay_floor(2, 1 << 40)
     assert known.left == 2
-    found = pickle.loads(pickle.dumps(known))
+    result = pickle.loads(pickle.dumps(known))
     for key in ("least", "ended", "refused", "floor"):
-        assert np.array_equal(getattr(found, key), getattr(known, key)), key
-    assert (found.so_far, found.left) == (known.so_far, 2) and found.bound.shape == known.bound.shape
-    found.lay_floor(0, 8)
-    assert found.floor[0] == 8 and known.floor[0] == 0
+        assert np.array_equal(getattr(result, key), getattr(known, key)), key
+    assert (result.so_far, result.left) == (known.so_far, 2) and result.bound.shape == known.bound.shape
+    result.lay_floor(0, 8)
+    assert result.floor[0] == 8 and known.floor[0] == 0

@@ -15,7 +15,7 @@ def test_the_terms_are_those_of_the_manual_in_plain_text() -> None:
     terms = glossary.terms()
     assert terms["trace"] == "the calls of a program, recorded"
     assert terms["objective"] == "a metric that the front is ranked by", "no link"
-    assert "--held-out" in terms["held out"] and not any(set("[]`|") & set(told) for told in terms.values())
+    assert "--held-out" in terms["held out"] and not any(set("[]`|") & set(output) for output in terms.values())
     assert "high-water mark" in terms and "word" not in terms and "---" not in terms
     assert "quick" not in terms, "that is a word of summaries"
 
@@ -30,8 +30,8 @@ def test_a_metric_has_one_meaning_in_tables_and_in_the_glossary() -> None:
 def test_terms_are_found_once_whole_and_in_the_plural() -> None:
     known: set[str] = set()
     text = "Traces: a trace on a retrace, the smallest arena of all arenas, lists in front of a front."
-    found = [(text[place], told) for place, told in glossary.found(text, known)]
+    results = [(text[place], output) for place, output in glossary.found(text, known)]
     terms = glossary.terms()
-    assert found == [(shown, terms[shown.lower().removesuffix("s")]) for shown in ("Traces", "arenas", "front")]
+    assert results == [(shown, terms[shown.lower().removesuffix("s")]) for shown in ("Traces", "arenas", "front")]
     assert known == {"trace", "arena", "front"}
     assert list(glossary.found("The front of traces", known)) == []

@@ -37,8 +37,8 @@ def test_what_is_no_number_is_refused(text: str) -> None:
 
 
 def test_a_change_too_small_to_be_seen_is_not_none() -> None:
-    told = [units.per_cent(1000, after) for after in (1042, 900, 1000, 1000.4, 1000.5, 999.6, 999.5)]
-    assert told == ["+4.2%", "-10.0%", "+0.0%", "under 0.1%", "+0.1%", "under 0.1%", "-0.1%"]
+    output = [units.per_cent(1000, after) for after in (1042, 900, 1000, 1000.4, 1000.5, 999.6, 999.5)]
+    assert output == ["+4.2%", "-10.0%", "+0.0%", "under 0.1%", "+0.1%", "under 0.1%", "-0.1%"]
 
 
 def test_names_near_a_wrong_one_are_proposed_and_else_all_are_told() -> None:
@@ -79,11 +79,11 @@ def test_tables_are_joined_with_all_columns_or_without_some(tmp_path: Path) -> N
     parquet.join(paths, tmp_path / "all", {"name": "it's"})
     parquet.join(paths, tmp_path / "some", {}, without=["b"])
     with database.reaching(tmp_path / "all", tmp_path / "some") as connection:
-        found = [
+        results = [
             connection.execute(f"SELECT * FROM {parquet.source(tmp_path / name)}").fetchall()
             for name in ("all", "some")
         ]
-        assert found == [[(1, 3), (2, 4), (5, None)], [(1,), (2,), (5,)]]
+        assert results == [[(1, 3), (2, 4), (5, None)], [(1,), (2,), (5,)]]
         assert parquet.rows(connection, tmp_path / "all") == 3
         assert parquet.metadata(connection, tmp_path / "all") == {"name": "it's"}
 
@@ -119,10 +119,10 @@ def test_no_more_than_that_is_fetched(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_files_that_ship_are_told_by_name() -> None:
-    found = resources.toml_files("heapwright._recipes.zoo")
-    assert list(found) == sorted(found, key="{}.toml".format) and "tlsf" in found
+    result = resources.toml_files("heapwright._recipes.zoo")
+    assert list(result) == sorted(result, key="{}.toml".format) and "tlsf" in result
     text = resources.toml_text("heapwright._recipes.zoo", "tlsf", "no heap", "valid", "a file")
-    assert text == found["tlsf"].read_text("utf-8")
+    assert text == result["tlsf"].read_text("utf-8")
     with pytest.raises(HeapwrightError, match=r"^tslf: no heap; did you mean .*tlsf.*\? \(or give a file\)$"):
         resources.toml_text("heapwright._recipes.zoo", "tslf", "no heap", "valid", "a file")
 
@@ -138,13 +138,13 @@ def test_a_temporary_folder_goes_with_its_block_or_its_owner_or_the_process(monk
         assert folder.name.startswith("heapwright-test-")
     assert not folder.exists()
     owner = Owner()
-    owned, left = temporary.folder_for(owner, "owned"), temporary._make("left")
+    owned, remaining = temporary.folder_for(owner, "owned"), temporary._make("left")
     assert owned.is_dir()
     del owner
     gc.collect()
-    assert not owned.exists() and left.is_dir()
+    assert not owned.exists() and remaining.is_dir()
     temporary.remove_living()
-    assert not left.exists()
+    assert not remaining.exists()
 
 
 def test_a_table_of_a_notebook_is_text_under_a_title() -> None:
@@ -163,15 +163,15 @@ def test_at_most_three_names_are_offered_for_one_that_is_near_many() -> None:
 
 def test_signals_that_waited_are_handled_as_before() -> None:
     heard: list[int] = []
-    before = {one: signal.signal(one, lambda number, _: heard.append(number)) for one in subprocesses._INTERRUPTIONS}
+    before = {item: signal.signal(item, lambda number, _: heard.append(number)) for item in subprocesses._INTERRUPTIONS}
     try:
         mine = list(map(signal.getsignal, before))
         with subprocesses._interruptions_held():
-            for one in before:
-                signal.raise_signal(one)
+            for item in before:
+                signal.raise_signal(item)
             assert heard == []
         assert heard == list(before)
         assert list(map(signal.getsignal, before)) == mine
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for item, handler in before.items():
+            signal.signal(item, handler)

@@ -58,7 +58,7 @@ def test_where_a_word_may_look_like_a_header_objects_hold_zeros() -> None:
     plain = hw.zoo("first-fit-fast-free")
     checked = hw.Recipe.from_dict(plain.to_dict() | {"checks": "frees"})
     zeros = "an arena of 112 bytes, of zeros, in which objects hold zeros; any 3 mallocs"
-    told = [zeros in harness_text(one, name, "cbmc", 3, 112, 32) for one, name in (
+    told = [zeros in harness_text(item, name, "cbmc", 3, 112, 32) for item, name in (
         (checked, "misuse"), (checked, "calls"), (plain, "misuse"))]  # fmt: skip
     assert told == [True, False, False]
 
@@ -78,7 +78,9 @@ def test_without_a_compiler_one_line_says_what_is_missing(monkeypatch: pytest.Mo
 
 
 def test_bins_and_buddies_are_enumerated_and_others_are_for_the_model_checker() -> None:
-    found = {name: method_for(hw.zoo(name)) for name in ("first-fit-fast-free", "drr-proposed", "tlsf", "binary-buddy")}
-    assert list(found.values()) == ["cbmc", "cbmc", "enumeration", "enumeration"]
+    results = {
+        name: method_for(hw.zoo(name)) for name in ("first-fit-fast-free", "drr-proposed", "tlsf", "binary-buddy")
+    }
+    assert list(results.values()) == ["cbmc", "cbmc", "enumeration", "enumeration"]
     with pytest.raises(hw.HeapwrightError, match="'z3' is no method; valid: " + ", ".join(METHODS)):
         hw.prove("tlsf", method="z3")  # type: ignore[arg-type]

@@ -107,9 +107,9 @@ def test_a_heap_is_told_from_a_trace(tmp_path: Path) -> None:
     "text", ["heap.c=nowhere", "missing.c", "tlsf=nowhere", "lib:nosuch", "no-such-heap", "no.toml=."]
 )
 def test_what_nothing_has_as_its_name_is_not_put_off(text: str, folder: Path) -> None:
-    with pytest.raises(HeapwrightError) as found:
+    with pytest.raises(HeapwrightError) as result:
         find(text)
-    assert not isinstance(found.value, ForeignHeapError)
+    assert not isinstance(result.value, ForeignHeapError)
 
 
 @pytest.mark.parametrize("text", ["a+b/libx.so", "tlsf=a+b", "wrong.toml", "recipe.toml+wrong.toml"])
@@ -134,15 +134,17 @@ def test_where_no_arena_serves_a_trace_the_requests_refused_are_counted(folder: 
 
 
 def test_every_copy_counts_where_no_share_of_them_is_asked_for(folder: Path) -> None:
-    asked, larger, beyond = (Trace.from_columns(op=[0] * len(one), id=range(len(one)), size=one, name=str(len(one)))
-                             for one in ([64], [64] * 3, [64, 100]))  # fmt: skip
+    requested, larger, beyond = (
+        Trace.from_columns(op=[0] * len(sizes), id=range(len(sizes)), size=sizes, name=str(len(sizes)))
+        for sizes in ([64], [64] * 3, [64, 100])
+    )
     heaps = {"recipe.toml": find("recipe.toml")}
-    (served,) = fit_each(asked, heaps, copies=[asked, larger]).values()
+    (served,) = fit_each(requested, heaps, copies=[requested, larger]).values()
     (most,) = fit_each(larger, heaps).values()
     assert served.reserve == most.reserve is not None and served.refused == ()
-    (refused,) = fit_each(asked, heaps, copies=[larger, beyond]).values()
+    (refused,) = fit_each(requested, heaps, copies=[larger, beyond]).values()
     assert (refused.reserve, refused.refused) == (None, ("2",))
-    (some,) = fit_each(asked, heaps, copies=[larger, beyond], share=0.5).values()
+    (some,) = fit_each(requested, heaps, copies=[larger, beyond], share=0.5).values()
     assert some.reserve == served.reserve
 
 

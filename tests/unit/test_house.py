@@ -91,8 +91,8 @@ def test_no_circle_within_a_folder() -> None:
     graph: dict[Path, set[Path]] = {}
     for path in ROOT.rglob("*.py"):
         targets = {ROOT.joinpath(*module.split(".")[1:depth]) for module in imported(path) for depth in (2, 3, 4)}
-        found = {target.with_suffix(".py") for target in targets if target.with_suffix(".py").is_file()}
-        graph[path] = found - {path}
+        results = {target.with_suffix(".py") for target in targets if target.with_suffix(".py").is_file()}
+        graph[path] = results - {path}
     while free := [path for path, targets in graph.items() if not targets & graph.keys()]:
         for path in free:
             del graph[path]
@@ -166,8 +166,8 @@ def nodes(root: Node) -> Iterator[Node]:
 
 def decisions(function: Node) -> int:
     """Ways through a function, as McCabe counts them."""
-    found = (node for node in nodes(function) if node.type in DECISIONS)
-    return 1 + sum(node.children[0].type != "default" for node in found)
+    results = (node for node in nodes(function) if node.type in DECISIONS)
+    return 1 + sum(node.children[0].type != "default" for node in results)
 
 
 def declarator(node: Node) -> Node | None:
@@ -181,9 +181,9 @@ def too_much(text: bytes) -> Iterator[str]:
     """Functions of C text with more than 7 parameters, or more than 15 ways through."""
     for node in nodes(Parser(Language(tree_sitter_c.language())).parse(text).root_node):
         if node.type in {"function_definition", "declaration", "type_definition"} and (head := declarator(node)):
-            name, told = head.child_by_field_name("declarator"), head.child_by_field_name("parameters")
-            assert name and name.text and told
-            parameters = sum(one.type == "parameter_declaration" for one in told.children)
+            name, output = head.child_by_field_name("declarator"), head.child_by_field_name("parameters")
+            assert name and name.text and output
+            parameters = sum(item.type == "parameter_declaration" for item in output.children)
             if parameters > 7 or decisions(node) > 15:
                 yield f"{name.text.decode()}: {parameters} parameters, {decisions(node)} ways"
 
@@ -199,13 +199,13 @@ def test_what_is_too_much_is_seen() -> None:
 
 
 def test_no_c_function_takes_or_decides_too_much() -> None:
-    found = [
+    results = [
         f"{path.relative_to(CHECKOUT)}: {function}"
         for root in ("csrc", "native", "recorder")
         for path in CHECKOUT.joinpath(root).rglob("*.[ch]")
         for function in too_much(path.read_bytes())
     ]
-    assert found == []
+    assert results == []
 
 
 def test_papers_benchmarks_and_pictures_import_the_public_api_alone() -> None:
@@ -222,8 +222,8 @@ def test_papers_benchmarks_and_pictures_import_the_public_api_alone() -> None:
 
 def test_the_page_of_the_api_has_every_name() -> None:
     page = (CHECKOUT / "docs" / "api.md").read_text(encoding="utf-8")
-    told = set(re.findall(r"\bhw\.(\w+)", page)) | set(re.findall(r"`(\w+)`", page))
-    assert [name for name in heapwright.__all__ if name not in told] == []
+    output = set(re.findall(r"\bhw\.(\w+)", page)) | set(re.findall(r"`(\w+)`", page))
+    assert [name for name in heapwright.__all__ if name not in output] == []
 
 
 def test_everything_is_of_one_version_and_licence() -> None:
@@ -236,7 +236,7 @@ def test_everything_is_of_one_version_and_licence() -> None:
         ".github/ISSUE_TEMPLATE/bug.yml": f"placeholder: heapwright {version},",
         "CHANGELOG.md": f"\n## {version} - 2",
     }
-    assert [name for name, told in texts.items() if told not in (CHECKOUT / name).read_text(encoding="utf-8")] == []
+    assert [name for name, output in texts.items() if output not in (CHECKOUT / name).read_text(encoding="utf-8")] == []
     licences = {(CHECKOUT / folder / "LICENSE").read_bytes() for folder in (".", "papers")}
     assert len(licences) == 1  # each distribution carries it
 
@@ -269,7 +269,7 @@ def test_every_module_imports_by_its_name_as_a_module() -> None:
 def test_names_of_the_api_are_loaded_from_where_type_checkers_find_them() -> None:
     tree = ast.parse(Path(api.__file__).read_text(encoding="utf-8"))
     (checked,) = (node for node in tree.body if isinstance(node, ast.If))
-    found = {
+    results = {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for node in ast.walk(checked)
         if isinstance(node, ast.ImportFrom)
@@ -277,7 +277,7 @@ def test_names_of_the_api_are_loaded_from_where_type_checkers_find_them() -> Non
     }
     loaded = {name: f"heapwright.{module}.{name}" for module, names in api._NAMES.items() for name in names}
     loaded |= {name: f"heapwright.{module}" for name, module in api._MODULES.items()}
-    assert loaded == {name: found[name] for name in api.__all__}
+    assert loaded == {name: results[name] for name in api.__all__}
     assert dir(api) == sorted(api.__all__)
 
 

@@ -21,8 +21,8 @@ NOT_COUNTED = ("papers",)
 
 
 def sources() -> list[Path]:
-    found = [path for pattern in ("*.py", "*.c", "*.h") for path in ROOT.rglob(pattern)]
-    return [path for path in found if path.relative_to(ROOT).parts[0] not in NOT_COUNTED]
+    results = [path for pattern in ("*.py", "*.c", "*.h") for path in ROOT.rglob(pattern)]
+    return [path for path in results if path.relative_to(ROOT).parts[0] not in NOT_COUNTED]
 
 
 def naming(kind: str) -> re.Pattern[str]:
@@ -51,10 +51,10 @@ def homes(kind: str, path: Path) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_stands_in_few_files(kind: str) -> None:
     mark = naming(kind)
-    found = {homes(kind, path) for path in sources() if mark.search(path.read_text(encoding="utf-8"))}
-    assert f"_recipes/kinds/{kind}" in found
-    assert "_recipes/pools.py" in found
-    assert len(found) <= MOST_FILES, sorted(found)
+    results = {homes(kind, path) for path in sources() if mark.search(path.read_text(encoding="utf-8"))}
+    assert f"_recipes/kinds/{kind}" in results
+    assert "_recipes/pools.py" in results
+    assert len(results) <= MOST_FILES, sorted(results)
 
 
 def test_every_kind_has_a_file_of_its_name() -> None:

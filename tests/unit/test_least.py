@@ -122,10 +122,10 @@ def test_the_least_accesses_of_what_is_left_of_a_trace() -> None:
     flags = Recipe(pools=(Fixed(sizes=(24, 100), counts=(9, 9), find="first-fit"), General()))
     small = int(((trace.op != FREE) & (trace.size <= 100)).sum())
     assert least_of(trace, flags) == 5 * requests - 3 * small + (len(trace) - requests)
-    told = [least_of(trace, recipe, calls) for calls in range(len(trace) + 1)]
-    left = np.append(np.cumsum(np.where(trace.op == FREE, 3, 5)[::-1])[::-1], 0)
-    assert all(0 <= left[calls] - told[calls] < 5 * STRETCH for calls in range(len(trace) + 1))
-    assert told[-1] == 0 and told == sorted(told, reverse=True)
+    output = [least_of(trace, recipe, calls) for calls in range(len(trace) + 1)]
+    remaining = np.append(np.cumsum(np.where(trace.op == FREE, 3, 5)[::-1])[::-1], 0)
+    assert all(0 <= remaining[calls] - output[calls] < 5 * STRETCH for calls in range(len(trace) + 1))
+    assert output[-1] == 0 and output == sorted(output, reverse=True)
     assert least_of(trace, recipe.model_copy(update={"threads": "cached"})) == 0
     resizing = resized(2)
     assert least_of(resizing, recipe) == int(np.select([resizing.op == REALLOC, resizing.op == FREE], [0, 3], 5).sum())
@@ -146,32 +146,32 @@ def test_what_no_list_holds_takes_the_accesses_of_the_pools_behind() -> None:
     assert least_of(aligned, Recipe(pools=(Quick(sizes=(24,)), General()))) == 6, "what is aligned asks for more"
     least = LeastAccesses([aligned, trace])
     for quick, expected in ((Quick(sizes=(500,)), 10), (Quick(sizes=(60,)), 6)):
-        told = least.of(Recipe(pools=(quick, General(header=4, min_block=16))))
-        assert int(told[0][0]) == expected, "what the other trace asks for counts, as nobody knows how much more"
+        output = least.of(Recipe(pools=(quick, General(header=4, min_block=16))))
+        assert int(output[0][0]) == expected, "what the other trace asks for counts, as nobody knows how much more"
 
 
 def looked_at(trace: Trace, recipe: Recipe) -> tuple[list[ReplayProgress], dict[str, Value]]:
     """What a watched replay shows on its way, and at its end."""
-    told: list[ReplayProgress] = []
+    output: list[ReplayProgress] = []
 
     def look(so_far: ReplayProgress) -> bool:
-        told.append(so_far)
+        output.append(so_far)
         return True
 
-    return told, replay(trace, recipe, watch=look)
+    return output, replay(trace, recipe, watch=look)
 
 
 def test_no_threshold_changes_a_bound() -> None:
     """They are told of what recipes have in common whose thresholds differ."""
     sizes, differ = np.arange(1, 3000, 7), 0
-    for recipe in (one for one in recipes() if not one.memory):
+    for recipe in (item for item in recipes() if not item.memory):
         try:
             own, common = policy_struct(recipe), structure_of(recipe).struct()
         except BeyondReachError:
             continue
         differ += bytes(used_bytes(own)) != bytes(used_bytes(common))
         np.testing.assert_array_equal(bounds._least_blocks(own, sizes), bounds._least_blocks(common, sizes))
-        for mine, shared in zip(*(bounds._least_accesses(one, sizes) for one in (own, common)), strict=True):
+        for mine, shared in zip(*(bounds._least_accesses(item, sizes) for item in (own, common)), strict=True):
             np.testing.assert_array_equal(mine, shared)
     assert differ > 50
 
@@ -179,17 +179,17 @@ def test_no_threshold_changes_a_bound() -> None:
 def test_what_a_replay_has_come_to_never_falls() -> None:
     trace = plain_trace(4, calls=2 * WATCHED_CALLS)
     for recipe in recipes()[::8]:
-        told, metrics = looked_at(trace, recipe)
-        calls = [so_far.calls for so_far in told]
+        output, metrics = looked_at(trace, recipe)
+        calls = [so_far.calls for so_far in output]
         begun = range(WATCHED_CALLS, len(trace), WATCHED_CALLS)
         assert calls[: len(begun)] == [*begun], recipe.to_toml()
         assert set(calls[len(begun) :]) <= {len(trace)}, "asked again for each arena that is tried for the footprint"
-        rows = [list(dataclasses.asdict(so_far).values())[1:] for so_far in told]
+        rows = [list(dataclasses.asdict(so_far).values())[1:] for so_far in output]
         ends = [metrics[key.name] for key in dataclasses.fields(ReplayProgress)[1:]]
         assert (np.diff(np.array([*rows, ends], np.int64), axis=0) >= 0).all(), recipe.to_toml()
         if metrics["failed"] == 0:
             [to_come] = LeastAccesses([trace]).of(recipe)
-            for so_far in told:
+            for so_far in output:
                 assert in_all(to_come, so_far) <= (metrics["accesses"] or 0), recipe.to_toml()
         assert metrics == replay(trace, recipe)
 
@@ -237,8 +237,8 @@ def test_a_replay_with_levels_is_watched_from_the_first_stretch_on_that_reaches_
     [to_come] = LeastAccesses([trace]).of(recipe)
     with monkeypatch.context() as patched:
         patched.setattr(engine, "WATCHED_CALLS", STRETCH)
-        told, metrics = looked_at(trace, recipe)
-    rows = [dataclasses.asdict(so_far) for so_far in told]
+        output, metrics = looked_at(trace, recipe)
+    rows = [dataclasses.asdict(so_far) for so_far in output]
     for row in rows:
         row["accesses"] += int(to_come[row["calls"] // STRETCH]) if counted else 0
     some, far = rows[len(rows) // 3], 1 << 40
@@ -247,8 +247,8 @@ def test_a_replay_with_levels_is_watched_from_the_first_stretch_on_that_reaches_
         watch = AtLevels([{"reads": far}, corner, {"footprint_bytes": 1, "writes": far}], to_come if counted else None)
         assert metrics == replay(trace, recipe, watch=watch)
         reached = next(row["calls"] for row in rows if all(row[key] >= corner[key] for key in keys))
-        asked = [so_far.calls for so_far in watch.told if so_far.calls < len(trace)]
-        assert asked == [*range(reached, len(trace), WATCHED_CALLS)]
+        requested = [so_far.calls for so_far in watch.told if so_far.calls < len(trace)]
+        assert requested == [*range(reached, len(trace), WATCHED_CALLS)]
     seldom = AtLevels([{"reads": far}])
     assert metrics == replay(trace, recipe, watch=seldom)
     assert seldom.told[0].calls == 4 * WATCHED_CALLS

@@ -57,7 +57,7 @@ def test_what_suffices_nine_tenths_of_the_time_is_not_exceeded_longer() -> None:
             op.append(MALLOC)
             ids.append(number)
             live.append(number)
-    trace = Trace.from_columns(op=op, id=ids, size=[0 if one == FREE else 8 for one in op])
+    trace = Trace.from_columns(op=op, id=ids, size=[0 if item == FREE else 8 for item in op])
     counts = np.cumsum(np.where(np.array(op) == FREE, -1, 1))[int(START_UP * len(op)) :]
     ((tenth, half, most, ever),) = live_counts(trace, [8], 8, SHARES).tolist()
     assert tenth < half < most < ever

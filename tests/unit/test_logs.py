@@ -204,12 +204,12 @@ def test_a_dump_of_half_a_ring_keeps_what_is_sound(tmp_path: Path) -> None:
 def test_alignments_and_sites_are_kept(tmp_path: Path) -> None:
     assert imported(tmp_path, VALGRIND).align.tolist() == [0, 0, 64, 0, 0, 0, 0, 0]
     assert imported(tmp_path, LTTNG).align.tolist() == [0, 0, 0, 64, 0]
-    told = {
+    output = {
         "mtrace": ["./app:(main+0x16)[0x401156]", "./app:(grow+0x20)[0x401180]", "./app:(main+0x40)[0x401199]"],
         "kmem": ["alloc_skb+0x4f/0x190", "skb_clone+0x20", "skb_release_data+0x104", "kfree_skbmem"],
         "esp-idf": [*["0x400d1000:0x400d2000"] * 2, "0x400d1100:0x400d2000", "0x400d1000:0x400d2000", ""],
     }
-    for name, sites in told.items():
+    for name, sites in output.items():
         trace = imported(tmp_path, LOGS[name])
         assert [trace.sites[site] for site in trace.site] == sites, name
 
@@ -253,11 +253,11 @@ def test_a_last_line_that_is_cut_is_left_out(name: str, tmp_path: Path) -> None:
     whole = calls(imported(tmp_path, text))
     for cut in range(1, text.rstrip().rfind(b"\n") - text.find(b"\n"), 7):
         try:
-            found = calls(imported(tmp_path, text[:-cut], name))
+            result = calls(imported(tmp_path, text[:-cut], name))
         except HeapwrightError:
             continue
         if name not in ("esp-idf", "bpftrace"):  # the first frees at the end, the second is put in order
-            assert found == whole[: len(found)]
+            assert result == whole[: len(result)]
 
 
 @pytest.mark.parametrize("name", ["sysview", "tracealyzer"])
@@ -267,11 +267,11 @@ def test_of_a_stream_that_is_cut_anywhere_all_is_read_that_is_whole(name: str, t
     lengths = set()
     for length in range(1, len(stream) + 1):
         try:
-            found = calls(imported(tmp_path, stream[:length], name))
+            result = calls(imported(tmp_path, stream[:length], name))
         except HeapwrightError:
             continue
-        assert found == EXPECTED[name][: len(found)]
-        lengths.add(len(found))
+        assert result == EXPECTED[name][: len(result)]
+        lengths.add(len(result))
     assert lengths == {1, 2, 3, 4}
 
 
@@ -339,7 +339,7 @@ def test_a_log_that_is_written_in_parts_is_as_in_memory(
     monkeypatch.setattr(history, "_WINDOW", 2)
     monkeypatch.setattr(tables, "_PART", 4)
     again = imported(tmp_path, LOGS[name])
-    told = convert_log(tmp_path / "app.log", tmp_path / "app.parquet")
+    output = convert_log(tmp_path / "app.log", tmp_path / "app.parquet")
     written = Trace.read(tmp_path / "app.parquet")
     for trace in (again, written):
         for column in ("ts_us", "tid", "op", "id", "size", "align"):
@@ -347,9 +347,9 @@ def test_a_log_that_is_written_in_parts_is_as_in_memory(
         assert [trace.sites[site] for site in trace.site] == [whole.sites[site] for site in whole.site]
         assert trace.metadata == whole.metadata
     assert list(tmp_path.glob(".heapwright*")) == []
-    assert told.repairs == whole.repairs
-    assert (told.calls, told.format) == (len(whole), name)
-    assert (told.requested_peak_bytes, told.live_objects_peak) == (whole.peak_live_bytes, whole.peak_live_objects)
+    assert output.repairs == whole.repairs
+    assert (output.calls, output.format) == (len(whole), name)
+    assert (output.requested_peak_bytes, output.live_objects_peak) == (whole.peak_live_bytes, whole.peak_live_objects)
 
 
 def test_an_import_holds_no_more_calls_than_a_part_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,8 +483,8 @@ def test_a_call_that_perf_tells_without_all_its_arguments_is_left_out(name: str,
     )
     trace = imported(tmp_path, log)
     assert calls(trace) == [(MALLOC, 0, 2), (MALLOC, 1, 5)]
-    (told,) = trace.repairs
-    assert told.startswith("lines or records that make no sense, left out: ")
+    (output,) = trace.repairs
+    assert output.startswith("lines or records that make no sense, left out: ")
 
 
 def test_perf_and_bpftrace_tell_processes_apart_and_what_was_lost(tmp_path: Path) -> None:

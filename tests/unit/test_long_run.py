@@ -27,19 +27,19 @@ def mixed() -> Trace:
 @pytest.mark.parametrize("name", ["exact-bins", "tlsf", "freertos-heap4"])
 def test_a_heap_that_merges_needs_what_a_replay_of_the_future_does(mixed: Trace, name: str) -> None:
     recipe = catalogue.load(name).at_alignment(8)
-    found, metrics = long_run(mixed, recipe), replay(mixed, recipe)
-    assert found.arena == found.footprint == metrics["footprint_bytes"]
-    assert found.accesses == pytest.approx(float(metrics["accesses"] or 0) / len(mixed))
-    assert (found.malloc_max, found.free_max) == (metrics["accesses_malloc_max"], metrics["accesses_free_max"])
-    assert (found.calls, found.failed) == (len(mixed), 0)
-    assert found.growth <= UNBOUNDED
+    result, metrics = long_run(mixed, recipe), replay(mixed, recipe)
+    assert result.arena == result.footprint == metrics["footprint_bytes"]
+    assert result.accesses == pytest.approx(float(metrics["accesses"] or 0) / len(mixed))
+    assert (result.malloc_max, result.free_max) == (metrics["accesses_malloc_max"], metrics["accesses_free_max"])
+    assert (result.calls, result.failed) == (len(mixed), 0)
+    assert result.growth <= UNBOUNDED
 
 
 def test_a_heap_that_hoards_has_no_bounded_need(mixed: Trace) -> None:
-    found = long_run(mixed, HOARDING)
-    assert found.arena is None
-    assert found.growth > 1.2
-    assert found.footprint == replay(mixed, HOARDING)["footprint_bytes"]
+    result = long_run(mixed, HOARDING)
+    assert result.arena is None
+    assert result.growth > 1.2
+    assert result.footprint == replay(mixed, HOARDING)["footprint_bytes"]
 
 
 def test_growth_that_best_fit_has_too_is_none_of_the_heap_itself() -> None:
@@ -48,8 +48,8 @@ def test_growth_that_best_fit_has_too_is_none_of_the_heap_itself() -> None:
     recipe = catalogue.load("tlsf").at_alignment(8)
     covered, _ = module._covered(leaking, recipe)
     assert module._growth(covered) > 2
-    found = long_run(leaking, recipe)
-    assert found.growth <= 1.05 and found.arena == found.footprint
+    result = long_run(leaking, recipe)
+    assert result.growth <= 1.05 and result.arena == result.footprint
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_a_tenth_of_growth_beyond_best_fit_is_bounded_and_no_more(
 ) -> None:
     monkeypatch.setattr(module, "_growth", lambda covered: grown)
     monkeypatch.setattr(module, "_best_fit_growth", lambda future: best_fit)
-    found = long_run(mixed, catalogue.load("tlsf"))
-    assert found.growth == pytest.approx(growth)
-    assert (found.arena is not None) == bounded
+    result = long_run(mixed, catalogue.load("tlsf"))
+    assert result.growth == pytest.approx(growth)
+    assert (result.arena is not None) == bounded
 
 
 def test_growth_is_measured_from_a_tenth_of_the_calls_to_the_end() -> None:
@@ -72,9 +72,9 @@ def test_growth_is_measured_from_a_tenth_of_the_calls_to_the_end() -> None:
 
 
 def test_where_requests_fail_there_is_no_need(mixed: Trace) -> None:
-    found = long_run(mixed, Recipe.unchecked((Fixed(sizes=(800,), counts=(40,)),)))
-    assert found.failed > 0 and found.arena is None
-    assert found.footprint > 0 and found.growth <= 1
+    result = long_run(mixed, Recipe.unchecked((Fixed(sizes=(800,), counts=(40,)),)))
+    assert result.failed > 0 and result.arena is None
+    assert result.footprint > 0 and result.growth <= 1
 
 
 def test_its_metrics_are_those_of_a_study(mixed: Trace) -> None:
@@ -84,12 +84,12 @@ def test_its_metrics_are_those_of_a_study(mixed: Trace) -> None:
 
 
 def test_a_replay_of_a_future_is_given_up_where_somebody_says_so(mixed: Trace) -> None:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def watch(so_far: object) -> bool:
-        asked.append(1)
-        return len(asked) < 3
+        requested.append(1)
+        return len(requested) < 3
 
     with pytest.raises(GivenUpError):
         long_run(mixed, catalogue.load("tlsf"), watch)
-    assert len(asked) == 3
+    assert len(requested) == 3

@@ -107,11 +107,11 @@ def told_in(bits: str) -> bytes:
     whole = "0" * 66 + bits
     whole += "0" * (-len(whole) % pair)
     pairs = [divmod(int(whole[at : at + pair], 2), base) for at in range(0, len(whole), pair)]
-    text = bytes(board_lines._FIRST + one for one in (1, *(one for both in pairs for one in both)))
+    text = bytes(board_lines._FIRST + item for item in (1, *(item for both in pairs for item in both)))
     value = board_lines._HASH_BEGIN
-    for one in text:
-        value = (value ^ one) * board_lines._HASH_FACTOR & 0xFFFFFFFF
-    return text + bytes(board_lines._FIRST + one for one in divmod(value >> board_lines._HASH_SHIFT, base))
+    for item in text:
+        value = (value ^ item) * board_lines._HASH_FACTOR & 0xFFFFFFFF
+    return text + bytes(board_lines._FIRST + item for item in divmod(value >> board_lines._HASH_SHIFT, base))
 
 
 def test_a_code_that_no_board_tells_is_damage() -> None:
@@ -149,7 +149,7 @@ def test_a_dump_tells_the_site_of_what_is_asked_for_and_none_of_a_free(tmp_path:
         board_record(other, BOARD_MALLOC, 16),
     ]
     trace = imported(tmp_path, board_dump(room=32, more=more))
-    assert [trace.sites[one] for one in trace.site[-3:]] == ["0x8001234", "", "0x8001234"]
+    assert [trace.sites[item] for item in trace.site[-3:]] == ["0x8001234", "", "0x8001234"]
     assert not trace.site[:-3].any()
 
 
@@ -167,8 +167,8 @@ def test_a_board_that_counts_its_bytes_loses_no_peak(tmp_path: Path) -> None:
     assert trace.peak_live_bytes == sum(range(40, 70))  # among the lost
     assert trace.live_bytes[-1] == pytest.approx(sum(range(40, 70)) - 65 - 42 - 67 - 41 - 43 + 100, abs=8)
     assert trace.sites == ("", "0xf7ceb2d5")
-    asked = trace.op != FREE
-    assert trace.site[asked].any() and not trace.site[~asked].any()
+    requested = trace.op != FREE
+    assert trace.site[requested].any() and not trace.site[~requested].any()
 
 
 def test_an_elf_is_for_logs_that_have_addresses(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_peak_above_the_arena_is_refused_or_repaired(tmp_path: Path) -> None:
 
 
 def test_a_board_tells_the_size_of_its_arena(tmp_path: Path) -> None:
-    told = BOARD_LOSSY.replace("hw:000003e800000007", "hw:000003e80000000700000258")
-    assert imported(tmp_path, told).peak_live_bytes == 598 <= 0x258
+    output = BOARD_LOSSY.replace("hw:000003e800000007", "hw:000003e80000000700000258")
+    assert imported(tmp_path, output).peak_live_bytes == 598 <= 0x258
     with pytest.raises(HeapwrightError, match="598 bytes live at once, and its arena has 512"):
-        imported(tmp_path, told.replace("00000258", "00000200"))
+        imported(tmp_path, output.replace("00000258", "00000200"))

@@ -39,8 +39,8 @@ def measured(**changes: float | None) -> dict[str, float | None]:
 def test_the_keys_are_the_contract() -> None:
     assert list(METRICS) == KEYS_OF_THE_DESIGN.split()
     assert [key for key, metric in METRICS.items() if not metric.integer] == FRACTIONS.split()
-    told = {rule: " ".join(key for key, metric in METRICS.items() if metric.rule == rule) for rule in RULES}
-    assert told == RULES and {metric.rule for metric in METRICS.values()} == {*RULES, "largest"}
+    output = {rule: " ".join(key for key, metric in METRICS.items() if metric.rule == rule) for rule in RULES}
+    assert output == RULES and {metric.rule for metric in METRICS.values()} == {*RULES, "largest"}
     assert not METRICS["accesses / 2"].integer
 
 
@@ -87,9 +87,9 @@ def test_what_one_trace_did_not_measure_is_unknown_for_all() -> None:
 
 
 def test_one_trace_combines_to_itself_with_its_types() -> None:
-    one = measured(fragmentation=0.125, smallest_arena_bytes=None)
-    assert combine([one]) == one
-    assert isinstance(combine([one])["accesses"], int)
+    item = measured(fragmentation=0.125, smallest_arena_bytes=None)
+    assert combine([item]) == item
+    assert isinstance(combine([item])["accesses"], int)
 
 
 def test_combining_nothing_is_an_error() -> None:

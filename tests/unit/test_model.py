@@ -63,8 +63,8 @@ KEYS = [(table, name) for table in TABLES for name in table.model_fields if name
 
 
 def words(annotation: Any) -> set[Any]:
-    found = {one for one in get_args(annotation) if isinstance(one, int | str)}
-    return found.union(*(words(one) for one in get_args(annotation))) if get_args(annotation) else found
+    results = {item for item in get_args(annotation) if isinstance(item, int | str)}
+    return results.union(*(words(item) for item in get_args(annotation))) if get_args(annotation) else results
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -74,9 +74,9 @@ def alike(one: Any, other: Any) -> bool:
     return type(one) is type(other) and (one == other)
 
 
-@each(("table", "name"), KEYS, ids=lambda one: getattr(one, "__name__", one))
+@each(("table", "name"), KEYS, ids=lambda item: getattr(item, "__name__", item))
 def test_what_is_read_plainly_is_what_pydantic_reads(table: type[Table], name: str) -> None:
-    other = [key for key, one in table.model_fields.items() if one.default is REQUIRED and key != name]
+    other = [key for key, item in table.model_fields.items() if item.default is REQUIRED and key != name]
     given = {
         "recipes": 3,
         "align": 8,
@@ -95,8 +95,8 @@ def test_what_is_read_plainly_is_what_pydantic_reads(table: type[Table], name: s
         except _UnsureError:
             continue
         plainly += 1
-        told = {**beside, name: value} | ({"pools": [{"kind": "general"}]} if table is Recipe else {})
-        assert alike(read[name], getattr(model.model_validate(told), name)), value
+        output = {**beside, name: value} | ({"pools": [{"kind": "general"}]} if table is Recipe else {})
+        assert alike(read[name], getattr(model.model_validate(output), name)), value
     assert plainly
 
 

@@ -26,11 +26,11 @@ EXEMPT = [
 def test_what_is_not_counted_is_a_mutant_of_one_line(change: str) -> None:
     name = change.partition(": ")[0]
     if name.endswith(".py"):
-        places = {(one.change, one.lines.start) for one in mutants_python.mutants(PACKAGE / name)}
+        places = {(item.change, item.lines.start) for item in mutants_python.mutants(PACKAGE / name)}
     else:
-        places = {(one.change, one.line) for one in mutants_c.mutants(ROOT / name)}
-    found = Counter(one for one, _ in places)
-    assert found[change] == 1
+        places = {(item.change, item.line) for item in mutants_c.mutants(ROOT / name)}
+    result = Counter(item for item, _ in places)
+    assert result[change] == 1
 
 
 def test_each_says_why() -> None:

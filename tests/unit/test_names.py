@@ -13,10 +13,10 @@ def test_a_name_that_fits_stays() -> None:
 
 
 def test_a_name_that_does_not_fit_ends_in_a_hash_of_all_of_it() -> None:
-    one, other = shortened("ä" * 200 + "1", ending=".parquet"), shortened("ä" * 200 + "2", ending=".parquet")
-    assert one != other
-    assert one.startswith("ä" * 119 + "-") and one.endswith(".parquet")
-    assert len(one.encode()) <= 255
+    item, other = shortened("ä" * 200 + "1", ending=".parquet"), shortened("ä" * 200 + "2", ending=".parquet")
+    assert item != other
+    assert item.startswith("ä" * 119 + "-") and item.endswith(".parquet")
+    assert len(item.encode()) <= 255
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def test_a_rule_of_its_own_is_found(source: str) -> None:
 def test_one_file_asks_and_skips() -> None:
     files = [path for path in TESTS.rglob("*.py") if path.name not in MAY]
     assert len(files) > 100
-    found = [f"{path.relative_to(TESTS)}:{place}" for path in files for place in asked(path.read_text())]
-    assert not found, f"use tests/needed.py: {found}"
+    results = [f"{path.relative_to(TESTS)}:{place}" for path in files for place in asked(path.read_text())]
+    assert not results, f"use tests/needed.py: {results}"
 
 
 @pytest.fixture

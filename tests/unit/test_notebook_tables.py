@@ -27,7 +27,7 @@ def test_a_study_shows_its_front_with_reserve_and_role(study: hw.Study) -> None:
     headings, *rows = cells(study._repr_html_())
     assert headings[:3] == ["heap", "reserve", "footprint_bytes"]
     assert headings[-1] == "role"
-    assert {row[0] for row in rows} >= {one.label for one in study.front()}
+    assert {row[0] for row in rows} >= {item.label for item in study.front()}
     roles = {row[0]: row[-1] for row in rows}
     assert "balanced" in roles[study.pick().label]
 

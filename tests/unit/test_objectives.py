@@ -14,9 +14,9 @@ from heapwright._support.errors import ParameterError
 
 
 def columns(**values: list[float]) -> Columns:
-    found = Columns({key: np.array(values.get(key, [np.nan] * 3)) for key in METRICS})
-    found.calls = 10.0
-    return found
+    result = Columns({key: np.array(values.get(key, [np.nan] * 3)) for key in METRICS})
+    result.calls = 10.0
+    return result
 
 
 @pytest.mark.parametrize(

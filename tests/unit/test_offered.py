@@ -9,10 +9,10 @@ import heapwright
 
 
 def test_every_name_that_a_module_offers_is_there() -> None:
-    found = pkgutil.walk_packages(heapwright.__path__, "heapwright.")
-    names = [one.name for one in found if "recorder" not in one.name]
+    result = pkgutil.walk_packages(heapwright.__path__, "heapwright.")
+    names = [item.name for item in result if "recorder" not in item.name]
     modules = [heapwright, *map(importlib.import_module, names)]
-    offering = [one for one in modules if hasattr(one, "__all__")]
+    offering = [module for module in modules if hasattr(module, "__all__")]
     assert len(offering) > 3
-    missing = [f"{one.__name__}.{name}" for one in offering for name in one.__all__ if not hasattr(one, name)]
+    missing = [f"{item.__name__}.{name}" for item in offering for name in item.__all__ if not hasattr(item, name)]
     assert missing == []

@@ -78,7 +78,7 @@ def test_what_goes_on_to_malloc_is_in_the_library(tmp_path: Path) -> None:
     assert sources(tmp_path / "behind") == ["app_heap.c", "app_behind.c"]
 
 
-@pytest.mark.parametrize("platform", [one.name for one in hw.platforms()])
+@pytest.mark.parametrize("platform", [item.name for item in hw.platforms()])
 def test_what_is_built_otherwise_is_no_package(platform: str, tmp_path: Path) -> None:
     if platform in OF_THEIR_OWN:
         with pytest.raises(HeapwrightError, match=rf"^{platform}: .*, and its page says how; leave the package out"):

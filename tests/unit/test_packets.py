@@ -94,7 +94,7 @@ def test_snap_length_keeps_the_length_on_the_wire(load: Load) -> None:
 @pytest.mark.parametrize(("write", "between"), [(pcap, 3), (pcapng, 7)])
 def test_every_cut_keeps_what_was_read(load: Load, write: Callable[..., bytes], between: int) -> None:
     whole = write(FRAMES)
-    kept, told = [], 0
+    kept, output = [], 0
     for length in range(len(whole)):
         try:
             table = load(whole[:length])
@@ -103,10 +103,10 @@ def test_every_cut_keeps_what_was_read(load: Load, write: Callable[..., bytes], 
             continue
         kept.append(len(table))
         assert table.frame_len.tolist() == [54, 54, 1054, 61][: len(table)]
-        told += "after packet" in table.metadata.get("warning", "")
+        output += "after packet" in table.metadata.get("warning", "")
     assert kept == sorted(kept)
     # Only a cut between two records (or blocks) looks like a shorter capture; every other one is told.
-    assert sum(count > 0 for count in kept) - told == between
+    assert sum(count > 0 for count in kept) - output == between
 
 
 def test_a_cut_inside_a_packet_says_so(load: Load) -> None:

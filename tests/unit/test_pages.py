@@ -106,18 +106,18 @@ def test_what_a_page_holds(keys: dict[str, Any], checks: str, unit: int, words: 
     """A page less its 8 bytes and a word of bits for 32 units, the largest power of two that divides all classes."""
     drawn = {key: value for key, value in {**PAGES, **keys}.items() if value is not None}
     (pool,) = policy(recipe(drawn, align=4 if checks == "full" else 8, checks=checks))["pools"]
-    found = pool["pages"]
-    assert (1 << found["unit_shift"], found["words"], found["counts"]) == (unit, words, counts)
-    assert found["room"] == (1 << found["page_log2"]) - 8 - 4 * words == found["state"] - 4 * words
+    result = pool["pages"]
+    assert (1 << result["unit_shift"], result["words"], result["counts"]) == (unit, words, counts)
+    assert result["room"] == (1 << result["page_log2"]) - 8 - 4 * words == result["state"] - 4 * words
 
 
 def test_control_data() -> None:
     """Three numbers of pages, two bytes each: of two classes and of empty pages; then three words."""
-    found = policy(paged(up_to=16))
-    pool = found["pages"] if "pages" in found else found["pools"][0]["pages"]
+    result = policy(paged(up_to=16))
+    pool = result["pages"] if "pages" in result else result["pools"][0]["pages"]
     assert [pool[key] for key in ("heads_at", "given_at", "seen_at", "end_at")] == [12, 20, 24, 28]
-    assert (found["control"], found["grows_down"], found["end_header"]) == (32, 1, 0)
-    assert found["shared_end_at"] == 28
+    assert (result["control"], result["grows_down"], result["end_header"]) == (32, 1, 0)
+    assert result["shared_end_at"] == 28
 
 
 def test_what_pages_reach() -> None:
@@ -139,11 +139,11 @@ def test_an_arena_of_both_ends_is_as_large_as_they_ever_were_together() -> None:
         size=[64] * small + [0] * small + [4000],
     )
     heap = paged(GENERAL, page_bytes=512)
-    found = replay(trace, heap, check_invariants=True)
+    result = replay(trace, heap, check_invariants=True)
     pages = -(-small // 7)  # of 7 objects each
-    assert found["footprint_bytes"] == policy(heap)["fixed_end"] + 4 + pages * 512, "ends are aligned"
-    assert found["header_bytes"] == pages * 16
-    assert found["external_bytes"] == pages * 496 - (7 * (pages - 1) + 1) * 64 + 4, "as the last page begins"
+    assert result["footprint_bytes"] == policy(heap)["fixed_end"] + 4 + pages * 512, "ends are aligned"
+    assert result["header_bytes"] == pages * 16
+    assert result["external_bytes"] == pages * 496 - (7 * (pages - 1) + 1) * 64 + 4, "as the last page begins"
 
 
 @pytest.mark.parametrize("page_bytes", [512, 1024, 2048, 4096])
@@ -152,14 +152,14 @@ def test_the_footprint_is_a_safe_arena(page_bytes: int, below: list[dict[str, An
     """And the smallest one, where a request for which there is no page goes nowhere else."""
     heap = paged(*below, page_bytes=page_bytes)
     trace = random_trace(page_bytes, largest=300 if below else 64)
-    found = replay(trace, heap, check_invariants=True)
-    assert found["failed"] == 0
+    result = replay(trace, heap, check_invariants=True)
+    assert result["failed"] == 0
     smallest, safe = fit(trace, heap), safe_arena(trace, heap)
     assert smallest is not None and safe is not None and safe.proved
-    assert smallest <= safe.bytes <= known(found["footprint_bytes"])
-    assert below or smallest == found["footprint_bytes"]
-    parts = sum(known(found[key]) for key in ("internal_bytes", "external_bytes", "header_bytes"))
-    assert parts < known(found["footprint_bytes"])
+    assert smallest <= safe.bytes <= known(result["footprint_bytes"])
+    assert below or smallest == result["footprint_bytes"]
+    parts = sum(known(result[key]) for key in ("internal_bytes", "external_bytes", "header_bytes"))
+    assert parts < known(result["footprint_bytes"])
 
 
 def test_metadata_of_pages_lies_behind_their_objects() -> None:
@@ -175,10 +175,10 @@ def test_metadata_of_pages_lies_behind_their_objects() -> None:
 
 def test_a_picture_shows_objects_and_descriptions() -> None:
     trace = Trace.from_columns(op=[MALLOC], id=[1], size=[64])
-    found = heap_map(trace, paged(page_bytes=512), columns=1)
-    drawn = [(HEAP_MAP_STATES[state], int(size)) for state, size in found["blocks"][["state", "size"]].tolist()]
+    result = heap_map(trace, paged(page_bytes=512), columns=1)
+    drawn = [(HEAP_MAP_STATES[state], int(size)) for state, size in result["blocks"][["state", "size"]].tolist()]
     control = int(policy(paged(page_bytes=512))["fixed_end"])
-    assert found["footprint"] == control + 4 + 512
+    assert result["footprint"] == control + 4 + 512
     ahead = [("control data", control), ("untouched", 4)]
     assert drawn == [*ahead, ("payload in use", 64), ("free", 384), ("untouched", 48), ("header", 16)]
 
@@ -187,10 +187,10 @@ def test_worst_steps_hold() -> None:
     for keys in ({}, {"page_bytes": 4096, "up_to": 8}, {"sizes": [24, 200], "up_to": None}):
         drawn = {key: value for key, value in {**PAGES, **keys}.items() if value is not None}
         heap = recipe(drawn, {"kind": "fixed", "sizes": [900], "counts": [400]}, align=8)
-        found = replay(random_trace(5), heap)
+        result = replay(random_trace(5), heap)
         steps = worst_steps(heap)
-        assert 0 < known(found["accesses_malloc_max"]) <= known(steps.malloc)
-        assert 0 < known(found["accesses_free_max"]) <= known(steps.free)
+        assert 0 < known(result["accesses_malloc_max"]) <= known(steps.malloc)
+        assert 0 < known(result["accesses_free_max"]) <= known(steps.free)
 
 
 def test_a_policy_for_the_core() -> None:

@@ -137,18 +137,18 @@ def test_gaps_of_captures_laid_end_to_end_are_closed_and_others_stay(tmp_path: P
     assert np.diff(quiet.ts_us).max() > 1e6
     for name in ("campus", "zeek_mix"):
         quiet.write(tmp_path / f"{name}.parquet")
-    found = packet_tables(tmp_path)
-    assert np.array_equal(found["campus"].ts_us, quiet.ts_us)
-    assert np.array_equal(np.diff(found["zeek_mix"].ts_us), np.minimum(np.diff(quiet.ts_us), 1_000_000))
+    result = packet_tables(tmp_path)
+    assert np.array_equal(result["campus"].ts_us, quiet.ts_us)
+    assert np.array_equal(np.diff(result["zeek_mix"].ts_us), np.minimum(np.diff(quiet.ts_us), 1_000_000))
 
 
 def test_statements_have_one_id_each_and_repeat_only_what_is_there() -> None:
-    statements = [one for document in documents() for one in document.statements]
-    by_id = {one.id: one for one in statements}
+    statements = [statement for document in documents() for statement in document.statements]
+    by_id = {statement.id: statement for statement in statements}
     assert len(by_id) == len(statements)
-    for one in statements:
-        assert one.page in PAGES and one.where and one.says, one.id
-        assert not one.same_as or not by_id[one.same_as].same_as, one.id
+    for statement in statements:
+        assert statement.page in PAGES and statement.where and statement.says, statement.id
+        assert not statement.same_as or not by_id[statement.same_as].same_as, statement.id
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_what_comes_from_a_file_is_no_html_of_the_page(tmp_path: Path, no_tools:
     page = Page("p", "<b>Title", "Someone 2006")
     page.text(table_of(("network", "packets"), [("<script>alert(1)</script>", 1)]))
     _, html, details = page.write(tmp_path)
-    assert all("<b>" not in one.read_text() and "<script>" not in one.read_text() for one in (html, details))
+    assert all("<b>" not in item.read_text() and "<script>" not in item.read_text() for item in (html, details))
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in details.read_text()
 
 
@@ -197,8 +197,8 @@ def test_the_first_page_leads_to_every_table_in_one_click() -> None:
     )
     for table, page in tables:
         (anchor,) = re.findall(rf"\[{table}\]\({page}-details.html#([\w-]+)\)", index)
-        found = (WRITTEN / f"{page}-details.html").read_text().split(f'id="{anchor}">')[1]
-        assert table.split()[-1] in found.split("</h")[0]
+        result = (WRITTEN / f"{page}-details.html").read_text().split(f'id="{anchor}">')[1]
+        assert table.split()[-1] in result.split("</h")[0]
     assert index.count("| [Table") + index.count("| [Figure") == len(documents())
 
 
@@ -226,25 +226,25 @@ OF_A_TECHNIQUE = ("modem-address-order", "modem-immediate-overhead", "modem-defe
 
 @pytest.mark.parametrize("name", ["modem", "pools", "sensor"])
 def test_what_holds_is_about_an_allocator_of_its_page_or_says_why_it_is_not(name: str) -> None:
-    found = json.loads((WRITTEN / f"{name}.json").read_text())["findings"]
+    result = json.loads((WRITTEN / f"{name}.json").read_text())["findings"]
     places = {
         "modem": {*modem.FOUR},
         "pools": {*pools.pools()},
         "sensor": {*sensor.heaps(), sensor.MANTIS, SOS},
     }
-    for one in found:
-        statement = statements_of(name)[one["id"]]
+    for item in result:
+        statement = statements_of(name)[item["id"]]
         assert not statement.contest or statement.contest in places[name], statement.id
         assert not (statement.contest and statement.exempt), statement.id
-        if one["holds"]:
+        if item["holds"]:
             assert statement.contest or statement.exempt, statement.id
-    exempt = {id_ for id_, one in statements_of(name).items() if one.exempt}
+    exempt = {id_ for id_, item in statements_of(name).items() if item.exempt}
     assert exempt == ({*OF_A_TECHNIQUE, "modem-workload"} if name == "modem" else set())
 
 
 def test_techniques_proposes_no_allocator_whose_place_another_could_take() -> None:
     """Its statements set ways of one technique against each other; the grid has them all, and none is its own."""
-    assert not any(one.contest for one in statements_of("techniques").values())
+    assert not any(item.contest for item in statements_of("techniques").values())
     assert "mutants" not in json.loads((WRITTEN / "techniques.json").read_text())
 
 
@@ -273,9 +273,9 @@ def test_a_contest_is_tried_with_others_in_the_place_of_the_allocator_that_it_is
 
 def test_the_appendix_says_what_a_bound_on_the_other_side_refuses_and_which_page_misses_the_aim(paper: None) -> None:
     verdicts = {"p-first": "larger than stated", "p-second": "holds"}
-    told = {"our_value": "1", "cause": "", "why": ""}
+    output = {"our_value": "1", "cause": "", "why": ""}
     page: dict[str, Any] = {"traffic": [], "footnote": "", "mutants": {"holds": 2, "flipped": {"dear": 2, "cheap": 1}}}
-    page["findings"] = [{"id": id_, "on": "a mix", "verdict": verdict, **told} for id_, verdict in verdicts.items()]
+    page["findings"] = [{"id": id_, "on": "a mix", "verdict": verdict, **output} for id_, verdict in verdicts.items()]
     page["at_least"] = [{"id": id_, "on": "a mix", "holds": id_ == "p-first"} for id_ in verdicts]
     text = appendix({"p": page})
     assert "p 1 of 2, 1 within the band." in text
@@ -317,20 +317,20 @@ def test_a_page_is_one_screen_and_all_together_are_short() -> None:
 
 def test_the_artifacts_claims_are_what_the_pages_found() -> None:
     """Of sections that need no packets: so a run without them prints the same lines."""
-    found = [one for name in PAGES for one in json.loads((WRITTEN / f"{name}.json").read_text())["findings"]]
-    lines = {(one["id"], f"{one['on']}: {one['our_value']}".removeprefix(": ")): one for one in found}
+    results = [item for name in PAGES for item in json.loads((WRITTEN / f"{name}.json").read_text())["findings"]]
+    lines = {(item["id"], f"{item['on']}: {item['our_value']}".removeprefix(": ")): item for item in results}
     text = (WRITTEN.parent / "artifact.md").read_text()
     rows = [[cell.strip() for cell in row.split(" | ")] for row in text.splitlines() if row.startswith("| C")]
     assert [row[0] for row in rows] == [f"| C{number}" for number in range(1, 13)]
     for _, says, line, statement in rows:
-        one = lines[statement.strip("|` "), line]
-        assert one["holds"] and one["on"] != "real networks", line
-        assert says.startswith(one["claim"]) and one["id"].partition("-")[0] in PAGES
+        item = lines[statement.strip("|` "), line]
+        assert item["holds"] and item["on"] != "real networks", line
+        assert says.startswith(item["claim"]) and item["id"].partition("-")[0] in PAGES
 
 
 def test_the_packet_tables_are_those_that_are_named(shared_data: Path) -> None:
     named = tomllib.loads((WRITTEN.parents[1] / "papers" / "packets.toml").read_text())
     tables = packet_tables(shared_data / "packets")
-    assert {name: (one["packets"], one["digest"]) for name, one in named.items()} == {
+    assert {name: (item["packets"], item["digest"]) for name, item in named.items()} == {
         name: (len(table), digest(table)) for name, table in tables.items()
     }

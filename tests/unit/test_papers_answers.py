@@ -37,7 +37,12 @@ def check(answer: dict[str, Any]) -> None:
 
 
 def test_every_expression_of_the_documents_is_one() -> None:
-    answers = [(one.id, answer) for document in documents() for one in document.statements for answer in one.answers]
+    answers = [
+        (statement.id, answer)
+        for document in documents()
+        for statement in document.statements
+        for answer in statement.answers
+    ]
     assert len(answers) > 180
     for _, answer in answers:
         check(dict(answer))
@@ -57,19 +62,19 @@ def check_part(part: object) -> int:
             check({"holds": part[1:]})
             return 1
         return 0
-    found = 0
+    result = 0
     for key, value in part.items():
         if key in ("let", "each", "panels"):
             check({"let": value})
-            found += len(value)
+            result += len(value)
         elif key == "metrics":
-            found += sum(check_part({"let": one}) for one in value.values())
+            result += sum(check_part({"let": item}) for item in value.values())
         elif key in (*SENTENCES, *EXPRESSIONS) and isinstance(value, str) and not value.startswith("="):
             check({"here" if key in SENTENCES else "holds": value})
-            found += 1
+            result += 1
         elif key != "constants":
-            found += check_part(value)
-    return found
+            result += check_part(value)
+    return result
 
 
 @each("name", sorted(path.stem for path in PAGES.glob("*.toml")))
@@ -120,7 +125,7 @@ def test_a_sentence_keeps_its_quotes() -> None:
 
 
 def answered(names: dict[str, Any], **answer: Any) -> list[tuple[str, str, str, str]]:
-    return [(here, one.kind.value, one.why, on) for here, one, on in judged(answer, names)]
+    return [(here, item.kind.value, item.why, on) for here, item, on in judged(answer, names)]
 
 
 def test_verdicts() -> None:
@@ -133,7 +138,7 @@ def test_verdicts() -> None:
     assert answered({}, here="a table") == [("a table", "shown", "", "")]
     assert answered({}, here="no bound", kind="not tested", why="told") == [("no bound", "not tested", "told", "")]
     assert answered({"tools": "no tools"}, here="{a}", unless="tools") == [("–", "not tested", "no tools", "")]
-    (verdict,) = (one for _, one, _ in judged({"here": "x", "holds": "False"}, {}))
+    (verdict,) = (item for _, item, _ in judged({"here": "x", "holds": "False"}, {}))
     assert verdict.kind is Kind.FAILS and verdict.cause is Cause.UNEXPLAINED
 
 
@@ -147,12 +152,12 @@ def test_what_goes_beyond_and_what_was_fitted_are_verdicts_of_their_own() -> Non
 
 
 def test_the_band_is_of_what_is_saved_and_of_what_is_left() -> None:
-    assert [band(found, 1.64) for found in (0.7, 0.9, 3.2, 50, 99.3)] == [-1, 0, 0, 1, 1]
-    assert [band(found, 97.2) for found in (95, 98.5, 98.7)] == [0, 0, 1]
+    assert [band(result, 1.64) for result in (0.7, 0.9, 3.2, 50, 99.3)] == [-1, 0, 0, 1, 1]
+    assert [band(result, 97.2) for result in (95, 98.5, 98.7)] == [0, 0, 1]
 
 
 def test_a_reduction_that_is_smaller_by_a_tenth_at_most_holds_as_any_number_does() -> None:
-    assert [band(found, 97.2) for found in (87, 88, 94, 99.9)] == [-1, 0, 0, 1]
+    assert [band(result, 97.2) for result in (87, 88, 94, 99.9)] == [-1, 0, 0, 1]
 
 
 def test_on_one_side_what_is_larger_holds_too_and_what_is_short_of_it_does_not() -> None:
@@ -163,8 +168,10 @@ def test_on_one_side_what_is_larger_holds_too_and_what_is_short_of_it_does_not()
 
 
 def test_an_answer_is_given_for_each_value_with_what_follows_from_it() -> None:
-    told = answered({}, each={"n": "(1, 2)"}, on="case {n}", let={"twice": "2 * n", "more": "twice + 1"}, here="{more}")
-    assert told == [("3", "shown", "", "case 1"), ("5", "shown", "", "case 2")]
+    output = answered(
+        {}, each={"n": "(1, 2)"}, on="case {n}", let={"twice": "2 * n", "more": "twice + 1"}, here="{more}"
+    )
+    assert output == [("3", "shown", "", "case 1"), ("5", "shown", "", "case 2")]
 
 
 def test_a_key_that_is_none_is_named() -> None:
@@ -179,7 +186,7 @@ def test_numbers_in_words() -> None:
 
 
 def test_a_statement_like_another_has_its_answer_but_for_what_it_says_itself() -> None:
-    (document,) = (one for one in documents() if one.name == "variable-pools")
-    by_id = {one.id: one.answers[0] for one in document.statements if one.answers}
+    (document,) = (item for item in documents() if item.name == "variable-pools")
+    by_id = {statement.id: statement.answers[0] for statement in document.statements if statement.answers}
     base, like = by_id["pools-load-admission"], by_id["pools-load-utility"]
     assert {key for key in base if base[key] != like[key]} == {"let"} and base.keys() == like.keys()

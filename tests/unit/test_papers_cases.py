@@ -81,26 +81,26 @@ REDUCTIONS = [f"{what}-{how}" for what in ("fragmentation", "time") for how in (
 
 def answers(case: Case, trial: Trial) -> dict[str, tuple[str, Verdict]]:
     """What is found of the paper's reductions and averages, and the verdict."""
-    found = {}
+    results = {}
     for id, statement in statements_of(case.name).items():
         if (short := id.removeprefix(f"{case.name}-")) in REDUCTIONS:
             judgements = judged(statement.answers[0], names(case, trial))
             ((here, verdict),) = [(here, verdict) for here, verdict, on in judgements if on == trial.on]
-            found[short] = here, verdict
-    return found
+            results[short] = here, verdict
+    return results
 
 
 @pytest.mark.parametrize("case", [case for _, case in CASES.values()], ids=list(CASES))
 def test_reductions_are_computed_as_the_paper_computes_them(case: Case) -> None:
     """The paper's own table gives the paper's own claims, up to the rounding of its numbers and to its slips."""
-    found = answers(case, published(case))
-    number = {key: float(here.split()[0]) for key, (here, _) in found.items() if key.endswith(("up-to", "by"))}
+    result = answers(case, published(case))
+    number = {key: float(here.split()[0]) for key, (here, _) in result.items() if key.endswith(("up-to", "by"))}
     assert number["fragmentation-up-to"] == pytest.approx(case.less_fragmentation[0], abs=0.5)
     assert number["fragmentation-by"] == pytest.approx(case.less_fragmentation[1], abs=1.0)
     assert number["time-up-to"] == pytest.approx(case.less_time[0], abs=1.0)
     slip = case.name == "url"
     assert number["time-by"] == pytest.approx(0.6 if slip else case.less_time[1], abs=1.2)
-    kinds = {key: verdict.kind for key, (_, verdict) in found.items()}
+    kinds = {key: verdict.kind for key, (_, verdict) in result.items()}
     assert {key for key, kind in kinds.items() if kind not in (Kind.HOLDS, Kind.FITTED)} == (
         {"time-by"} if slip else set()
     )
@@ -141,12 +141,13 @@ def test_every_column_of_the_paper_averages_to_its_average() -> None:
 
 
 def test_slips_of_the_paper_are_told() -> None:
-    told = {name: " ".join(arithmetic(case)) for name, (_, case) in CASES.items()}
-    assert "1.64 % in the text, 0.63 % in the table (3.13 against 3.15): a slip of the paper" in told["url"]
-    assert "up to 97.2 % in the text, 97.98 % in the table (Enea OSE on Ber.), where 97.19 % is that" in told["drr"]
-    assert "Enea OSE 93 % for 93.6" in told["drr"] and "slip" not in told["drr"]
+    output = {name: " ".join(arithmetic(case)) for name, (_, case) in CASES.items()}
+    assert "1.64 % in the text, 0.63 % in the table (3.13 against 3.15): a slip of the paper" in output["url"]
+    assert "up to 97.2 % in the text, 97.98 % in the table (Enea OSE on Ber.), where 97.19 % is that" in output["drr"]
+    assert "Enea OSE 93 % for 93.6" in output["drr"] and "slip" not in output["drr"]
     assert (
-        "Proposed 0.47 s for 0.477" in told["easyport"] and "Avg. Alloc. on Trace 2 77 % for 76.4" in told["easyport"]
+        "Proposed 0.47 s for 0.477" in output["easyport"]
+        and "Avg. Alloc. on Trace 2 77 % for 76.4" in output["easyport"]
     )
 
 
@@ -185,9 +186,9 @@ def test_a_sentence_has_its_words_and_two_or_three_readings_of_rows_of_its_own()
         assert sentence.words and sentence.where and sentence.open and 2 <= len(sentence.readings) <= 3
         assert sentence.leading in sentence.readings
         assert len({frozenset(reading.heaps) for reading in sentence.readings}) == 1, "all are about the same rows"
-    assert sorted(row for one in sentences for row in one.leading.heaps) == sorted((*SYSTEMS, PROPOSED))
-    assert len(readings.alternatives()) == sum(len(one.readings) for one in sentences), "each has a name of its own"
-    assert len(readings.all_joint()) == np.prod([len(one.readings) for one in sentences])
+    assert sorted(row for item in sentences for row in item.leading.heaps) == sorted((*SYSTEMS, PROPOSED))
+    assert len(readings.alternatives()) == sum(len(item.readings) for item in sentences), "each has a name of its own"
+    assert len(readings.all_joint()) == np.prod([len(item.readings) for item in sentences])
 
 
 @pytest.mark.parametrize("name", list(CASES))
@@ -245,10 +246,10 @@ def test_what_holds_in_the_papers_own_table_does_not_with_another_allocator_in_i
     for mutant in (PROPOSED, "uClinux"):
         page = Page("url", "t", "someone")
         add_readings(page, url.CASE, as_read(url.CASE, mutant), BASE, readings.leading())
-        contests = [one.verdict.kind for one in page.findings if one.statement.contest]
+        contests = [finding.verdict.kind for finding in page.findings if finding.statement.contest]
         assert contests.count(Kind.FAILS) == 2, "the slip of the paper, on both kinds of traffic"
         assert contests.count(Kind.HOLDS) + contests.count(Kind.FITTED) == 8
-        assert {one["reading"] for one in page.readings} == set(readings.alternatives())
+        assert {reading["reading"] for reading in page.readings} == set(readings.alternatives())
         assert set(page.mutants["flipped"]) == set(case_study.MUTANTS)
         flips[mutant] = set(page.mutants["flipped"].values())
         assert page.mutants["holds"] == contests.count(Kind.HOLDS)
@@ -258,11 +259,11 @@ def test_what_holds_in_the_papers_own_table_does_not_with_another_allocator_in_i
 def test_a_page_that_is_read_in_another_way_tells_how_and_judges_no_others() -> None:
     page = Page("url", "t", "someone")
     joint = readings.read_as("xp-bins")
-    told = add_readings(page, url.CASE, as_read(url.CASE, PROPOSED), BASE, joint)
+    output = add_readings(page, url.CASE, as_read(url.CASE, PROPOSED), BASE, joint)
     assert page.findings and not page.readings and not page.mutants
-    (text,) = parts([{"like": "otherwise"}], told)
+    (text,) = parts([{"like": "otherwise"}], output)
     assert "`xp-bins`" in str(text) and "not what leads" in str(text)
-    assert not list(parts([{"like": "readings"}, {"like": "sentences"}, {"like": "mutants"}], told))
+    assert not list(parts([{"like": "readings"}, {"like": "sentences"}, {"like": "mutants"}], output))
 
 
 # ---- the paper's own mix ---------------------------------------------------------------------------------------------
@@ -351,9 +352,9 @@ def test_what_beats_the_proposed_allocator_is_told_with_its_ratios() -> None:
     traces = {f"n{blocks}": some_trace(blocks) for blocks in (40, 50)}
     heaps = {held_out.PUBLISHED: zoo.load("drr-proposed"), held_out.BALANCED: zoo.load("kingsley")}
     ((here, verdict, on),) = balanced(contest(held_out.compared(traces, heaps)))
-    found = [[replay(trace, recipe) for trace in traces.values()] for recipe in heaps.values()]
+    results = [[replay(trace, recipe) for trace in traces.values()] for recipe in heaps.values()]
     ratios = [
-        [mine[key] / theirs[key] for theirs, mine in zip(*found, strict=True)]
+        [mine[key] / theirs[key] for theirs, mine in zip(*results, strict=True)]
         for key in ("footprint_bytes", "accesses")
     ]
     memory, accesses = (float(np.exp(np.mean(np.log(some)))) for some in ratios)
@@ -369,12 +370,12 @@ def test_what_is_better_in_both_makes_the_proposed_allocator_unbalanced() -> Non
         ([(90.0, 110.0), (80.0, 100.0)], Kind.HOLDS),
         ([(90.0, 80.0), None], Kind.HOLDS),
     ):
-        found = {f"n{at}": {held_out.PUBLISHED: base, held_out.BALANCED: pair} for at, pair in enumerate(pairs)}
-        of = contest(found)
+        results = {f"n{at}": {held_out.PUBLISHED: base, held_out.BALANCED: pair} for at, pair in enumerate(pairs)}
+        of = contest(results)
         ((here, verdict, _),) = balanced(of)
         assert verdict.kind is kind
         assert ("refuses requests on 1" in here) == (None in pairs)
-        assert of.rows()[1] == ["n1", "100", "1.2", *([f"{one / 100:.2f}" for one in pairs[1]] if pairs[1] else "––")]
+        assert of.rows()[1] == ["n1", "100", "1.2", *([f"{item / 100:.2f}" for item in pairs[1]] if pairs[1] else "––")]
 
 
 def test_without_packets_or_networks_left_nothing_is_held_out() -> None:
@@ -401,11 +402,11 @@ def test_uses_are_counted_that_serve_every_request_on_all_traces(monkeypatch: py
         """Of the proposed one's costs; requests are refused on a trace."""
         return {
             name: {
-                "footprint_bytes": memory * float(one["footprint_bytes"] or 0),
-                "accesses": accesses * float(one["accesses"] or 0),
+                "footprint_bytes": memory * float(item["footprint_bytes"] or 0),
+                "accesses": accesses * float(item["accesses"] or 0),
                 "failed": float(name == refused),
             }
-            for name, one in base.items()
+            for name, item in base.items()
         }
 
     tried = {"both": times(0.5, 0.8), "fast": times(2, 0.5), "small": times(0.9, 1), "none": times(0.1, 0.1, "other")}
@@ -415,10 +416,10 @@ def test_uses_are_counted_that_serve_every_request_on_all_traces(monkeypatch: py
         recipe=lambda id: zoo.load("tlsf" if id == "both" else "kingsley"),
     )
     monkeypatch.setattr(held_out, "explored", lambda *_, **how: nullcontext(study))
-    found = held_out.on_grid("url-proposed", traces)
-    assert (found.tried, found.less, found.both) == (3, (2, 2), 1) and found.space > 1000
-    assert found.best is not None and found.best[0] == zoo.load("tlsf").summary(4)
-    assert found.best[1] == pytest.approx((0.5, 0.8))
+    result = held_out.on_grid("url-proposed", traces)
+    assert (result.tried, result.less, result.both) == (3, (2, 2), 1) and result.space > 1000
+    assert result.best is not None and result.best[0] == zoo.load("tlsf").summary(4)
+    assert result.best[1] == pytest.approx((0.5, 0.8))
 
 
 def test_networks_without_ip_packets_are_left_out(folder: Path) -> None:

@@ -42,7 +42,7 @@ def files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def told(*given: dict[str, Any], **names: Any) -> list[str]:
-    return [str(one) for one in parts(given, names)]
+    return [str(item) for item in parts(given, names)]
 
 
 def test_a_part_is_text_and_a_table_of_what_the_expressions_see() -> None:
@@ -80,30 +80,30 @@ def test_what_a_page_makes_of_its_results_is_seen_by_its_statements_and_of_the_a
 
 
 def test_metrics_are_what_a_replay_tells_and_what_the_page_makes_of_it() -> None:
-    found = metrics("p", "run", {"reads": 4, "writes": 2}, calls=3)
-    assert (found.accesses, found["a call"], found.reads) == (6, 2, 4)
+    result = metrics("p", "run", {"reads": 4, "writes": 2}, calls=3)
+    assert (result.accesses, result["a call"], result.reads) == (6, 2, 4)
 
 
 def chart(**own: Any) -> dict[str, Any]:
     figure = {"form": "dots", "name": "f{n}", "title": "t", "let": {"count": "2"}, **own}
-    found: dict[str, Any] = drawn(figure, {"axis": "the axis", "n": 1}).chart.to_dict()
-    return found
+    result: dict[str, Any] = drawn(figure, {"axis": "the axis", "n": 1}).chart.to_dict()
+    return result
 
 
 def test_a_figure_is_its_form_with_values_types_and_colours() -> None:
-    found = chart(encoding={"y": {"title": "own"}})
-    assert found["data"] == {"values": [{"x": 0}, {"x": 1}]}
-    assert found["mark"] == {"type": "point", "color": "#0072B2"}
-    assert found["encoding"]["x"] == {"field": "x", "type": "quantitative", "title": "the axis"}
-    assert found["encoding"]["y"] == {"title": "own", "field": "y", "type": "nominal"}
-    assert not {"let", "form", "name", "note", "rows"} & set(found)
+    result = chart(encoding={"y": {"title": "own"}})
+    assert result["data"] == {"values": [{"x": 0}, {"x": 1}]}
+    assert result["mark"] == {"type": "point", "color": "#0072B2"}
+    assert result["encoding"]["x"] == {"field": "x", "type": "quantitative", "title": "the axis"}
+    assert result["encoding"]["y"] == {"title": "own", "field": "y", "type": "nominal"}
+    assert not {"let", "form", "name", "note", "rows"} & set(result)
 
 
 def test_a_layer_is_left_out_and_panels_stand_below_each_other() -> None:
     layers = [{"mark": {"type": "line"}, "when": "count > 2"}, {"mark": {"type": "bar"}, "when": "count > 1"}]
     assert chart(layer=layers)["layer"] == [{"mark": {"type": "bar"}}]
-    found = chart(panels={"at": "('a', 'b')"}, heading="=at * 2", spacing=8)
-    assert [panel["title"]["text"] for panel in found["vconcat"]] == ["aa", "bb"] and found["spacing"] == 8
+    result = chart(panels={"at": "('a', 'b')"}, heading="=at * 2", spacing=8)
+    assert [panel["title"]["text"] for panel in result["vconcat"]] == ["aa", "bb"] and result["spacing"] == 8
 
 
 def test_tables_are_merged_and_lists_are_not() -> None:

@@ -47,7 +47,7 @@ def made(named: dict[str, dict[str, Any]], folder: Path) -> tuple[bool, list[str
 def test_a_capture_becomes_the_table_of_its_name_and_agrees(capture: Path, tmp_path: Path) -> None:
     agree, lines = made({"seen": told(capture)}, tmp_path / "tables")
     assert agree and lines == ["seen: agrees"]
-    assert {name: digest(one) for name, one in packet_tables(tmp_path / "tables").items()} == {
+    assert {name: digest(item) for name, item in packet_tables(tmp_path / "tables").items()} == {
         "seen": told(capture)["digest"]
     }
 

@@ -17,10 +17,10 @@ from heapwright_papers.modem import Swaps
 def test_the_peak_is_split_as_the_blocks_lie() -> None:
     # 100 | 40, freed | 200: at the peak the 40 bytes are a hole that 60 do not fit.
     trace = Trace.from_columns(op=[0, 0, 0, 3, 0, 3], id=[0, 1, 2, 1, 3, 0], size=[100, 40, 200, 0, 60, 0])
-    found = modem.peak(trace, load("first-fit-fast-free"))
-    assert (found.used, found.headers) == (100 + 200 + 60, 4 * 4)
-    assert found.fragments == 40
-    assert found.physical == found.used + found.headers + found.control + found.fragments
+    result = modem.peak(trace, load("first-fit-fast-free"))
+    assert (result.used, result.headers) == (100 + 200 + 60, 4 * 4)
+    assert result.fragments == 40
+    assert result.physical == result.used + result.headers + result.control + result.fragments
 
 
 def test_both_ways_of_freeing_need_the_same_memory_and_headers_of_a_word() -> None:
@@ -40,20 +40,20 @@ def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_swap_copies_what_its_instance_holds(no_tools: None) -> None:
     trace = workload(instances=1, calls=40, retrain=0.0, seed=3)
-    found = modem.swaps_of(trace)
+    result = modem.swaps_of(trace)
     # Without retraining a call swaps once, from negotiation to its modulation, and never in ISDN.
     negotiated = trace.site[(trace.op == 0) & (trace.phase == trace.phases.index("connect"))]
     calls = np.count_nonzero(negotiated == trace.sites.index("negotiation")) // len(UNITS["negotiation"])
-    assert len(found.contexts) == calls > 0 and not found.connected.any()
-    assert set(found.contexts) == {sum(UNITS["control"]) + sum(UNITS["negotiation"])}
-    assert found.copy is None
+    assert len(result.contexts) == calls > 0 and not result.connected.any()
+    assert set(result.contexts) == {sum(UNITS["control"]) + sum(UNITS["negotiation"])}
+    assert result.copy is None
 
 
 def test_swaps_of_connected_calls_hold_more(no_tools: None) -> None:
     trace = workload(calls=200, retrain=1.0, seed=4)
-    found = modem.swaps_of(trace)
-    assert 0 < found.connected.sum() < len(found.contexts)
-    assert found.context(connected=True) > 3 * found.contexts[~found.connected].mean()
+    result = modem.swaps_of(trace)
+    assert 0 < result.connected.sum() < len(result.contexts)
+    assert result.context(connected=True) > 3 * result.contexts[~result.connected].mean()
     apart = modem._retrains_apart(trace)
     rows = np.count_nonzero(trace.phase == trace.phases.index("swap"))
     swapped, retrained = (np.count_nonzero(apart.phase == apart.phases.index(name)) for name in ("swap", "retrain"))

@@ -15,7 +15,7 @@ def test_erlang_b_against_known_values() -> None:
 
 
 def test_a_partition_costs_its_descriptor_and_a_buffer_what_one_says() -> None:
-    shares = {(one.pool, one.total, one.size): one.share for one in pools.overheads()}
+    shares = {(item.pool, item.total, item.size): item.share for item in pools.overheads()}
     assert shares["variable pool", 65536, 16] == pytest.approx(32 / 16, abs=0.001)
     assert shares["variable pool", 524288, 1024] == pytest.approx(32 / 1024, abs=0.001)
     assert shares["fixed pool, 8 B a buffer", 65536, 64] == pytest.approx(8 / 64, abs=0.001)
@@ -37,8 +37,8 @@ def test_lists_by_length_take_fewer_accesses_and_refuse_no_more() -> None:
 
 def test_real_packets_come_at_the_papers_rate_in_their_own_order() -> None:
     table = network(1)
-    found = pools.on_packets("campus", table, requests=2_000)
-    assert found is not None and found.network == "campus"
-    assert found.mean_size == pytest.approx(float(table.ip_len[table.ip_len > 0][:2_000].mean()))
-    assert found.points[pools.FIXED].admission == pytest.approx(pools.exact_admission(1 / pools.RATE), abs=0.15)
+    result = pools.on_packets("campus", table, requests=2_000)
+    assert result is not None and result.network == "campus"
+    assert result.mean_size == pytest.approx(float(table.ip_len[table.ip_len > 0][:2_000].mean()))
+    assert result.points[pools.FIXED].admission == pytest.approx(pools.exact_admission(1 / pools.RATE), abs=0.15)
     assert pools.on_packets("air", network(1, with_ip=False)) is None

@@ -15,8 +15,8 @@ from heapwright_papers.verdicts import HOLDS, Cause, Kind, Verdict
 
 def test_descriptors_are_those_of_table_1() -> None:
     recipes = {sensor.MANTIS: zoo.load("mantisos"), **sensor.heaps()}
-    found = {heap: sensor.descriptor_bytes(recipes[heap]) for heap in sensor.TABLE_1}
-    assert found == {
+    results = {heap: sensor.descriptor_bytes(recipes[heap]) for heap in sensor.TABLE_1}
+    assert results == {
         "MantisOS": 12,
         "Contiki mmem": 12,
         "heapLib": 5,

@@ -68,14 +68,14 @@ def grid_of(values: Callable[[Techniques], float]) -> Grid:
 
 def test_a_change_is_the_geometric_mean_over_pairs_that_differ_in_one_technique() -> None:
     grid = grid_of(lambda at: 1.25**at.freelists * 2.0 ** (at.split == 0) * (1 + at.coalesce) * 3.0**at.fit)
-    found = changes([grid, grid], "freelists")
-    assert found is not None
-    assert found["internal"] == found["memory"] == pytest.approx(1.25**2 - 1)
-    assert found["performance"] == pytest.approx(1.25**-2 - 1)
+    result = changes([grid, grid], "freelists")
+    assert result is not None
+    assert result["internal"] == result["memory"] == pytest.approx(1.25**2 - 1)
+    assert result["performance"] == pytest.approx(1.25**-2 - 1)
     for technique, beside, expected in (("split", {}, 1.0), ("coalesce", PROPOSED, -0.5), ("coalesce", UNSPLIT, -0.5)):
-        (one,) = [changes([grid], technique, beside)]
-        assert one is not None and one["internal"] == pytest.approx(expected)
-    assert together([found, None, found], "external") == pytest.approx(1.25**2 - 1)
+        (item,) = [changes([grid], technique, beside)]
+        assert item is not None and item["internal"] == pytest.approx(expected)
+    assert together([result, None, result], "external") == pytest.approx(1.25**2 - 1)
 
 
 def test_recipes_that_refused_requests_form_no_pair() -> None:
@@ -110,6 +110,6 @@ PROBES = ("split-exact", "split-blocks", "coalesce-blocks", "coalesce-cost")
 def test_probes_show_what_one_split_and_one_merge_do() -> None:
     names = techniques.names({REAL: {"a": [grid_of(lambda at: 1.0)]}}, {})
     statements = statements_of("techniques")
-    found = [next(judged(statements[f"techniques-{probe}"].answers[0], names)) for probe in PROBES]
-    assert all(verdict.kind is Kind.SET_UP for _, verdict, _ in found), "they could only fail by a fault of ours"
-    assert found[0][0].startswith("0 B of a free block of 200")
+    results = [next(judged(statements[f"techniques-{probe}"].answers[0], names)) for probe in PROBES]
+    assert all(verdict.kind is Kind.SET_UP for _, verdict, _ in results), "they could only fail by a fault of ours"
+    assert results[0][0].startswith("0 B of a free block of 200")

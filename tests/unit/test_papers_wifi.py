@@ -45,15 +45,15 @@ def test_the_walk_looks_at_every_used_block_once_and_free_lists_at_none() -> Non
     op, id = [0] * count + [3] * count, [*range(count)] * 2
     trace = Trace.from_columns(op=op, id=id, size=[40] * count + [0] * count)
     heaps = wifi.allocators(wifi.paper_mix())
-    found = {heap: replay(trace, recipe) for heap, recipe in heaps.items()}
-    accesses = {heap: int(one["accesses"] or 0) for heap, one in found.items()}
+    results = {heap: replay(trace, recipe) for heap, recipe in heaps.items()}
+    accesses = {heap: int(item["accesses"] or 0) for heap, item in results.items()}
     walk = count * (count - 1) // 2
     assert accesses[wifi.POOLS] - walk == 5 * count
     assert accesses[SPECIAL_POOLS] > 2 * walk
     assert accesses[wifi.LISTED] <= 10 * count
     assert accesses[wifi.WALK] > walk
     for heap in (wifi.POOLS, wifi.LISTED, SPECIAL_POOLS):
-        assert found[heap]["allocated_peak_bytes"] == 40 * count
+        assert results[heap]["allocated_peak_bytes"] == 40 * count
 
 
 def test_samples_are_the_first_packets_averaged_over_networks() -> None:
@@ -70,11 +70,11 @@ def test_a_network_is_foretold_by_its_first_packets() -> None:
     table = network(3)
     table.ip_len[: wifi.SAMPLE] = 100
     table.ip_len[wifi.SAMPLE :] = 200
-    found = wifi.foretell(wifi.network_of("late", table))
-    assert found.packets == len(table) - wifi.SAMPLE
-    assert found.rest == 0, "one pool, of 200 bytes"
-    assert found.published == pytest.approx(256 / 200 - 1), "the pool of 256 bytes"
-    assert found.first < 0.05, "above the largest pool a general pool serves"
+    result = wifi.foretell(wifi.network_of("late", table))
+    assert result.packets == len(table) - wifi.SAMPLE
+    assert result.rest == 0, "one pool, of 200 bytes"
+    assert result.published == pytest.approx(256 / 200 - 1), "the pool of 256 bytes"
+    assert result.first < 0.05, "above the largest pool a general pool serves"
 
 
 def test_every_statement_is_answered_without_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,11 +82,11 @@ def test_every_statement_is_answered_without_tools(tmp_path: Path, monkeypatch: 
     for name, with_ip in (("campus", True), ("air", False)):
         network(len(name), with_ip).write(tmp_path / f"{name}.parquet")
     page = wifi.page(tmp_path, lambda line: None)
-    answered = {one.statement.id: one for one in page.findings}
-    assert {id for id, one in statements_of("wifi").items() if not one.standing} == set(answered)
+    answered = {finding.statement.id: finding for finding in page.findings}
+    assert {id for id, finding in statements_of("wifi").items() if not finding.standing} == set(answered)
     assert answered["wifi-performance"].verdict.kind is Kind.NOT_TESTED
     assert answered["wifi-object-code"].verdict.kind is Kind.NOT_TESTED
-    mix = {one.statement.id: one for one in page.findings if one.on == wifi.MIX}
+    mix = {finding.statement.id: finding for finding in page.findings if finding.on == wifi.MIX}
     assert mix["wifi-fragmentation"].here.startswith("8.16")
     assert mix["wifi-fragmentation"].verdict.kind is Kind.HOLDS, "8.05 % follows from the mix that two totals fix"
     assert mix["wifi-footprint"].verdict.kind is Kind.HOLDS
@@ -100,5 +100,5 @@ def test_the_papers_baseline_wastes_in_pages_that_hold_one_packet() -> None:
     results = wifi.Results(mix, drawn, (), {}, None)
     share, needed = wifi.in_pages(results)
     assert share == pytest.approx(0.40, abs=0.01) and needed == pytest.approx(0.40, abs=0.02)
-    wasted = {most: count * most - asked for _, most, count, asked in wifi.page_classes(results)}
+    wasted = {most: count * most - requested for _, most, count, requested in wifi.page_classes(results)}
     assert wasted[4096] > 0.9 * sum(wasted.values())

@@ -89,23 +89,23 @@ def test_ratios_to_best_raise_an_objective_with_a_zero_by_one_unit() -> None:
 
 def test_dominated_by_names_the_member_that_beats_the_point_most() -> None:
     members = np.array([[100.0, 50.0], [90.0, 90.0], [200.0, 1.0]])
-    found = dominated_by(np.array([110.0, 100.0]), members, ["min", "min"])
-    assert found is not None
-    assert found.member == 0
-    assert found.ratios == pytest.approx((1.1, 2.0))
+    result = dominated_by(np.array([110.0, 100.0]), members, ["min", "min"])
+    assert result is not None
+    assert result.member == 0
+    assert result.ratios == pytest.approx((1.1, 2.0))
 
 
 @pytest.mark.parametrize("members", [[(50, 50), (50, 50), (60, 60)], [(100, 50), (50, 100)], [(50, 100), (100, 50)]])
 def test_of_members_that_beat_a_point_alike_the_first_is_named(members: list[tuple[float, float]]) -> None:
-    found = dominated_by(np.array([100.0, 100.0]), np.array(members, float), ["min", "min"])
-    assert found is not None
-    assert found.member == 0
+    result = dominated_by(np.array([100.0, 100.0]), np.array(members, float), ["min", "min"])
+    assert result is not None
+    assert result.member == 0
 
 
 def test_dominated_by_counts_equality() -> None:
-    found = dominated_by(np.array([3.0, 0.5]), np.array([[3.0, 0.5]]), ["min", "max"])
-    assert found is not None
-    assert found.ratios == (1.0, 1.0)
+    result = dominated_by(np.array([3.0, 0.5]), np.array([[3.0, 0.5]]), ["min", "max"])
+    assert result is not None
+    assert result.ratios == (1.0, 1.0)
 
 
 def test_a_point_better_in_one_objective_is_not_dominated() -> None:

@@ -67,7 +67,7 @@ def tables(draw: st.DrawFn) -> tuple[list[tuple[float, float]], list[tuple[float
     """Ratios of recipes here, of at least 1, and at the worst, which are no smaller."""
     ratio = st.sampled_from([1, 1.01, 1.1, 1.14, 1.2, 1.5, 1.9, 2.1, 4])
     both = draw(st.lists(st.tuples(ratio, ratio, ratio, ratio), min_size=1, max_size=9))
-    return [one[:2] for one in both], [(a * c, b * d) for a, b, c, d in both]
+    return [item[:2] for item in both], [(a * c, b * d) for a, b, c, d in both]
 
 
 def needs(here: Points, at_worst: Points | None = None) -> dict[str, Needs]:
@@ -188,12 +188,12 @@ def test_no_recommendation_is_beaten_in_what_it_was_explored_for(
     points: tuple[list[tuple[float, float]], list[tuple[float, float]]], how: recommendations.Pick
 ) -> None:
     here, at_worst = points
-    left = list(range(len(here)))
+    remaining = list(range(len(here)))
     for pick in order(how, needs(here, at_worst)):
-        left.remove(pick)
-        for other in left:
+        remaining.remove(pick)
+        for other in remaining:
             assert not (here[other] != here[pick] and all(a <= b for a, b in zip(here[other], here[pick], strict=True)))
-    assert left == []
+    assert remaining == []
 
 
 @given(points=tables(), how=st.sampled_from(recommendations.PICKS))
@@ -277,15 +277,15 @@ def test_failed_requests_elsewhere_count_nothing_where_requests_may_fail() -> No
 
 
 def test_more_memory_on_a_copy_makes_no_recipe_unfit() -> None:
-    found = robustness([(100, 1), (100, 1)], [(100, 1), (190, 9)])
-    assert [found.why_not(id) for id in IDS[:2]] == [None, None]
+    result = robustness([(100, 1), (100, 1)], [(100, 1), (190, 9)])
+    assert [result.why_not(id) for id in IDS[:2]] == [None, None]
 
 
 def test_what_was_not_tried_is_not_recommended_and_where_nothing_is_fit_the_front_is() -> None:
-    found = robustness([(100, 1), (100, 1), (50, 9)], [(100, 1), (90, 1)])
-    assert found.why_not(IDS[2]) == "was not tried on copies"
+    result = robustness([(100, 1), (100, 1), (50, 9)], [(100, 1), (90, 1)])
+    assert result.why_not(IDS[2]) == "was not tried on copies"
     every = np.ones(3, dtype=bool)
-    assert found.candidates(np.array([2]), every) == [0, 1]
+    assert result.candidates(np.array([2]), every) == [0, 1]
     assert robustness([(50, 1), (50, 1)], [(1, 1), (100, 1)], (1, 1)).candidates(np.array([1]), every[:2]) == [1]
 
 
@@ -306,8 +306,8 @@ def test_a_heap_that_cannot_use_what_is_reserved_for_it_is_not_fit() -> None:
 def test_needs_are_the_ratio_here_and_the_worst_with_the_hold_out_set() -> None:
     here, there = [(100, 10), (150, 10)], [(300, 40), (200, 10)]
     copies, held_out = robustness(here, there), robustness(here, there, role="held out")
-    for found in (copies, held_out):
-        assert found.needs("footprint_bytes", [0, 1]).here.tolist() == [1, 1.5]
+    for result in (copies, held_out):
+        assert result.needs("footprint_bytes", [0, 1]).here.tolist() == [1, 1.5]
     assert held_out.needs("footprint_bytes", [0, 1]).at_worst.tolist() == [1.5, 1.5]
     assert held_out.needs("accesses", [0, 1]).at_worst.tolist() == [4, 1]
     assert copies.needs("footprint_bytes", [0, 1]).at_worst.tolist() == [1, 1.5], "copies rank nothing"
@@ -317,10 +317,10 @@ def test_needs_are_the_ratio_here_and_the_worst_with_the_hold_out_set() -> None:
 def test_the_need_in_the_long_run_is_compared_with_footprints_of_the_hold_out_set() -> None:
     more = [in_the_long_run(2000, 10), in_the_long_run(3000, 5)]
     here, apart = results([[(1000, 100)] * 2], more=more), results([[(1600, 40), (800, 10)]])
-    found = Robustness(here, {"held out": apart}, TEXTS, DEFAULT_OBJECTIVES)
-    assert found.needs("long_run_bytes", [0, 1]).here.tolist() == [1, 1.5]
-    assert found.needs("long_run_bytes", [0, 1]).at_worst.tolist() == [2, 1.5]
-    assert found.needs("long_run_accesses", [0, 1]).at_worst.tolist() == [4, 1]
+    result = Robustness(here, {"held out": apart}, TEXTS, DEFAULT_OBJECTIVES)
+    assert result.needs("long_run_bytes", [0, 1]).here.tolist() == [1, 1.5]
+    assert result.needs("long_run_bytes", [0, 1]).at_worst.tolist() == [2, 1.5]
+    assert result.needs("long_run_accesses", [0, 1]).at_worst.tolist() == [4, 1]
 
 
 @pytest.mark.parametrize(
@@ -345,12 +345,12 @@ def test_without_a_bounded_need_or_after_a_failed_stress_test_a_recipe_is_on_no_
     unfit: Mapping[str, Value], why_not: str
 ) -> None:
     """However little it needs: of the same recording the other needs five times as much in the long run."""
-    found = foreseen(in_the_long_run(6000, lasts=1, growth_ratio=1.1, endured_calls=50_000), unfit)
-    assert found.why_not(IDS[0]) is None
-    assert found.why_not(IDS[1]) == why_not
+    result = foreseen(in_the_long_run(6000, lasts=1, growth_ratio=1.1, endured_calls=50_000), unfit)
+    assert result.why_not(IDS[0]) is None
+    assert result.why_not(IDS[1]) == why_not
     for objectives in (DEFAULT_OBJECTIVES, OBJECTIVES):
-        assert found._combined.front_rows(objectives).tolist() == [0]
-    assert recommended(found, 2) == [0]
+        assert result._combined.front_rows(objectives).tolist() == [0]
+    assert recommended(result, 2) == [0]
 
 
 def test_before_any_future_the_recordings_rank() -> None:
@@ -362,20 +362,20 @@ def test_before_any_future_the_recordings_rank() -> None:
 
 def test_what_makes_at_most_400_accesses_in_any_call_comes_first() -> None:
     assert WORST_CALL == 400
-    found = foreseen(
+    result = foreseen(
         in_the_long_run(1000, malloc=401, free=9),
         in_the_long_run(1500, 5, malloc=9, free=400),
         in_the_long_run(1600, 9, malloc=400, free=9),
         in_the_long_run(1200, 9, malloc=9, free=9000),
     )
-    assert [found.worst_call(id) for id in IDS[:4]] == [401, 400, 400, 9000]
-    assert sorted(recommended(found, 4)) == [1, 2]
-    assert found.in_order("smallest", np.array([0]), np.ones(4, bool))[0] == 1
+    assert [result.worst_call(id) for id in IDS[:4]] == [401, 400, 400, 9000]
+    assert sorted(recommended(result, 4)) == [1, 2]
+    assert result.in_order("smallest", np.array([0]), np.ones(4, bool))[0] == 1
 
 
 def test_where_every_heap_has_a_longer_call_all_that_are_fit_are_recommended_from() -> None:
-    found = foreseen(in_the_long_run(1000, malloc=401), in_the_long_run(1500, 5, malloc=9000))
-    assert sorted(recommended(found, 2)) == [0, 1]
+    result = foreseen(in_the_long_run(1000, malloc=401), in_the_long_run(1500, 5, malloc=9000))
+    assert sorted(recommended(result, 2)) == [0, 1]
 
 
 def test_nothing_is_recommended_that_needs_more_memory_and_a_longer_call_than_the_current_heap() -> None:
@@ -400,8 +400,8 @@ def test_recommendations_go_by_the_objectives_and_by_memory_and_a_cost() -> None
 
 
 def test_what_is_known_of_a_recipe_is_plain_values() -> None:
-    found = robustness([(100, 1), (100, 1)], [(100, 1), (120, 3)], (0, 7), role="held out")
-    assert found.describe(IDS[1]) == {
+    result = robustness([(100, 1), (100, 1)], [(100, 1), (120, 3)], (0, 7), role="held out")
+    assert result.describe(IDS[1]) == {
         "copies": None,
         "held_out": {"refused": 7, "worst_ratio": {"footprint_bytes": None, "accesses": None}},
         "lasts": None,

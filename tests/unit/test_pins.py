@@ -31,7 +31,7 @@ def test_every_dependency_has_one() -> None:
 def test_actions_are_pinned_by_commit() -> None:
     """A tag can be moved to another commit; the comment says which version a commit is."""
     files = [*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / "gate" / "action.yml"]
-    used = [found for file in files for found in re.findall(r"\buses: (.*)", file.read_text(encoding="utf-8"))]
+    used = [result for file in files for result in re.findall(r"\buses: (.*)", file.read_text(encoding="utf-8"))]
     assert len(used) > 20
-    assert [one for one in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+(\.\d+){2}", one)] == []
-    assert len(set(used)) == len({one.split("@")[0] for one in used}), "one version of each"
+    assert [item for item in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+(\.\d+){2}", item)] == []
+    assert len(set(used)) == len({item.split("@")[0] for item in used}), "one version of each"

@@ -95,8 +95,8 @@ def test_a_platform_without_hooks_says_which_have_some(tmp_path: Path) -> None:
         hw.hooks("sqlite", tmp_path)
     with pytest.raises(HeapwrightError, match="cannot begin a C name"):
         hw.hooks("newlib", tmp_path, prefix="2net")
-    told = CliRunner().invoke(command_line, ["hooks", "newlib", "-o", str(tmp_path), "--json"])
-    assert [Path(file).name for file in json.loads(told.stdout)["files"]] == list(hw.platforms("newlib").hooks)
+    output = CliRunner().invoke(command_line, ["hooks", "newlib", "-o", str(tmp_path), "--json"])
+    assert [Path(file).name for file in json.loads(output.stdout)["files"]] == list(hw.platforms("newlib").hooks)
 
 
 def test_a_recipe_below_a_platforms_alignment_is_raised_and_told(tmp_path: Path) -> None:
@@ -126,8 +126,8 @@ def test_every_platform_has_the_alignment_that_it_needs(name: str, tmp_path: Pat
 def test_preload_has_caches_of_threads_where_the_recipe_can(tmp_path: Path) -> None:
     recipe = hw.zoo("half-fit").at_alignment(16)
     ways = {"cached": recipe, "stays": recipe.from_dict(recipe.to_dict() | {"threads": "lock"})}
-    for name, one in ways.items():
-        hw.generate(one, tmp_path / name, platform="preload")
+    for name, item in ways.items():
+        hw.generate(item, tmp_path / name, platform="preload")
     cached = {name for name in ways if "APP_CACHES" in (tmp_path / name / "app_heap.h").read_text()}
     assert cached == {"cached"}
 
@@ -181,8 +181,8 @@ def test_the_commands_list_and_write_what_the_library_has(tmp_path: Path) -> Non
     assert [platform["name"] for platform in json.loads(listed.stdout)] == NAMES
     page = CliRunner().invoke(command_line, ["platforms", "preload"])
     assert page.stdout == hw.platforms("preload").readme
-    one = ["generate", "half-fit", "--platform", "preload", "--prefix", "net", "-o", str(tmp_path), "--json"]
-    files = [Path(file).name for file in json.loads(CliRunner().invoke(command_line, one).stdout)["files"]]
+    item = ["generate", "half-fit", "--platform", "preload", "--prefix", "net", "-o", str(tmp_path), "--json"]
+    files = [Path(file).name for file in json.loads(CliRunner().invoke(command_line, item).stdout)["files"]]
     assert files[:4] == ["net_heap.c", "net_heap.h", "net_heap_test.c", "net_heap_checks.h"]
     assert files[4:] == [file.replace("app_", "net_") for file in hw.platforms("preload").files]
     assert sorted(files) == sorted(path.name for path in tmp_path.iterdir())
@@ -191,11 +191,11 @@ def test_the_commands_list_and_write_what_the_library_has(tmp_path: Path) -> Non
 @each("name", NAMES)
 def test_a_recipe_gets_what_the_platform_tells_of_it_and_what_its_threads_need(name: str) -> None:
     platform, recipe = hw.platforms(name), hw.zoo("tlsf")
-    told = recipe_for(platform, recipe)
-    assert told.counters == (name in {"esp-idf", "freertos", "nuttx", "threadx", "zephyr"})
-    assert told.threads == {"preload": "cached"}.get(name, "none")
-    assert name != "preload" or told.cache_bytes == platform.cache_bytes == 524288
-    assert told.align == max(platform.align, recipe.align)
+    output = recipe_for(platform, recipe)
+    assert output.counters == (name in {"esp-idf", "freertos", "nuttx", "threadx", "zephyr"})
+    assert output.threads == {"preload": "cached"}.get(name, "none")
+    assert name != "preload" or output.cache_bytes == platform.cache_bytes == 524288
+    assert output.align == max(platform.align, recipe.align)
     checked = recipe_for(platform, recipe.from_dict(recipe.to_dict() | {"checks": "frees"}))
     assert checked.threads == {"preload": "lock"}.get(name, "none"), "caches would keep most frees from what is checked"
     locked = recipe_for(platform, recipe.from_dict(recipe.to_dict() | {"threads": "lock"}))
@@ -242,13 +242,13 @@ def test_what_to_reserve_stands_below_the_title_of_a_platforms_page(tmp_path: Pa
     for reserve in ("", "Reserve 4,096 bytes."):
         files = generate_for(platform, recipe, tmp_path, "net", replace(NOTHING, reserve=reserve))
         (page,) = (path for path in files if path.name == "net_README.md")
-        told = [plain[0], *(["", reserve] if reserve else []), *plain[1:]]
-        assert page.read_text().splitlines() == told
+        output = [plain[0], *(["", reserve] if reserve else []), *plain[1:]]
+        assert page.read_text().splitlines() == output
 
 
 def test_a_platform_whose_threads_have_caches_gives_each_64_kb_unless_it_says_more() -> None:
     mine = Platform("mine", "My platform", 8, ("mine 1",), "nowhere", threads=("cached", "lock"))
-    told = recipe_for(mine, hw.zoo("tlsf"))
-    assert (told.threads, told.cache_bytes, told.counters) == ("cached", 65536, False)
+    output = recipe_for(mine, hw.zoo("tlsf"))
+    assert (output.threads, output.cache_bytes, output.counters) == ("cached", 65536, False)
     mine.require(hw.zoo("fixed-pool"), "one class of blocks aligns to no more than it says")
     assert (mine.hooks, mine.traps, mine.builds) == ({}, False, None)

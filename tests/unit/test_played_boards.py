@@ -55,7 +55,7 @@ INSTRUCTIONS = (100, 300, 80, 200, 500, 40, 60)
 
 def test_calls_are_told_by_their_kind() -> None:
     calls = measure.calls_by_kind(run_of(*INSTRUCTIONS, refused=(1,)), trace_of_all())
-    assert {kind: one["count"] for kind, one in calls.items()} == {"malloc": 3, "aligned": 1, "realloc": 1, "free": 2}
+    assert {kind: item["count"] for kind, item in calls.items()} == {"malloc": 3, "aligned": 1, "realloc": 1, "free": 2}
     malloc = calls["malloc"]  # a calloc counts as the malloc that it begins with
     assert malloc == {
         "count": 3, "refused": 1, "instructions_mean": 160.0, "instructions_median": 100, "instructions_p99": 300,
@@ -76,15 +76,15 @@ def test_real_callocs_and_phases_are_told_apart() -> None:
     assert (calls["calloc"]["count"], calls["calloc"]["instructions_mean"]) == (1, 180.0)
     assert calls["malloc"]["instructions_mean"] == 160.0
     late = measure.calls_by_kind(run_of(*INSTRUCTIONS), trace, among=trace.phase == 1)
-    assert {kind: one["count"] for kind, one in late.items()} == {"malloc": 0, "aligned": 1, "realloc": 1, "free": 2}
+    assert {kind: item["count"] for kind, item in late.items()} == {"malloc": 0, "aligned": 1, "realloc": 1, "free": 2}
     assert late["malloc"]["instructions_mean"] is None and late["malloc"]["instructions_histogram"] is None
 
 
 def test_what_an_emulator_cannot_count_is_none() -> None:
     run = run_of(*INSTRUCTIONS)
     run.counts.update(dict.fromkeys(COUNTS[1:]))
-    told = measure.calls_by_kind(run, trace_of_all())["malloc"]
-    assert (told["instructions_mean"], told["accesses_mean"], told["loads_mean"], told["cycles"]) == (
+    output = measure.calls_by_kind(run, trace_of_all())["malloc"]
+    assert (output["instructions_mean"], output["accesses_mean"], output["loads_mean"], output["cycles"]) == (
         160,
         None,
         None,
@@ -117,10 +117,10 @@ class Workshop:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     """A board whose calls take INSTRUCTIONS, and what it was asked."""
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
 
     def run(image: Any, given: Any, *, memory: bool = True) -> BoardRun:
-        found.append({"memory": memory, "arena": given.layout.arena_bytes, "used": given.arena_used})
+        results.append({"memory": memory, "arena": given.layout.arena_bytes, "used": given.arena_used})
         return run_of(*INSTRUCTIONS, arena=np.zeros(given.arena_used, np.uint8))
 
     compiler = SimpleNamespace(version="gcc 12", kind="gcc", cpu=cpu("cortex-m3"))
@@ -130,15 +130,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     monkeypatch.setattr(unicorn_backend, "version", lambda: "unicorn 2")
     monkeypatch.setattr(unicorn_backend, "run", run)
     monkeypatch.setattr(qemu_backend, "available", lambda target: False)
-    yield found
+    yield results
 
 
 def test_a_measurement_tells_prediction_and_setting(asked: list[dict[str, Any]]) -> None:
     trace, recipe = trace_of_all(), hw.zoo("tlsf")
-    told = measure.measure(recipe, trace, arena=8192)
+    output = measure.measure(recipe, trace, arena=8192)
     host = replay(trace, recipe, arena=8192)
-    assert [one["memory"] for one in asked] == [True, True]  # once as mallocs, once with real callocs
-    assert {one["arena"] for one in asked} == {8192} and asked[0]["used"] > 0
+    assert [item["memory"] for item in asked] == [True, True]  # once as mallocs, once with real callocs
+    assert {item["arena"] for item in asked} == {8192} and asked[0]["used"] > 0
     kept = {
         "heap": "tlsf",
         "trace": "all",
@@ -155,13 +155,13 @@ def test_a_measurement_tells_prediction_and_setting(asked: list[dict[str, Any]])
         "footprint_bytes": host["footprint_bytes"],
         "failed": 0,
     }
-    assert {key: told[key] for key in kept} == kept
-    assert told["code_bytes"]["total"] == 700 and set(told["code_bytes"]) >= {"O0", "O2", "O3"}
-    assert told["calls"]["calloc"]["count"] == 1
-    prediction = told["prediction"]
+    assert {key: output[key] for key in kept} == kept
+    assert output["code_bytes"]["total"] == 700 and set(output["code_bytes"]) >= {"O0", "O2", "O3"}
+    assert output["calls"]["calloc"]["count"] == 1
+    prediction = output["prediction"]
     assert not prediction["metadata_equal"] and prediction["metadata_bytes"] > 0
     assert (prediction["counted_reads"], prediction["counted_writes"]) == (host["reads"], host["writes"])
-    loads, stores = sum(int(one * 0.25) for one in INSTRUCTIONS), sum(int(one * 0.05) for one in INSTRUCTIONS)
+    loads, stores = sum(int(item * 0.25) for item in INSTRUCTIONS), sum(int(item * 0.05) for item in INSTRUCTIONS)
     assert (prediction["measured_loads"], prediction["measured_stores"]) == (loads, stores)
     assert prediction["ratio"] == pytest.approx((loads + stores) / float(host["accesses"] or 1))
 
@@ -189,18 +189,20 @@ def test_the_arena_is_the_boards_memory_or_what_the_trace_needs(asked: list[dict
 
 def test_only_a_trace_with_callocs_is_replayed_with_them_as_such(asked: list[dict[str, Any]]) -> None:
     plain = Trace.from_columns(
-        op=[MALLOC if one == CALLOC else one for one in OPS], id=[1, 2, 3, 4, 1, 2, 3], size=[24, 40, 16, 64, 99, 0, 0]
+        op=[MALLOC if item == CALLOC else item for item in OPS],
+        id=[1, 2, 3, 4, 1, 2, 3],
+        size=[24, 40, 16, 64, 99, 0, 0],
     )
     for trace, runs in ((plain, 1), (trace_of_all(), 2)):
         asked.clear()
-        told = measure.Session().measure(hw.zoo("tlsf"), [trace], ["Os"])[0]
-        assert (len(asked), "calloc" in told["calls"]) == (runs, runs == 2)
+        output = measure.Session().measure(hw.zoo("tlsf"), [trace], ["Os"])[0]
+        assert (len(asked), "calloc" in output["calls"]) == (runs, runs == 2)
 
 
 def test_callocs_of_a_file_without_any_are_not_replayed_as_such(asked: list[dict[str, Any]], tmp_path: Path) -> None:
     (tmp_path / "heap.c").touch()
-    told = measure.Session().measure(BoardHeap.of_file(tmp_path / "heap.c"), [trace_of_all()], ["Os"])[0]
-    assert len(asked) == 1 and "calloc" not in told["calls"]
+    output = measure.Session().measure(BoardHeap.of_file(tmp_path / "heap.c"), [trace_of_all()], ["Os"])[0]
+    assert len(asked) == 1 and "calloc" not in output["calls"]
 
 
 def test_a_kernel_tells_its_lock_and_whose_config_it_has(
@@ -210,11 +212,11 @@ def test_a_kernel_tells_its_lock_and_whose_config_it_has(
     monkeypatch.setattr(qemu_backend, "available", lambda target: True)
     monkeypatch.setattr(qemu_backend, "version", lambda program: "qemu 7")
     monkeypatch.setattr(qemu_backend, "run", unicorn_backend.run)
-    for config, told in ((None, None), (Path("here/FreeRTOSConfig.h"), "here/FreeRTOSConfig.h")):
+    for config, output in ((None, None), (Path("here/FreeRTOSConfig.h"), "here/FreeRTOSConfig.h")):
         kernel = SimpleNamespace(port=lambda _: Path(), lock="scheduler", config=config)
         session = measure.Session(kernel=kernel)  # type: ignore[arg-type]
-        found = session.measure(hw.zoo("tlsf"), [trace_of_all()], ["Os"])[0]
-        assert (found["platform"], found["lock"], found["config"]) == ("freertos", "scheduler", told)
+        result = session.measure(hw.zoo("tlsf"), [trace_of_all()], ["Os"])[0]
+        assert (result["platform"], result["lock"], result["config"]) == ("freertos", "scheduler", output)
 
 
 def test_a_kernel_is_asked_for_the_same_as_the_heap_alone_but_for_aligned_requests_and_reallocs() -> None:
@@ -228,8 +230,8 @@ def test_a_kernel_is_asked_for_the_same_as_the_heap_alone_but_for_aligned_reques
 
 
 def test_a_c_library_is_told_by_what_it_took(asked: list[dict[str, Any]]) -> None:
-    told = measure.Session().measure(BoardHeap.of_library("newlib-nano"), [trace_of_all()], ["Os"])[0]
-    assert (told["heap"], told["footprint_bytes"], told["prediction"]) == ("lib:newlib-nano", 4096 + 8 + 16, None)
+    output = measure.Session().measure(BoardHeap.of_library("newlib-nano"), [trace_of_all()], ["Os"])[0]
+    assert (output["heap"], output["footprint_bytes"], output["prediction"]) == ("lib:newlib-nano", 4096 + 8 + 16, None)
 
 
 def test_a_heap_that_does_not_start_is_an_error(asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,38 +296,38 @@ def test_a_hook_that_unicorn_refuses_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_metrics_of_a_study_are_of_what_was_measured(asked: list[dict[str, Any]]) -> None:
-    told = measure.measure(hw.zoo("tlsf"), trace_of_all(), arena=8192)
-    found = objectives.metrics_of(told)
-    assert found == {
+    output = measure.measure(hw.zoo("tlsf"), trace_of_all(), arena=8192)
+    result = objectives.metrics_of(output)
+    assert result == {
         "instructions_malloc_max": 300, "instructions_calloc_max": 80, "instructions_realloc_max": 500,
         "instructions_free_max": 60, "instructions_malloc_mean": 160.0, "instructions_free_mean": 50.0,
         "instructions_pair_mean": 210.0, "code_bytes": 700,
     }  # fmt: skip
-    told["calls"] = {
-        key: {**one, "instructions_mean": None} for key, one in told["calls"].items() if key in ("malloc", "free")
+    output["calls"] = {
+        key: {**item, "instructions_mean": None} for key, item in output["calls"].items() if key in ("malloc", "free")
     }
-    assert objectives.metrics_of(told)["instructions_pair_mean"] is None
-    assert objectives.metrics_of(told)["instructions_realloc_max"] is None
+    assert objectives.metrics_of(output)["instructions_pair_mean"] is None
+    assert objectives.metrics_of(output)["instructions_realloc_max"] is None
 
 
 def test_compilers_are_told_with_their_versions_and_first_complaint(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     compilers._version.cache_clear()
-    told = {"--version": "arm-none-eabi-gcc (GNU) 12.2\nmore", "version": "0.13.0\n"}
+    output = {"--version": "arm-none-eabi-gcc (GNU) 12.2\nmore", "version": "0.13.0\n"}
 
     def tell(words: list[str], text: bool, **_: Any) -> subprocess.CompletedProcess[Any]:
-        said = told.get(words[-1], words[-1].partition("=")[2])
+        said = output.get(words[-1], words[-1].partition("=")[2])
         return subprocess.CompletedProcess(words, 0, said if text else said.encode(), "")
 
     monkeypatch.setattr(subprocess, "run", tell)
     monkeypatch.setattr("shutil.which", lambda name, path=None: f"/bin/{name}")
     target = cpu("cortex-m3")
     gcc = compilers.find_compiler(target)
-    told["-print-file-name=nano.specs"] = "/lib/nano.specs\n"
+    output["-print-file-name=nano.specs"] = "/lib/nano.specs\n"
     assert gcc.has_file("nano.specs") and not gcc.has_file("other.specs"), "what is not found is told as it was asked"
     assert (gcc.kind, gcc.command, gcc.version) == ("gcc", ("/bin/arm-none-eabi-gcc",), "arm-none-eabi-gcc (GNU) 12.2")
-    told["--version"] = "clang version 18 (https://x)"
+    output["--version"] = "clang version 18 (https://x)"
     (tmp_path / "zig").touch()
     package = ModuleSpec("ziglang", None, origin=str(tmp_path / "__init__.py"))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: package)
@@ -389,10 +391,10 @@ def test_times_are_the_median_of_interleaved_rounds(monkeypatch: pytest.MonkeyPa
     with timing.Bench("cc", ("-O2",)) as bench:
         programs = {"tlsf": bench.generated(hw.zoo("tlsf")), "libc": bench.library("other.so")}
         assert programs["tlsf"] == bench.generated(hw.zoo("tlsf"))  # compiled once
-        found = bench.measure(programs, trace, rounds=2, passes=3)
+        result = bench.measure(programs, trace, rounds=2, passes=3)
     assert len(compiled) == 2 and {"-DDRIVE_GENERATED", "timed_heap.c"} < set(compiled[0])
     assert asked == [["driver", STDIN, "3", ""], ["library-driver", STDIN, "3", "other.so"]] * 2
-    assert found == {"tlsf": (1400 + 2100) / 2 / len(trace), "libc": (1400 + 2100) / 2 / len(trace)}
+    assert result == {"tlsf": (1400 + 2100) / 2 / len(trace), "libc": (1400 + 2100) / 2 / len(trace)}
 
 
 def test_a_program_that_fails_while_it_is_timed_is_told_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,8 +412,8 @@ def test_a_program_that_fails_while_it_is_timed_is_told_by_its_name(monkeypatch:
     monkeypatch.setattr(timing, "run_tool", run)
     monkeypatch.setattr(timing, "find_compiler", lambda what: "cc")
     trace = trace_of_all()
-    found = timing.time_heaps(trace, {name: Named(name=name) for name in (*answers, "slow")})
-    assert found["good"] == 1.0
-    assert str(found["bad"]) == "bad: failed while it was timed: exit code 3"
-    assert str(found["worse"]) == "worse: failed while it was timed: out of memory"
-    assert str(found["slow"]) == "slow: gave no answer within 2.5 s, while it was timed"
+    result = timing.time_heaps(trace, {name: Named(name=name) for name in (*answers, "slow")})
+    assert result["good"] == 1.0
+    assert str(result["bad"]) == "bad: failed while it was timed: exit code 3"
+    assert str(result["worse"]) == "worse: failed while it was timed: out of memory"
+    assert str(result["slow"]) == "slow: gave no answer within 2.5 s, while it was timed"

@@ -43,8 +43,8 @@ class Tools:
         words = [str(word) for word in command]
         self.asked.append([Path(word).name for word in words])
         code, output, errors = self.answer(words, Path(options.get("cwd") or folder or "."))
-        told: tuple[Any, Any] = (output, errors) if options.get("text") else (output.encode(), errors.encode())
-        return subprocess.CompletedProcess(words, code, *told)
+        printed: tuple[Any, Any] = (output, errors) if options.get("text") else (output.encode(), errors.encode())
+        return subprocess.CompletedProcess(words, code, *printed)
 
 
 @pytest.fixture
@@ -80,25 +80,25 @@ def enumerated(words: list[str], folder: Path) -> tuple[int, str, str]:
 
 def test_a_proof_by_enumeration_tells_the_calls_that_show_a_failure(play: Callable[[Answer], Tools]) -> None:
     tools = play(enumerated)
-    told: list[str] = []
-    proof = prove.prove(hw.zoo("tlsf"), "mine", calls=2, largest=9, progress=told.append)
-    assert told == ["calls", "calloc", "realloc", "aligned_alloc", "edges", "bins"]
-    assert [one.name for one in proof.harnesses] == told
+    output: list[str] = []
+    proof = prove.prove(hw.zoo("tlsf"), "mine", calls=2, largest=9, progress=output.append)
+    assert output == ["calls", "calloc", "realloc", "aligned_alloc", "edges", "bins"]
+    assert [harness.name for harness in proof.harnesses] == output
     assert (proof.method, proof.tool, proof.calls, proof.largest) == ("enumeration", "cc 12.2", 2, 9)
     shown = {"objects do not overlap": ["malloc 24 -> #1", "free #1", "realloc #2 8"]}
-    assert [one.failures for one in proof.harnesses] == [shown] * 5 + [{"a bin holds its sizes": ["size 24"]}]
-    assert [one.programs for one in proof.harnesses] == [12] * 5 + [None]
-    assert proof.failed == 6 and proof.properties == sum(one.properties for one in proof.harnesses) > 60
+    assert [harness.failures for harness in proof.harnesses] == [shown] * 5 + [{"a bin holds its sizes": ["size 24"]}]
+    assert [harness.programs for harness in proof.harnesses] == [12] * 5 + [None]
+    assert proof.failed == 6 and proof.properties == sum(harness.properties for harness in proof.harnesses) > 60
     assert proof.verdict == (
         "FAIL mine calls: objects do not overlap (and 5 more): malloc 24 -> #1; free #1; realloc #2 8"
     )
-    assert proof.seconds == round(sum(one.seconds for one in proof.harnesses), 1)
+    assert proof.seconds == round(sum(harness.seconds for harness in proof.harnesses), 1)
     assert proof.as_json()["failed"] == 6 and proof.as_json()["arena_bytes"] == proof.arena
     built = [command for command in tools.asked if "-o" in command]
     assert all("-fsanitize=address,undefined" in command for command in built[:-1])
     beside = next(command for command in tools.asked if "-c" in command)
     assert beside[-1] == "core.c" and "-fsanitize=address,undefined" not in beside  # the core needs no looking after
-    assert next(one for one in built if "core.o" in one)[-4:] == ["harness.c", "core.o", "-o", "harness"]
+    assert next(item for item in built if "core.o" in item)[-4:] == ["harness.c", "core.o", "-o", "harness"]
     assert built[-1][-3:] == ["bins.c", "-o", "bins"]
 
 
@@ -125,9 +125,9 @@ def test_what_a_sanitizer_says_is_told_with_its_place(
     play(lambda words, folder: (0, "", "") if words[0] == "cc" else (1, "failed sanitizer\ncall 1 0 8 0\n", errors))
     source = tmp_path / "harness.c"
     source.write_text('prove(a, "one"); prove(b,\n "two"); prove(c, "one");')
-    found = enumeration.run_all(source)
-    assert found.failed == {f"sanitizer: {told}": [{"call": 1, "object": 0, "size": 8, "alignment": 0}]}
-    assert (found.programs, found.properties) == (0, 2 + 4)
+    result = enumeration.run_all(source)
+    assert result.failed == {f"sanitizer: {told}": [{"call": 1, "object": 0, "size": 8, "alignment": 0}]}
+    assert (result.programs, result.properties) == (0, 2 + 4)
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,14 @@ def test_the_loop_over_bins_has_to_come_to_its_end(
 ) -> None:
     play(lambda words, folder: (0, "", "") if words[0] == "cc" else answer)
     recipe = hw.zoo("tlsf")
-    found = bins.check_bins(recipe, files_of(recipe))
-    assert found.failures == failed
+    result = bins.check_bins(recipe, files_of(recipe))
+    assert result.failures == failed
     ((its,), reach) = (policy(recipe)[key] for key in ("pools", "reach"))
-    told = bins.bin_names(its["general"], int(reach))
-    sizes = len(range(told["least"], told["last"] + 1, told["step"]))
-    assert found.bounds.startswith(f"all {sizes:,} sizes of blocks from {told['least']:,} to {told['last']:,} bytes")
+    output = bins.bin_names(its["general"], int(reach))
+    sizes = len(range(output["least"], output["last"] + 1, output["step"]))
+    assert result.bounds.startswith(
+        f"all {sizes:,} sizes of blocks from {output['least']:,} to {output['last']:,} bytes"
+    )
 
 
 def test_bins_that_do_not_compile_are_no_proof(play: Callable[[Answer], Tools]) -> None:
@@ -183,8 +185,8 @@ def test_bins_that_do_not_compile_are_no_proof(play: Callable[[Answer], Tools]) 
 
 def test_lists_that_an_arena_never_has_are_left_out_as_far_as_the_recipe_allows() -> None:
     """The reach of the narrowed heap holds the arena; where links of two bytes end before, the recipe stays."""
-    found = prove.narrow(hw.zoo("tlsf"), 500)
-    values = policy(found)
+    result = prove.narrow(hw.zoo("tlsf"), 500)
+    values = policy(result)
     assert (
         values["reach"] >= values["fixed_end"] + 500 + 16 and policy(hw.zoo("tlsf"))["fixed_end"] > values["fixed_end"]
     )
@@ -230,9 +232,9 @@ def test_a_loop_is_unwound_until_it_ends(play: Callable[[Answer], Tools], tmp_pa
     verdict = cbmc.verify(tmp_path / "harness.c", 4)
     assert (verdict.properties, verdict.failed) == (2, {"no overlap (app_heap.c:9)": []})
     assert verdict.unwinding == {"find.1": 8}  # four, and as many again; main.0 counts to a constant
-    assert [one[-1] for one in tools.asked] == ["--show-loops", "--trace", "find.1:8"]
+    assert [item[-1] for item in tools.asked] == ["--show-loops", "--trace", "find.1:8"]
     flags = ["--unwinding-assertions", "--drop-unused-functions", "--json-ui"]
-    assert all(one[:5] == ["cbmc", "harness.c", *flags] for one in tools.asked)
+    assert all(item[:5] == ["cbmc", "harness.c", *flags] for item in tools.asked)
     (tmp_path / "harness.c").write_text("while (next) {}\n")
     assert cbmc.verify(tmp_path / "harness.c", 4).unwinding == {"main.0": 4, "find.1": 8}
     assert cbmc.cbmc_version() == "6.6.0"
@@ -312,15 +314,15 @@ def test_a_prover_that_ends_without_a_count_is_no_proof(play: Callable[[Answer],
 def test_the_outcomes_of_every_fault_are_told_by_name(play: Callable[[Answer], Tools]) -> None:
     lines = "".join(f"{fault} 30 {fault} 1 2 3 4 11 {fault} 6 2\n" for fault in range(len(FAULTS)))
     tools = play(lambda words, folder: (0, "" if words[0] == "cc" else lines, ""))
-    found = attack.attack(hw.zoo("tlsf"), runs=30, seed=7, checks=["none", "frees"])
-    assert [(one["heap"], one["checks"], one["cpu"]) for one in found] == [
+    result = attack.attack(hw.zoo("tlsf"), runs=30, seed=7, checks=["none", "frees"])
+    assert [(item["heap"], item["checks"], item["cpu"]) for item in result] == [
         ("tlsf", "none", None),
         ("tlsf", "frees", None),
     ]
-    for one in found:
-        assert list(one["faults"]) == list(FAULTS)
+    for item in result:
+        assert list(item["faults"]) == list(FAULTS)
         for number, name in enumerate(FAULTS):
-            assert one["faults"][name] == {"runs": 30, **dict(zip(OUTCOMES, (number, 1, 2, 3, 4), strict=True))}
+            assert item["faults"][name] == {"runs": 30, **dict(zip(OUTCOMES, (number, 1, 2, 3, 4), strict=True))}
     compiled, ran, *_ = tools.asked
     assert compiled[-2:] == ["on_host.c", "attacked_heap.c"] and "-O1" in compiled
     assert ran[:2] == ["attack", "calls"] and ran[-2:] == ["30", "7"] and int(ran[2]) > 65536
@@ -333,18 +335,18 @@ def test_each_technique_is_told_with_the_worst_that_came_of_it(play: Callable[[A
               4: "10 0 0 0 0 0 0 0 0 0"}  # fmt: skip
     lines = "".join(f"{technique} {numbers}\n" for technique, numbers in counts.items())
     tools = play(lambda words, folder: (0, "" if words[0] == "cc" else lines, ""))
-    (found,) = exploits.exploit(hw.zoo("lea-2.7.2"), checks=["none"], widths=[32], trials=10, seed=3)
-    assert (found["heap"], found["checks"], found["width"]) == ("lea-2.7.2", "none", 32)
-    told = found["exploits"]
-    assert [told[name]["result"] for name in exploits.TECHNIQUES[:5]] == [
+    (result,) = exploits.exploit(hw.zoo("lea-2.7.2"), checks=["none"], widths=[32], trials=10, seed=3)
+    assert (result["heap"], result["checks"], result["width"]) == ("lea-2.7.2", "none", 32)
+    output = result["exploits"]
+    assert [output[name]["result"] for name in exploits.TECHNIQUES[:5]] == [
         "harmless", "crash", "control", "stopped", "does not apply",
     ]  # fmt: skip
-    assert told["forged_size"] == {
+    assert output["forged_size"] == {
         "control": None, "result": "crash", "noticed": True, "trials": 8, "trial": None, "stopped": 4, "crashed": 1,
         "reason": None,
     }  # fmt: skip
-    assert (told["forged_link"]["control"], told["forged_link"]["trial"]) == ("overlap", 8)
-    assert told["moved_top"]["reason"] == "no trial found the state that it begins with"
+    assert (output["forged_link"]["control"], output["forged_link"]["trial"]) == ("overlap", 8)
+    assert output["moved_top"]["reason"] == "no trial found the state that it begins with"
     assert {"exploits.c", "attacked_heap.c"} <= set(tools.asked[0]) and tools.asked[0][-2:] == ["-o", "exploits"]
     assert "-m32" in tools.asked[0] and "-DATTACKED_GENERATED" in tools.asked[0] and "-std=c11" not in tools.asked[0]
     assert tools.asked[1][-2:] == ["10", "3"]
@@ -352,7 +354,7 @@ def test_each_technique_is_told_with_the_worst_that_came_of_it(play: Callable[[A
 
 def test_both_widths_of_pointers_are_tried_where_the_compiler_builds_them(play: Callable[[Answer], Tools]) -> None:
     play(lambda words, folder: (int("-m32" in words), "", "") if words[0] == "cc" else (0, "", ""))
-    assert [one["width"] for one in exploits.exploit(hw.zoo("tlsf"), checks=["none"])] == [64]
+    assert [item["width"] for item in exploits.exploit(hw.zoo("tlsf"), checks=["none"])] == [64]
     play(lambda words, folder: (1, "", "no"))
     with pytest.raises(HeapwrightError, match="cc builds neither 32-bit nor 64-bit programs here"):
         exploits.exploit(hw.zoo("tlsf"))
@@ -404,14 +406,14 @@ def test_objects_that_move_are_not_proved(monkeypatch: pytest.MonkeyPatch) -> No
 def test_arenas_of_edges_hold_the_heaps_own_data_and_the_rooms() -> None:
     recipe = hw.zoo("tlsf")
     values = policy(recipe)
-    told = edges.edge_names(recipe, values, compared=True)
+    output = edges.edge_names(recipe, values, compared=True)
     least = -(-int(values["fixed_end"]) // 16) * 16
-    assert told["arenas"] == [least + room for room in edges.ROOMS]
-    assert (told["fixed_end"], told["covers"]) == (values["fixed_end"], 1)
-    assert told["compared"] and told["bytewise"] and told["merges"] and told["fills"]
+    assert output["arenas"] == [least + room for room in edges.ROOMS]
+    assert (output["fixed_end"], output["covers"]) == (values["fixed_end"], 1)
+    assert output["compared"] and output["bytewise"] and output["merges"] and output["fills"]
     short = Recipe.from_dict({"link_bytes": 2, "pool": [{"kind": "general"}]})
-    told = edges.edge_names(short, policy(short), compared=False)
-    assert max(told["arenas"]) == policy(short)["reach"] and not told["compared"]
+    output = edges.edge_names(short, policy(short), compared=False)
+    assert max(output["arenas"]) == policy(short)["reach"] and not output["compared"]
     assert edges.initialiser({"a": 1, "b": [], "c": {"d": [1, 2], "e": {}}}) == "{.a = 1u, .c = {.d = {1u, 2u}}}"
 
 
@@ -455,5 +457,5 @@ def test_techniques_have_the_names_of_the_documentation() -> None:
 
 
 def test_every_level_that_a_heap_can_have_is_attacked() -> None:
-    assert [one.checks for one in attack.levels(hw.zoo("tlsf"), None)] == ["none", "frees", "neighbours", "full"]
-    assert [one.checks for one in attack.levels(hw.zoo("tlsf"), ["full", "none"])] == ["full", "none"]
+    assert [item.checks for item in attack.levels(hw.zoo("tlsf"), None)] == ["none", "frees", "neighbours", "full"]
+    assert [item.checks for item in attack.levels(hw.zoo("tlsf"), ["full", "none"])] == ["full", "none"]

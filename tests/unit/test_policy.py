@@ -36,9 +36,9 @@ def some(values: dict[str, Any], names: str) -> dict[str, Any]:
 
 def test_the_2006_design() -> None:
     """Null node 0-7, refused 8, limit 12, high 16, two list heads 20-27, top 28, list 32; payloads are 4-aligned."""
-    found = policy(zoo.load("drr-proposed"))
-    quick, pool = found["pools"]
-    assert some(found, "align pool_count control fixed_end arena_align reach") == {
+    result = policy(zoo.load("drr-proposed"))
+    quick, pool = result["pools"]
+    assert some(result, "align pool_count control fixed_end arena_align reach") == {
         "align": 4,
         "pool_count": 2,
         "control": 36,
@@ -46,7 +46,7 @@ def test_the_2006_design() -> None:
         "arena_align": 16,
         "reach": 1 << 31,
     }
-    assert some(found, "refused_at shared_limit_at shared_high_at shared_end_at misused_at") == {
+    assert some(result, "refused_at shared_limit_at shared_high_at shared_end_at misused_at") == {
         "refused_at": 8,
         "shared_limit_at": 12,
         "shared_high_at": 16,
@@ -97,8 +97,8 @@ def test_two_level_bins() -> None:
 
 def test_classes_that_grow() -> None:
     """Kingsley: the heads of 28 classes behind refused, limit and high, then the upper end of what they grow from."""
-    found = policy(zoo.load("kingsley"))
-    pool = found["pools"][0]["fixed"]
+    result = policy(zoo.load("kingsley"))
+    pool = result["pools"][0]["fixed"]
     assert pool["sizes"] == [2**power - 4 for power in range(3, 31)]
     assert some(pool, "grow page header heads_at end_at limit_at high_at") == {
         "grow": 1,
@@ -109,8 +109,8 @@ def test_classes_that_grow() -> None:
         "limit_at": 4,
         "high_at": 8,
     }
-    assert found["shared_end_at"] == pool["end_at"]
-    assert found["fixed_end"] == 128
+    assert result["shared_end_at"] == pool["end_at"]
+    assert result["fixed_end"] == 128
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_maps_in_which_classes_end_within_a_step() -> None:
     ],
 )
 def test_few_classes_and_those_that_grow_have_no_map(pool: dict[str, Any]) -> None:
-    found = heap(pool)["pools"][0]
-    assert some(found["fixed"], "mapped size_map") == {"mapped": 0, "size_map": []}
-    assert found["at_hand"] == MAX_REQUEST
+    result = heap(pool)["pools"][0]
+    assert some(result["fixed"], "mapped size_map") == {"mapped": 0, "size_map": []}
+    assert result["at_hand"] == MAX_REQUEST
 
 
 def test_classes_that_double_need_no_map_of_sizes() -> None:
@@ -188,15 +188,15 @@ def test_classes_that_double_need_no_map_of_sizes() -> None:
 def test_classes_with_counts_lie_one_behind_the_other() -> None:
     """3 blocks for up to 12 bytes and 2 for 20, each with 2 bytes of header, and every payload a multiple of 4."""
     pool = fixed(sizes=[10, 20], counts=[3, 2], header=2)
-    found = heap(pool, general(), align=4)
-    classes, rest = found["pools"][0]["fixed"], found["pools"][1]["general"]
+    result = heap(pool, general(), align=4)
+    classes, rest = result["pools"][0]["fixed"], result["pools"][1]["general"]
     first, second = classes["blocks_at"]
     assert (first + 2) % 4 == (second + 2) % 4 == 0
     assert second == first + 3 * 16
     assert classes["end"] == second + 2 * 24
-    assert found["control"] <= first < found["control"] + 4
+    assert result["control"] <= first < result["control"] + 4
     assert rest["start"] >= classes["end"]
-    assert found["fixed_end"] == rest["start"]
+    assert result["fixed_end"] == rest["start"]
 
 
 def test_flags_take_a_byte_a_block() -> None:
@@ -208,14 +208,14 @@ def test_flags_take_a_byte_a_block() -> None:
 
 
 def test_a_region_of_its_own_lies_before_the_shared_part() -> None:
-    found = heap(general(region=1000, max_size=64), general(fit="best"))
-    own, shared = (pool["general"] for pool in found["pools"])
-    assert own["start"] >= found["control"]
-    assert found["fixed_end"] == shared["start"] >= own["start"] + 1000
-    assert own["high_at"] != shared["high_at"] == found["shared_high_at"]
-    assert own["limit_at"] != shared["limit_at"] == found["shared_limit_at"]
-    assert found["pools"][0]["max_size"] == 64
-    assert found["pools"][1]["max_size"] == MAX_REQUEST
+    result = heap(general(region=1000, max_size=64), general(fit="best"))
+    own, shared = (pool["general"] for pool in result["pools"])
+    assert own["start"] >= result["control"]
+    assert result["fixed_end"] == shared["start"] >= own["start"] + 1000
+    assert own["high_at"] != shared["high_at"] == result["shared_high_at"]
+    assert own["limit_at"] != shared["limit_at"] == result["shared_limit_at"]
+    assert result["pools"][0]["max_size"] == 64
+    assert result["pools"][1]["max_size"] == MAX_REQUEST
 
 
 @each(
@@ -388,8 +388,8 @@ def test_links_of_2_bytes_halve_the_heads_of_double_lists() -> None:
 
     def stride(link_bytes: int, checks: str = "none", **keys: Any) -> tuple[int, int]:
         pool = general(bins="exact", linear_up_to=128, **keys)
-        found = heap(pool, align=8, link_bytes=link_bytes, checks=checks)["pools"][0]["general"]
-        return found["list_stride"], found["heads_close"]
+        result = heap(pool, align=8, link_bytes=link_bytes, checks=checks)["pools"][0]["general"]
+        return result["list_stride"], result["heads_close"]
 
     assert (stride(4), stride(2), stride(2, "frees")) == ((4, 0), (2, 1), (2, 1))
     assert (stride(2, "neighbours"), stride(2, order="fifo")) == ((8, 0), (8, 0))
@@ -466,8 +466,8 @@ def test_links_of_2_bytes_halve_the_heads_of_double_lists() -> None:
     ],
 )
 def test_where_control_data_and_memory_lie(pool: dict[str, Any], keys: dict[str, Any], places: dict[str, int]) -> None:
-    found = heap(pool, **keys)["pools"][0][pool["kind"]]
-    assert some(found, " ".join(places)) == places
+    result = heap(pool, **keys)["pools"][0][pool["kind"]]
+    assert some(result, " ".join(places)) == places
 
 
 def test_headers_of_objects_that_move_are_two_halves() -> None:
@@ -478,8 +478,8 @@ def test_headers_of_objects_that_move_are_two_halves() -> None:
 
 def test_keys_take_no_word_one_or_four() -> None:
     for checks, words in (("none", 0), ("frees", 0), ("neighbours", 1), ("full", 4)):
-        found = heap({"kind": "general", "header": 8}, checks=checks)
-        assert (found["keys"], found["keys_at"] > 0) == (words, words > 0), checks
+        result = heap({"kind": "general", "header": 8}, checks=checks)
+        assert (result["keys"], result["keys_at"] > 0) == (words, words > 0), checks
 
 
 def test_arenas_are_aligned_for_every_unit() -> None:
@@ -501,20 +501,20 @@ def test_the_struct_holds_what_the_dictionary_says() -> None:
     for recipe in zoo.recipes() + random_recipes(50, seed=8):
         struct = policy_struct(recipe)
         for path, expected in leaves(policy(recipe)):
-            found = struct
+            result = struct
             for key in path.strip(".").split("."):
-                found = found[int(key)] if key.isdigit() else getattr(found, key)
-            assert found == expected, path
+                result = result[int(key)] if key.isdigit() else getattr(result, key)
+            assert result == expected, path
 
 
 def test_every_field_of_the_struct_is_set() -> None:
     """But those of the pool kinds that a pool is not."""
-    found = policy(zoo.load("victim-bins"))
+    result = policy(zoo.load("victim-bins"))
     kind = ffi.typeof("struct hw_policy")
-    assert set(found) == {name for name, _ in kind.fields}
+    assert set(result) == {name for name, _ in kind.fields}
     pools = {
         "quick": heap({"kind": "quick", "sizes": [8]}, general())["pools"][0]["quick"],
-        "general": found["pools"][0]["general"],
+        "general": result["pools"][0]["general"],
         "fixed": heap(fixed(sizes=[8], counts=[2]))["pools"][0]["fixed"],
     }
     for name, values in pools.items():

@@ -16,11 +16,11 @@ WIDTH = 100
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    found = tmp_path_factory.mktemp("commands")
-    with within(found), pytest.MonkeyPatch.context() as patched:
+    result = tmp_path_factory.mktemp("commands")
+    with within(result), pytest.MonkeyPatch.context() as patched:
         patched.setenv("COLUMNS", str(WIDTH))
         write_inputs()
-        yield found
+        yield result
 
 
 @pytest.mark.usefixtures("folder")

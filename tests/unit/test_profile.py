@@ -156,13 +156,13 @@ def obvious_order(lives: list[tuple[int, int]]) -> dict[str, Any]:
 def obvious_locality(lives: list[tuple[int, int]], window: int) -> dict[str, Any]:
     deaths = sorted(death for _, death in lives if death >= 0)
     together, chances = [], []
-    for (_, one), (birth, other) in pairwise(lives):
-        if (one >= 0 and one < birth) or (one < 0 and other < 0):
+    for (_, item), (birth, other) in pairwise(lives):
+        if (item >= 0 and item < birth) or (item < 0 and other < 0):
             continue
-        first = min(death for death in (one, other) if death >= 0)
+        first = min(death for death in (item, other) if death >= 0)
         later = [death for death in deaths if death > first][:window]
         alive = sum(born < first and not 0 <= death <= first for born, death in lives)
-        together.append(max(one, other) in later if min(one, other) >= 0 else False)
+        together.append(max(item, other) in later if min(item, other) >= 0 else False)
         chances.append(1 - (1 - 1 / alive) ** window)
     if not together:
         return {"within_frees": window, "share": None, "by_chance": None}
@@ -220,9 +220,9 @@ def test_who_holds_the_live_bytes_is_what_a_walk_over_the_calls_finds(trace: Tra
         trace = Trace.from_columns(op=trace.op, id=trace.id, size=trace.size)
     moments = np.unique(np.append(np.linspace(0, len(trace) - 1, points).astype(np.int64), len(trace) - 1))
     peak = int(trace.live_bytes.argmax())
-    found = held(Stream.of(trace), moments, peak)
-    told = found["live_by"]
-    assert told["key"] == ("site" if named else "size")
+    result = held(Stream.of(trace), moments, peak)
+    output = result["live_by"]
+    assert output["key"] == ("site" if named else "size")
     alive: dict[int, tuple[str, int]] = {}
     for at in range(len(trace)):
         if trace.op[at] == FREE:
@@ -233,18 +233,18 @@ def test_who_holds_the_live_bytes_is_what_a_walk_over_the_calls_finds(trace: Tra
             by: dict[str, int] = {}
             for site, size in alive.values():
                 group = site if named else size_class(size)
-                group = group if group in told["groups"] else "others"
+                group = group if group in output["groups"] else "others"
                 by[group] = by.get(group, 0) + size
-            place = told["event"].index(at)
-            assert {group: row[place] for group, row in zip(told["groups"], told["bytes"], strict=True)} == {
-                group: by.get(group, 0) for group in told["groups"]
+            place = output["event"].index(at)
+            assert {group: row[place] for group, row in zip(output["groups"], output["bytes"], strict=True)} == {
+                group: by.get(group, 0) for group in output["groups"]
             }
             assert sum(by.values()) == trace.live_bytes[at]
         if at == peak:
-            rows = sorted((row["site"], row["size"]) for row in found["at_peak"] for _ in range(row["objects"]))
+            rows = sorted((row["site"], row["size"]) for row in result["at_peak"] for _ in range(row["objects"]))
             assert rows == sorted(alive.values())
-    assert len(told["groups"]) <= GROUPS + 1
-    assert all(row["bytes"] == row["size"] * row["objects"] for row in found["at_peak"])
+    assert len(output["groups"]) <= GROUPS + 1
+    assert all(row["bytes"] == row["size"] * row["objects"] for row in result["at_peak"])
 
 
 def test_classes_of_sizes_are_powers_of_two() -> None:
@@ -271,6 +271,6 @@ def test_a_site_is_short_where_that_tells_it_from_others() -> None:
 
 
 def test_a_trace_of_nothing_but_empty_requests_has_one_group() -> None:
-    found = held(Stream.of(trace_of((MALLOC, 0, 0), (FREE, 0, 0))), np.array([0, 1]), 0)
-    assert found["live_by"]["bytes"] == [[0, 0]]
-    assert found["at_peak"] == [{"site": "", "size": 0, "objects": 1, "bytes": 0}]
+    result = held(Stream.of(trace_of((MALLOC, 0, 0), (FREE, 0, 0))), np.array([0, 1]), 0)
+    assert result["live_by"]["bytes"] == [[0, 0]]
+    assert result["at_peak"] == [{"site": "", "size": 0, "objects": 1, "bytes": 0}]

@@ -39,7 +39,7 @@ def shared(trees: dict[str, ast.Module]) -> dict[str, list[str]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].add(module)
-    return {name: sorted(found) for name, found in homes.items() if len(found) > 1}
+    return {name: sorted(result) for name, result in homes.items() if len(result) > 1}
 
 
 def test_no_public_class_name_is_defined_in_two_modules() -> None:
@@ -52,11 +52,11 @@ def test_no_docstring_begins_with_a_word_that_needs_its_neighbour() -> None:
 
 
 def test_a_name_in_two_modules_and_a_leaning_docstring_are_found() -> None:
-    one = ast.parse('class Load:\n    class Inner:\n        """Of a load."""\nclass _Own: ...')
+    item = ast.parse('class Load:\n    class Inner:\n        """Of a load."""\nclass _Own: ...')
     other = ast.parse('class Load: ...\nclass _Own: ...\ndef size() -> int:\n    """As `Load`."""')
-    assert shared({"a.py": one, "b.py": other, "c.py": ast.parse("class Inner: ...")}) == {
+    assert shared({"a.py": item, "b.py": other, "c.py": ast.parse("class Inner: ...")}) == {
         "Load": ["a.py", "b.py"],
         "Inner": ["a.py", "c.py"],
     }
-    assert [*leaning(one), *leaning(other)] == ["Inner: Of a load.", "size: As `Load`."]
+    assert [*leaning(item), *leaning(other)] == ["Inner: Of a load.", "size: As `Load`."]
     assert list(leaning(ast.parse('"""Assets, offsets: Thatched."""'))) == []

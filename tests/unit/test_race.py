@@ -51,8 +51,8 @@ class Futures:
     def __call__(self) -> Any:
         def replayed(trace: Trace, recipe: Recipe, watch: object) -> Replayed:
             self.asked.append((len(trace), recipe.hash))
-            found = self.needs(recipe.hash, len(trace))
-            return Replayed({"footprint_bytes": found["long_run_bytes"] or 9000, "failed": 0, **found})
+            outcome = self.needs(recipe.hash, len(trace))
+            return Replayed({"footprint_bytes": outcome["long_run_bytes"] or 9000, "failed": 0, **outcome})
 
         return replayed
 
@@ -108,13 +108,13 @@ def test_each_round_keeps_the_nearest_to_the_front_on_longer_futures(
     futures = Futures(in_order)
     monkeypatch.setattr(module, "SuccessiveHalving", futures)
     with racing(tmp_path / "s.duckdb", [(2000 - 100 * at, 500) for at in range(8)]) as runner:
-        found = race(runner, CANDIDATES, TRACES[:1], [future()])
+        outcome = race(runner, CANDIDATES, TRACES[:1], [future()])
         known = runner.study.foreseen()
     assert futures.of(SHORT) == IDS[:1:-1], "the two farthest on the recording do not begin"
     assert sorted(futures.of(MIDDLE)) == sorted(IDS[2:6])
     assert sorted(futures.of(CALLS)) == sorted(IDS[2:4])
-    assert found == IDS[2:4]
-    assert known == {(id, "busy") for id in found}, "of beginnings nothing is stored"
+    assert outcome == IDS[2:4]
+    assert known == {(id, "busy") for id in outcome}, "of beginnings nothing is stored"
 
 
 def test_what_is_named_reaches_the_last_round_in_any_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,9 +122,9 @@ def test_what_is_named_reaches_the_last_round_in_any_case(tmp_path: Path, monkey
     futures = Futures(in_order)
     monkeypatch.setattr(module, "SuccessiveHalving", futures)
     with racing(tmp_path / "s.duckdb", [(1000 + 100 * at, 500) for at in range(7)]) as runner:
-        found = race(runner, CANDIDATES, TRACES[:1], [future()], always=[IDS[6], IDS[7], "unknown"])
+        outcome = race(runner, CANDIDATES, TRACES[:1], [future()], always=[IDS[6], IDS[7], "unknown"])
     assert sorted(futures.of(CALLS)) == sorted([IDS[0], IDS[6]]), "the eighth was never replayed on the recording"
-    assert found == [IDS[0], IDS[6]]
+    assert outcome == [IDS[0], IDS[6]]
 
 
 def test_a_race_that_is_run_again_replays_no_whole_future_twice(
@@ -134,12 +134,12 @@ def test_a_race_that_is_run_again_replays_no_whole_future_twice(
     first, again, longer = (Futures(in_order) for _ in range(3))
     monkeypatch.setattr(module, "SuccessiveHalving", first)
     with racing(path, points) as runner:
-        found = race(runner, CANDIDATES, TRACES[:1], [future()])
+        outcome = race(runner, CANDIDATES, TRACES[:1], [future()])
     assert sorted(first.of(CALLS)) == sorted(IDS[:4])
     with Analysis.open(path, write=True) as study, Interrupt() as interrupt:
         runner = Runner(study, Threads(1), interrupt, None)
         monkeypatch.setattr(module, "SuccessiveHalving", again)
-        assert race(runner, CANDIDATES, TRACES[:1], [future()]) == found
+        assert race(runner, CANDIDATES, TRACES[:1], [future()]) == outcome
         assert again.of(CALLS) == []
         add(study, [(900, 400)], first=4)
         race(runner, CANDIDATES, TRACES[:1], [future()])
@@ -181,9 +181,9 @@ def test_nothing_is_begun_after_the_time(tmp_path: Path, monkeypatch: pytest.Mon
     futures = Futures(in_order)
     monkeypatch.setattr(module, "SuccessiveHalving", futures)
     with racing(tmp_path / "s.duckdb", [(1000, 500), (900, 600)]) as runner:
-        found = race(runner, CANDIDATES, TRACES[:1], [future()], until=time.perf_counter() - 1)
+        outcome = race(runner, CANDIDATES, TRACES[:1], [future()], until=time.perf_counter() - 1)
     assert futures.asked == []
-    assert sorted(found) == sorted(IDS[:2]), "what is nearest on the recording stands for what would be"
+    assert sorted(outcome) == sorted(IDS[:2]), "what is nearest on the recording stands for what would be"
 
 
 def test_every_future_counts_by_the_worst_ratio_and_progress_by_each(
@@ -196,21 +196,21 @@ def test_every_future_counts_by_the_worst_ratio_and_progress_by_each(
 
     class Both:
         def __call__(self, trace: Trace, recipe: Recipe, watch: object) -> Replayed:
-            found = of(trace.name)(recipe.hash, len(trace))
-            return Replayed({**found, "footprint_bytes": found["long_run_bytes"], "failed": 0})
+            outcome = of(trace.name)(recipe.hash, len(trace))
+            return Replayed({**outcome, "footprint_bytes": outcome["long_run_bytes"], "failed": 0})
 
-    told: list[Progress] = []
+    output: list[Progress] = []
     monkeypatch.setattr(module, "SuccessiveHalving", Both)
     with racing(tmp_path / "s.duckdb", [(1000, 500)] * 3, TRACES) as runner:
-        runner.progress = told.append
-        found = race(runner, CANDIDATES, TRACES, [future("busy"), future("idle")])
+        runner.progress = output.append
+        outcome = race(runner, CANDIDATES, TRACES, [future("busy"), future("idle")])
         stored = runner.study.per_trace(IDS[:3], ["long_run_bytes"])
-    assert found == [IDS[1], IDS[2], IDS[0]], "ten times, three times, and three times the least of the one"
-    assert {id: [one[name]["long_run_bytes"] for name in needs] for id, one in stored.items()} == {
+    assert outcome == [IDS[1], IDS[2], IDS[0]], "ten times, three times, and three times the least of the one"
+    assert {id: [item[name]["long_run_bytes"] for name in needs] for id, item in stored.items()} == {
         id: [needs["busy"][at], needs["idle"][at]] for at, id in enumerate(IDS[:3])
     }
-    assert {one.what for one in told} == {"futures"}
-    assert all(one.finished <= one.total == 6 for one in told) and told[-1].finished == 6
+    assert {item.what for item in output} == {"futures"}
+    assert all(item.finished <= item.total == 6 for item in output) and output[-1].finished == 6
 
 
 def test_what_rots_on_the_future_is_on_no_front_though_it_is_best_on_the_recording(
@@ -223,7 +223,7 @@ def test_what_rots_on_the_future_is_on_no_front_though_it_is_best_on_the_recordi
     with racing(tmp_path / "s.duckdb", [(500, 100), (1000, 500)]) as runner:
         race(runner, CANDIDATES, TRACES[:1], [future()])
         study = runner.study
-        assert [one.id for one in study.front()] == [study.pick("balanced").id] == [IDS[1]]
+        assert [item.id for item in study.front()] == [study.pick("balanced").id] == [IDS[1]]
         assert study.robustness().why_not(IDS[0])
 
 
@@ -232,10 +232,10 @@ def test_what_rots_on_the_future_is_on_no_front_though_it_is_best_on_the_recordi
 
 def test_futures_are_of_the_calls_asked_for_and_at_least_twice_the_recording() -> None:
     short, long = plain_trace(1, calls=200), plain_trace(2, calls=3000)
-    (one, other) = futures_of([short, long], 2000, seed=3)
-    assert len(one) >= 2000 and len(other) >= 2 * len(long)
+    (item, other) = futures_of([short, long], 2000, seed=3)
+    assert len(item) >= 2000 and len(other) >= 2 * len(long)
     (again,) = futures_of([short], 2000, seed=3)
-    assert again.size.tolist() == one.size.tolist()
+    assert again.size.tolist() == item.size.tolist()
 
 
 def test_an_exploration_ranks_by_the_future_and_repeats_nothing(tmp_path: Path) -> None:
@@ -267,11 +267,11 @@ def test_a_study_has_one_future_of_each_trace(tmp_path: Path) -> None:
         space = Space([recipes], include_zoo=False)
         explore([trace], space, study_path=path, limit=seed - 2, strategy="random", seed=seed)
         with Analysis.open(path) as study:
-            told = study.per_trace(study.combined.ids)
-            needs.append({id: one["steady"]["long_run_bytes"] for id, one in told.items()})
+            output = study.per_trace(study.combined.ids)
+            needs.append({id: recipe["steady"]["long_run_bytes"] for id, recipe in output.items()})
     (future,) = brief.few_calls([trace], 1 << 30, seed=3)
-    assert [len(found) for found in needs] == [1, 2]
-    assert needs[1] == {one.hash: long_run(future, one).arena for one in recipes}
+    assert [len(outcome) for outcome in needs] == [1, 2]
+    assert needs[1] == {recipe.hash: long_run(future, recipe).arena for recipe in recipes}
 
 
 def test_the_current_heap_is_raced_and_named_in_the_study(tmp_path: Path) -> None:
@@ -280,4 +280,4 @@ def test_the_current_heap_is_raced_and_named_in_the_study(tmp_path: Path) -> Non
     with Analysis.open(tmp_path / "s.duckdb") as study:
         assert study.current == "first-fit-slow-free"
         current = study.candidate("first-fit-slow-free")
-        assert current.metrics["long_run_calls"] and current.id not in {one.id for one in study.front()}
+        assert current.metrics["long_run_calls"] and current.id not in {item.id for item in study.front()}

@@ -30,8 +30,8 @@ def asking(sizes: list[int]) -> Trace:
 
 
 def refused(recipe: Recipe, sizes: list[int], arena: int | None = None) -> int:
-    found, _ = run(asking(sizes), recipe, policy_struct(recipe), arena)
-    return int(found.failed)
+    result, _ = run(asking(sizes), recipe, policy_struct(recipe), arena)
+    return int(result.failed)
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_heaps_of_the_zoo(name: str, expected: Reach) -> None:
 
 def test_classes_without_a_fallback_end_at_the_largest() -> None:
     recipe = Recipe.parse(CLASSES)
-    found = reach(recipe)
-    assert found.request_bytes == 64
-    assert found.objects == 15
+    result = reach(recipe)
+    assert result.request_bytes == 64
+    assert result.objects == 15
     assert refused(recipe, [32] * 11) == 1
     behind = Recipe.parse(CLASSES + '[[pool]]\nkind = "general"\nheader = 4\n')
     assert reach(behind) == Reach(None, None, None)
@@ -71,21 +71,21 @@ def test_one_byte_more_is_refused_and_a_larger_arena_changes_nothing() -> None:
     random_ = random.Random(4)
     sizes = [random_.choice([8, 24, 100, 700, 3000]) for _ in range(400)]
     for recipe in random_recipes(60, seed=8):
-        found = reach(recipe)
-        if found.request_bytes is not None:
-            assert refused(recipe, [found.request_bytes + 1]) == 1
-            assert found.request_bytes == 0 or refused(recipe, [found.request_bytes]) == 0
-        if found.objects is not None and found.objects < 5000:
-            assert refused(recipe, [1] * (found.objects + 1)) >= 1
-        if found.arena_bytes is not None:
-            assert replay(asking(sizes), recipe)["reach_bytes"] == found.arena_bytes
-            assert refused(recipe, sizes, found.arena_bytes) == refused(recipe, sizes, 2 * found.arena_bytes)
+        result = reach(recipe)
+        if result.request_bytes is not None:
+            assert refused(recipe, [result.request_bytes + 1]) == 1
+            assert result.request_bytes == 0 or refused(recipe, [result.request_bytes]) == 0
+        if result.objects is not None and result.objects < 5000:
+            assert refused(recipe, [1] * (result.objects + 1)) >= 1
+        if result.arena_bytes is not None:
+            assert replay(asking(sizes), recipe)["reach_bytes"] == result.arena_bytes
+            assert refused(recipe, sizes, result.arena_bytes) == refused(recipe, sizes, 2 * result.arena_bytes)
             bounded += 1
     assert bounded > 20
 
 
 def test_whether_a_heap_reaches_so_far_is_told_in_few_replays() -> None:
-    told = 0
+    output = 0
     exact = Recipe.parse('[[pool]]\nkind = "general"\nfit = "exact"\nsplit = "never"\ntop = "list"\n')
     classes = Recipe.parse('[[pool]]\nkind = "fixed"\nsizes = [512]\ncounts = "grow"\nheader = 4\n')
     small = Recipe.parse('[[pool]]\nkind = "general"\nmax_size = 900\n')
@@ -93,10 +93,10 @@ def test_whether_a_heap_reaches_so_far_is_told_in_few_replays() -> None:
     special = [exact, classes, small, large]
     assert [reach(recipe).request_bytes for recipe in special] == [0, 512, 900, 0]
     for recipe in [*special, *random_recipes(100, seed=17), *map(catalogue.load, catalogue.names())]:
-        found = reach(recipe)
-        bounds = [bound for bound in (found.arena_bytes, found.request_bytes) if bound is not None]
+        result = reach(recipe)
+        bounds = [bound for bound in (result.arena_bytes, result.request_bytes) if bound is not None]
         near = max(1, min(bounds, default=4096))
         for size in (1, 1000, near, near + 1, near + 0.5, 100_000, 1 << 26, (1 << 31) - 1, 1 << 32):
             assert reaches(recipe, size) == (not bounds or min(bounds) >= size), (recipe.summary(), size)
-            told += reaches(recipe, size)
-    assert told > 400
+            output += reaches(recipe, size)
+    assert output > 400

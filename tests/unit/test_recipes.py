@@ -135,9 +135,9 @@ def test_heap_wide_keys_are_part_of_the_hash_but_names_are_not() -> None:
 
 
 def test_checks_of_before_there_were_levels_mean_what_they_meant() -> None:
-    told = recipe(GENERAL, checks=True)
-    assert (told.checks, told.hash) == ("frees", "ad5bea4b9260")  # as it was for true
-    assert told == recipe(GENERAL, checks="frees")
+    output = recipe(GENERAL, checks=True)
+    assert (output.checks, output.hash) == ("frees", "ad5bea4b9260")  # as it was for true
+    assert output == recipe(GENERAL, checks="frees")
     untold = recipe(GENERAL, checks=False)
     assert (untold.checks, untold.hash) == ("none", general().hash)
 
@@ -198,9 +198,9 @@ def test_fixed_classes_are_in_ascending_order_with_their_counts() -> None:
     def fixed(**keys: Any) -> Recipe:
         return recipe({"kind": "fixed", **keys})
 
-    one = fixed(sizes=[64, 13], counts=[2, 9])
-    assert same(one, fixed(sizes=[16, 64], counts=[9, 2]))
-    assert one.canonical().pools[0].model_dump(include={"sizes", "counts"}) == {"sizes": (16, 64), "counts": (9, 2)}
+    item = fixed(sizes=[64, 13], counts=[2, 9])
+    assert same(item, fixed(sizes=[16, 64], counts=[9, 2]))
+    assert item.canonical().pools[0].model_dump(include={"sizes", "counts"}) == {"sizes": (16, 64), "counts": (9, 2)}
     assert same(fixed(sizes=[8], counts=[1], fall_through=True), fixed(sizes=[8], counts=[1]))
     assert same(fixed(sizes=[8], header=4, page=23), fixed(sizes=[8], header=4))
     assert not same(fixed(sizes=[8], header=4, page=24), fixed(sizes=[8], header=4))
@@ -411,9 +411,9 @@ def test_summaries_are_one_short_line() -> None:
     assert drr.summary() == "quick 20,1476 + general double/lifo first-fit, split always, coalesce immediate"
     assert drr.canonical().summary() == drr.summary()
     bins = recipe({**GENERAL, "bins": "exact", "fit": "best", "victim_up_to": 2000, "split": 64})
-    told = "general exact bins best-fit, split from 64 B, coalesce immediate, victim 2000"
-    assert bins.summary() == f"{told}, align 4"
-    assert bins.summary(usual_align=4) == told
+    output = "general exact bins best-fit, split from 64 B, coalesce immediate, victim 2000"
+    assert bins.summary() == f"{output}, align 4"
+    assert bins.summary(usual_align=4) == output
 
 
 def test_the_unchecked_way_is_the_same_without_the_checks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -452,8 +452,8 @@ def documented_bounds() -> Iterator[tuple[str, str, int, int]]:
     """(kind, key, least, most) of every key whose row in the reference gives bounds, or says bytes or blocks."""
     kind = ""
     for line in DOCS.read_text(encoding="utf-8").splitlines():
-        if found := re.match(r"## (\w+): ", line):
-            kind = found[1]
+        if result := re.match(r"## (\w+): ", line):
+            kind = result[1]
         row = re.match(r"\| `(\w+)` \| ([^|]+) \|", line)
         if not row or kind not in KINDS:
             continue

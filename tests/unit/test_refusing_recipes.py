@@ -45,10 +45,10 @@ def measure(trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
 
 def on_a_piece(one: SearchCandidate) -> PartialResult:
     patience = StopRule(NoInterrupt(), pieces=[WATCHED_CALLS])
-    found = Evaluator([TRACE], measure, KEYS).found(EvaluationTask(one, PartialResult(KEYS, 1)), patience)
-    assert found.given_up
-    assert not found.known.ended.any()
-    return found.known
+    result = Evaluator([TRACE], measure, KEYS).found(EvaluationTask(one, PartialResult(KEYS, 1)), patience)
+    assert result.given_up
+    assert not result.known.ended.any()
+    return result.known
 
 
 def test_what_refused_is_known_where_a_replay_is_given_up() -> None:
@@ -57,12 +57,12 @@ def test_what_refused_is_known_where_a_replay_is_given_up() -> None:
 
 
 def test_what_refused_is_tried_last_and_moves_no_other() -> None:
-    known = {one.id: on_a_piece(one) for one in (FEW, *SERVING)}
+    known = {item.id: on_a_piece(item) for item in (FEW, *SERVING)}
     assert (known[FEW.id].least <= known[SERVING[0].id].least).all()
     unknown = candidate(kind="general", fit="next")
     known[unknown.id] = PartialResult(KEYS, 1)
-    told = SimpleNamespace(traces=[TRACE], objectives=KEYS, same_device=False, known=known.__getitem__)
-    forecast = Forecast(cast(Trials, told))
+    output = SimpleNamespace(traces=[TRACE], objectives=KEYS, same_device=False, known=known.__getitem__)
+    forecast = Forecast(cast(Trials, output))
     alone = _in_order([*SERVING, unknown], forecast)
     assert _in_order([FEW, *SERVING, unknown], forecast) == [*alone, FEW]
 
@@ -78,12 +78,12 @@ def test_others_come_by_the_best_of_their_design() -> None:
         "beside": "second",
         "last": "second",
     }
-    told = [cast(SearchCandidate, SimpleNamespace(id=id, design=one)) for id, one in design.items()]
+    output = [cast(SearchCandidate, SimpleNamespace(id=id, design=item)) for id, item in design.items()]
     forecast = SimpleNamespace(
-        refuses=lambda one: False,
-        knows=lambda one: one.id in far,
-        distances=lambda some: np.array([far[one.id] for one in some]),
+        refuses=lambda item: False,
+        knows=lambda item: item.id in far,
+        distances=lambda some: np.array([far[item.id] for item in some]),
     )
-    for some in (told, told[::-1]):
-        ordered = [one.id for one in _in_order(some, cast(Forecast, forecast))]
+    for some in (output, output[::-1]):
+        ordered = [item.id for item in _in_order(some, cast(Forecast, forecast))]
         assert ordered == ["near", "between", "beside", "far", "other", "last"]

@@ -90,18 +90,18 @@ FOUR_CALLS: tuple[Call, ...] = ((MALLOC, "a", 10), (MALLOC, "b", 40), (FREE, "a"
 
 
 def test_bytes_of_four_calls() -> None:
-    found = replay(trace_of(*FOUR_CALLS), SIMPLE, check_invariants=True)
-    assert found["requested_peak_bytes"] == 90
-    assert found["footprint_bytes"] == 136
-    assert found["header_bytes"] == 3 * 4
-    assert found["internal_bytes"] == 2, "c has 52 bytes for 50; a is no longer in use"
-    assert found["external_bytes"] == 12, "a's payload"
-    assert found["allocated_peak_bytes"] == 136 - CONTROL - 12
-    assert found["fragmentation"] == pytest.approx(104 / 90 - 1)
-    assert found["fragmentation_with_headers"] == pytest.approx(116 / 90 - 1)
-    assert found["lower_bound_bytes"] == 40 + 52
-    assert (found["failed"], found["moved_bytes"], found["admitted_fraction"]) == (0, 0, 1.0)
-    assert (found["smallest_arena_bytes"], found["ns_per_event"]) == (None, None)
+    result = replay(trace_of(*FOUR_CALLS), SIMPLE, check_invariants=True)
+    assert result["requested_peak_bytes"] == 90
+    assert result["footprint_bytes"] == 136
+    assert result["header_bytes"] == 3 * 4
+    assert result["internal_bytes"] == 2, "c has 52 bytes for 50; a is no longer in use"
+    assert result["external_bytes"] == 12, "a's payload"
+    assert result["allocated_peak_bytes"] == 136 - CONTROL - 12
+    assert result["fragmentation"] == pytest.approx(104 / 90 - 1)
+    assert result["fragmentation_with_headers"] == pytest.approx(116 / 90 - 1)
+    assert result["lower_bound_bytes"] == 40 + 52
+    assert (result["failed"], result["moved_bytes"], result["admitted_fraction"]) == (0, 0, 1.0)
+    assert (result["smallest_arena_bytes"], result["ns_per_event"]) == (None, None)
 
 
 def test_the_split_is_taken_when_the_footprint_is_first_reached() -> None:
@@ -126,21 +126,21 @@ def test_accesses_of_single_calls() -> None:
 def test_accesses_of_a_realloc_that_moves() -> None:
     """It reads a's word and the top, takes a fresh block, reads a's word for what to copy, copies 3 words, frees a."""
     calls: tuple[Call, ...] = ((MALLOC, "a", 10), (MALLOC, "b", 10), (REALLOC, "a", 100))
-    found = replay(trace_of(*calls), SIMPLE, check_payload=True)
-    assert found["accesses"] == 2 * FRESH + 2 + FRESH + 1 + 2 * 3 + FREED
-    assert found["accesses_realloc_max"] == 2 + FRESH + 1 + FREED, "its copy is booked apart"
-    assert (found["accesses_malloc_max"], found["accesses_malloc_p999"]) == (FRESH, FRESH), "of mallocs alone"
-    assert found["accesses_free_max"] == 0
-    assert found["moved_bytes"] == 12, "all that a's block holds"
+    result = replay(trace_of(*calls), SIMPLE, check_payload=True)
+    assert result["accesses"] == 2 * FRESH + 2 + FRESH + 1 + 2 * 3 + FREED
+    assert result["accesses_realloc_max"] == 2 + FRESH + 1 + FREED, "its copy is booked apart"
+    assert (result["accesses_malloc_max"], result["accesses_malloc_p999"]) == (FRESH, FRESH), "of mallocs alone"
+    assert result["accesses_free_max"] == 0
+    assert result["moved_bytes"] == 12, "all that a's block holds"
     assert replay(trace_of(*calls[:2], (REALLOC, "b", 100)), SIMPLE)["moved_bytes"] == 0, "the last block grows"
 
 
 def test_reads_and_writes() -> None:
-    found = replay(trace_of(*FOUR_CALLS), SIMPLE)
+    result = replay(trace_of(*FOUR_CALLS), SIMPLE)
     fresh, freed, passed = (6, 3), (2, 3), (2, 0)
-    assert found["reads"] == 3 * fresh[0] + freed[0] + passed[0]
-    assert found["writes"] == 3 * fresh[1] + freed[1] + passed[1]
-    assert found["accesses"] == 3 * FRESH + FREED + PASSED
+    assert result["reads"] == 3 * fresh[0] + freed[0] + passed[0]
+    assert result["writes"] == 3 * fresh[1] + freed[1] + passed[1]
+    assert result["accesses"] == 3 * FRESH + FREED + PASSED
 
 
 @pytest.mark.parametrize(("mallocs", "p999"), [(999, FRESH + 10 * PASSED), (1000, FRESH), (2000, FRESH)])
@@ -148,10 +148,10 @@ def test_the_percentile_leaves_out_one_call_in_a_thousand(mallocs: int, p999: in
     """One malloc is dear: it passes ten free blocks."""
     calls: list[Call] = [(MALLOC, f"o{number}", 8) for number in range(mallocs - 1)]
     calls += [(FREE, f"o{number}", 0) for number in range(10)]
-    found = replay(trace_of(*calls, (MALLOC, "dear", 100)), SIMPLE)
-    assert found["accesses_malloc_max"] == FRESH + 10 * PASSED
-    assert found["accesses_malloc_p999"] == p999
-    assert (found["accesses_free_max"], found["accesses_free_p999"]) == (FREED, FREED)
+    result = replay(trace_of(*calls, (MALLOC, "dear", 100)), SIMPLE)
+    assert result["accesses_malloc_max"] == FRESH + 10 * PASSED
+    assert result["accesses_malloc_p999"] == p999
+    assert (result["accesses_free_max"], result["accesses_free_p999"]) == (FREED, FREED)
 
 
 def test_costs_beyond_every_table_have_a_percentile_too() -> None:
@@ -159,16 +159,16 @@ def test_costs_beyond_every_table_have_a_percentile_too() -> None:
     calls: list[Call] = [(MALLOC, f"o{number:04}", 8) for number in range(2500)]
     calls += [(FREE, f"o{number:04}", 0) for number in range(2500)]
     calls += [(MALLOC, f"p{number:04}", 100) for number in range(3000)]
-    found = replay(trace_of(*calls), SIMPLE)
-    assert found["accesses_malloc_max"] == FRESH + 2500 * PASSED
-    assert found["accesses_malloc_p999"] == FRESH + 2500 * PASSED
+    result = replay(trace_of(*calls), SIMPLE)
+    assert result["accesses_malloc_max"] == FRESH + 2500 * PASSED
+    assert result["accesses_malloc_p999"] == FRESH + 2500 * PASSED
 
 
 def test_utilisation_weighs_calls_where_there_are_no_times() -> None:
     mean = (10 + 50 + 40 + 90) / 4
-    found = replay(trace_of(*FOUR_CALLS), SIMPLE)
-    assert found["utilisation"] == pytest.approx(mean / 136)
-    assert found["pool_utilisation"] == pytest.approx(mean / 104)
+    result = replay(trace_of(*FOUR_CALLS), SIMPLE)
+    assert result["utilisation"] == pytest.approx(mean / 136)
+    assert result["pool_utilisation"] == pytest.approx(mean / 104)
     in_arena = replay(trace_of(*FOUR_CALLS), SIMPLE, arena=200)
     assert in_arena["utilisation"] == pytest.approx(mean / 200)
     assert in_arena["pool_utilisation"] == pytest.approx(mean / (200 - CONTROL - 12))
@@ -176,9 +176,9 @@ def test_utilisation_weighs_calls_where_there_are_no_times() -> None:
 
 def test_utilisation_weighs_time_where_there_is_one() -> None:
     mean = (10 * 10 + 20 * 50 + 30 * 40) / 60
-    found = replay(trace_of(*FOUR_CALLS, ts_us=[5, 15, 35, 65]), SIMPLE)
-    assert found["utilisation"] == pytest.approx(mean / 136)
-    assert found["pool_utilisation"] == pytest.approx(mean / 104)
+    result = replay(trace_of(*FOUR_CALLS, ts_us=[5, 15, 35, 65]), SIMPLE)
+    assert result["utilisation"] == pytest.approx(mean / 136)
+    assert result["pool_utilisation"] == pytest.approx(mean / 104)
 
 
 def test_the_lower_bound_rounds_every_object() -> None:
@@ -195,46 +195,46 @@ def test_later_calls_of_a_refused_object_are_skipped() -> None:
     trace = trace_of(
         (MALLOC, "a", 10), (MALLOC, "b", 1000), (REALLOC, "b", 20), (FREE, "b", 0), (MALLOC, "c", 20), (FREE, "a", 0)
     )
-    found = replay(trace, SIMPLE, arena=CONTROL + 40, check_invariants=True)
-    assert found["failed"] == 1
-    assert found["admitted_fraction"] == pytest.approx(30 / 1030)
-    assert found["requested_peak_bytes"] == 30
-    assert found["accesses"] == 2 * FRESH + REFUSED + FREED
-    assert found["footprint_bytes"] == CONTROL + 16 + 24
+    result = replay(trace, SIMPLE, arena=CONTROL + 40, check_invariants=True)
+    assert result["failed"] == 1
+    assert result["admitted_fraction"] == pytest.approx(30 / 1030)
+    assert result["requested_peak_bytes"] == 30
+    assert result["accesses"] == 2 * FRESH + REFUSED + FREED
+    assert result["footprint_bytes"] == CONTROL + 16 + 24
 
 
 @each("recipe", zoo.recipes(), ids=lambda recipe: recipe.name)
 def test_empty_objects_are_served_as_one_byte(recipe: Recipe) -> None:
     """Most heaps' arithmetic does that by itself, and their code does not look for it."""
     op, id = [MALLOC] * 3 + [FREE, MALLOC, REALLOC], [1, 2, 3, 2, 4, 1]
-    empty, one = (Trace.from_columns(op=op, id=id, size=[size, size, 40, 0, size, 60]) for size in (0, 1))
-    found, expected = (replay(trace, recipe, arena=1 << 20, check_invariants=True) for trace in (empty, one))
+    empty, item = (Trace.from_columns(op=op, id=id, size=[size, size, 40, 0, size, 60]) for size in (0, 1))
+    result, expected = (replay(trace, recipe, arena=1 << 20, check_invariants=True) for trace in (empty, item))
     for key in ("footprint_bytes", "reads", "writes", "failed"):
-        assert found[key] == expected[key]
+        assert result[key] == expected[key]
 
 
 def test_a_resize_covers_no_more_than_it_keeps() -> None:
     """Where all memory is one free block, an object that grows takes it whole and gives the rest back."""
     recipe = Recipe.from_dict({"align": 4, "pool": [{"kind": "general", "top": "list"}]})
     trace = Trace.from_columns(op=[MALLOC, REALLOC], id=[1, 1], size=[100, 1000])
-    found = replay(trace, recipe, arena=1 << 20)
-    assert known(found["footprint_bytes"]) == known(replay(trace, recipe, arena=1 << 16)["footprint_bytes"]) < 1100
+    result = replay(trace, recipe, arena=1 << 20)
+    assert known(result["footprint_bytes"]) == known(replay(trace, recipe, arena=1 << 16)["footprint_bytes"]) < 1100
 
 
 def test_a_failed_realloc_leaves_the_object_as_it_was() -> None:
     trace = trace_of((MALLOC, "a", 40), (MALLOC, "b", 8), (REALLOC, "a", 5000), (REALLOC, "a", 12), (FREE, "a", 0))
-    found = replay(trace, SIMPLE, arena=CONTROL + 100, check_invariants=True)
-    assert found["failed"] == 1
-    assert found["requested_peak_bytes"] == 48
-    assert found["admitted_fraction"] == pytest.approx((40 + 8 + 12) / (40 + 8 + 5000 + 12))
-    assert found["moved_bytes"] == 0
+    result = replay(trace, SIMPLE, arena=CONTROL + 100, check_invariants=True)
+    assert result["failed"] == 1
+    assert result["requested_peak_bytes"] == 48
+    assert result["admitted_fraction"] == pytest.approx((40 + 8 + 12) / (40 + 8 + 5000 + 12))
+    assert result["moved_bytes"] == 0
 
 
 def test_what_no_arena_can_hold_is_refused() -> None:
     trace = Trace.from_columns(op=[MALLOC] * 3, id=[0, 1, 2], size=[1 << 31, 8, 8], align=[0, 1 << 31, 64])
-    found = replay(trace, SIMPLE, check_invariants=True)
-    assert found["failed"] == 2
-    assert found["requested_peak_bytes"] == 8
+    result = replay(trace, SIMPLE, check_invariants=True)
+    assert result["failed"] == 2
+    assert result["requested_peak_bytes"] == 8
 
 
 def test_an_arena_that_cannot_hold_the_control_data() -> None:
@@ -323,8 +323,8 @@ def test_a_right_guess_takes_two_probes() -> None:
 
 
 def test_below_a_gap_the_search_ends_where_the_lower_neighbour_fails() -> None:
-    found = smallest_arena(lambda size: 50 <= size < 60 or size >= 90, 0, 200, 1)
-    assert found in (50, 90)
+    result = smallest_arena(lambda size: 50 <= size < 60 or size >= 90, 0, 200, 1)
+    assert result in (50, 90)
 
 
 @pytest.mark.parametrize("unit", [1, 8])
@@ -366,15 +366,15 @@ def test_an_arena_with_room_to_spare_proves_what_a_short_one_would_do(top: str, 
     pool = {"kind": "general", "free_list": "single", "order": "address", "boundary_tags": False, "top": top}
     recipe = Recipe.from_dict({"pool": [pool]})
     trace, struct = trace_of(*FOUR_CALLS), policy_struct(recipe)
-    found, arena = run(trace, recipe, struct, high_water_mark(struct, run(trace, recipe, struct, None)[0]) + room)
+    result, arena = run(trace, recipe, struct, high_water_mark(struct, run(trace, recipe, struct, None)[0]) + room)
     tried: list[int] = []
 
     def serves(size: int) -> bool:
         tried.append(size)
         return server(trace, recipe, struct)(size)
 
-    mark = high_water_mark(struct, found)
-    assert footprint(trace, recipe, struct, found, arena, serves) == mark
+    mark = high_water_mark(struct, result)
+    assert footprint(trace, recipe, struct, result, arena, serves) == mark
     assert tried == [mark] * tries
     assert server(trace, recipe, struct)(mark)
 
@@ -383,8 +383,8 @@ def test_an_arena_with_room_to_spare_proves_what_a_short_one_would_do(top: str, 
 
 
 def test_the_timeline_of_four_calls() -> None:
-    found = timeline(trace_of(*FOUR_CALLS, ts_us=[0, 7, 8, 9]), SIMPLE)
-    assert {key: values.tolist() for key, values in found.items()} == {
+    result = timeline(trace_of(*FOUR_CALLS, ts_us=[0, 7, 8, 9]), SIMPLE)
+    assert {key: values.tolist() for key, values in result.items()} == {
         "event": [0, 1, 2, 3],
         "ts_us": [0, 7, 8, 9],
         "requested": [10, 50, 40, 90],
@@ -397,31 +397,31 @@ def test_peaks_survive_thinning() -> None:
     calls: list[Call] = []
     for number in range(5000):
         calls += [(MALLOC, f"o{number}", 9000 if number == 3210 else 50), (FREE, f"o{number}", 0)]
-    found = timeline(trace_of(*calls), SIMPLE, points=40)
-    assert len(found["event"]) == 2 * 19 + 2, "both extremes of every stretch, the first call and the last"
-    assert found["event"][0] == 0 and found["event"][-1] == 9999
-    assert found["requested"].max() == 9000
-    assert found["requested"].min() == 0
-    assert (np.diff(found["event"]) > 0).all()
+    result = timeline(trace_of(*calls), SIMPLE, points=40)
+    assert len(result["event"]) == 2 * 19 + 2, "both extremes of every stretch, the first call and the last"
+    assert result["event"][0] == 0 and result["event"][-1] == 9999
+    assert result["requested"].max() == 9000
+    assert result["requested"].min() == 0
+    assert (np.diff(result["event"]) > 0).all()
 
 
 def runs(found: dict[str, Any], column: int) -> list[tuple[int, int, str]]:
     """(offset, size, state) of a column."""
     blocks = found["blocks"][found["blocks"]["column"] == column]
-    return [(int(one["offset"]), int(one["size"]), HEAP_MAP_STATES[one["state"]]) for one in blocks]
+    return [(int(block["offset"]), int(block["size"]), HEAP_MAP_STATES[block["state"]]) for block in blocks]
 
 
 def test_the_heap_map_of_four_calls() -> None:
-    found = heap_map(trace_of(*FOUR_CALLS), SIMPLE, columns=4)
-    assert found["event"].tolist() == [0, 1, 2, 3]
-    assert found["footprint"] == 136
-    assert runs(found, 0) == [
+    result = heap_map(trace_of(*FOUR_CALLS), SIMPLE, columns=4)
+    assert result["event"].tolist() == [0, 1, 2, 3]
+    assert result["footprint"] == 136
+    assert runs(result, 0) == [
         (0, 20, "control data"),
         (20, 4, "header"),
         (24, 12, "payload in use"),
         (36, 100, "untouched"),
     ]
-    assert runs(found, 3) == [
+    assert runs(result, 3) == [
         (0, 20, "control data"),
         (20, 4, "header"),
         (24, 12, "free"),
@@ -433,9 +433,9 @@ def test_the_heap_map_of_four_calls() -> None:
 
 
 def test_the_heap_map_of_a_single_call() -> None:
-    found = heap_map(trace_of((MALLOC, "a", 10)), SIMPLE)
-    assert found["event"].tolist() == [0]
-    assert set(found["blocks"]["column"]) == {0}
+    result = heap_map(trace_of((MALLOC, "a", 10)), SIMPLE)
+    assert result["event"].tolist() == [0]
+    assert set(result["blocks"]["column"]) == {0}
 
 
 def test_the_heap_map_is_in_order_of_address_whatever_the_order_of_the_pools() -> None:
@@ -445,26 +445,26 @@ def test_the_heap_map_is_in_order_of_address_whatever_the_order_of_the_pools() -
     counted = {"kind": "fixed", "sizes": [500], "counts": [1], "min_size": 300}
     recipe = Recipe.from_dict({"align": 4, "pool": [classes, region, counted, {"kind": "general"}]})
     trace = trace_of((MALLOC, "a", 16), (MALLOC, "b", 60), (MALLOC, "c", 400), (MALLOC, "d", 100), (FREE, "a", 0))
-    found = heap_map(trace, recipe, columns=5)
-    assert len(found["event"]) == 5
+    result = heap_map(trace, recipe, columns=5)
+    assert len(result["event"]) == 5
     for column in range(5):
-        drawn = runs(found, column)
+        drawn = runs(result, column)
         offsets = [offset for offset, _, _ in drawn]
         ends = [offset + size for offset, size, _ in drawn]
         assert offsets == [0, *ends[:-1]]
-        assert ends[-1] == found["footprint"]
-    used = [(size, state) for _, size, state in runs(found, 3) if state == "payload in use"]
+        assert ends[-1] == result["footprint"]
+    used = [(size, state) for _, size, state in runs(result, 3) if state == "payload in use"]
     assert [size for size, _ in used] == [60, 500, 100, 16]
-    assert runs(found, 4)[-1][1:] == (16, "free")
+    assert runs(result, 4)[-1][1:] == (16, "free")
 
 
 def test_a_map_with_more_runs_than_expected_is_whole() -> None:
     calls: list[Call] = [(MALLOC, f"o{number}", 8) for number in range(1200)]
-    found = heap_map(trace_of(*calls), SIMPLE, columns=60)
-    assert len(found["blocks"]) > 1 << 16
-    for column in range(len(found["event"])):
-        drawn = found["blocks"][found["blocks"]["column"] == column]
-        assert int(drawn["size"].sum()) == found["footprint"]
+    result = heap_map(trace_of(*calls), SIMPLE, columns=60)
+    assert len(result["blocks"]) > 1 << 16
+    for column in range(len(result["event"])):
+        drawn = result["blocks"][result["blocks"]["column"] == column]
+        assert int(drawn["size"].sum()) == result["footprint"]
 
 
 # ---- what other programs replay ------------------------------------------------------------------------------------
@@ -523,9 +523,9 @@ def test_an_arena_of_the_footprint_serves_whatever_the_heap(name: str) -> None:
     served = 0
     for heap in zoo.names():
         recipe = zoo.load(heap)
-        found = replay(trace, recipe)
-        if found["failed"] == 0:
-            assert replay(trace, recipe, arena=int(found["footprint_bytes"] or 0))["failed"] == 0, heap
+        result = replay(trace, recipe)
+        if result["failed"] == 0:
+            assert replay(trace, recipe, arena=int(result["footprint_bytes"] or 0))["failed"] == 0, heap
             served += 1
     assert served > 30
 
@@ -538,11 +538,11 @@ def test_a_region_that_stays_partly_empty_is_in_the_footprint() -> None:
         sizes = [64]
         counts = [10]
         """)
-    found = replay(Trace.from_columns(op=[0, 0], id=[1, 2], size=[64, 60]), recipe)
+    result = replay(Trace.from_columns(op=[0, 0], id=[1, 2], size=[64, 60]), recipe)
     control = int(policy(recipe)["control"])
-    assert found["footprint_bytes"] == control + 640
-    assert found["external_bytes"] == 8 * 64
-    assert found["allocated_peak_bytes"] == 128
+    assert result["footprint_bytes"] == control + 640
+    assert result["external_bytes"] == 8 * 64
+    assert result["allocated_peak_bytes"] == 128
 
 
 def test_where_the_arena_decides_the_footprint_is_one_that_serves() -> None:
@@ -550,8 +550,8 @@ def test_where_the_arena_decides_the_footprint_is_one_that_serves() -> None:
     trace, tlsf = Trace.read(EXAMPLES / "lighttpd_server.parquet"), zoo.load("tlsf")
     needed = int(replay(trace, tlsf)["footprint_bytes"] or 0)
     struct = policy_struct(tlsf)
-    found, _ = run(trace, tlsf, struct, None)
-    mark = high_water_mark(struct, found)
+    result, _ = run(trace, tlsf, struct, None)
+    mark = high_water_mark(struct, result)
     assert known(replay(trace, tlsf, arena=mark)["failed"]) > 0
     assert mark < needed < 1.01 * mark
     assert replay(trace, tlsf, arena=2 * needed)["footprint_bytes"] == needed, "whatever arena it was replayed in"
@@ -563,12 +563,14 @@ def test_the_search_for_an_arena_is_as_fine_as_the_manual_says(calls: int, steps
 
 
 def test_no_arena_is_looked_for_that_serves_what_was_refused() -> None:
-    heap, asked = zoo.load("freertos-heap4"), list[int]()
+    heap, requested = zoo.load("freertos-heap4"), list[int]()
     struct = policy_struct(heap)
 
     def serves(arena: int) -> bool:
-        asked.append(arena)
+        requested.append(arena)
         return True
 
-    used = [footprint_where(serves, heap, struct, SimpleNamespace(shared=4096, failed=one), 1 << 20) for one in (1, 0)]
-    assert used == [high_water_mark(struct, SimpleNamespace(shared=4096))] * 2 and asked == used[:1]
+    used = [
+        footprint_where(serves, heap, struct, SimpleNamespace(shared=4096, failed=item), 1 << 20) for item in (1, 0)
+    ]
+    assert used == [high_water_mark(struct, SimpleNamespace(shared=4096))] * 2 and requested == used[:1]

@@ -35,21 +35,21 @@ def looked_at(trace: Trace, recipe: Recipe, extent: int, count: int = 40) -> tup
 @pytest.mark.parametrize("heap", HEAPS)
 def test_each_moment_is_that_of_a_frame(heap: str) -> None:
     trace, recipe = plain_trace(3, 900), HEAPS[heap]
-    arena, found = looked_at(trace, recipe, 0)
+    arena, result = looked_at(trace, recipe, 0)
     within = regions(recipe, arena)
-    assert found.event[[0, -1]].tolist() == [0, len(trace) - 1] and len(found.event) == 40
-    for at, frame in enumerate(frames(trace, recipe, arena, found.event.tolist())):
-        told = holes(frame.blocks, frame.extent, within)["size"]
-        assert (found.free[at], found.largest[at]) == (told.sum(), told.max(initial=0))
+    assert result.event[[0, -1]].tolist() == [0, len(trace) - 1] and len(result.event) == 40
+    for at, frame in enumerate(frames(trace, recipe, arena, result.event.tolist())):
+        output = holes(frame.blocks, frame.extent, within)["size"]
+        assert (result.free[at], result.largest[at]) == (output.sum(), output.max(initial=0))
         if len(within) == 1:
-            assert frame.extent.low <= found.reach[at] * (detail.ROWS - 1) / detail.ROWS or found.reach[at] == arena
+            assert frame.extent.low <= result.reach[at] * (detail.ROWS - 1) / detail.ROWS or result.reach[at] == arena
         else:
-            assert found.reach[at] == arena
+            assert result.reach[at] == arena
         bare = np.zeros(len(frame.blocks), PIECE_TYPE)
         for key in ("offset", "size", "state"):
             bare[key] = frame.blocks[key]
-        shares = cell_shares(bare, int(found.reach[at]), detail.ROWS)
-        header, rest = found.shares[0, :, at] / 255, found.shares[1:, :, at] / 255
+        shares = cell_shares(bare, int(result.reach[at]), detail.ROWS)
+        header, rest = result.shares[0, :, at] / 255, result.shares[1:, :, at] / 255
         # A frame's blocks do not tell headers apart: they are what the others lack.
         assert rest.sum(axis=0) + header == pytest.approx(shares.sum(axis=0).clip(0, 1), abs=0.02)
         assert (rest <= shares[1:] + 0.01).all()
@@ -57,36 +57,36 @@ def test_each_moment_is_that_of_a_frame(heap: str) -> None:
 
 def test_a_picture_that_stands_still_has_rows_of_one_size() -> None:
     trace, recipe = plain_trace(3, 900), HEAPS["upward"]
-    arena, found = looked_at(trace, recipe, 100_000, 1000)
-    assert found.still.shape == (len(raster.COLOURS), detail.ROWS, detail.COLUMNS)
+    arena, result = looked_at(trace, recipe, 100_000, 1000)
+    assert result.still.shape == (len(raster.COLOURS), detail.ROWS, detail.COLUMNS)
     beyond = -(-arena * detail.ROWS // 100_000)
-    assert not found.still[:, beyond:].any() and found.still[:, 0].any()
+    assert not result.still[:, beyond:].any() and result.still[:, 0].any()
 
 
 def test_packed_numbers_are_those_of_a_timeline_and_a_noisy_map_has_fewer_columns() -> None:
     trace, recipe = plain_trace(5, 900), HEAPS["upward"]
-    arena, found = looked_at(trace, recipe, 0, 400)
+    arena, result = looked_at(trace, recipe, 0, 400)
     samples = timeline(trace, recipe, points=800)
-    told = detail.packed(found, samples, arena, 1_000_000)
-    assert np.cumsum(told["samples"]["call"]).tolist() == samples["event"].tolist()
-    requested, spare = (np.cumsum(told["samples"][key]) for key in ("requested", "spare"))
+    output = detail.packed(result, samples, arena, 1_000_000)
+    assert np.cumsum(output["samples"]["call"]).tolist() == samples["event"].tolist()
+    requested, spare = (np.cumsum(output["samples"][key]) for key in ("requested", "spare"))
     assert (requested + spare).tolist() == samples["allocated"].tolist()
-    assert np.cumsum(told["looks"]["free"]).tolist() == found.free.tolist()
-    assert told["samples"]["time"] is None
-    assert (told["every"], width_of(told["picture"])) == (1, 400)
-    half = detail.packed(found, samples, arena, len(told["picture"]) - 1)
+    assert np.cumsum(output["looks"]["free"]).tolist() == result.free.tolist()
+    assert output["samples"]["time"] is None
+    assert (output["every"], width_of(output["picture"])) == (1, 400)
+    half = detail.packed(result, samples, arena, len(output["picture"]) - 1)
     assert half["every"] in (2, 4) and width_of(half["picture"]) == 400 // half["every"]
-    assert len(half["picture"]) < len(told["picture"])
+    assert len(half["picture"]) < len(output["picture"])
 
 
 def test_times_are_told_of_a_trace_that_has_them_from_its_beginning_on() -> None:
     trace, recipe = plain_trace(5, 900), HEAPS["upward"]
-    arena, found = looked_at(trace, recipe, 0, 400)
+    arena, result = looked_at(trace, recipe, 0, 400)
     samples = timeline(trace, recipe, points=800)
     times = np.arange(len(samples["event"])) * 10
-    told = detail.packed(found, {**samples, "ts_us": times}, arena, 1_000_000)["samples"]["time"]
-    assert np.cumsum(told).tolist() == times.tolist() and told[0] == 0
-    assert detail.packed(found, {**samples, "ts_us": 0 * times}, arena, 1_000_000)["samples"]["time"] is None
+    output = detail.packed(result, {**samples, "ts_us": times}, arena, 1_000_000)["samples"]["time"]
+    assert np.cumsum(output).tolist() == times.tolist() and output[0] == 0
+    assert detail.packed(result, {**samples, "ts_us": 0 * times}, arena, 1_000_000)["samples"]["time"] is None
 
 
 def width_of(url: str) -> int:
@@ -96,13 +96,13 @@ def width_of(url: str) -> int:
 def test_holders_add_up_to_the_live_bytes_at_every_moment() -> None:
     trace = plain_trace(5, 900)
     peak = int(trace.live_bytes.argmax())
-    told = detail.holders(trace, peak)
-    colours = dict.fromkeys(told["groups"], "#123456")
-    packed = detail.packed_holders(told, colours)
+    output = detail.holders(trace, peak)
+    colours = dict.fromkeys(output["groups"], "#123456")
+    packed = detail.packed_holders(output, colours)
     event = np.cumsum(packed["event"])
     assert event.tolist() == list(range(len(trace)))
     assert np.cumsum(packed["bytes"], axis=1).sum(axis=0).tolist() == trace.live_bytes.tolist()
-    few = detail.fewer(told, peak, 10)
+    few = detail.fewer(output, peak, 10)
     assert peak in few["event"] and len(few["event"]) <= 11
     assert np.sum(few["bytes"], axis=0).tolist() == trace.live_bytes[few["event"]].tolist()
 
@@ -116,5 +116,5 @@ def test_heaps_share_a_page_and_many_blocks_take_moments() -> None:
 
 def test_colours_that_stand_side_by_side_are_those_of_a_page_and_told_apart() -> None:
     for colours in (held_plots.SITE_COLOURS, held_plots.SIZE_COLOURS):
-        assert all(re.fullmatch("#[0-9A-Fa-f]{6}", one) for one in colours)
-        assert len({one.lower() for one in colours}) == len(colours) == 7
+        assert all(re.fullmatch("#[0-9A-Fa-f]{6}", colour) for colour in colours)
+        assert len({colour.lower() for colour in colours}) == len(colours) == 7

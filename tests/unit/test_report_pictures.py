@@ -30,14 +30,14 @@ def test_a_timeline_shows_the_most_and_the_least_of_each_stretch(calls: int) -> 
     figure = plots.timeline(samples, "tlsf", calls, 20_000, "t")
     drawn = figure.chart.to_dict()["datasets"].values()
     rows = next(rows for rows in drawn if {row.get("series") for row in rows} >= {"requested", "footprint"})
-    found = {words: [row for row in rows if row["series"] == words] for words in ("requested", "footprint")}
-    assert all(len(one) <= plots.STRETCHES + 1 for one in found.values())
-    assert max(row["high"] for row in found["requested"]) == (100 if calls > 1 else 0)
-    assert [row["event"] for row in found["requested"]][:: len(found["requested"]) - 1] == [0, calls]
+    results = {words: [row for row in rows if row["series"] == words] for words in ("requested", "footprint")}
+    assert all(len(item) <= plots.STRETCHES + 1 for item in results.values())
+    assert max(row["high"] for row in results["requested"]) == (100 if calls > 1 else 0)
+    assert [row["event"] for row in results["requested"]][:: len(results["requested"]) - 1] == [0, calls]
     if calls > 2 * plots.STRETCHES:
-        assert {(row["low"], row["high"]) for row in found["requested"][:-1]} == {(0, 100)}
+        assert {(row["low"], row["high"]) for row in results["requested"][:-1]} == {(0, 100)}
         assert "the most at each place" in figure.note
-    highs = [row["high"] for row in found["footprint"]]
+    highs = [row["high"] for row in results["footprint"]]
     assert highs == sorted(highs) and highs[-1] == calls + 199
 
 
@@ -48,19 +48,19 @@ def test_the_still_trade_off_has_the_front_of_its_metrics() -> None:
         {"id": f"{at:03}", "kind": "cloud", "name": "", "balanced": at == 0, "accesses": int(x), "utilisation": int(y)}
         for at, (x, y) in enumerate(values)
     ]
-    found = front(rows, "accesses", "utilisation")
+    result = front(rows, "accesses", "utilisation")
     assert all(
         not (
             row["accesses"] <= member["accesses"]
             and row["utilisation"] >= member["utilisation"]
             and (row["accesses"], row["utilisation"]) != (member["accesses"], member["utilisation"])
         )
-        for member in found
+        for member in result
         for row in rows
     )
-    assert [row["accesses"] for row in found] == sorted(row["accesses"] for row in found)
+    assert [row["accesses"] for row in result] == sorted(row["accesses"] for row in result)
     figure = trade_off("t", "A title", rows, "accesses", "utilisation")
-    assert f"{found[0]['id']} {found[0]['accesses']} and {found[0]['utilisation']}" in figure.described
+    assert f"{result[0]['id']} {result[0]['accesses']} and {result[0]['utilisation']}" in figure.described
 
 
 def test_decades_are_written_out_and_narrow_axes_have_steps() -> None:
@@ -84,9 +84,9 @@ def test_every_state_of_a_heap_map_has_a_colour_of_its_own() -> None:
 
 def test_states_of_a_heap_map_differ_in_grey_print() -> None:
     lightness = {state: luminance(colour) for state, colour in raster.COLOURS.items()}
-    for one, other in combinations(raster.COLOURS, 2):
-        light, dark = sorted((lightness[one], lightness[other]), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) >= 3 or raster.PATTERNS.get(one) != raster.PATTERNS.get(other)
+    for item, other in combinations(raster.COLOURS, 2):
+        light, dark = sorted((lightness[item], lightness[other]), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 3 or raster.PATTERNS.get(item) != raster.PATTERNS.get(other)
     for state, pattern in raster.PATTERNS.items():
         pixels = {bytes(pixel) for pixel in raster.picture(shares_of(*[state] * 48)).reshape(-1, 3)}
         light, dark = sorted((luminance(f"#{pixel.hex()}") for pixel in pixels), reverse=True)
@@ -124,7 +124,7 @@ def test_a_plot_in_a_page_escapes_what_it_tells_of_its_marks() -> None:
     still = Figure("bar-1", "A bar", "It stands.", chart, 400).still()
     assert "<title>" in still and "&lt;b&gt;&amp;x" in still and "<b>" not in still
     ids = re.findall(r'\bid="([^"]*)"', still)
-    assert all(one.startswith("bar-1-") for one in ids)
+    assert all(item.startswith("bar-1-") for item in ids)
     assert set(re.findall(r"url\(#([^)]*)\)", still)) <= set(ids)
 
 
@@ -136,15 +136,15 @@ def test_labels_neither_overlap_nor_leave_the_plot_nor_stand_at_another_point() 
     for anchor, text, label in zip(anchors, texts, place(anchors, texts, anchors, 300, 300), strict=True):
         if label is not None:
             width = len(text) * CHARACTER
-            left = anchor.x + label.dx - {"left": 0, "center": width / 2, "right": width}[label.align]
-            boxes.append((left, anchor.y + label.dy - LINE_HEIGHT / 2, width))
+            remaining = anchor.x + label.dx - {"left": 0, "center": width / 2, "right": width}[label.align]
+            boxes.append((remaining, anchor.y + label.dy - LINE_HEIGHT / 2, width))
             box = box_of(anchor, label, text)
             assert all(box.distance(anchor) < box.distance(other) for other in anchors if other != anchor)
     assert len(boxes) >= 10
-    for at, (left, top, width) in enumerate(boxes):
-        assert left >= 0 and left + width <= 300 and top >= 0 and top + LINE_HEIGHT <= 300
+    for at, (remaining, top, width) in enumerate(boxes):
+        assert remaining >= 0 and remaining + width <= 300 and top >= 0 and top + LINE_HEIGHT <= 300
         for other_left, other_top, other_width in boxes[:at]:
-            apart = left >= other_left + other_width or other_left >= left + width
+            apart = remaining >= other_left + other_width or other_left >= remaining + width
             assert apart or abs(top - other_top) >= LINE_HEIGHT
 
 
@@ -158,6 +158,6 @@ def test_of_points_in_one_spot_the_first_is_drawn() -> None:
 
 
 def test_a_figure_is_described_by_title_note_and_numbers() -> None:
-    one = Figure("memory", "Memory over time", "In bytes.", alt.Chart(), 100, told="At most 7.")
-    assert one.described == "Memory over time. In bytes. At most 7."
+    item = Figure("memory", "Memory over time", "In bytes.", alt.Chart(), 100, told="At most 7.")
+    assert item.described == "Memory over time. In bytes. At most 7."
     assert Figure("memory", "Memory over time", "", alt.Chart(), 100).described == "Memory over time."

@@ -39,8 +39,8 @@ FIVE = calls(*((MALLOC, number, 50, number % 2) for number in range(5)))
 @pytest.mark.parametrize(("reserve", "refused"), [(0, 0), (1, 0), (150, 0), (151, 1), (350, 1), (351, 2), (10_000, 2)])
 def test_a_low_request_leaves_the_reserve_free(reserve: int, refused: int) -> None:
     """Of five blocks of 100 bytes: before the second object 400 bytes are free, before the fourth 200 or 300."""
-    found = replay(FIVE, blocks(5, reserve), check_invariants=True)
-    assert (found["failed"], refused_low(FIVE, blocks(5, reserve))) == (refused, refused)
+    result = replay(FIVE, blocks(5, reserve), check_invariants=True)
+    assert (result["failed"], refused_low(FIVE, blocks(5, reserve))) == (refused, refused)
 
 
 def test_what_is_behind_a_payload_is_no_less_memory() -> None:
@@ -58,9 +58,9 @@ def test_all_others_may_use_everything() -> None:
 
 def test_what_was_refused_is_neither_resized_nor_freed() -> None:
     trace = calls((MALLOC, 1, 50, 1), (REALLOC, 1, 90, 1), (FREE, 1, 0, 0), (MALLOC, 2, 50, 0), (FREE, 2, 0, 0))
-    found = replay(trace, blocks(2, 200), check_invariants=True)
-    assert found["failed"] == 1 and found["requested_peak_bytes"] == 50
-    assert found["admitted_fraction"] == 0.5
+    result = replay(trace, blocks(2, 200), check_invariants=True)
+    assert result["failed"] == 1 and result["requested_peak_bytes"] == 50
+    assert result["admitted_fraction"] == 0.5
 
 
 def test_a_low_object_grows_while_the_reserve_stays_free_and_always_shrinks() -> None:
@@ -68,8 +68,8 @@ def test_a_low_object_grows_while_the_reserve_stays_free_and_always_shrinks() ->
     rows = [(MALLOC, 1, 100, 1), (REALLOC, 1, 900, 1), (REALLOC, 1, 40, 1), (REALLOC, 1, 900, 0)]
     control = int(replay(calls(rows[0]), recipe)["footprint_bytes"] or 0) - 104 - 400
     for room, refused in ((1400, 0), (1200, 1), (500, 1)):
-        found = replay(calls(*rows[:3]), recipe, arena=control + room, check_invariants=True)
-        assert found["failed"] == refused, room
+        result = replay(calls(*rows[:3]), recipe, arena=control + room, check_invariants=True)
+        assert result["failed"] == refused, room
     assert replay(calls(rows[0], rows[1], rows[3]), recipe, arena=control + 1000)["failed"] == 1
     aligned = Trace.from_columns(op=[0, 0], id=[1, 2], size=[100, 100], align=[64, 64], low=[1, 0])
     assert replay(aligned, recipe, arena=control + 450)["failed"] == 1 == refused_low(aligned, recipe, control + 450)
@@ -80,7 +80,7 @@ def test_the_smallest_arena_leaves_the_reserve_free_too() -> None:
     plain, reserving = (
         Recipe.from_dict({**zoo.load("exact-bins").to_dict(), "reserve": bytes_}) for bytes_ in (0, 512)
     )
-    needed, more = (hw.fit(last_low, one, copies=0) for one in (plain, reserving))
+    needed, more = (hw.fit(last_low, item, copies=0) for item in (plain, reserving))
     assert needed.smallest_arena_bytes is not None and more.smallest_arena_bytes is not None
     assert 512 <= more.smallest_arena_bytes - needed.smallest_arena_bytes <= 512 + 16
     assert more.safe_arena_bytes == more.smallest_arena_bytes
@@ -126,7 +126,7 @@ def test_only_a_heap_with_a_reserve_has_the_functions() -> None:
 def test_a_space_tries_reserves(tmp_path: Path) -> None:
     path = tmp_path / "space.toml"
     path.write_text('include_zoo = false\nreserve = [0, 4096]\n[[pool]]\nkind = "general"\n', encoding="utf-8")
-    assert [one.reserve for one in Space.load(path, [FIVE]).recipes()] == [0, 4096]
+    assert [item.reserve for item in Space.load(path, [FIVE]).recipes()] == [0, 4096]
 
 
 # ---- the trace -----------------------------------------------------------------------------------------------------

@@ -68,22 +68,22 @@ def churn(sizes: list[int], share: float) -> Trace:
 def test_a_lucky_arena_is_not_safe() -> None:
     """TLSF's fresh memory is a free block among others: what goes where depends on how large it is."""
     trace, tlsf = churn([24, 40, 56, 120, 200, 333, 700, 2000], 0.49), catalogue.load("tlsf")
-    smallest, found = fit(trace, tlsf), safe_arena(trace, tlsf)
-    assert found == SafeArena(28_476, 1000, proved=False)
+    smallest, result = fit(trace, tlsf), safe_arena(trace, tlsf)
+    assert result == SafeArena(28_476, 1000, proved=False)
     assert smallest == 25_324
     assert refusing(trace, tlsf, smallest, 100) != []
-    assert refusing(trace, tlsf, found.bytes, 1000) == []
+    assert refusing(trace, tlsf, result.bytes, 1000) == []
 
 
 @pytest.mark.parametrize("name", ["victim-bins", "lea-2.7.2", "drr-proposed", "kingsley", "binary-buddy"])
 def test_fresh_memory_taken_last_proves_it(broker: Trace, name: str) -> None:
     recipe = catalogue.load(name)
-    found = safe_arena(broker, recipe)
-    assert found is not None
-    assert found.proved
-    assert refusing(broker, recipe, found.bytes, 40) == []
+    result = safe_arena(broker, recipe)
+    assert result is not None
+    assert result.proved
+    assert refusing(broker, recipe, result.bytes, 40) == []
     serves = server(broker, recipe, policy_struct(recipe))
-    assert not serves(found.bytes - recipe.align), "the next smaller one does not serve"
+    assert not serves(result.bytes - recipe.align), "the next smaller one does not serve"
 
 
 def test_random_heaps_do_the_same_in_every_arena_above_their_high_water_mark() -> None:
@@ -92,12 +92,12 @@ def test_random_heaps_do_the_same_in_every_arena_above_their_high_water_mark() -
     tried = 0
     for recipe in random_recipes(130, seed=3):
         struct = policy_struct(recipe)
-        found, _ = run(trace, recipe, struct, None)
-        if found.failed or depends_on_arena(recipe):
+        result, _ = run(trace, recipe, struct, None)
+        if result.failed or depends_on_arena(recipe):
             continue
         safe = safe_arena(trace, recipe)
         assert safe is not None
-        assert safe.bytes <= high_water_mark(struct, found) + recipe.align
+        assert safe.bytes <= high_water_mark(struct, result) + recipe.align
         assert refusing(trace, recipe, safe.bytes, 40) == [], recipe
         tried += 1
     assert tried > 30
@@ -133,12 +133,12 @@ def test_what_serves_just_below_the_mark_is_found() -> None:
     below = []
     for recipe in [*catalogue.recipes(), *random_recipes(20, seed=3)]:
         struct = policy_struct(recipe)
-        found, _ = run(trace, recipe, struct, None)
-        if found.failed or depends_on_arena(recipe):
+        result, _ = run(trace, recipe, struct, None)
+        if result.failed or depends_on_arena(recipe):
             continue
         safe = safe_arena(trace, recipe)
         assert safe is not None
-        mark = -(-high_water_mark(struct, found) // recipe.align) * recipe.align
+        mark = -(-high_water_mark(struct, result) // recipe.align) * recipe.align
         units = (mark - safe.bytes) // recipe.align
         assert 0 <= units <= 256
         assert units == 256 or not server(trace, recipe, struct)(safe.bytes - recipe.align), recipe
@@ -152,12 +152,12 @@ def test_what_no_arena_serves_has_none(broker: Trace) -> None:
 
 
 def test_the_step_is_a_multiple(broker: Trace) -> None:
-    found = safe_arena(broker, catalogue.load("victim-bins"), step=256)
-    assert found is not None
-    assert found.bytes % 256 == 0
+    result = safe_arena(broker, catalogue.load("victim-bins"), step=256)
+    assert result is not None
+    assert result.bytes % 256 == 0
     plain = safe_arena(broker, catalogue.load("victim-bins"))
     assert plain is not None
-    assert found.bytes - 256 < plain.bytes <= found.bytes
+    assert result.bytes - 256 < plain.bytes <= result.bytes
 
 
 def test_search_goes_above_the_last_failure_it_meets() -> None:
@@ -182,8 +182,8 @@ def test_a_failing_stretch_of_a_few_in_so_many_tries_is_met_wherever_it_lies(tri
     smallest, part = 100_000, 100_000 // (tries - min(64, tries // 4))
     for at in range(smallest, 2 * smallest - 2 * part, 7 * part):
         failing = range(at, at + 2 * part)
-        found = search(partial(not_in, failing), smallest, 8, 1 << 30, tries)
-        assert at < found.bytes <= at + 2 * part + 8
+        result = search(partial(not_in, failing), smallest, 8, 1 << 30, tries)
+        assert at < result.bytes <= at + 2 * part + 8
 
 
 def test_search_stays_within_reach() -> None:
@@ -212,23 +212,25 @@ def test_what_is_enough_for_a_copy_serves_it_and_so_do_larger_ones(broker: Trace
 def test_the_reserve_serves_the_trace_its_copies_and_the_held_out_traces(broker: Trace) -> None:
     heaps = {name: RecipeHeap(catalogue.load(name)) for name in ("tlsf", "victim-bins")}
     made, other = copies(broker, 4), copies(broker, 1, kinds=[Load(8)])
-    for name, found in fit_each(broker, heaps, copies=made, held_out=other).items():
-        assert found.smallest is not None and found.safe is not None and found.reserve is not None
-        assert found.smallest <= found.safe.bytes <= found.reserve
-        serves = [server(one, heaps[name].recipe, policy_struct(heaps[name].recipe)) for one in (broker, *made, *other)]
-        assert all(one(found.reserve) for one in serves)
-        assert found.refused == ()
+    for name, result in fit_each(broker, heaps, copies=made, held_out=other).items():
+        assert result.smallest is not None and result.safe is not None and result.reserve is not None
+        assert result.smallest <= result.safe.bytes <= result.reserve
+        serves = [
+            server(item, heaps[name].recipe, policy_struct(heaps[name].recipe)) for item in (broker, *made, *other)
+        ]
+        assert all(serve(result.reserve) for serve in serves)
+        assert result.refused == ()
 
 
 def test_a_copy_beyond_the_reach_is_named(broker: Trace) -> None:
     near = Recipe.parse("align = 4\nlink_bytes = 2\n[[pool]]\nkind = 'general'\nheader = 4\n")
     assert near.reach == 262_140
-    (found,) = fit_each(broker, {"near": RecipeHeap(near)}, copies=copies(broker, 4)).values()
-    assert found.safe is not None
-    assert found.reserve is None
-    assert found.refused == ("broker~load-1", "broker~load-2")
+    (result,) = fit_each(broker, {"near": RecipeHeap(near)}, copies=copies(broker, 4)).values()
+    assert result.safe is not None
+    assert result.reserve is None
+    assert result.refused == ("broker~load-1", "broker~load-2")
     (half,) = fit_each(broker, {"near": RecipeHeap(near)}, copies=copies(broker, 4), share=0.5).values()
-    assert half.reserve is not None and half.refused == found.refused
+    assert half.reserve is not None and half.refused == result.refused
 
 
 def test_the_reserve_takes_the_share_of_the_copies_and_all_held_out_traces() -> None:
@@ -271,8 +273,8 @@ def test_fit_and_a_study_tell_one_reserve(broker: Trace, tmp_path: Path) -> None
     space.write_text('[[pool]]\nkind = "general"\nbins = ["exact", "two-level"]\nfit = "best"\n')
     pick = hw.explore(file, study, space=space, align=4, jobs=1).pick("balanced")
     with Analysis.open(study) as opened:
-        told = decide(opened, "balanced").reserve_bytes
-    assert told == hw.fit(file, f"{study}:{pick.id}").reserve_bytes
+        output = decide(opened, "balanced").reserve_bytes
+    assert output == hw.fit(file, f"{study}:{pick.id}").reserve_bytes
 
 
 def test_growth_is_named_by_a_factor_or_by_clients(broker: Trace, tmp_path: Path) -> None:

@@ -91,13 +91,13 @@ def test_of_one_device_memory_is_the_largest_and_accesses_are_summed(tmp_path: P
     with Analysis.open(with_origin(tmp_path / "one.duckdb", loads(program="ngircd"))) as study:
         assert study.question == QUESTION
         assert study.combined.points(OBJECTIVES).tolist() == [[1000, 1800], [1000, 200], [1100, 1080]]
-        assert [one.id for one in study.front()] == [IDS[1]]
-        assert [one["question"] for one in study.describe(study.front())] == [QUESTION]
+        assert [item.id for item in study.front()] == [IDS[1]]
+        assert [item["question"] for item in study.describe(study.front())] == [QUESTION]
         assert {study.pick(how).id for how in ("balanced", "smallest", "fastest")} == {IDS[1]}
     with Analysis.open(with_origin(tmp_path / "many.duckdb", loads())) as study:
         assert study.question == NETWORKS
         assert study.combined.points(OBJECTIVES)[:, 0] == pytest.approx([100 / 90, 300 / 90, 1.1])
-        assert {one.id for one in study.front()} == {IDS[1], IDS[2]}, "the best worst ratio in memory"
+        assert {item.id for item in study.front()} == {IDS[1], IDS[2]}, "the best worst ratio in memory"
 
 
 def test_one_trace_asks_no_question(tmp_path: Path) -> None:
@@ -116,17 +116,17 @@ def test_copies_made_alike_are_loads_of_one_device(tmp_path: Path) -> None:
             points = [(100 + number, 10)] * 2 + [(1000, 20 + number)] * 2
             named = zip(copies, points, strict=True)
             study.add([result(number, metrics(*point), copy.name) for copy, point in named], "copy")
-        found = study.elsewhere["copy"]
-        assert found.devices == [f"{copies[at].name}+{copies[at + 2].name}" for at in range(2)]
-        assert found.ratios("footprint_bytes").tolist() == [[1, 1], [1, 1]], "the light load's memory is not bought"
-        assert found.ratios("accesses").tolist() == [[1, 1], [31 / 30, 31 / 30]]
+        outcome = study.elsewhere["copy"]
+        assert outcome.devices == [f"{copies[at].name}+{copies[at + 2].name}" for at in range(2)]
+        assert outcome.ratios("footprint_bytes").tolist() == [[1, 1], [1, 1]], "the light load's memory is not bought"
+        assert outcome.ratios("accesses").tolist() == [[1, 1], [31 / 30, 31 / 30]]
 
 
 def test_the_mean_call_of_a_device_is_that_of_all_its_calls() -> None:
     columns = {key: np.array([[10.0, 40.0]]) for key in ("footprint_bytes", "accesses", *PER_CALL)}
-    found = combine_columns(columns, [200, 100])
-    assert [found[key].tolist() for key in PER_CALL] == [[20.0]] * len(PER_CALL)
-    assert (found["footprint_bytes"][0], found["accesses"][0]) == (40, 50)
+    outcome = combine_columns(columns, [200, 100])
+    assert [outcome[key].tolist() for key in PER_CALL] == [[20.0]] * len(PER_CALL)
+    assert (outcome["footprint_bytes"][0], outcome["accesses"][0]) == (40, 50)
     assert combine_columns(columns)["ns_per_event"].tolist() == [40.0]
     assert combine([metrics(1, 2, ns_per_event=3.0), metrics(2, 2, ns_per_event=5.0)], [1, 3])["ns_per_event"] == 4.5
 
@@ -165,8 +165,8 @@ def test_a_study_of_one_trace_gets_another(program: str, question: str, tmp_path
 
 def test_a_study_of_many_networks_stays_one(tmp_path: Path) -> None:
     first, second, third = loads(["busy", "idle", "night"], program="ngircd")
-    for one in (first, second):
-        one.write(tmp_path / f"{one.name}.parquet")
+    for item in (first, second):
+        item.write(tmp_path / f"{item.name}.parquet")
     path = tmp_path / "study.duckdb"
     given = [tmp_path / "busy.parquet", tmp_path / "idle.parquet"]
     hw.explore(given, path, space=few(), endurance=False, copies=0, same_device=False)
@@ -202,13 +202,13 @@ def test_every_page_says_which_question_was_answered(tmp_path: Path) -> None:
     study = tmp_path / "study.duckdb"
     explore([Trace.read(path) for path in paths], few(), study_path=study, copies=0, endurance=False)
     run = CliRunner()
-    asked = [["pareto", str(study)], ["pareto", str(study), "--pick", "smallest"], ["pareto", str(study), "--json"]]
-    asked.append(["explore", *map(str, paths), "--no-endurance", "--copies", "0", "--limit", "1", "--json"])
+    requested = [["pareto", str(study)], ["pareto", str(study), "--pick", "smallest"], ["pareto", str(study), "--json"]]
+    requested.append(["explore", *map(str, paths), "--no-endurance", "--copies", "0", "--limit", "1", "--json"])
     (tmp_path / "few.toml").write_text('include_zoo = false\n[[pool]]\nkind = "general"\n')
-    asked[-1] += ["--space", str(tmp_path / "few.toml"), "--no-same-device", "-o", str(tmp_path / "other.duckdb")]
-    said = [run.invoke(command_line, words) for words in asked]
-    assert [one.exit_code for one in said] == [0] * 4, [one.output for one in said]
-    assert all(QUESTION in " ".join(one.stdout.split()) for one in said[:3])
+    requested[-1] += ["--space", str(tmp_path / "few.toml"), "--no-same-device", "-o", str(tmp_path / "other.duckdb")]
+    said = [run.invoke(command_line, words) for words in requested]
+    assert [item.exit_code for item in said] == [0] * 4, [item.output for item in said]
+    assert all(QUESTION in " ".join(item.stdout.split()) for item in said[:3])
     assert json.loads(said[3].stdout)["question"] == NETWORKS
     page = tmp_path / "page.html"
     assert run.invoke(command_line, ["report", str(study), "-o", str(page), "--no-plots"]).exit_code == 0

@@ -31,8 +31,8 @@ def takes(schema: jsonschema.Draft202012Validator, text: str) -> bool:
 
 
 def test_both_are_schemas() -> None:
-    for one in (RECIPE, SPACE):
-        jsonschema.Draft202012Validator.check_schema(one.schema)
+    for item in (RECIPE, SPACE):
+        jsonschema.Draft202012Validator.check_schema(item.schema)
 
 
 @each("name", zoo.names())

@@ -76,10 +76,10 @@ def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: 
             *(f"{recipe.name}@{recipe.align}" for recipe in ZOO.beside),
         }
         assert [member.id for member in study.front()] == done.front
-        for one in study.describe(study.front()):
-            recipe = Recipe.from_dict(one["recipe"])
+        for item in study.describe(study.front()):
+            recipe = Recipe.from_dict(item["recipe"])
             for replayed in (trace, other):
-                assert one["traces"][replayed.name] == with_energy(replay(replayed, recipe))
+                assert item["traces"][replayed.name] == with_energy(replay(replayed, recipe))
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,11 @@ def test_threads_give_what_one_thread_gives(trace: Trace, tmp_path: Path) -> Non
 def test_the_zoo_is_ranked_at_the_alignment_explored_and_shown_at_its_own(trace: Trace, path: Path) -> None:
     explore([trace], Space([], align=16), study_path=path)
     with Analysis.open(path) as study:
-        standings = {one.candidate.label: one for one in study.zoo_standings()}
+        standings = {item.candidate.label: item for item in study.zoo_standings()}
         assert (
-            {study.recipe(one.candidate.id).align for one in standings.values() if one.ranked} == {16} == {study.align}
+            {study.recipe(standing.candidate.id).align for standing in standings.values() if standing.ranked}
+            == {16}
+            == {study.align}
         )
         own = standings["kingsley@4"]
         assert study.recipe("kingsley@4") == zoo.load("kingsley")
@@ -167,7 +169,9 @@ def test_the_zoo_is_ranked_at_the_alignment_explored_and_shown_at_its_own(trace:
             replay(trace, zoo.load("kingsley").at_alignment(16))
         )
         assert (own.ranked, own.on_front, own.dominated_by) == (False, False, None)
-        least = min(one.candidate.metrics["footprint_bytes"] or 0 for one in standings.values() if not one.ranked)
+        least = min(
+            standing.candidate.metrics["footprint_bytes"] or 0 for standing in standings.values() if not standing.ranked
+        )
         assert least < (study.pick("smallest").metrics["footprint_bytes"] or 0), "a front with it would have had it"
         assert "half-fit@16" not in standings and standings["half-fit"].ranked
 
@@ -228,9 +232,9 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
         apart = study.elsewhere["held out"]
         assert set(apart.ids) >= {*done.front, *map(study.resolve, (*RIVALS, *UNTUNED))}
         for id in done.front:
-            found = apart.find(id)
-            assert found is not None
-            assert found.metrics == with_energy(replay(other, study.recipe(id)))
+            result = apart.find(id)
+            assert result is not None
+            assert result.metrics == with_energy(replay(other, study.recipe(id)))
 
 
 def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> None:
@@ -265,7 +269,7 @@ def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
 def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
     explore([trace], few_recipes(), study_path=path, progress=seen.append, endurance=True)
-    explored = next(one for one in reversed(seen) if one.what == "exploring")
+    explored = next(item for item in reversed(seen) if item.what == "exploring")
     assert explored.finished == explored.total == RECIPES + len(ZOO.beside)
     assert (seen[-1].what, seen[-1].finished) == ("endurance", seen[-1].total)
     assert explored.rate > 0
@@ -304,11 +308,11 @@ def test_what_cannot_be_explored_is_one_line(trace: Trace, path: Path, changes: 
 def test_a_worker_that_fails_stops_the_exploration_and_keeps_results(
     trace: Trace, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = [5]
+    remaining = [5]
 
     def fails_in_the_end(*arguments: Any, **options: Any) -> Any:
-        left[0] -= 1
-        if left[0] < 0:
+        remaining[0] -= 1
+        if remaining[0] < 0:
             raise HeapwrightError("engine: out of memory")
         return replay_with_margins(*arguments, **options)
 
@@ -327,31 +331,33 @@ def test_times_of_every_trace_replace_what_the_study_has_of_them() -> None:
     of_each: list[tuple[Role, str]] = [("explored", "x"), ("copy", "x~1")]
     every = [Timed(role, name, {"a": 5.0}, "here") for role, name in of_each]
     kept: list[object] = []
-    told: list[Progress] = []
+    output: list[Progress] = []
 
     def apart(work: object, go_on: Callable[[int], bool]) -> Iterator[Timed]:
-        for one in every:
+        for item in every:
             assert go_on(2)
-            yield one
+            yield item
         interrupt.seen = True
         assert not go_on(1)
 
     interrupt = SimpleNamespace(seen=False)
-    study = SimpleNamespace(set_times=lambda *one: kept.append(one))
-    of: Any = SimpleNamespace(crew=SimpleNamespace(apart=apart), study=study, progress=told.append, interrupt=interrupt)
+    study = SimpleNamespace(set_times=lambda *item: kept.append(item))
+    of: Any = SimpleNamespace(
+        crew=SimpleNamespace(apart=apart), study=study, progress=output.append, interrupt=interrupt
+    )
     turns = Turns({"a": zoo.load("tlsf"), "b": zoo.load("fast")}, [plain_trace(1)], copies=0, seed=0)
     time_in_turn(of, turns)
-    assert kept == [tuple(one) for one in every]
-    assert turns.steps == 4 and [(one.what, one.finished, one.total) for one in told] == [
+    assert kept == [tuple(item) for item in every]
+    assert turns.steps == 4 and [(item.what, item.finished, item.total) for item in output] == [
         ("timing", 2, 4),
         ("timing", 4, 4),
         ("timing", 5, 4),
     ]
-    assert told[1].seconds_left == 0 and (told[0].seconds_left or 0) > 0
+    assert output[1].seconds_left == 0 and (output[0].seconds_left or 0) > 0
 
 
 def test_heaps_are_timed_in_turn_on_every_trace_and_one_that_fails_on_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[list[str], str, int, int]] = []
+    requested: list[tuple[list[str], str, int, int]] = []
 
     class Bench:
         def __enter__(self) -> Bench:
@@ -364,7 +370,7 @@ def test_heaps_are_timed_in_turn_on_every_trace_and_one_that_fails_on_none(monke
             return recipe.name
 
         def measure(self, programs: dict[str, str], trace: Trace, rounds: int, passes: int) -> dict[str, float]:
-            asked.append(([*programs.values()], trace.name, rounds, passes))
+            requested.append(([*programs.values()], trace.name, rounds, passes))
             if "fast" in programs.values():
                 raise ProgramError("b", "fails")
             return dict.fromkeys(programs, 5.0)
@@ -379,12 +385,14 @@ def test_heaps_are_timed_in_turn_on_every_trace_and_one_that_fails_on_none(monke
         steps.append(some)
         return True
 
-    found = list(turns.timed(go_on))
-    assert [one.role for one in found] == ["explored", "copy", "held out"] and found[0].trace == "x"
-    assert all(one.times == {"a": 5.0, "c": 5.0} and one.machine for one in found)
+    results = list(turns.timed(go_on))
+    assert [item.role for item in results] == ["explored", "copy", "held out"] and results[0].trace == "x"
+    assert all(item.times == {"a": 5.0, "c": 5.0} and item.machine for item in results)
     assert steps == [1, 1, 1, 3, 3, 3] and turns.steps == sum(steps)
-    assert asked[0][0] == ["tlsf", "fast", "small"] and {tuple(names) for names, *_ in asked[1:]} == {("tlsf", "small")}
-    assert {(rounds, passes) for *_, rounds, passes in asked} == {(host_timing.ROUNDS, 100)}
+    assert requested[0][0] == ["tlsf", "fast", "small"] and {tuple(names) for names, *_ in requested[1:]} == {
+        ("tlsf", "small")
+    }
+    assert {(rounds, passes) for *_, rounds, passes in requested} == {(host_timing.ROUNDS, 100)}
     assert list(turns.timed(lambda _: False)) == []
 
 

@@ -116,12 +116,12 @@ def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
         made, every = short.traces("copy"), whole.traces("copy")
         assert 0 < len(made) < 6 and set(made) < set(every)
         assert done.short == [f"copies: {len(made)} of 6 in the time"]
-        told = {(id, name): found for id, name, found in whole.measured_on("copy", ["footprint_bytes", "accesses"])}
-        kept = {(id, name): found for id, name, found in short.measured_on("copy", ["footprint_bytes", "accesses"])}
+        output = {(id, name): result for id, name, result in whole.measured_on("copy", ["footprint_bytes", "accesses"])}
+        kept = {(id, name): result for id, name, result in short.measured_on("copy", ["footprint_bytes", "accesses"])}
         on_each = [{id for id, name in kept if name == copy.name} for copy in made]
         assert len(on_each[0]) > 10 and all(ids == on_each[0] for ids in on_each)
         assert len(kept) == len(made) * len(on_each[0])
-        assert kept == {pair: told[pair] for pair in kept}
+        assert kept == {pair: output[pair] for pair in kept}
 
 
 def test_what_there_was_time_for_is_not_told_as_short(tmp_path: Path) -> None:
@@ -136,8 +136,8 @@ def test_what_there_was_time_for_is_not_told_as_short(tmp_path: Path) -> None:
 
 def test_a_run_tells_what_was_asked_for_but_what_a_study_tells_elsewhere() -> None:
     assert options.Options().told() == ""
-    asked = options.Options(copies=3, strategy="random", seed=7, limit=5, budget=60.0, command="heapwright explore")
-    assert asked.told() == "copies 3, limit 5, budget 60.0"
+    requested = options.Options(copies=3, strategy="random", seed=7, limit=5, budget=60.0, command="heapwright explore")
+    assert requested.told() == "copies 3, limit 5, budget 60.0"
 
 
 def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,10 +167,10 @@ def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytes
     candidates: Any = {id: id for id in order}
     who = cast("runner.Runner", SimpleNamespace(study=study))
     stress_test.try_what_may_ship(who, candidates, [cast(Any, SimpleNamespace(name="t"))], TimeBudget())
-    assert [one for one in tested if one[0]] == [
+    assert [item for item in tested if item[0]] == [
         (["a", "b"], short.calls),
         (["b"], long.calls),
         (["c", "d"], short.calls),
         (["c"], long.calls),
     ]
-    assert [one.id for one in front()] == ["c", "d"]
+    assert [item.id for item in front()] == ["c", "d"]

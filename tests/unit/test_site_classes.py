@@ -28,17 +28,19 @@ def made_trace(rounds: int = 40, odd_at: int | None = None, sites: tuple[str, ..
         rows += [(3, 2000 + at, 0, 0)] if at % 2 else []
     rows += [(3, 100 + at, 0, 0) for at in range(rounds)]
     op, id, size, site = zip(*rows, strict=True)
-    return Trace.from_columns(op=op, id=id, size=size, site=[one if sites == SITES else 0 for one in site], sites=sites)
+    return Trace.from_columns(
+        op=op, id=id, size=size, site=[item if sites == SITES else 0 for item in site], sites=sites
+    )
 
 
 def test_sites_are_told_by_lives_and_sizes() -> None:
-    found = site_classes([made_trace()])
-    assert found["short"].sites == ("brief",)
-    assert found["long"].sites == ("kept",)
-    assert found["equal"].sites == ("equal",)
-    assert found["long"].live_bytes == 504 + 8 + 304 + 8
-    assert found["equal"].sizes == (24,)
-    assert 30 <= found["equal"].counts[0] <= 40  # what was alive whenever memory was scarce
+    result = site_classes([made_trace()])
+    assert result["short"].sites == ("brief",)
+    assert result["long"].sites == ("kept",)
+    assert result["equal"].sites == ("equal",)
+    assert result["long"].live_bytes == 504 + 8 + 304 + 8
+    assert result["equal"].sizes == (24,)
+    assert 30 <= result["equal"].counts[0] <= 40  # what was alive whenever memory was scarce
 
 
 def test_a_site_is_of_a_class_in_all_traces_that_have_it() -> None:
@@ -55,9 +57,9 @@ def test_a_site_alone_is_told_from_so_many_objects_on() -> None:
         trace = Trace.from_columns(
             op=[0] * objects, id=range(objects), size=[24] * objects, site=[1] * objects, sites=("", "alone")
         )
-        found = site_classes([trace])
-        assert found["long"].sites == ("alone",) and found["short"].sites == ()
-        assert found["equal"].sites == (("alone",) if objects == EQUAL_OBJECTS else ())
+        result = site_classes([trace])
+        assert result["long"].sites == ("alone",) and result["short"].sites == ()
+        assert result["equal"].sites == (("alone",) if objects == EQUAL_OBJECTS else ())
 
 
 def test_the_sites_with_the_most_objects_are_told() -> None:
@@ -65,10 +67,10 @@ def test_the_sites_with_the_most_objects_are_told() -> None:
 
 
 def test_pools_are_given_the_sites_and_what_these_need() -> None:
-    found = SitesOfClass(("a", "b"), 1000, (20, 24, 60), (3, 4, 2))
-    assert pool_of_sites(found, {"kind": "fixed"}, 8) == {"sites": ["a", "b"], "sizes": [24, 64], "counts": [7, 2]}
-    assert pool_of_sites(found, {"kind": "general"}, 8) == {"sites": ["a", "b"], "region": 1152}
-    assert pool_of_sites(found, {"kind": "general", "region": 64}, 8)["region"] == 64
+    result = SitesOfClass(("a", "b"), 1000, (20, 24, 60), (3, 4, 2))
+    assert pool_of_sites(result, {"kind": "fixed"}, 8) == {"sites": ["a", "b"], "sizes": [24, 64], "counts": [7, 2]}
+    assert pool_of_sites(result, {"kind": "general"}, 8) == {"sites": ["a", "b"], "region": 1152}
+    assert pool_of_sites(result, {"kind": "general", "region": 64}, 8)["region"] == 64
     assert pool_of_sites(SitesOfClass((), 0), {"kind": "general"}, 8) == {}
     assert pool_of_sites(SitesOfClass(("a",), 0), {"kind": "general"}, 8) == {}, "nothing of it lives when it matters"
 
@@ -82,14 +84,14 @@ def space(tmp_path: Path, first: str, traces: list[Trace]) -> list[hw.Recipe]:
 def test_a_space_has_pools_for_the_classes_that_its_traces_show(tmp_path: Path) -> None:
     trace = made_trace()
     made = space(tmp_path, 'kind = "fixed"\nsite_class = ["none", "equal"]', [trace])
-    assert [one.sites for one in made] == [(), (("equal",),)]
+    assert [item.sites for item in made] == [(), (("equal",),)]
     fixed = made[1].to_dict()["pool"][0]
     assert fixed == {"kind": "fixed", "sites": ["equal"], "sizes": [24], "counts": fixed["counts"]}
     short = space(tmp_path, 'kind = "general"\nsite_class = "long"', [trace])
-    assert [one.sites for one in short] == [(("kept",),)]
+    assert [item.sites for item in short] == [(("kept",),)]
     assert hw.replay(trace, short[0]).metrics["failed"] == 0
     ended = space(tmp_path, 'kind = "general"\nplace = "ends"\nsite_class = ["none", "long"]', [trace])
-    assert [one.sites for one in ended] == [(), (("kept",),)]
+    assert [item.sites for item in ended] == [(), (("kept",),)]
     assert hw.replay(trace, ended[1]).metrics["failed"] == 0
 
 

@@ -55,7 +55,7 @@ def test_every_recipe_has_the_alignment_asked_for(align: int) -> None:
     space = Space.tailored(demand(), align)
     assert len(space) >= 10_000
     assert {recipe.align for recipe in space.recipes()} == {align} == {space.align}
-    assert {recipe.name for recipe in space.beside} == {one.name for one in zoo.staying() if one.align != align}
+    assert {recipe.name for recipe in space.beside} == {item.name for item in zoo.staying() if item.align != align}
     names = {recipe.name for recipe in space.zoo.values()}
     assert "nano-qplus" not in names, (
         "2-byte links count in units of the alignment, and its header has no room for them"
@@ -136,10 +136,10 @@ def test_a_trace_may_ask_for_nothing_that_a_heap_serves() -> None:
 
 
 def test_demand_counts_requests_of_all_traces() -> None:
-    one = Trace.from_columns(op=[MALLOC, MALLOC, FREE], id=[1, 2, 1], size=[100, 20, 0])
+    item = Trace.from_columns(op=[MALLOC, MALLOC, FREE], id=[1, 2, 1], size=[100, 20, 0])
     two = Trace.from_columns(op=[MALLOC, FREE, MALLOC], id=[1, 1, 2], size=[20, 0, 0])
-    asked = Demand.of([one, two])
-    assert asked._replace(counts=()) == Demand(((20, 0.5), (1, 0.25), (100, 0.25)), 100, 120)
+    requested = Demand.of([item, two])
+    assert requested._replace(counts=()) == Demand(((20, 0.5), (1, 0.25), (100, 0.25)), 100, 120)
     with pytest.raises(HeapwrightError, match="no traces"):
         Demand.of([])
 
@@ -167,23 +167,23 @@ def test_counts_are_those_of_a_future_of_the_most_frequent_sizes() -> None:
 
 
 def test_of_several_traces_the_largest_counts_stand() -> None:
-    one, other = (Trace.from_columns(op=[MALLOC] * n, id=range(n), size=[24] * n) for n in (9, 3))
-    both, alone = Demand.of([one, other]).counts, [Demand.of([trace]).counts for trace in (one, other)]
-    assert both == (max(alone[0], alone[1], key=lambda found: found[0][1]))
+    item, other = (Trace.from_columns(op=[MALLOC] * n, id=range(n), size=[24] * n) for n in (9, 3))
+    both, alone = Demand.of([item, other]).counts, [Demand.of([trace]).counts for trace in (item, other)]
+    assert both == (max(alone[0], alone[1], key=lambda result: result[0][1]))
 
 
 def test_a_counted_pool_stands_before_each_general_pool_with_its_sizes_in_order() -> None:
-    found = counted()
-    pools = {pools[0] for pools in found}
-    behind = {pool: {pools[1:] for pools in found if pools[0] == pool} for pool in pools}
-    assert len({frozenset(one) for one in behind.values()}) == 1 and len(found) > 2 * len(pools)
+    result = counted()
+    pools = {pools[0] for pools in result}
+    behind = {pool: {pools[1:] for pools in result if pools[0] == pool} for pool in pools}
+    assert len({frozenset(item) for item in behind.values()}) == 1 and len(result) > 2 * len(pools)
     for pool in pools:
         assert isinstance(pool, Fixed) and pool.counts is not None
         assert list(pool.sizes) == sorted(set(pool.sizes))
         assert all(isinstance(count, int) and count >= default_space.FEWEST_COUNTED == 2 for count in pool.counts)
         assert pool.max_size == pool.sizes[-1]
     assert Fixed(sizes=(24,), counts=(2,), max_size=24) in {pools[0] for pools in counted(counts=COUNTS[:2])}
-    assert all(isinstance(pools[-1], General) for pools in found)
+    assert all(isinstance(pools[-1], General) for pools in result)
 
 
 def test_sizes_that_need_the_same_block_are_one_and_few_blocks_are_no_pool() -> None:
@@ -263,14 +263,16 @@ def test_the_zoo_and_the_default_space_may_join(load: Callable[..., Space]) -> N
 @pytest.mark.parametrize("align", [4, 8, 16])
 def test_an_alignment_governs_every_recipe(load: Callable[..., Space], align: int) -> None:
     own = "[[pool]]\nkind = 'quick'\nmost_frequent = 1\n[[pool]]\nkind = 'general'\nheader = 16\n"
-    told, asked = f"align = {align}\n", {"align": align}
-    for space in (load(told, TRACE), load(told + own, TRACE), load(told + "default = true\n" + own, TRACE)):
+    output, requested = f"align = {align}\n", {"align": align}
+    for space in (load(output, TRACE), load(output + own, TRACE), load(output + "default = true\n" + own, TRACE)):
         assert {recipe.align for recipe in space.recipes()} == {align} == {space.align}
-    hashes = [[recipe.hash for recipe in space.recipes()] for space in (load(told, TRACE), load("", TRACE, **asked))]
+    hashes = [
+        [recipe.hash for recipe in space.recipes()] for space in (load(output, TRACE), load("", TRACE, **requested))
+    ]
     assert hashes[0] == hashes[1] == [recipe.hash for recipe in Space.default([TRACE], align).recipes()]
-    assert load(told + own, TRACE, **asked).align == align
+    assert load(output + own, TRACE, **requested).align == align
     with pytest.raises(HeapwrightError, match=f'space.toml: "align" {align}, but 2 is asked for; give one of them'):
-        load(told, TRACE, align=2)
+        load(output, TRACE, align=2)
     assert load(own, TRACE).align == 8
 
 
@@ -288,9 +290,9 @@ def test_a_level_is_a_share_of_the_requests(load: Callable[..., Space]) -> None:
     """Three in five requests are of 16 bytes, the others of 1,476."""
     levels = "split = ['0 %', '60%', '60.1 %', 64]\ncoalesce_from = '100 %'"
     space = load(f"include_zoo = false\n[[pool]]\nkind = 'general'\n{levels}", TRACE)
-    found = [pool for recipe in space.recipes() for pool in recipe.pools if isinstance(pool, General)]
-    assert [pool.split for pool in found] == ["always", 1480, 64]  # 16 bytes are the least block
-    assert {pool.coalesce_from for pool in found} == {1480}
+    results = [pool for recipe in space.recipes() for pool in recipe.pools if isinstance(pool, General)]
+    assert [pool.split for pool in results] == ["always", 1480, 64]  # 16 bytes are the least block
+    assert {pool.coalesce_from for pool in results} == {1480}
     assert Demand.of([TRACE]).size_at(0.6) == 16 < Demand.of([TRACE]).size_at(0.601)
     with pytest.raises(HeapwrightError, match="\"split\": '0 %' is a share of requests; traces tell their sizes"):
         load(f"[[pool]]\nkind = 'general'\n{levels}")

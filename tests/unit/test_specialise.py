@@ -198,8 +198,8 @@ def test_local_values_are_bound_and_unused_ones_go() -> None:
     }
     return n * twice + header + zero + change;
     """
-    left = "uint32_t twice = ALIGN * 2u;\nreturn n * twice + HEADER + 5u;\n"
-    assert body(source) == left
+    remaining = "uint32_t twice = ALIGN * 2u;\nreturn n * twice + HEADER + 5u;\n"
+    assert body(source) == remaining
 
 
 @each(
@@ -432,16 +432,16 @@ def test_what_cannot_be_unrolled_is_an_error(jump: str) -> None:
     ],
 )
 def test_violations_name_the_line(statement: str, line: int, what: str) -> None:
-    found = check_grammar([("policy.h", POLICY), ("core.h", f"{HEAD}{statement}\n}}\n")])
-    assert [error.file for error in found][:1] == ["core.h"]
-    assert found[0].line == line and what in found[0].what
+    result = check_grammar([("policy.h", POLICY), ("core.h", f"{HEAD}{statement}\n}}\n")])
+    assert [error.file for error in result][:1] == ["core.h"]
+    assert result[0].line == line and what in result[0].what
 
 
 @pytest.mark.parametrize("does", ["*x = 1u;", "sink(x);"])
 def test_what_stands_between_compiler_conditionals_only_computes(does: str) -> None:
     text = f"#if defined(__GNUC__)\nstatic inline void put(uint32_t *x)\n{{\n    {does}\n}}\n#endif\n"
-    found = check_grammar([("policy.h", POLICY), ("core.h", text)])
-    assert [str(error) for error in found] == ["core.h:4: put does more than to compute"]
+    result = check_grammar([("policy.h", POLICY), ("core.h", text)])
+    assert [str(error) for error in result] == ["core.h:4: put does more than to compute"]
 
 
 def test_code_within_the_grammar_has_no_violation() -> None:

@@ -68,13 +68,19 @@ static inline uint32_t hw_f(const struct hw_policy *p, uint32_t n)
 }
 """
     note = "note_word(g, x, n);"
-    told = code % (note, note, "if (skip_words(n, &at)) { return at; }", "note_word(g, &at, n + 1u);", "asks(g, &n, n)")
-    left = behind_the_door(told)
+    output = code % (
+        note,
+        note,
+        "if (skip_words(n, &at)) { return at; }",
+        "note_word(g, &at, n + 1u);",
+        "asks(g, &n, n)",
+    )
+    remaining = behind_the_door(output)
     silent = code % ("", "", "", "", "is_odd(n)")
-    assert left == behind_the_door(
+    assert remaining == behind_the_door(
         "".join(line for line in silent.splitlines(True) if line != "    \n" and line != "        \n")
     )
-    assert "app_put(&x, at)" in left
+    assert "app_put(&x, at)" in remaining
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,8 @@ static uint32_t got(uint32_t *x, uint32_t n)
     return size;
 }
 """
-    left = body(helper, "const uint32_t gained = got(x, n); x[1] = gained; return gained + n;")
-    assert "got(x, n)" in left  # one variable cannot hold both
+    remaining = body(helper, "const uint32_t gained = got(x, n); x[1] = gained; return gained + n;")
+    assert "got(x, n)" in remaining  # one variable cannot hold both
 
 
 def test_a_value_that_nobody_wants_is_found_where_that_does_something() -> None:
@@ -159,12 +159,12 @@ CALLS = {
 @pytest.mark.parametrize(("helpers", "statements"), CALLS.values(), ids=CALLS)
 def test_a_call_stays(helpers: str, statements: str) -> None:
     cold = "#define HW_COLD static\n" if "HW_COLD" in helpers else ""
-    left = body(cold + helpers, statements)
-    assert "set(" in left or "low(" in left
+    remaining = body(cold + helpers, statements)
+    assert "set(" in remaining or "low(" in remaining
 
 
 def test_what_is_rare_stays_apart_from_what_is_frequent() -> None:
     """A function that is put into each of its callers would take with it, in each, what it calls once."""
     helper = SET + "HW_HOT void hot(uint32_t *x, uint32_t n)\n{\n    x[2] = n;\n    set(x, n);\n}\n"
-    left = body("#define HW_HOT static\n" + helper, "hot(x, n); hot(x, n + 1u); return n;")
-    assert "hot(x, n)" in left and "x[0]" not in left
+    remaining = body("#define HW_HOT static\n" + helper, "hot(x, n); hot(x, n + 1u); return n;")
+    assert "hot(x, n)" in remaining and "x[0]" not in remaining

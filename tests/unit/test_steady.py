@@ -43,7 +43,7 @@ def picked(study: Analysis, how: Pick, *conditions: str) -> Candidate | None:
 def assert_steady(study: Analysis, how: Pick, *conditions: str) -> int:
     """Along bounds on memory; returns how many different recipes were recommended."""
     memory, cost = study.objectives
-    sizes = [needed(one, memory) for one in study.front(where=conditions)]
+    sizes = [needed(item, memory) for item in study.front(where=conditions)]
     bounds = [int(np.ceil(bound)) for bound in np.geomspace(min(sizes), 1.1 * max(sizes), STOPS)]
     chosen = [picked(study, how, *conditions, f"{memory} <= {bound}") for bound in bounds]
     for bound, pick, more in zip(bounds, chosen, [*chosen[1:], study.pick(how, where=conditions)], strict=True):
@@ -83,18 +83,18 @@ def drawn(path: Path, seed: int, traces: Sequence[Trace], objectives: Sequence[s
     copies = [copy for trace in traces for copy in each_copy(trace, 1, seed=0)]
     study.set_apart([TraceInfo.of(copy) for copy in copies], "copy")
     roles: dict[Role, Sequence[Trace]] = {"explored": traces, "copy": copies}
-    for role, asked in roles.items():
+    for role, requested in roles.items():
         rows = []
         for id, recipe in RECIPES.items():
             passed, bounded = int(draw.random() < 0.8), draw.random() < 0.8
             malloc, failed = draw.choice((50, 50, 900)), int(role == "copy" and draw.random() < 0.1)
-            for trace in asked:
+            for trace in requested:
                 more = {"lasts": passed, "growth_ratio": 1.2 - passed / 10, "failed": failed}
                 memory = draw.randint(1500, 2500)
                 future = in_the_long_run(memory if bounded else None, draw.randint(5, 50), malloc)
                 known = {**more, **future} if objectives == DEFAULT_OBJECTIVES else more
-                one = metrics(draw.randint(1000, 1400), draw.randint(50, 500), **known)
-                rows.append(Result(id, recipe, None, trace.name, one))
+                item = metrics(draw.randint(1000, 1400), draw.randint(50, 500), **known)
+                rows.append(Result(id, recipe, None, trace.name, item))
         study.add(rows, role)
     return study
 
@@ -118,7 +118,7 @@ def test_bounds_that_are_met_change_nothing_and_more_memory_gives_no_more_access
 def test_recommendations_of_explorations_are_steady(tmp_path: Path) -> None:
     """Of a trace, and of two loads of one device; with copies, futures and the stress test."""
     light, full = plain_trace(1, calls=600, name="irc_a"), churning(random.Random(2), 900, (16, 24, 100), 0.48, "irc_b")
-    every = [one for one in Space.default([light, full]).recipes() if not one.name]
+    every = [item for item in Space.default([light, full]).recipes() if not item.name]
     space = Space([random.Random(7).sample(every, 60)])
     for traces in ([light], [full], [light, full]):
         path = tmp_path / f"{len(traces)}-{traces[-1].name}.duckdb"
@@ -152,9 +152,9 @@ def test_a_bound_on_memory_asks_no_less_of_a_recommendation(tmp_path: Path) -> N
             study.pick("balanced", where="footprint_bytes <= 999")
         for conditions in (["accesses_malloc_max <= 20"], ["accesses_malloc_max <= 20", "footprint_bytes <= 900"]):
             assert study.pick("balanced", where=conditions).id == other.hash
-        found = budgets(study)
-        assert found.picks[-1][found.memory.index(1104)] is None
-        assert found.picks[found.worst.index(9)][found.memory.index(1104)] == other.hash
+        result = budgets(study)
+        assert result.picks[-1][result.memory.index(1104)] is None
+        assert result.picks[result.worst.index(9)][result.memory.index(1104)] == other.hash
     run = CliRunner()
     words = ["pareto", str(tmp_path / "study.duckdb"), "--where", "footprint_bytes <= 999"]
     table, alone = run.invoke(command_line, words), run.invoke(command_line, [*words, "--pick", "balanced"])
@@ -167,8 +167,8 @@ def test_a_bound_on_memory_asks_no_less_of_a_recommendation(tmp_path: Path) -> N
 def test_a_long_call_speaks_against_a_recipe_where_another_has_none(tmp_path: Path) -> None:
     first, other, *_ = RECIPES.values()
     with Analysis.create_or_resume(tmp_path / "study.duckdb", identity(ids=[*RECIPES])) as study:
-        for one, size, accesses, worst in ((first, 1000, 50, 400), (other, 900, 60, 401)):
-            study.add([Result(one.hash, one, None, "busy", metrics(size, accesses, accesses_free_max=worst))])
+        for item, size, accesses, worst in ((first, 1000, 50, 400), (other, 900, 60, 401)):
+            study.add([Result(item.hash, item, None, "busy", metrics(size, accesses, accesses_free_max=worst))])
         assert study.pick("smallest").id == first.hash
         with pytest.raises(NoPickError, match="but its worst call makes 401 accesses"):
             study.pick("smallest", where="footprint_bytes <= 999")

@@ -11,16 +11,16 @@ from heapwright._support.errors import HeapwrightError
 
 
 def test_what_was_written_is_read_as_it_was_meant() -> None:
-    for one in [*zoo.recipes(), *random_recipes(400, 31)]:
-        text = one.to_toml()
+    for item in [*zoo.recipes(), *random_recipes(400, 31)]:
+        text = item.to_toml()
         slow, fast = Recipe.parse(text), Recipe.parse_stored(text)
         assert fast == slow, text
         assert (fast.hash, fast.summary(), fast.to_toml()) == (slow.hash, slow.summary(), slow.to_toml())
 
 
 def test_a_pool_that_is_only_told_of_is_none() -> None:
-    told = Recipe.from_dict({"about": "It was\n\n[[pool]]\nkind = 'buddy'\n", "pool": [{"kind": "general"}]})
-    assert Recipe.parse_stored(told.to_toml()) == told
+    output = Recipe.from_dict({"about": "It was\n\n[[pool]]\nkind = 'buddy'\n", "pool": [{"kind": "general"}]})
+    assert Recipe.parse_stored(output.to_toml()) == output
 
 
 @pytest.mark.parametrize(

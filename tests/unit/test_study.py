@@ -41,7 +41,7 @@ def study(path: Path, five: Path) -> Iterator[Analysis]:
 
 
 def ids(candidates: Sequence[Candidate]) -> list[str]:
-    return [one.id for one in candidates]
+    return [candidate.id for candidate in candidates]
 
 
 def test_results_come_back_as_they_were_stored(study: Analysis, path: Path) -> None:
@@ -143,17 +143,17 @@ def test_recipes_are_named_by_id_prefix_or_zoo_name(study: Analysis) -> None:
     for wrong in ("zz", ""):
         with pytest.raises(HeapwrightError, match="no such recipe"):
             study.resolve(wrong)
-    study.add([Result(one.hash, one, None, "busy", metrics(9, 9)) for one in map(recipe, range(100, 117))])
+    study.add([Result(item.hash, item, None, "busy", metrics(9, 9)) for item in map(recipe, range(100, 117))])
     digits = [id[0] for (id, _) in study.finished()]
     with pytest.raises(HeapwrightError, match="give more"):
         study.resolve(max(digits, key=digits.count))
 
 
 def test_describe_is_the_json_of_pareto(study: Analysis) -> None:
-    (one,) = study.describe([study.pick("smallest")])
-    assert one["id"] == IDS[0]
-    assert Recipe.from_dict(one["recipe"]).hash == IDS[0]
-    assert one["metrics"] == one["traces"]["busy"] == metrics(100, 1000)
+    (item,) = study.describe([study.pick("smallest")])
+    assert item["id"] == IDS[0]
+    assert Recipe.from_dict(item["recipe"]).hash == IDS[0]
+    assert item["metrics"] == item["traces"]["busy"] == metrics(100, 1000)
 
 
 def test_a_study_tells_whether_it_is_complete(study: Analysis, path: Path) -> None:
@@ -192,7 +192,7 @@ def test_what_is_not_ranked_is_shown_beside_the_rest(study: Analysis) -> None:
     assert ids(study.front()) == [IDS[0], IDS[1], IDS[3]]
     assert study.tried == "5 of 8"
     assert study.candidate("alpha@4").metrics["footprint_bytes"] == 1
-    standing = next(one for one in study.zoo_standings() if one.candidate.label == "alpha@4")
+    standing = next(item for item in study.zoo_standings() if item.candidate.label == "alpha@4")
     assert (standing.ranked, standing.on_front, standing.dominated_by, standing.ratios) == (False, False, None, {})
 
 
@@ -204,10 +204,10 @@ def test_a_study_has_one_alignment(study: Analysis, path: Path) -> None:
 
 
 def test_what_ships_says_what_was_measured_where_its_traces_are_gone(study: Analysis) -> None:
-    told = shipped(study, IDS[0][:6], RECIPES[0])
-    assert told.tuned_for == "busy (3 calls); objectives footprint_bytes, accesses; 5 of 8 recipes tried"
-    assert told.metrics == metrics(100, 1000)
-    assert told.reserve == "Reserve 144 bytes for a load like the recorded one."
+    output = shipped(study, IDS[0][:6], RECIPES[0])
+    assert output.tuned_for == "busy (3 calls); objectives footprint_bytes, accesses; 5 of 8 recipes tried"
+    assert output.metrics == metrics(100, 1000)
+    assert output.reserve == "Reserve 144 bytes for a load like the recorded one."
     counted = shipped(study, IDS[0], RECIPES[0].model_copy(update={"counters": True}))
     assert counted.metrics is None
     assert counted.reserve.endswith("recorded one, and 16 more for the counters that it has here: 160.")
@@ -279,9 +279,9 @@ def test_a_study_tells_what_its_explorations_were_asked_for(study: Analysis, pat
     shutil.copyfile(path, tmp_path / "other.duckdb")
     hw.merge_studies([path, tmp_path / "other.duckdb"], tmp_path / "both.duckdb")
     with Analysis.open(path) as again, Analysis.open(tmp_path / "both.duckdb") as both:
-        told = shipped(again, IDS[0], RECIPES[0]).explored
+        output = shipped(again, IDS[0], RECIPES[0]).explored
         made = f"strategy random, seed 3, space {again.meta['space'][:12]}, engine abababababab, commit cdcdcdcdcdcd."
-        assert told == f"Explored from Python: {made}"
+        assert output == f"Explored from Python: {made}"
         assert again.runs() == [RUN, later]
         assert both.runs() == [RUN, RUN, later, later]
 
@@ -294,18 +294,18 @@ def test_a_trace_is_known_by_its_calls_not_its_file() -> None:
 def test_tables_have_the_columns_that_the_manual_tells() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (.*) \|$", page.partition("## The study file")[2], re.MULTILINE)
-    told = {table: re.findall(r"`(\w+)`", re.sub(r"\(.*?\)|: .*format.*", "", columns)) for table, columns in rows}
+    output = {table: re.findall(r"`(\w+)`", re.sub(r"\(.*?\)|: .*format.*", "", columns)) for table, columns in rows}
     named = {"target": tables.TARGET, "search": tables.SEARCH, "runs": tables.RUNS, **tables.TABLES}
     del named["elsewhere"]  # as `results`, the manual says
-    assert told == {table: [column for column in named[table] if column not in METRICS] for table in told}
-    assert sorted(told) == sorted(named)
+    assert output == {table: [column for column in named[table] if column not in METRICS] for table in output}
+    assert sorted(output) == sorted(named)
 
 
 def test_a_path_or_a_heap_of_it_leads_to_a_study(study: Analysis, path: Path, tmp_path: Path) -> None:
     study.close()
     TRACES[0].write(tmp_path / "busy.parquet")
     for source in (path, f"{path}:{IDS[0]}"):
-        found = study_in(source)
-        assert found is not None and found.path == path
+        outcome = study_in(source)
+        assert outcome is not None and outcome.path == path
     for source in (tmp_path / "busy.parquet", tmp_path / "none.duckdb"):
         assert study_in(source) is None

@@ -136,11 +136,11 @@ def measured(path: Path, number: int, target: str) -> Path:
 
 
 def test_a_merged_study_is_a_new_file_of_two_or_more(tmp_path: Path) -> None:
-    one = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1))])
+    item = written(tmp_path / "a.duckdb", [result(0, metrics(1, 1))])
     with pytest.raises(HeapwrightError, match="give two studies or more"):
-        merge([one], tmp_path / "b.duckdb")
+        merge([item], tmp_path / "b.duckdb")
     with pytest.raises(HeapwrightError, match="exists; give another file"):
-        merge([one, one], one)
+        merge([item, item], item)
 
 
 # ---- real studies --------------------------------------------------------------------------------------------------
@@ -198,10 +198,10 @@ def test_where_a_trace_is_added_nobody_knows_how_near_the_front_is(tmp_path: Pat
 def test_a_recipe_is_replayed_again_on_each_trace_that_is_named(study: Path) -> None:
     opened = hw.open_study(study)
     id = opened.front()[0].id
-    names = [one.trace for one in opened.again(id)]
+    names = [item.trace for item in opened.again(id)]
     assert len(names) == 3
     for name in names:
-        assert [one.trace for one in opened.again(id, [name])] == [name]
+        assert [item.trace for item in opened.again(id, [name])] == [name]
 
 
 def test_the_printed_command_makes_the_numbers_again(study: Path) -> None:
@@ -211,10 +211,10 @@ def test_the_printed_command_makes_the_numbers_again(study: Path) -> None:
     assert program == "heapwright"
     done = run.invoke(command_line, [*words, "--json"])
     assert done.exit_code == 0, done.stderr
-    found = {one["trace"]: one for one in json.loads(done.stdout)}
-    assert found["small"]["metrics"] == {key: picked["traces"]["small"][key] for key in found["small"]["metrics"]}
-    assert [one["role"] for one in found.values()] == ["explored", "copy", "copy"]
-    assert all(one["stored"] == one["metrics"] for one in found.values())
+    results = {item["trace"]: item for item in json.loads(done.stdout)}
+    assert results["small"]["metrics"] == {key: picked["traces"]["small"][key] for key in results["small"]["metrics"]}
+    assert [item["role"] for item in results.values()] == ["explored", "copy", "copy"]
+    assert all(item["stored"] == item["metrics"] for item in results.values())
     shown = run.invoke(command_line, ["pareto", str(study), "--pick", "smallest"]).stdout
     assert f"# again: {picked['again']}\n" in shown
 
@@ -225,9 +225,8 @@ def test_numbers_that_come_out_otherwise_are_told(study: Path) -> None:
     ((id, value),) = hw.open_study(study).sql("SELECT recipe, accesses FROM results LIMIT 1")[1]
     done = CliRunner().invoke(command_line, ["study", "again", f"{study}:{id}", "--trace", "small"])
     assert isinstance(done.exception, HeapwrightError)
-    assert (
-        f"accesses came out otherwise; accesses on small was {value} with heapwright {__version__} and is {value - 1}"
-        in str(done.exception)
+    assert f"accesses differ; accesses on small was {value} with heapwright {__version__} and is {value - 1}" in str(
+        done.exception
     )
     with pytest.raises(HeapwrightError, match=r"not tried on larg; it was on small"):
         hw.open_study(study).again(id, ["larg"])
@@ -241,9 +240,9 @@ def test_traces_that_moved_are_found_where_they_are(
     opened = hw.open_study(study)
     with pytest.raises(HeapwrightError, match=r"nowhere/small\.parquet: no such file; say where trace small lies now"):
         opened.again(opened.front()[0].id)
-    assert not any(one.differing for one in opened.again(opened.front()[0].id, moved=[trace_files[0]]))
+    assert not any(item.differing for item in opened.again(opened.front()[0].id, moved=[trace_files[0]]))
     shutil.copy(trace_files[0], study.parent / "small.parquet")
-    assert not any(one.differing for one in opened.again(opened.front()[0].id)), "it lies beside the study"
+    assert not any(item.differing for item in opened.again(opened.front()[0].id)), "it lies beside the study"
 
 
 def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]) -> None:
@@ -256,12 +255,12 @@ def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]
 
 
 def test_a_time_says_on_which_machine(tmp_path: Path) -> None:
-    one = result(0, metrics(1, 1))
+    item = result(0, metrics(1, 1))
     trier = Evaluator(TRACES[:1], lambda *_: Replayed(metrics(1, 1, ns_per_event=3.5)))
-    found = trier.found(
-        EvaluationTask(SearchCandidate(one.id, one.recipe, None), PartialResult((), 1)), StopRule(Interrupt())
+    outcome = trier.found(
+        EvaluationTask(SearchCandidate(item.id, item.recipe, None), PartialResult((), 1)), StopRule(Interrupt())
     )
-    path = written(tmp_path / "a.duckdb", [one._replace(metrics=found.metrics[0], machine=found.machine)])
+    path = written(tmp_path / "a.duckdb", [item._replace(metrics=outcome.metrics[0], machine=outcome.machine)])
     (row,) = everything(path)
     assert row["ns_per_event"] == 3.5
     assert "processors, " in str(row["machine"])
@@ -399,7 +398,7 @@ def test_a_study_of_format_6_gets_its_futures_when_it_is_explored_again(
     path, read = tmp_path / "s.duckdb", [Trace.read(trace_files[0])]
     explore(read, few(), OBJECTIVES, path, copies=0, jobs=1)
     with Analysis.open(path) as study:
-        known, front = study.foreseen(), [one.id for one in study.front()]
+        known, front = study.foreseen(), [item.id for item in study.front()]
     of_format_6(path)
     with Analysis.open(path) as study:
         assert study.meta["format"] == 7
@@ -407,7 +406,7 @@ def test_a_study_of_format_6_gets_its_futures_when_it_is_explored_again(
         assert study.front(), "before any future the recordings rank"
     again = explore(read, few(), OBJECTIVES, path, copies=0, jobs=1)
     with Analysis.open(path) as study:
-        assert study.foreseen() == known and [one.id for one in study.front()] == front == again.front
+        assert study.foreseen() == known and [item.id for item in study.front()] == front == again.front
 
 
 def test_an_older_study_that_holds_more_is_refused_and_left_alone(study: Path) -> None:

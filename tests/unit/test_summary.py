@@ -128,5 +128,5 @@ def test_a_general_pool_begins_with_how_it_searches(keys: dict[str, Any], words:
 def test_defaults_that_are_written_out_say_no_more(kind: str) -> None:
     defaults = {name: key.get_default() for name, key in KINDS[kind].model_fields.items()}
     needed = {name: [8] for name, default in defaults.items() if default is REQUIRED}
-    told, plain = (KINDS[kind].model_validate(keys) for keys in (defaults | needed, needed))
-    assert told == plain and told.summary() == plain.summary()
+    output, plain = (KINDS[kind].model_validate(keys) for keys in (defaults | needed, needed))
+    assert output == plain and output.summary() == plain.summary()

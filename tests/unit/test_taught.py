@@ -25,28 +25,28 @@ FIRST: Told = {"pool": [{"kind": "quick", "most_frequent": 2}, {"kind": "general
 
 def made(align: int, of: Demand) -> list[Recipe]:
     levels = Levels(of, align)
-    return [recipe for one in taught().recipes if (recipe := tailored_to(one, levels)) is not None]
+    return [recipe for item in taught().recipes if (recipe := tailored_to(item, levels)) is not None]
 
 
 # ---- the list ------------------------------------------------------------------------------------------------------
 
 
 def test_it_has_some_two_hundred_recipes_each_once() -> None:
-    told = [json.dumps(one, sort_keys=True) for one in taught().recipes]
-    assert 150 <= len(told) == len(set(told))
+    output = [json.dumps(recipe, sort_keys=True) for recipe in taught().recipes]
+    assert 150 <= len(output) == len(set(output))
 
 
 def test_no_recipe_has_sizes_of_its_own() -> None:
-    for one in taught().recipes:
-        assert one.keys() <= {"zoo", "pool", "link_bytes", "rots"}
-        if "zoo" in one:
-            assert one["zoo"] in catalogue.names()
+    for recipe in taught().recipes:
+        assert recipe.keys() <= {"zoo", "pool", "link_bytes", "rots"}
+        if "zoo" in recipe:
+            assert recipe["zoo"] in catalogue.names()
         else:
-            assert all("sizes" not in pool for pool in one["pool"])
+            assert all("sizes" not in pool for pool in recipe["pool"])
 
 
 def test_less_than_half_of_the_list_grew_on_most_traces_that_it_was_tried_on() -> None:
-    assert sum(bool(one.get("rots")) for one in taught().recipes) < len(taught().recipes) / 2
+    assert sum(bool(recipe.get("rots")) for recipe in taught().recipes) < len(taught().recipes) / 2
 
 
 @pytest.mark.parametrize("align", [4, 8, 16])
@@ -62,7 +62,10 @@ def test_an_ordinary_trace_makes_recipes_of_nearly_all(align: int) -> None:
 def test_what_a_trace_makes_of_the_list_stays_as_it_is(align: int, of: Demand, count: int, digest: str) -> None:
     """An answer at once is the same again, until the list is learnt anew."""
     recipes = made(align, of)
-    assert (len(recipes), sha256(" ".join(one.hash for one in recipes).encode()).hexdigest()[:12]) == (count, digest)
+    assert (len(recipes), sha256(" ".join(recipe.hash for recipe in recipes).encode()).hexdigest()[:12]) == (
+        count,
+        digest,
+    )
 
 
 def test_nine_in_ten_are_recipes_of_the_default_space() -> None:
@@ -92,13 +95,13 @@ def test_lists_and_thresholds_are_made_from_the_sizes_of_a_trace() -> None:
 
 
 def test_a_victim_and_lists_reach_no_farther_than_requests() -> None:
-    told: Told = {
+    output: Told = {
         "pool": [
             {"kind": "quick", "up_to": 2048},
             {"kind": "general", "bins": "exact", "fit": "best", "victim_up_to": 4096},
         ]
     }
-    recipe = tailored_to(told, Levels(FEW, 8))
+    recipe = tailored_to(output, Levels(FEW, 8))
     assert recipe is not None
     quick, general = recipe.pools
     assert isinstance(quick, Quick) and isinstance(general, General)
@@ -106,18 +109,18 @@ def test_a_victim_and_lists_reach_no_farther_than_requests() -> None:
 
 
 def test_what_does_not_reach_the_arena_is_left_out() -> None:
-    told: Told = {"link_bytes": 2, "pool": [{"kind": "general"}]}
-    assert tailored_to(told, Levels(FEW, 8)) is not None
-    assert tailored_to(told, Levels(FEW._replace(peak_live_bytes=10_000_000), 8)) is None
+    output: Told = {"link_bytes": 2, "pool": [{"kind": "general"}]}
+    assert tailored_to(output, Levels(FEW, 8)) is not None
+    assert tailored_to(output, Levels(FEW._replace(peak_live_bytes=10_000_000), 8)) is None
 
 
 @pytest.mark.parametrize("of", [demand(), FEW])
 def test_what_a_recipe_is_without_sizes_makes_it_again(of: Demand) -> None:
     levels = Levels(of, 8)
     for recipe in list(Space.tailored(of).recipes())[60::97]:
-        told = abstracted(recipe, levels)
-        if told is not None:
-            again = tailored_to(told, levels)
+        output = abstracted(recipe, levels)
+        if output is not None:
+            again = tailored_to(output, levels)
             assert again is not None and again.hash == recipe.hash
 
 
@@ -138,7 +141,7 @@ def test_a_recipe_of_other_sizes_is_nothing_without_them() -> None:
 def test_the_zoo_comes_first_then_the_list_in_its_order_then_the_others_as_they_were() -> None:
     recipe = Recipe.from_dict({"pool": [{"kind": "general"}]})
     chosen = [SearchCandidate(id, recipe, "tlsf" if id == "zoo" else None) for id in ("a", "b", "zoo", "c", "d")]
-    assert [one.id for one in _ordered(chosen, ["d", "missing", "b"])] == ["zoo", "d", "b", "a", "c"]
+    assert [item.id for item in _ordered(chosen, ["d", "missing", "b"])] == ["zoo", "d", "b", "a", "c"]
     assert _ordered(chosen, []) == [chosen[2], *chosen[:2], *chosen[3:]]
 
 

@@ -33,13 +33,13 @@ def test_calls_come_as_a_stable_sort_has_them(given: list[tuple[list[list[int]],
         lengths = [len(piece) for piece in pieces]
         streams.append((min(times, default=0) - early, in_pieces(number, lengths, times, begun)))
         columns += in_pieces(number, lengths, times, [])
-    found = list(together(streams, "when"))
+    results = list(together(streams, "when"))
     assert sorted(begun) == list(range(len(given)))
-    told = {key: np.concatenate([np.empty(0, int), *(one[key] for one in found)]) for key in ("when", "call")}
-    whole = {key: np.concatenate([np.empty(0, int), *(one[key] for one in columns)]) for key in ("when", "call")}
+    output = {key: np.concatenate([np.empty(0, int), *(item[key] for item in results)]) for key in ("when", "call")}
+    whole = {key: np.concatenate([np.empty(0, int), *(column[key] for column in columns)]) for key in ("when", "call")}
     order = np.argsort(whole["when"], kind="stable")
-    assert told["when"].tolist() == whole["when"][order].tolist()
-    assert told["call"].tolist() == whole["call"][order].tolist()
+    assert output["when"].tolist() == whole["when"][order].tolist()
+    assert output["call"].tolist() == whole["call"][order].tolist()
 
 
 def test_a_stream_waits_until_the_others_are_there() -> None:

@@ -63,11 +63,11 @@ def named(trace: Trace, key: str) -> list[str]:
 @given(labelled_traces())
 def test_a_trace_read_and_written_by_windows_is_the_trace(tmp_path: Path, trace: Trace) -> None:
     trace.write(tmp_path / "a.parquet")
-    told = Stream.of(tmp_path / "a.parquet").write(tmp_path / "b.parquet")
+    output = Stream.of(tmp_path / "a.parquet").write(tmp_path / "b.parquet")
     again = Trace.read(tmp_path / "b.parquet")
     assert same(trace, again)
-    assert again.metadata == trace.metadata == told.metadata
-    assert (told.events, told.requested_peak_bytes, told.live_objects_peak) == (
+    assert again.metadata == trace.metadata == output.metadata
+    assert (output.events, output.requested_peak_bytes, output.live_objects_peak) == (
         len(trace),
         trace.peak_live_bytes,
         trace.peak_live_objects,
@@ -107,8 +107,8 @@ def test_faults_are_found_and_repaired_as_in_the_whole_trace(tmp_path: Path, row
     assert (said == "") == (said_of_windows == "")
     if whole is not None:
         assert same(whole, windows)
-        changed = [int(told.split()[0]) for told in whole.repairs]
-        changed_by_window = [int(told.rpartition(".parquet: ")[2].split()[0]) for told in stream.repairs]
+        changed = [int(output.split()[0]) for output in whole.repairs]
+        changed_by_window = [int(output.rpartition(".parquet: ")[2].split()[0]) for output in stream.repairs]
         assert sum(changed) == sum(changed_by_window)
     said, _ = tried(lambda: Trace.read(tmp_path / "a.parquet"))
     said_of_windows, _ = tried(Stream.of(tmp_path / "a.parquet").trace)
@@ -289,19 +289,19 @@ def timed(seed: int, calls: int, name: str, **metadata: str) -> Trace:
 def test_merged_calls_are_in_the_order_of_time_and_each_trace_is_in_there(lengths: list[int], seed: int) -> None:
     given = [timed(seed + at, calls, f"app{at}") for at, calls in enumerate(lengths)]
     merged = hw.merge(given)
-    key = np.concatenate([one.ts_us for one in given])
+    key = np.concatenate([item.ts_us for item in given])
     order = np.argsort(key, kind="stable")
     for column in ("ts_us", "op", "size", "align"):
         assert np.array_equal(
-            getattr(merged, column), np.concatenate([getattr(one, column) for one in given])[order]
+            getattr(merged, column), np.concatenate([getattr(item, column) for item in given])[order]
         ), column
-    for one, threads in zip(given, merged.metadata["merge_threads"].split("\n"), strict=True):
+    for item, threads in zip(given, merged.metadata["merge_threads"].split("\n"), strict=True):
         low, high = map(int, threads.split("-"))
         its = (merged.tid >= low) & (merged.tid <= high)
-        assert np.array_equal(merged.tid[its] - low, one.tid)
+        assert np.array_equal(merged.tid[its] - low, item.tid)
         own = np.unique(merged.id[its], return_inverse=True)[1]
-        assert np.array_equal(own, one.objects()[0])
-        assert [merged.sites[at] for at in merged.site[its]] == [one.sites[at] for at in one.site]
+        assert np.array_equal(own, item.objects()[0])
+        assert [merged.sites[at] for at in merged.site[its]] == [item.sites[at] for at in item.site]
 
 
 @each("ends", [(1,), (2,), (3,), (4,), (2, 3), (2, 4), (2, 3, 4), (1, 2, 3, 4)], ids=str)
@@ -316,17 +316,17 @@ def test_a_call_without_a_time_is_merged_behind_the_one_before_it_in_another_win
     }
     whole = {key: calls.get(key, np.zeros(5, dtype)) for key, dtype in COLUMNS.items()}
     parts = [slice(start, stop) for start, stop in pairwise([0, *ends, 5])]
-    one = Stream("one", lambda: iter([{key: column[part] for key, column in whole.items()} for part in parts]))
+    item = Stream("one", lambda: iter([{key: column[part] for key, column in whole.items()} for part in parts]))
     other = Trace.from_columns(op=[0, 0, 0], id=[0, 1, 2], size=[100, 101, 102], ts_us=[0, 8, 10], name="other")
-    sizes = [size for window in merged_streams([one, Stream.of(other)]).windows() for size in window["size"].tolist()]
+    sizes = [size for window in merged_streams([item, Stream.of(other)]).windows() for size in window["size"].tolist()]
     assert sizes == [100, 1, 101, 2, 3, 4, 102, 5]
 
 
 def test_what_merged_traces_agree_in_stays_and_caveats_keep_their_names(tmp_path: Path) -> None:
-    one = timed(1, 30, "one", pointer_bytes="4", program="app", caveats="no threads")
+    item = timed(1, 30, "one", pointer_bytes="4", program="app", caveats="no threads")
     two = timed(2, 30, "two", pointer_bytes="4", program="other", inherited="3")
-    told = hw.merge([one, two], tmp_path / "both.parquet")
-    assert told.metadata == {
+    output = hw.merge([item, two], tmp_path / "both.parquet")
+    assert output.metadata == {
         "format_version": "1",
         "pointer_bytes": "4",
         "merge_of": "one\ntwo",
@@ -398,14 +398,14 @@ def test_the_share_of_pointers_is_fitted_to_a_peak_that_is_known() -> None:
 
 
 def test_an_estimate_is_labelled_wherever_it_goes(tmp_path: Path) -> None:
-    told = hw.scale(sized([16, 24]), tmp_path / "narrow.parquet")
+    output = hw.scale(sized([16, 24]), tmp_path / "narrow.parquet")
     trace = hw.read_trace(tmp_path / "narrow.parquet")
     assert trace.size.tolist() == [12, 20]
     (caveat,) = trace.caveats
     assert caveat.startswith("sizes are an estimate: scaled from 8-byte to 4-byte pointers, 50% of the words")
     assert trace.metadata["pointer_bytes"] == "4"
     assert trace.notes == (f"narrow: {caveat}",)
-    assert told.metadata["scale_of"] == "app"
+    assert output.metadata["scale_of"] == "app"
     assert hw.cut(trace, first=1).metadata["caveats"] == caveat
     assert hw.copies(trace, 1)[0].metadata["caveats"] == caveat
     assert hw.profile(trace)["caveats"] == [caveat]
@@ -433,33 +433,33 @@ def test_a_width_that_is_unknown_or_the_same_is_said() -> None:
 @MANY
 @given(labelled_traces(), labelled_traces())
 def test_a_comparison_says_of_each_what_its_profile_says(before: Trace, after: Trace) -> None:
-    found = hw.diff(before, after)
+    result = hw.diff(before, after)
     for at, trace in enumerate((before, after)):
         described = profile(trace)
         for key in ("events", "requests", "requested_bytes", "requested_peak_bytes", "live_objects_peak", "seconds"):
-            assert found["totals"][key][at] == described[key], key
-        assert found["totals"]["never_freed_bytes"][at] == described["never_freed"]["bytes"]
-        assert found["totals"]["distinct_sizes"][at] == described["distinct_sizes"]
-        for key, (exact, told) in {
-            key: (described["lifetimes"]["events"][key], found["lifetimes"][key][at]) for key in found["lifetimes"]
+            assert result["totals"][key][at] == described[key], key
+        assert result["totals"]["never_freed_bytes"][at] == described["never_freed"]["bytes"]
+        assert result["totals"]["distinct_sizes"][at] == described["distinct_sizes"]
+        for key, (exact, output) in {
+            key: (described["lifetimes"]["events"][key], result["lifetimes"][key][at]) for key in result["lifetimes"]
         }.items():
-            assert exact is told is None or exact * 31 / 32 <= told <= exact, key
+            assert exact is output is None or exact * 31 / 32 <= output <= exact, key
         asks = trace.op != FREE
         assert Counter(trace.size[asks].tolist()) == {
-            row["size"]: row["requests"][at] for row in found["sizes"] if row["requests"][at]
+            row["size"]: row["requests"][at] for row in result["sizes"] if row["requests"][at]
         }
         alive = alive_at_the_peak(trace)
         by_size, by_site = Counter[int](), Counter[str]()
         for size, site in alive:
             by_size[size] += size
             by_site[site] += size
-        assert {row["size"]: row["peak_bytes"][at] for row in found["sizes"]} == {
-            row["size"]: by_size[row["size"]] for row in found["sizes"]
+        assert {row["size"]: row["peak_bytes"][at] for row in result["sizes"]} == {
+            row["size"]: by_size[row["size"]] for row in result["sizes"]
         }
-        assert {row["site"]: row["peak_bytes"][at] for row in found["sites"]} == {
-            row["site"]: by_site[row["site"]] for row in found["sites"]
+        assert {row["site"]: row["peak_bytes"][at] for row in result["sites"]} == {
+            row["site"]: by_site[row["site"]] for row in result["sites"]
         }
-    changes = [abs(b - a) for a, b in (row["peak_bytes"] for row in found["sizes"])]
+    changes = [abs(b - a) for a, b in (row["peak_bytes"] for row in result["sizes"])]
     assert changes == sorted(changes, reverse=True)
 
 
@@ -491,13 +491,13 @@ def test_every_lifetime_lies_in_its_step() -> None:
 @MANY
 @given(labelled_traces())
 def test_a_rep_file_imported_again_gives_the_same_calls(tmp_path: Path, trace: Trace) -> None:
-    told = hw.export_trace(trace, tmp_path / "app.rep", format="malloclab")
+    output = hw.export_trace(trace, tmp_path / "app.rep", format="malloclab")
     again = hw.import_log(tmp_path / "app.rep")
     assert np.array_equal(again.op, np.where(trace.op == CALLOC, MALLOC, trace.op))
     assert np.array_equal(again.id, trace.objects()[0])
     assert np.array_equal(again.size, np.where(trace.op == FREE, 0, trace.size))
     assert again.repairs == ()
-    assert ("calloc told from malloc" in told.loses) == bool((trace.op == CALLOC).any())
+    assert ("calloc told from malloc" in output.loses) == bool((trace.op == CALLOC).any())
     head = [int(line) for line in (tmp_path / "app.rep").read_text(encoding="utf-8").split("\n")[:4]]
     assert head == [trace.peak_live_bytes, trace.objects()[1], len(trace), 1]
 
@@ -523,9 +523,9 @@ def test_buffers_for_a_planner_are_live_as_the_objects_are(tmp_path: Path, trace
 def test_what_a_format_loses_is_said(tmp_path: Path) -> None:
     trace = timed(3, 200, "app", caveats="no sizes below 8")
     (tmp_path / "old.h").write_text("old", encoding="utf-8")
-    told = hw.export_trace(trace, tmp_path / "old.h", format="c")
-    assert told.loses == ("times", "threads", "sites")
-    assert told.caveats == ("no sizes below 8",)
+    output = hw.export_trace(trace, tmp_path / "old.h", format="c")
+    assert output.loses == ("times", "threads", "sites")
+    assert output.caveats == ("no sizes below 8",)
     assert "no sizes below 8." in (tmp_path / "old.h").read_text(encoding="utf-8").split("#include")[0]
     assert set(hw.export_trace(trace, tmp_path / "x", format="malloclab").loses) >= {"alignments", "times"}
     with pytest.raises(hw.HeapwrightError, match="format: 'cc' is no format; valid: minimalloc, malloclab, c"):

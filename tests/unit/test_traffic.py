@@ -74,9 +74,9 @@ from heapwright._traffic.workloads.poisson import poisson
 def test_every_link_type_gives_lengths_and_protocol(
     link_type: int, frame: bytes, frame_len: int, ip_len: int, proto: int
 ) -> None:
-    found = links.dissect(link_type, frame, len(frame), Flows())
-    assert found[:3] == (frame_len, ip_len, proto)
-    assert found[3] != 0 and found[4] == 0
+    result = links.dissect(link_type, frame, len(frame), Flows())
+    assert result[:3] == (frame_len, ip_len, proto)
+    assert result[3] != 0 and result[4] == 0
     assert link_type in links.NAMES
 
 
@@ -266,9 +266,9 @@ def test_histogram_and_flows() -> None:
         {"from": 1472, "to": 1536, "count": 1},
     ]
     table = packets_of(np.full(5, 40), np.arange(5), np.array([7, 7, 7, 9, 0]))
-    found = statistics.flows(table)
-    assert (found["flows"], found["top_flow_share"], found["forward_share"]) == (2, 0.6, 1.0)
-    assert found["protocols"] == [{"proto": 6, "share": 1.0}]
+    result = statistics.flows(table)
+    assert (result["flows"], result["top_flow_share"], result["forward_share"]) == (2, 0.6, 1.0)
+    assert result["protocols"] == [{"proto": 6, "share": 1.0}]
 
 
 def test_synthetic_traffic_depends_on_the_seed_alone() -> None:
@@ -284,8 +284,8 @@ def test_synthetic_traffic_has_the_gaps_of_its_profile() -> None:
     profile = {"packets": 4000, "size_column": "ip_len", "sizes": [{"size": 40, "share": 1}], "seconds": 1, "flows": 2}
     for variation in (0, 1, 3):
         bursts = {"interarrival_mean_us": 500, "interarrival_cv": variation}
-        told = statistics.burstiness(synthesise({**profile, "burstiness": bursts}, seed=3).ts_us)
-        assert told["interarrival_cv"] == pytest.approx(variation, rel=0.2)
+        output = statistics.burstiness(synthesise({**profile, "burstiness": bursts}, seed=3).ts_us)
+        assert output["interarrival_cv"] == pytest.approx(variation, rel=0.2)
 
 
 @pytest.mark.parametrize(

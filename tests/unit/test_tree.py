@@ -94,11 +94,11 @@ def test_steps_grow_with_the_logarithm_of_the_number_of_blocks(fit: str, size: i
     """Equal blocks at equal distances are the hardest: nothing but the hash of their addresses keeps the tree low."""
     for count in (64, 512, 4096):
         trace = calls(*[size, 12] * count, freed=tuple(range(0, 2 * count, 2)), then=(size,) * count)
-        found = replay(trace, tree(fit))
+        result = replay(trace, tree(fit))
         walked = replay(trace, by_address(fit, coalesce="never"))
-        assert known(found["footprint_bytes"]) <= known(walked["footprint_bytes"])
+        assert known(result["footprint_bytes"]) <= known(walked["footprint_bytes"])
         deepest = 3 * math.log2(count) + 4
-        assert max(known(found["accesses_malloc_max"]), known(found["accesses_free_max"])) < 12 + 3 * deepest
+        assert max(known(result["accesses_malloc_max"]), known(result["accesses_free_max"])) < 12 + 3 * deepest
 
 
 def test_a_tree_has_two_links_and_is_not_bounded() -> None:

@@ -33,8 +33,8 @@ def test_the_three_of_a_front(bench: tuple[ModuleType, ModuleType]) -> None:
     """Each step of 15 % of memory counts as much as half of the accesses."""
     _, universal = bench
     costs = np.array([[1.0, 4.0], [1.15, 2.0], [1.15**2, 1.0]])
-    found = universal.three_of(costs, [0, 1, 2])
-    assert found == {"least memory": 0, "compromise": 1, "fewest accesses": 2}
+    result = universal.three_of(costs, [0, 1, 2])
+    assert result == {"least memory": 0, "compromise": 1, "fewest accesses": 2}
 
 
 def test_programs_count_alike(bench: tuple[ModuleType, ModuleType]) -> None:
@@ -53,10 +53,10 @@ def test_no_program_is_learnt_and_judged(bench: tuple[ModuleType, ModuleType]) -
 def test_what_a_trace_chooses_is_judged_on_the_other(bench: tuple[ModuleType, ModuleType]) -> None:
     """Two values on three programs: the first chooses the second value, which costs it a step of accesses."""
     axes, _ = bench
-    found = np.zeros((3, 2, 2, 2, 2))
-    found[:, :, 1, :, 0] = np.log(1.15)  # the second value costs everybody a step of memory
-    found[0, :, 1, 0, 1] = -np.log(4)  # but on the first program's first recording it saves two
-    told = axes.judged(found)
-    assert told.fixed == [0, 0, 0]
-    assert told.gains == pytest.approx([-1, 0, 0])
-    assert told.ratios[0] == pytest.approx([np.log(1.15), 0])
+    result = np.zeros((3, 2, 2, 2, 2))
+    result[:, :, 1, :, 0] = np.log(1.15)  # the second value costs everybody a step of memory
+    result[0, :, 1, 0, 1] = -np.log(4)  # but on the first program's first recording it saves two
+    output = axes.judged(result)
+    assert output.fixed == [0, 0, 0]
+    assert output.gains == pytest.approx([-1, 0, 0])
+    assert output.ratios[0] == pytest.approx([np.log(1.15), 0])

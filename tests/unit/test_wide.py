@@ -123,9 +123,9 @@ def test_of_keys_that_contradict_the_later_stay_at_their_defaults(space: WideSpa
 
 def test_every_genome_stands_for_a_recipe(space: WideSpace) -> None:
     drawn = np.random.default_rng(1).integers(0, space.sizes, (60, len(space.sizes)))
-    made = [space.recipe(one) for one in drawn]
-    assert all(one is not None and one.align == 8 for one in made)
-    assert len({one.hash for one in made if one}) > 50
+    made = [space.recipe(item) for item in drawn]
+    assert all(item is not None and item.align == 8 for item in made)
+    assert len({item.hash for item in made if item}) > 50
 
 
 def test_the_genome_nearest_to_a_recipe(space: WideSpace) -> None:
@@ -153,8 +153,8 @@ def test_a_search_that_was_stopped_ends_as_one_that_was_not(trace: Trace, space:
     with Analysis.open(stopped) as study:
         growth = study.growth()
         assert growth[-1].evaluations == 160
-        assert [one.hypervolume for one in growth] == sorted(one.hypervolume for one in growth)
-        assert [one.seconds for one in growth] == sorted(one.seconds for one in growth)
+        assert [item.hypervolume for item in growth] == sorted(item.hypervolume for item in growth)
+        assert [item.seconds for item in growth] == sorted(item.seconds for item in growth)
 
 
 def test_costs_are_ratios_to_the_best_of_the_first_and_of_devices_the_worst_counts(tmp_path: Path) -> None:
@@ -163,18 +163,18 @@ def test_costs_are_ratios_to_the_best_of_the_first_and_of_devices_the_worst_coun
         "idle": [metrics(399, 1999), metrics(199, 999), metrics(399, 9), metrics(9, 9)],
     }
     with Analysis.create_or_resume(tmp_path / "two.duckdb", identity(TRACES)) as study:
-        study.add([result(number, one, where) for where, each in measured.items() for number, one in enumerate(each)])
-        one = RecipeCosts(("footprint_bytes", "accesses"), [{"busy": 3}])
-        first = one.of(study, [IDS[3], IDS[0], IDS[1]])
+        study.add([result(number, item, where) for where, each in measured.items() for number, item in enumerate(each)])
+        item = RecipeCosts(("footprint_bytes", "accesses"), [{"busy": 3}])
+        first = item.of(study, [IDS[3], IDS[0], IDS[1]])
         assert np.allclose(np.exp(first), [[np.inf, np.inf], [1.0, 2.5], [2.0, 1.0]])
-        assert one.reference is not None and np.allclose(np.exp(one.reference), [2, 2.5])
-        assert np.allclose(np.exp(one.of(study, [IDS[2], IDS[3]])), [[10, 0.75], [np.inf, np.inf]])
+        assert item.reference is not None and np.allclose(np.exp(item.reference), [2, 2.5])
+        assert np.allclose(np.exp(item.of(study, [IDS[2], IDS[3]])), [[10, 0.75], [np.inf, np.inf]])
         two = RecipeCosts(("footprint_bytes", "accesses"), [{"busy": 3}, {"idle": 3}])
         assert np.allclose(np.exp(two.of(study, IDS[:2])), [[2, 2.5], [2.0, 1.0]])
         assert np.allclose(np.exp(two.of(study, IDS[2:4])), [[10, 0.75], [np.inf, np.inf]])
         new, part = {"busy": metrics(199, 999), "idle": metrics(199, 999)}, {"idle": metrics(9, 9)}
-        told = two.of(study, [IDS[1], "new", IDS[0]], {"new": new, IDS[0]: part})
-        assert np.allclose(np.exp(told), [[2.0, 1.0], [2.0, 2.5], [2.0, 2.5]]), (
+        output = two.of(study, [IDS[1], "new", IDS[0]], {"new": new, IDS[0]: part})
+        assert np.allclose(np.exp(output), [[2.0, 1.0], [2.0, 2.5], [2.0, 2.5]]), (
             "what is told of each trace is not asked for"
         )
 
@@ -185,40 +185,40 @@ def test_a_search_comes_nearer_than_random_draws(trace: Trace, space: WideSpace,
     explore([trace], space, study_path=path, limit=300, copies=0)
     random, drawn = np.random.default_rng(2), dict[str, Recipe]()
     while len(drawn) < 300:
-        if one := space.recipe(random.integers(0, space.sizes)):
-            drawn[one.hash] = one
-    measured = [hw.replay(trace, one).metrics for one in drawn.values()]
-    points = np.log([[float(one[key] or 0) + 1 for key in OBJECTIVES] for one in measured if not one["failed"]])
+        if item := space.recipe(random.integers(0, space.sizes)):
+            drawn[item.hash] = item
+    measured = [hw.replay(trace, item).metrics for item in drawn.values()]
+    points = np.log([[float(item[key] or 0) + 1 for key in OBJECTIVES] for item in measured if not item["failed"]])
     with Analysis.open(path) as study:
         assert study.ranked == 300 + len(space.zoo)
-        found = np.log(study.combined.values(OBJECTIVES)[study.combined.eligible(OBJECTIVES)] + 1)
+        outcome = np.log(study.combined.values(OBJECTIVES)[study.combined.eligible(OBJECTIVES)] + 1)
         zoo = np.array([study.resolve(id) in space.zoo for id in study.combined.ids])
         reference = np.log(study.combined.values(OBJECTIVES)[zoo].max(axis=0) + 1)
-        assert study.growth()[-1].hypervolume == pytest.approx(pareto.hypervolume(found, reference))
-    assert pareto.hypervolume(found, reference) > 1.001 * pareto.hypervolume(points, reference)
+        assert study.growth()[-1].hypervolume == pytest.approx(pareto.hypervolume(outcome, reference))
+    assert pareto.hypervolume(outcome, reference) > 1.001 * pareto.hypervolume(points, reference)
 
 
 def test_a_search_of_axes_alone_tries_nothing_else(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
     explore([trace], space, study_path=tmp_path / "s.duckdb", limit=100, copies=0)
     with Analysis.open(tmp_path / "s.duckdb") as study:
-        tried = [one for one, name, ranked in study.recipes() if ranked and name is None]
+        tried = [item for item, name, ranked in study.recipes() if ranked and name is None]
     assert len(tried) == 100
-    assert {near.hash for one in tried if (near := space.recipe(space.nearest(one)))} == {one.hash for one in tried}
+    assert {near.hash for item in tried if (near := space.recipe(space.nearest(item)))} == {item.hash for item in tried}
 
 
 def test_where_the_default_space_joins_the_search_tries_what_other_traces_taught_first(
     trace: Trace, joined: WideSpace, tmp_path: Path
 ) -> None:
-    first = [one.hash for one in first_of([trace], 8) if one.hash not in joined.zoo]
+    first = [item.hash for item in first_of([trace], 8) if item.hash not in joined.zoo]
     path = tmp_path / "s.duckdb"
     explore([trace], joined, study_path=path, limit=len(first) + 64, copies=0)
     with Analysis.open(path) as study:
-        tried = {one.hash: one for one, name, ranked in study.recipes() if ranked and name is None}
+        tried = {item.hash: item for item, name, ranked in study.recipes() if ranked and name is None}
     assert set(first) <= set(tried)
-    steps = [one for id, one in tried.items() if id not in first]
+    steps = [item for id, item in tried.items() if id not in first]
     assert len(steps) == 64
-    nearest = {near.hash for one in steps if (near := joined.recipe(joined.nearest(one)))}
-    assert nearest != {one.hash for one in steps}, "no step leaves the axes"
+    nearest = {near.hash for step in steps if (near := joined.recipe(joined.nearest(step)))}
+    assert nearest != {step.hash for step in steps}, "no step leaves the axes"
 
 
 def test_what_a_search_begins_with_has_the_alignment_of_the_space(
@@ -227,11 +227,11 @@ def test_what_a_search_begins_with_has_the_alignment_of_the_space(
     warm = Recipe.parse(f"align = 4\n{GENERAL}victim_up_to = 64")
     explore([trace], joined, study_path=tmp_path / "s.duckdb", limit=5, copies=0, earlier=[warm])
     with Analysis.open(tmp_path / "s.duckdb") as study:
-        tried = [one for one, name, ranked in study.recipes() if ranked]
+        tried = [item for item, name, ranked in study.recipes() if ranked]
     near = joined.recipe(joined.nearest(warm))
-    assert {one.align for one in tried} == {8}
+    assert {item.align for item in tried} == {8}
     assert near is not None
-    assert near.hash in {one.hash for one in tried}
+    assert near.hash in {item.hash for item in tried}
 
 
 def test_the_default_space_makes_another_space_of_the_same_axes(space: WideSpace, joined: WideSpace) -> None:
@@ -249,13 +249,13 @@ def test_what_a_study_knows_its_space_by_stays_as_it_is(
 
 
 def test_every_step_leads_to_a_recipe_that_reads_back(trace: Trace, joined: WideSpace) -> None:
-    beginnings = [*(one.canonical() for one in joined.zoo.values()), *first_of([trace], 8)]
+    beginnings = [*(item.canonical() for item in joined.zoo.values()), *first_of([trace], 8)]
     steps, made = Neighbourhood(joined, beginnings), 0
     for recipe in beginnings[::9]:
         for what, make in steps.steps(recipe)[::7]:
-            if (one := make()) is not None:
-                assert Recipe.parse(one.to_toml()).hash == one.hash, what
-                assert (one.name, one.source) == ("", "")
+            if (item := make()) is not None:
+                assert Recipe.parse(item.to_toml()).hash == item.hash, what
+                assert (item.name, item.source) == ("", "")
                 made += 1
     assert made > 200
 
@@ -264,8 +264,8 @@ def test_steps_take_the_values_of_axes_as_recipes_read_them(joined: WideSpace) -
     steps = Neighbourhood(joined, []).steps(
         Recipe.parse('[[pool]]\nkind = "quick"\nup_to = 32\nlimit_blocks = 4\n' + GENERAL).canonical()
     )
-    made = [one for what, make in steps if what == ("quick", "flush") and (one := make())]
-    assert [one.pools[0].model_dump()["flush"] for one in made] == ["over-limit", "before-growing"], (
+    made = [item for what, make in steps if what == ("quick", "flush") and (item := make())]
+    assert [item.pools[0].model_dump()["flush"] for item in made] == ["over-limit", "before-growing"], (
         "never is no name now"
     )
 
@@ -275,8 +275,8 @@ def test_steps_take_the_values_of_a_heap_s_own_axes(trace: Trace, tmp_path: Path
     links = Space.load(tmp_path / "links.toml", [trace])
     assert isinstance(links, WideSpace)
     steps = Neighbourhood(links, []).steps(Recipe.parse(f"link_bytes = 4\n{GENERAL}").canonical())
-    made = [one for what, make in steps if what == ("heap", "link_bytes") and (one := make())]
-    assert [one.link_bytes for one in made] == [2]
+    made = [item for what, make in steps if what == ("heap", "link_bytes") and (item := make())]
+    assert [item.link_bytes for item in made] == [2]
 
 
 def test_the_nearest_recipe_has_as_many_lists(trace: Trace, tmp_path: Path) -> None:
@@ -295,10 +295,10 @@ def test_a_search_begins_near_the_best_of_the_zoo(trace: Trace, space: WideSpace
     with Analysis.open(tmp_path / "s.duckdb") as study:
         zoo = {id: study.candidate(id).metrics for id in space.zoo}
         (first,) = [
-            one for one in study.combined.ids if one not in zoo and study.combined.ranked[study.combined.row(one)]
+            item for item in study.combined.ids if item not in zoo and study.combined.ranked[study.combined.row(item)]
         ]
-    product = {id: float(told["footprint_bytes"] or 0) * float(told["accesses"] or 0) for id, told in zoo.items()}
-    served = [id for id, told in zoo.items() if not told["failed"]]
+    product = {id: float(output["footprint_bytes"] or 0) * float(output["accesses"] or 0) for id, output in zoo.items()}
+    served = [id for id, output in zoo.items() if not output["failed"]]
     best = space.recipe(space.nearest(space.zoo[min(served, key=lambda id: product[id])]))
     assert best is not None and first == best.hash
 
@@ -316,11 +316,11 @@ def test_a_space_that_is_used_up_ends_the_search(trace: Trace, tmp_path: Path) -
 def test_a_search_can_begin_near_the_front_of_an_earlier_study(trace: Trace, space: WideSpace, tmp_path: Path) -> None:
     explore([trace], space, study_path=tmp_path / "a.duckdb", limit=300, copies=0)
     with Analysis.open(tmp_path / "a.duckdb") as study:
-        front = [study.recipe(one.id) for one in study.front()]
+        front = [study.recipe(item.id) for item in study.front()]
     assert fronts([tmp_path / "a.duckdb"] * 2) == [*front, *front]
     warm = tmp_path / "b.duckdb"
     explore([trace], space, study_path=warm, limit=100, copies=0, earlier=front, seed=7)
-    made = {one.hash for one in front if one.canonical() == space.recipe(space.nearest(one))}
+    made = {item.hash for item in front if item.canonical() == space.recipe(space.nearest(item))}
     with Analysis.open(warm) as study:
         assert made
         assert made <= set(study.combined.ids)

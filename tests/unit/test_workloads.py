@@ -355,9 +355,9 @@ def test_special_pools_on_the_mix_of_the_paper_waste_8_to_10_percent() -> None:
 
 def test_what_two_modems_agree_on_is_allowed() -> None:
     random = np.random.default_rng(3)
-    found = {agreed(random) for _ in range(20_000)}
-    assert all(allowed(units) for units in found)
-    assert {unit for units in found for unit in units} == set(UNITS) - {"control", "negotiation"}
+    results = {agreed(random) for _ in range(20_000)}
+    assert all(allowed(units) for units in results)
+    assert {unit for units in results for unit in units} == set(UNITS) - {"control", "negotiation"}
 
 
 @each(
@@ -476,10 +476,10 @@ def test_the_command_writes_a_trace_for_each_load_of_poisson(tmp_path: Path) -> 
         tmp_path / "p.parquet",
         "--json",
     ]
-    told = json.loads(run_workload("poisson", *words).stdout)
-    assert [list(one["peaks_by_load"]) for one in told] == [["0.45", "0.5", "0.55"], ["1.8", "2", "2.2"]]
+    output = json.loads(run_workload("poisson", *words).stdout)
+    assert [list(item["peaks_by_load"]) for item in output] == [["0.45", "0.5", "0.55"], ["1.8", "2", "2.2"]]
     peaks = [Trace.read(tmp_path / f"p-{load}.parquet").peak_live_bytes for load in ("0.5", "2")]
-    assert peaks == [one["requested_peak_bytes"] for one in told] and 2 * peaks[0] < peaks[1]
+    assert peaks == [item["requested_peak_bytes"] for item in output] and 2 * peaks[0] < peaks[1]
 
 
 def test_releases_come_first_at_equal_times() -> None:
@@ -534,34 +534,34 @@ def run_workload(*words: str | Path) -> Result:
 def test_the_command_writes_a_trace_for_each_load(tmp_path: Path, loads: str) -> None:
     packets, output = tmp_path / "packets.parquet", tmp_path / "out.parquet"
     random_packets(1000).write(packets)
-    told = json.loads(run_workload("easyport", packets, "--load", loads, "-o", output, "--json").stdout)
+    printed = json.loads(run_workload("easyport", packets, "--load", loads, "-o", output, "--json").stdout)
     paths = [tmp_path / f"out-{load}.parquet" for load in ("0.5", "0.7", "0.9")]
-    assert [one["path"] for one in told] == [str(path) for path in paths] and not output.exists()
+    assert [item["path"] for item in printed] == [str(path) for path in paths] and not output.exists()
     assert [Trace.read(path).metadata["load"] for path in paths] == ["0.5", "0.7", "0.9"]
-    assert [list(one["peaks_by_load"]) for one in told] == [
+    assert [list(item["peaks_by_load"]) for item in printed] == [
         ["0.45", "0.5", "0.55"],
         ["0.63", "0.7", "0.77"],
         ["0.81", "0.9", "0.99"],
     ]
-    assert [one["peaks_by_load"][one["metadata"]["load"]] for one in told] == [
-        one["requested_peak_bytes"] for one in told
+    assert [item["peaks_by_load"][item["metadata"]["load"]] for item in printed] == [
+        item["requested_peak_bytes"] for item in printed
     ]
     plain = run_workload("easyport", packets, "--load", "0.7", "-o", output).stdout
-    less, here, more = (f"{peak:,}" for peak in told[1]["peaks_by_load"].values())
+    less, here, more = (f"{peak:,}" for peak in printed[1]["peaks_by_load"].values())
     assert f"peak {here} bytes at load 0.7; 10 % less load: {less}; 10 % more: {more}" in plain
 
 
 @pytest.mark.parametrize("words", [["--load", "0"], ["--load", "0.5:0.9"], ["--load", "0.5,0.5"], ["--load", "a"]])
 def test_loads_that_are_none_are_refused(tmp_path: Path, words: list[str]) -> None:
-    found = run_workload("easyport", tmp_path / "none.parquet", *words, "-o", tmp_path / "out.parquet")
-    assert found.exit_code == 2 and "valid: 0.7, several as 0.5,0.7,0.9" in found.output
+    result = run_workload("easyport", tmp_path / "none.parquet", *words, "-o", tmp_path / "out.parquet")
+    assert result.exit_code == 2 and "valid: 0.7, several as 0.5,0.7,0.9" in result.output
 
 
 def test_a_rate_is_one_load(tmp_path: Path) -> None:
     packets = tmp_path / "packets.parquet"
     random_packets(100).write(packets)
-    found = run_workload("easyport", packets, "--load", "0.5,0.7", "--rate", "1e6", "-o", tmp_path / "out.parquet")
-    assert found.exit_code == 2 and "a --rate is one load" in found.output
+    result = run_workload("easyport", packets, "--load", "0.5,0.7", "--rate", "1e6", "-o", tmp_path / "out.parquet")
+    assert result.exit_code == 2 and "a --rate is one load" in result.output
 
 
 @pytest.mark.parametrize(

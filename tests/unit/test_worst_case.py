@@ -60,22 +60,22 @@ def test_first_fit_has_the_bound_of_robson() -> None:
         op=[MALLOC] * 16 + [FREE] * 16 + [MALLOC], id=[*range(16), *range(16), 16], size=[8] * 16 + [0] * 16 + [56]
     )
     assert load_of(trace, recipe) == (256, 64, 16)
-    found = worst_case(trace, recipe)
-    assert found is not None
+    result = worst_case(trace, recipe)
+    assert result is not None
     unsplit = 256 // 16 * 8  # a rest of 8 bytes stays with its block
     harmonic = sum(1 / size for size in range(1, 10))
     slack = int(policy_struct(recipe).fixed_end) + 8 + 8
-    assert found.theorem.startswith("first fit") or found.theorem == "any fit"
-    assert found.bytes <= slack + harmonic * (256 + unsplit) / np.log(2) + 1
+    assert result.theorem.startswith("first fit") or result.theorem == "any fit"
+    assert result.bytes <= slack + harmonic * (256 + unsplit) / np.log(2) + 1
 
 
 def test_buddies_have_that_of_knuth() -> None:
     recipe = catalogue.load("binary-buddy")
     trace = Trace.from_columns(op=[MALLOC] * 9, id=list(range(9)), size=[12] * 8 + [120])
     assert load_of(trace, recipe) == (8 * 16 + 128, 128, 16)
-    found = worst_case(trace, recipe)
-    assert found is not None
-    assert found.bytes == int(policy_struct(recipe).fixed_end) + (1 + 3) * 256 + 2 * 128
+    result = worst_case(trace, recipe)
+    assert result is not None
+    assert result.bytes == int(policy_struct(recipe).fixed_end) + (1 + 3) * 256 + 2 * 128
 
 
 @each(
@@ -98,8 +98,8 @@ def test_buddies_have_that_of_knuth() -> None:
 )
 def test_the_zoo(name: str, theorem: str | None) -> None:
     trace = comb(100, 400, 1000)
-    found = worst_case(trace, catalogue.load(name))
-    assert (found and found.theorem) == theorem
+    result = worst_case(trace, catalogue.load(name))
+    assert (result and result.theorem) == theorem
 
 
 def test_first_fit_that_takes_no_fresh_memory_for_a_hole_is_any_fit() -> None:
@@ -147,8 +147,8 @@ def test_a_bounded_search_in_a_last_bin_of_many_sizes_has_no_bound(largest: int,
         bins_per_octave = 2
         most_bins = 13
     """
-    found = worst_case(comb(24, 400, largest), Recipe.parse(text))
-    assert (found is not None) == bounded
+    result = worst_case(comb(24, 400, largest), Recipe.parse(text))
+    assert (result is not None) == bounded
 
 
 def test_realloc_has_both_blocks_live() -> None:
@@ -162,11 +162,11 @@ def test_no_program_needs_more_than_the_bound() -> None:
     for recipe in [*random_recipes(400, seed=21), *map(catalogue.load, catalogue.names())]:
         serves_of = policy_struct(recipe)
         for trace in traces:
-            found = worst_case(trace, recipe)
-            if found:
+            result = worst_case(trace, recipe)
+            if result:
                 serves = server(trace, recipe, serves_of)
-                assert serves(found.bytes), recipe
-                assert serves(found.bytes + found.bytes // 3 // recipe.align * recipe.align), recipe
+                assert serves(result.bytes), recipe
+                assert serves(result.bytes + result.bytes // 3 // recipe.align * recipe.align), recipe
                 tried += 1
     assert tried > 60
 
@@ -180,7 +180,7 @@ def resizing(seed: int) -> Trace:
         what = draw.choices([MALLOC, REALLOC, FREE], [0.45, 0.15, 0.4])[0] if live else MALLOC
         at = number if what == MALLOC else draw.choice(live)
         calls.append((what, at, 0 if what == FREE else draw.choice(sizes)))
-        live = [*live, at] if what == MALLOC else [one for one in live if (one, what) != (at, FREE)]
+        live = [*live, at] if what == MALLOC else [item for item in live if (item, what) != (at, FREE)]
     op, id, size = zip(*calls, strict=True)
     return Trace.from_columns(op=op, id=id, size=size)
 
@@ -215,10 +215,10 @@ def first(trace: Trace, calls: int) -> Trace:
 def test_of_several_pools_blocks_are_requests_rounded_up_to_the_alignment() -> None:
     pools = [{"kind": "general", "max_size": 64, "region": 1024}, {"kind": "general"}]
     requests = np.array([0, 1, 8, 9, 100])
-    found, smallest = block_sizes(Recipe.from_dict({"align": 8, "pool": pools}), requests)
-    assert (found.tolist(), smallest) == ([8, 8, 8, 16, 104], 8)
+    result, smallest = block_sizes(Recipe.from_dict({"align": 8, "pool": pools}), requests)
+    assert (result.tolist(), smallest) == ([8, 8, 8, 16, 104], 8)
     alone, _ = block_sizes(Recipe.from_dict({"align": 8, "pool": pools[1:]}), requests)
-    assert alone.tolist() != found.tolist(), "of one pool a header counts, too"
+    assert alone.tolist() != result.tolist(), "of one pool a header counts, too"
 
 
 def test_block_sizes_are_those_of_the_heap() -> None:

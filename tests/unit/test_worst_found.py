@@ -37,10 +37,10 @@ BOUNDED = ("first-fit-slow-free", "freertos-heap4", "binary-buddy", "half-fit", 
 @pytest.mark.parametrize("name", BOUNDED)
 def test_no_sequence_exceeds_the_bound(trace: Trace, name: str) -> None:
     recipe = catalogue.load(name)
-    found, bound = find_worst(trace, recipe, tries=40), worst_case(trace, recipe)
+    result, bound = find_worst(trace, recipe, tries=40), worst_case(trace, recipe)
     assert bound is not None
-    assert found.value <= bound.bytes
-    assert load_of(found.trace, recipe).live <= load_of(trace, recipe).live
+    assert result.value <= bound.bytes
+    assert load_of(result.trace, recipe).live <= load_of(trace, recipe).live
 
 
 def test_no_random_recipe_exceeds_its_bound(trace: Trace) -> None:
@@ -48,35 +48,35 @@ def test_no_random_recipe_exceeds_its_bound(trace: Trace) -> None:
     for recipe in random_recipes(500, seed=77):
         bound = worst_case(trace, recipe)
         if bound:
-            found = find_worst(trace, recipe, tries=20)
-            assert server(found.trace, recipe, policy_struct(recipe))(bound.bytes), recipe
-            assert depends_on_arena(recipe) or found.value <= bound.bytes, recipe
+            result = find_worst(trace, recipe, tries=20)
+            assert server(result.trace, recipe, policy_struct(recipe))(bound.bytes), recipe
+            assert depends_on_arena(recipe) or result.value <= bound.bytes, recipe
             tried += 1
     assert tried > 8
 
 
 def test_first_fit_is_fragmented_far_worse_than_by_the_trace(trace: Trace) -> None:
     recipe = catalogue.load("first-fit-slow-free")
-    found = find_worst(trace, recipe, tries=60)
-    assert found.original == replay(trace, recipe)["footprint_bytes"]
-    assert found.value == replay(found.trace, recipe)["footprint_bytes"]
-    assert found.value > 1.8 * found.original
+    result = find_worst(trace, recipe, tries=60)
+    assert result.original == replay(trace, recipe)["footprint_bytes"]
+    assert result.value == replay(result.trace, recipe)["footprint_bytes"]
+    assert result.value > 1.8 * result.original
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("name", ["first-fit-slow-free", "drr-proposed"])
 def test_it_stays_within_the_trace(trace: Trace, name: str, objective: str) -> None:
     recipe = catalogue.load(name)
-    found = find_worst(trace, recipe, objective, tries=30)
-    asked = found.trace.size[found.trace.op != FREE]
-    assert np.isin(asked, trace.size).all()
-    assert found.trace.peak_live_bytes <= trace.peak_live_bytes
-    assert len(found.trace) <= len(trace)
-    told = replay(found.trace, recipe)
-    calls = max(told["accesses_malloc_max"] or 0, told["accesses_free_max"] or 0)
-    assert found.value == (calls if objective == "accesses" else known(told[objective])) >= found.original
+    result = find_worst(trace, recipe, objective, tries=30)
+    requested = result.trace.size[result.trace.op != FREE]
+    assert np.isin(requested, trace.size).all()
+    assert result.trace.peak_live_bytes <= trace.peak_live_bytes
+    assert len(result.trace) <= len(trace)
+    output = replay(result.trace, recipe)
+    calls = max(output["accesses_malloc_max"] or 0, output["accesses_free_max"] or 0)
+    assert result.value == (calls if objective == "accesses" else known(output[objective])) >= result.original
     if objective in ("footprint_bytes", "accesses_malloc_max"):
-        assert found.value > 1.1 * found.original
+        assert result.value > 1.1 * result.original
 
 
 def test_it_is_the_same_for_a_seed_and_more_tries_lose_nothing(trace: Trace) -> None:
@@ -120,19 +120,19 @@ def test_a_phase_frees_what_it_says_and_then_fills_its_share_of_the_budget() -> 
 
 def test_a_trace_of_one_size_has_nothing_to_fragment() -> None:
     same = Trace.from_columns(op=[MALLOC] * 20, id=list(range(20)), size=[32] * 20)
-    found = find_worst(same, catalogue.load("first-fit-slow-free"), tries=20)
-    assert found.value == found.original
-    assert found.trace.size.tolist() == same.size.tolist()
-    one = Trace.from_columns(op=[MALLOC], id=[1], size=[0])
-    assert find_worst(one, catalogue.load("tlsf"), tries=5).value > 0
+    result = find_worst(same, catalogue.load("first-fit-slow-free"), tries=20)
+    assert result.value == result.original
+    assert result.trace.size.tolist() == same.size.tolist()
+    item = Trace.from_columns(op=[MALLOC], id=[1], size=[0])
+    assert find_worst(item, catalogue.load("tlsf"), tries=5).value > 0
 
 
 def test_programs_that_a_heap_refuses_are_passed_over(trace: Trace) -> None:
     near = Recipe.parse('align = 1\n[[pool]]\nkind = "general"\nheader = 2\nfree_list = "implicit"\n')
     assert near.reach is not None and trace.peak_live_bytes < near.reach < 3 * trace.peak_live_bytes
-    found = find_worst(trace, near, tries=40)
-    assert found.original < found.value <= near.reach
-    assert replay(found.trace, near)["failed"] == 0
+    result = find_worst(trace, near, tries=40)
+    assert result.original < result.value <= near.reach
+    assert replay(result.trace, near)["failed"] == 0
 
 
 def test_what_cannot_be_searched_is_said(trace: Trace) -> None:

@@ -28,8 +28,8 @@ def traces() -> list[Trace]:
 
 
 def dearest(trace: Trace, recipe: Recipe, arena: int | None = None) -> tuple[int, int]:
-    told = replay(trace, recipe, arena=arena)
-    return int(told["accesses_malloc_max"] or 0), int(told["accesses_free_max"] or 0)
+    output = replay(trace, recipe, arena=arena)
+    return int(output["accesses_malloc_max"] or 0), int(output["accesses_free_max"] or 0)
 
 
 def test_no_trace_exceeds_the_bound_of_a_random_recipe(traces: list[Trace]) -> None:
@@ -55,17 +55,17 @@ def test_lists_that_give_back_a_few_blocks_at_a_time_are_bounded(traces: list[Tr
     lists = 'kind = "quick"\nup_to = 132\nflush = "idle"\n'
     bins = 'kind = "general"\nbins = "exact"\nfit = "best"\nsearch_most = 16\n'
     heap = f"align = 8\n[[pool]]\n{lists}release_most = %d\n[[pool]]\n{bins}"
-    found = {}
+    results = {}
     for most in (1, 4, 9):
         recipe = Recipe.parse(heap % most)
         steps = worst_steps(recipe)
         assert steps.malloc is not None and steps.free is not None
         assert "but for a request that nothing serves before all lists are emptied" in steps.sentence()
-        found[most] = steps.malloc
+        results[most] = steps.malloc
         for trace in traces:
             malloc, free = dearest(trace, recipe)
             assert malloc <= steps.malloc and free <= steps.free
-    assert found[1] < found[4] < found[9]
+    assert results[1] < results[4] < results[9]
     assert worst_steps(Recipe.parse(heap % 0)).most is None
     assert dearest(traces[0], Recipe.parse(heap % 0))[0] > dearest(traces[0], Recipe.parse(heap % 4))[0]
 
@@ -80,9 +80,9 @@ def test_no_trace_exceeds_the_bound_of_a_zoo_heap(traces: list[Trace]) -> None:
 @pytest.mark.parametrize("name", NEAR)
 def test_an_adversary_comes_near_the_bound_and_not_beyond(traces: list[Trace], name: str) -> None:
     recipe = catalogue.load(name)
-    found, most = find_worst(traces[0], recipe, "accesses", tries=30).value, worst_steps(recipe).most
+    result, most = find_worst(traces[0], recipe, "accesses", tries=30).value, worst_steps(recipe).most
     assert most is not None
-    assert found <= most <= NEAR[name] * found
+    assert result <= most <= NEAR[name] * result
 
 
 def test_a_walk_with_a_bound_is_bounded_and_the_adversary_shows_the_other() -> None:

@@ -206,8 +206,8 @@ def test_sizes_of_blocks(name: str, blocks: dict[int, int]) -> None:
     pool = recipe.pools[-1]
     assert isinstance(pool, General)
     overhead = pool.header + pool.trailer
-    found = {size: pool.capacity_for(size, recipe.geometry) + overhead for size in blocks}
-    assert found == blocks
+    results = {size: pool.capacity_for(size, recipe.geometry) + overhead for size in blocks}
+    assert results == blocks
 
 
 @pytest.mark.parametrize(
@@ -355,12 +355,12 @@ def test_json_holds_every_key(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     code, out, _ = run(monkeypatch, capsys, "--json")
     listed = json.loads(out)
     assert code == 0
-    assert [one["name"] for one in listed] == zoo.names()
-    for one in listed:
-        assert set(one) == {*Recipe.model_fields, *Facts._fields, "hash", "summary", "worst_steps", "unbounded"}
-        assert one["code_bytes"] == facts(zoo.load(one["name"])).code_bytes
+    assert [item["name"] for item in listed] == zoo.names()
+    for item in listed:
+        assert set(item) == {*Recipe.model_fields, *Facts._fields, "hash", "summary", "worst_steps", "unbounded"}
+        assert item["code_bytes"] == facts(zoo.load(item["name"])).code_bytes
     _, out, _ = run(monkeypatch, capsys, "tlsf", "--json")
-    assert json.loads(out) == [one for one in listed if one["name"] == "tlsf"]
+    assert json.loads(out) == [item for item in listed if item["name"] == "tlsf"]
 
 
 def test_an_unknown_name_is_one_line_and_exit_code_1(

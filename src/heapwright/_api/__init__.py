@@ -335,13 +335,13 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name in _MODULES:
-        found: Any = importlib.import_module(f"heapwright.{_MODULES[name]}")
+        result: Any = importlib.import_module(f"heapwright.{_MODULES[name]}")
     elif name in _HOME:
-        found = getattr(importlib.import_module(f"heapwright.{_HOME[name]}"), name)
+        result = getattr(importlib.import_module(f"heapwright.{_HOME[name]}"), name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = result
+    return result
 
 
 def __dir__() -> list[str]:

@@ -88,8 +88,8 @@ class Member(Candidate):
         return f"<{self.label}: {shown}; {self.recipe.summary()}>"
 
     def _repr_html_(self) -> str:
-        told = {key: notebook.number(self.metrics[key]) for key in SHOWN if self.metrics[key] is not None}
-        return notebook.pairs(f"{self.label}, on {self.tuned_for}", told, self.recipe._repr_html_())
+        info = {key: notebook.number(self.metrics[key]) for key in SHOWN if self.metrics[key] is not None}
+        return notebook.pairs(f"{self.label}, on {self.tuned_for}", info, self.recipe._repr_html_())
 
 
 def heap_of(heap: AnyHeap, word_size: WordSize | None) -> Heap:
@@ -143,14 +143,14 @@ class Asked(NamedTuple):
 
 def asked_for(heaps: AnyHeap | Sequence[AnyHeap], word_size: WordSize | None = None) -> Asked:
     """Find all heaps of a list, or the one given."""
-    asked = Asked([], {})
+    requested = Asked([], {})
     for given in listed(heaps):
         label, heap = label_of(given), heap_of(given, word_size)
         keys = chain([label], (f"{label} ({number})" for number in count(2)))
-        key = next(key for key in keys if asked.heaps.get(key, heap) == heap)
-        asked.heaps[key] = heap
-        asked.each.append((label, key))
-    return asked
+        key = next(key for key in keys if requested.heaps.get(key, heap) == heap)
+        requested.heaps[key] = heap
+        requested.each.append((label, key))
+    return requested
 
 
 def energies_of(table: EnergyTable | PathLike | None) -> EnergyTable | None:

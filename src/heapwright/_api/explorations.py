@@ -53,16 +53,16 @@ class Study(Analysis):
 
         front = self.front()
         picks = self.picks() if front else {}
-        shown = [*front, *(self[id] for id in picks if id not in {one.id for one in front})]
-        keys = [key for key in (*self.objectives, *SHOWN) if any(one.metrics[key] is not None for one in shown)]
+        shown = [*front, *(self[id] for id in picks if id not in {item.id for item in front})]
+        keys = [key for key in (*self.objectives, *SHOWN) if any(item.metrics[key] is not None for item in shown)]
         rows = [
             [
-                one.label,
-                notebook.number(reserve_for(self.needs(one.id))),
-                *(notebook.number(one.metrics[key]) for key in dict.fromkeys(keys)),
-                ", ".join(picks.get(one.id, ["front"])),
+                item.label,
+                notebook.number(reserve_for(self.needs(item.id))),
+                *(notebook.number(item.metrics[key]) for key in dict.fromkeys(keys)),
+                ", ".join(picks.get(item.id, ["front"])),
             ]
-            for one in shown
+            for item in shown
         ]
         return notebook.table(repr(self)[1:-1], ["heap", "reserve", *dict.fromkeys(keys), "role"], rows)
 
@@ -174,7 +174,7 @@ def extend_study(
     """
     from heapwright._explore.extend import extend
 
-    read = [trace_of(one, repair) for one in listed(traces)]
+    read = [trace_of(item, repair) for item in listed(traces)]
     extend(Path(study), read, given=[Path(path) for path in moved], jobs=jobs, command=command, progress=progress)
     return open_study(study)
 
@@ -191,7 +191,7 @@ def compare_studies(old: Analysis | PathLike, new: Analysis | PathLike, *, moved
     """
     from heapwright._studies.study_diff import compare
 
-    before, after = (one.path if isinstance(one, Analysis) else Path(one) for one in (old, new))
+    before, after = (item.path if isinstance(item, Analysis) else Path(item) for item in (old, new))
     with Analysis.open(before) as had, Analysis.open(after) as has:
         return compare(had, has, moved=[Path(path) for path in moved])
 
@@ -281,7 +281,7 @@ def explore(
         budget=budget,
         energy_table=energies_of(energy_table),
     )
-    read, apart = ([trace_of(one, repair) for one in listed(given)] for given in (traces, held_out))
+    read, apart = ([trace_of(item, repair) for item in listed(given)] for given in (traces, held_out))
     made = space_for(read, space, align)
     done = explore_with(options, read, made, output, held_out=apart, warm=listed(warm), progress=progress)
     return open_study(done.study)
@@ -341,14 +341,14 @@ def suggest(
     from heapwright._explore.suggest import suggest as _suggest
 
     start = time.perf_counter()
-    read = [trace_of(one, repair) for one in listed(traces)]
+    read = [trace_of(item, repair) for item in listed(traces)]
     with TemporaryDirectory() as scratch:
         path = Path(scratch) / "suggested.duckdb" if output is None else Path(output)
-        found = _suggest(read, path, align or DEFAULT_ALIGN, told=told, jobs=jobs, progress=progress)
-        pick = open_study(path)[found.decision.pick.id]
+        result = _suggest(read, path, align or DEFAULT_ALIGN, told=told, jobs=jobs, progress=progress)
+        pick = open_study(path)[result.decision.pick.id]
         kept = None if output is None else path
         seconds = time.perf_counter() - start
-        return Suggestion(replace(pick, study=kept), found.decision, found.recipes, seconds, found.kept_out, kept)
+        return Suggestion(replace(pick, study=kept), result.decision, result.recipes, seconds, result.kept_out, kept)
 
 
 def space_for(

@@ -50,15 +50,15 @@ def check(
     """
     rules = [Rule.parse(text) for text in ([fail_if] if isinstance(fail_if, str) else fail_if)]
     rules += [Rule("reserve_bytes", ">", budget)] if budget is not None else []
-    apart = [trace_of(one, repair) for one in listed(held_out)]
+    apart = [trace_of(item, repair) for item in listed(held_out)]
     given = {"held_out": apart, "growth": growth, "seed": seed, "repair": repair}
-    read = [trace_of(one, repair) for one in listed(traces)]
-    asked = listed(heaps)
-    known = _baselines(listed(baseline), asked, given)
+    read = [trace_of(item, repair) for item in listed(traces)]
+    requested = listed(heaps)
+    known = _baselines(listed(baseline), requested, given)
     checked = []
     for trace in read:
         holders = profile(trace)["at_peak"]
-        for heap in asked:
+        for heap in requested:
             before = _of(known, trace.name, _name(heap), alone=len(read) == 1)
             checked.append(judged(trace.name, _name(heap), _values(trace, heap, given), holders, rules, before))
     if junit is not None or sarif is not None:
@@ -78,18 +78,19 @@ def write_checked(checked: Sequence[Checked], path: PathLike) -> None:
 def described(checked: Sequence[Checked]) -> list[dict[str, Any]]:
     """Plain values: `Checked` with `passed`, and each verdict with its rule as text."""
     rows = []
-    for one in checked:
-        row = {"passed": one.passed, **dataclasses.asdict(one)}
+    for item in checked:
+        row = {"passed": item.passed, **dataclasses.asdict(item)}
         row["verdicts"] = [
-            {**dataclasses.asdict(verdict), "rule": str(verdict.rule), "told": str(verdict)} for verdict in one.verdicts
+            {**dataclasses.asdict(verdict), "rule": str(verdict.rule), "told": str(verdict)}
+            for verdict in item.verdicts
         ]
         rows.append(row)
     return rows
 
 
 def _values(trace: Trace, heap: AnyHeap, given: Mapping[str, Any]) -> dict[str, float | int | None]:
-    found, metrics = fit(trace, heap, **given), replay(trace, heap).metrics
-    return {**metrics, **_in_the_long_run(trace, heap), **{key: getattr(found, key) for key in ARENAS}}
+    result, metrics = fit(trace, heap, **given), replay(trace, heap).metrics
+    return {**metrics, **_in_the_long_run(trace, heap), **{key: getattr(result, key) for key in ARENAS}}
 
 
 def _in_the_long_run(trace: Trace, heap: AnyHeap) -> Mapping[str, float | int | None]:
@@ -113,15 +114,15 @@ def _name(heap: AnyHeap) -> str:
 
 
 def _baselines(given: Sequence[AnyTrace], heaps: Sequence[AnyHeap], how: Mapping[str, Any]) -> list[Checked]:
-    found: list[Checked] = []
-    for one in given:
-        if not isinstance(one, Trace) and Path(one).suffix == ".json":
-            found += _read(Path(one))
+    results: list[Checked] = []
+    for item in given:
+        if not isinstance(item, Trace) and Path(item).suffix == ".json":
+            results += _read(Path(item))
             continue
-        trace = trace_of(one, bool(how["repair"]))
+        trace = trace_of(item, bool(how["repair"]))
         holders = profile(trace)["at_peak"]
-        found += [judged(trace.name, _name(heap), _values(trace, heap, how), holders, ()) for heap in heaps]
-    return found
+        results += [judged(trace.name, _name(heap), _values(trace, heap, how), holders, ()) for heap in heaps]
+    return results
 
 
 def _read(path: Path) -> list[Checked]:
@@ -139,10 +140,10 @@ def _of(known: Sequence[Checked], trace: str, heap: str, alone: bool) -> Checked
     """The baseline of a trace and a heap; of the only trace the only one there is, whatever their names."""
     if not known:
         return None
-    names = {one.trace for one in known}
-    found = [one for one in known if one.trace == trace or (alone and len(names) == 1)]
-    found = [one for one in found if one.heap == heap] or found
-    if len(found) != 1:
-        told = ", ".join(f"{one.trace} on {one.heap}" for one in known)
-        raise ParameterError(f"none or several are for {trace} on {heap}; there are: {told}", parameter="baseline")
-    return found[0]
+    names = {item.trace for item in known}
+    results = [item for item in known if item.trace == trace or (alone and len(names) == 1)]
+    results = [item for item in results if item.heap == heap] or results
+    if len(results) != 1:
+        text = ", ".join(f"{item.trace} on {item.heap}" for item in known)
+        raise ParameterError(f"none or several are for {trace} on {heap}; there are: {text}", parameter="baseline")
+    return results[0]

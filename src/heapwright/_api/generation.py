@@ -127,7 +127,7 @@ def generate(
     from heapwright._recipes.policy import require_one_memory
     from heapwright._support.writing import write_text
 
-    traces, others = ([trace_of(one, repair) for one in listed(given)] for given in (evidence, held_out))
+    traces, others = ([trace_of(item, repair) for item in listed(given)] for given in (evidence, held_out))
     if behind is not None and (platform is not None or traces):
         raise ParameterError(
             f"pools in front of {behind} are generated alone: platforms and evidence are for a heap that serves all "
@@ -136,23 +136,23 @@ def generate(
         )
     if inline and platform is not None:
         raise ParameterError("a platform's glue calls functions; leave inline or platform out", parameter="inline")
-    with _to_ship(heap) as found:
-        recipe = found.recipe
+    with _to_ship(heap) as result:
+        recipe = result.recipe
         if traces:
             require_one_memory(recipe)
         if platform is None:
-            about = Banner(*found.shipped(recipe), cost_of_checks(recipe))
+            about = Banner(*result.shipped(recipe), cost_of_checks(recipe))
             files = write(recipe, Path(output), prefix, about, watched, behind, Extras(package, inline))
         else:
             into = find_platform(platform)
             given = recipe_for(into, recipe)
-            about = Banner(*found.shipped(given), cost_of_checks(given))
+            about = Banner(*result.shipped(given), cost_of_checks(given))
             files = generate_for(into, recipe, Path(output), prefix, about, watched, package)
             if notice := raised(into, recipe):
                 notes(f"{recipe.name or recipe.hash}: {notice[0].lower()}{notice[1:]}")
             recipe = into.aligned(recipe)
-        if found.study is not None and found.study.caveat:
-            notes(found.study.caveat)
+        if result.study is not None and result.study.caveat:
+            notes(result.study.caveat)
     if not traces:
         return files
     page = Path(output) / f"{prefix}_heap_evidence.md"
@@ -207,9 +207,9 @@ def _evidence(
     proof = None
     if prove_calls is not None:
         proof = _or_why(lambda: prove(recipe, calls=prove_calls, progress=lambda name: progress(f"proof of {name}")))
-    metrics = {one.trace: one.metrics for one in replays}
+    metrics = {item.trace: item.metrics for item in replays}
     return Evidence(
-        recipe, files, traces, held_out, [vars(one) for one in arenas], metrics, measured, attacked, proof
+        recipe, files, traces, held_out, [vars(arena) for arena in arenas], metrics, measured, attacked, proof
     ).page()
 
 
@@ -316,17 +316,19 @@ def attack(
     foreign = [other.label for other in others if not isinstance(other, RecipeHeap)]
     if cpu is not None and foreign:
         raise ParameterError(f"{foreign[0]}: a foreign heap is attacked on this machine alone", parameter="beside")
-    found: list[dict[str, Any]] = []
-    for one in [RecipeHeap(recipe_of(heap)), *others]:
-        if isinstance(one, RecipeHeap):
-            found += commit(one.recipe, read, checks=checks, runs=runs or RUNS, seed=seed, cpu=cpu, compiler=compiler)
+    results: list[dict[str, Any]] = []
+    for item in [RecipeHeap(recipe_of(heap)), *others]:
+        if isinstance(item, RecipeHeap):
+            results += commit(
+                item.recipe, read, checks=checks, runs=runs or RUNS, seed=seed, cpu=cpu, compiler=compiler
+            )
         else:
-            found.append(commit_on_foreign(one, read, runs=runs or RUNS, seed=seed))
+            results.append(commit_on_foreign(item, read, runs=runs or RUNS, seed=seed))
     if output is not None:
         from heapwright._report.attack_picture import write_picture
 
-        write_picture(found, Path(output))
-    return found
+        write_picture(results, Path(output))
+    return results
 
 
 def _exploit(
@@ -340,7 +342,7 @@ def _exploit(
     """What `attack` does with `exploits`; nothing of `unused` may be set."""
     from heapwright._assure.attack.exploits import TRIALS, exploit
 
-    if any(one is not None for one in unused):
+    if any(item is not None for item in unused):
         raise ParameterError(
             "exploits are tried on one heap on this machine: without a trace, other heaps, a picture or a processor",
             parameter="exploits",
@@ -413,15 +415,15 @@ def measure_each(
 
     around = None if platform is None else Kernel.of(platform, kernel, lock, config)
     if around is not None:
-        found = _in_kernel(heap, around)
+        result = _in_kernel(heap, around)
     elif isinstance(heap, BoardHeap):
-        found = heap
+        result = heap
     elif isinstance(heap, str | os.PathLike):
-        found = resolve_on_target(os.fspath(heap))
+        result = resolve_on_target(os.fspath(heap))
     else:
-        found = BoardHeap.of_recipe(recipe_of(heap))
+        result = BoardHeap.of_recipe(recipe_of(heap))
     read = [trace_of(trace, repair) for trace in traces]
-    return Session(cpu_name=cpu, kernel=around, **session).measure(found, read, LEVELS)
+    return Session(cpu_name=cpu, kernel=around, **session).measure(result, read, LEVELS)
 
 
 def _in_kernel(heap: AnyHeap | BoardHeap, kernel: Kernel) -> BoardHeap:
@@ -549,7 +551,7 @@ def pull_request(
     from heapwright._report.pull_request import pull_request as write
     from heapwright._studies.analysis import Analysis
 
-    paths = [one.path if isinstance(one, Analysis) else Path(one) for one in (study, baseline) if one is not None]
+    paths = [item.path if isinstance(item, Analysis) else Path(item) for item in (study, baseline) if item is not None]
     with ExitStack() as stack:
         new, *old = [stack.enter_context(Analysis.open(path)) for path in paths]
         target = None if output is None else Path(output)
@@ -580,7 +582,7 @@ def reproduce(
         run = entry.load()
     except (ValueError, ModuleNotFoundError):  # not installed, or its folder is gone
         raise HeapwrightError("the source papers are not installed; pip install 'heapwright[papers]'") from None
-    found: dict[str, Any] = run(
+    result: dict[str, Any] = run(
         what,
         None if packets is None else Path(packets),
         Path(output),
@@ -588,4 +590,4 @@ def reproduce(
         reading,
         readings,
     )
-    return found
+    return result

@@ -171,15 +171,15 @@ def replay(
     """
     from heapwright._heaps.heaps import replay_each
 
-    asked, table, found = asked_for(heaps, word_size), energies_of(energy_table), []
-    for trace in (trace_of(one, repair) for one in listed(traces)):
-        outcomes = replay_each(trace, asked.heaps, arena=arena, time=time, fit=fit, energy=table)
-        for label, key in asked.each:
+    requested, table, result = asked_for(heaps, word_size), energies_of(energy_table), []
+    for trace in (trace_of(item, repair) for item in listed(traces)):
+        outcomes = replay_each(trace, requested.heaps, arena=arena, time=time, fit=fit, energy=table)
+        for label, key in requested.each:
             outcome = outcomes[key]
-            found.append(
+            result.append(
                 Replay(trace.name, label, outcome.metrics, outcome.error, outcome.memories, outcome.failed_low)
             )
-    return _alone(found, traces, heaps)
+    return _alone(result, traces, heaps)
 
 
 @dataclass(frozen=True)
@@ -231,38 +231,38 @@ class Fit:
 
     def _repr_html_(self) -> str:
         keys = ("smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes", "worst_case_bytes", "reach_bytes")
-        told = {key.replace("_", " "): notebook.number(getattr(self, key)) for key in keys}
-        told |= {"refused": ", ".join(self.refused) or "-"} | ({"error": self.error} if self.error else {})
-        return notebook.pairs(f"{self.heap} on {self.trace}", told)
+        info = {key.replace("_", " "): notebook.number(getattr(self, key)) for key in keys}
+        info |= {"refused": ", ".join(self.refused) or "-"} | ({"error": self.error} if self.error else {})
+        return notebook.pairs(f"{self.heap} on {self.trace}", info)
 
     @classmethod
-    def of(cls, trace: Trace, heap: str, found: Arenas, copies: int, growth: float) -> Fit:
+    def of(cls, trace: Trace, heap: str, result: Arenas, copies: int, growth: float) -> Fit:
         """Name what `heapwright._heaps.heaps.fit_each` found."""
         from heapwright._traces.load import load_of
 
-        size, tried, proved = found.safe or (None, None, None)
-        worst, theorem = found.worst or (None, None)
+        size, tried, proved = result.safe or (None, None, None)
+        worst, theorem = result.worst or (None, None)
         load = load_of(trace)
         return cls(
             trace=trace.name,
             heap=heap,
-            smallest_arena_bytes=found.smallest,
+            smallest_arena_bytes=result.smallest,
             safe_arena_bytes=size,
             safe_tried=tried,
             safe_proved=proved,
-            reserve_bytes=found.reserve,
+            reserve_bytes=result.reserve,
             growth=growth,
             fixed_bytes=load.fixed_bytes,
             varying_bytes=load.varying_bytes,
             copies=copies,
-            refused=found.refused,
-            failed=found.failed,
+            refused=result.refused,
+            failed=result.failed,
             worst_case_bytes=worst,
             worst_case_by=theorem,
-            reach_bytes=found.reach.arena_bytes,
-            reach_request_bytes=found.reach.request_bytes,
-            reach_objects=found.reach.objects,
-            error=found.error,
+            reach_bytes=result.reach.arena_bytes,
+            reach_request_bytes=result.reach.request_bytes,
+            reach_objects=result.reach.objects,
+            error=result.error,
         )
 
     def __repr__(self) -> str:
@@ -355,13 +355,13 @@ def fit(
         load = load_of(trace)
         return load.factor(growth) if live is None else live / max(load.peak_bytes, 1)
 
-    asked, others, found = asked_for(heaps, word_size), [trace_of(one, repair) for one in listed(held_out)], []
-    for trace in (trace_of(one, repair) for one in listed(traces)):
+    requested, others, result = asked_for(heaps, word_size), [trace_of(item, repair) for item in listed(held_out)], []
+    for trace in (trace_of(item, repair) for item in listed(traces)):
         made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         grown = growth if live is None else load_of(trace).growth_for(live)
-        fitted = fit_each(trace, asked.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
-        found += [Fit.of(trace, label, fitted[key], len(made), grown) for label, key in asked.each]
-    return _alone(found, traces, heaps)
+        fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
+        result += [Fit.of(trace, label, fitted[key], len(made), grown) for label, key in requested.each]
+    return _alone(result, traces, heaps)
 
 
 @one_line
@@ -388,7 +388,7 @@ def admit(
     from heapwright._replay.admission import admit as find_least
     from heapwright._traffic.workloads.loads import SWEPT
 
-    read = [trace_of(one, repair) for one in listed(traces)]
+    read = [trace_of(item, repair) for item in listed(traces)]
     options = {trace.metadata.get(SWEPT, "") for trace in read}
     if output is not None:
         from heapwright._report.drawing import check_suffix
@@ -396,16 +396,16 @@ def admit(
         check_suffix(Path(output))
         if len(options) != 1 or "" in options:
             raise ParameterError("a picture is drawn of the traces of one sweep", parameter="output")
-    found = []
+    results = []
     for trace in read:
         at = float(trace.metadata[trace.metadata[SWEPT]]) if SWEPT in trace.metadata else None
         for heap in listed(heaps):
-            found.append(replace(find_least(trace, recipe_of(heap), share), heap=label_of(heap), swept=at))
+            results.append(replace(find_least(trace, recipe_of(heap), share), heap=label_of(heap), swept=at))
     if output is not None:
         from heapwright._report.admission_picture import write_picture
 
-        write_picture(found, options.pop(), Path(output))
-    return found
+        write_picture(results, options.pop(), Path(output))
+    return results
 
 
 @one_line
@@ -438,22 +438,22 @@ def stress(
         from heapwright._report.drawing import check_suffix
 
         check_suffix(Path(output))
-    asked = asked_for(heaps)
+    requested = asked_for(heaps)
     recipes: dict[str, Recipe] = {}
-    for label, key in asked.each:
-        heap = asked.heaps[key]
+    for label, key in requested.each:
+        heap = requested.heaps[key]
         if not isinstance(heap, RecipeHeap) or heap.recipe.memory:
             raise ParameterError(f"{label}: endurance is tried on recipes in one memory", parameter="heaps")
         recipes[key] = heap.recipe
-    found = []
-    for trace in (trace_of(one, repair) for one in listed(traces)):
+    results = []
+    for trace in (trace_of(item, repair) for item in listed(traces)):
         tried = {key: stress_result(trace, key, recipe, effort, seed) for key, recipe in recipes.items()}
-        found += [replace(tried[key], heap=label) for label, key in asked.each]
+        results += [replace(tried[key], heap=label) for label, key in requested.each]
     if output is not None:
         from heapwright._report.stress_picture import write_picture
 
-        write_picture(found, Path(output))
-    return found
+        write_picture(results, Path(output))
+    return results
 
 
 @dataclass(frozen=True)
@@ -512,14 +512,14 @@ def find_worst(
     from heapwright._replay.worst_case import worst_case
 
     original, recipe = trace_of(trace, repair), recipe_of(heap)
-    found = search(original, recipe, objective, tries=tries, seed=seed)
+    result = search(original, recipe, objective, tries=tries, seed=seed)
     bound, steps = worst_case(original, recipe), worst_steps(recipe)
     return Worst(
-        found.trace,
+        result.trace,
         label_of(heap),
         objective,
-        found.value,
-        found.original,
+        result.value,
+        result.original,
         bound.bytes if bound else None,
         steps.most,
         steps.reason,
@@ -529,11 +529,11 @@ def find_worst(
 _Row = TypeVar("_Row", Replay, Fit)
 
 
-def _alone(found: list[_Row], traces: object, heaps: object) -> _Row | list[_Row]:
+def _alone(result: list[_Row], traces: object, heaps: object) -> _Row | list[_Row]:
     """The list, or its one item where no list was given."""
     if isinstance(traces, list | tuple) or isinstance(heaps, list | tuple):
-        return found
-    (one,) = found
-    if one.error:
-        raise HeapwrightError(one.error)
-    return one
+        return result
+    (item,) = result
+    if item.error:
+        raise HeapwrightError(item.error)
+    return item

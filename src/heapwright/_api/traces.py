@@ -64,10 +64,10 @@ class Profile(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         counts = ("events", "requests", "packets", "threads", "seconds", "requested_peak_bytes", "live_objects_peak")
-        told = {key.replace("_", " "): notebook.number(self[key]) for key in counts if key in self}
-        rows = [[f"{one['size']:,}", f"{one['count']:,}", f"{one['share']:.1%}"] for one in self["sizes"][:20]]
+        info = {key.replace("_", " "): notebook.number(self[key]) for key in counts if key in self}
+        rows = [[f"{item['size']:,}", f"{item['count']:,}", f"{item['share']:.1%}"] for item in self["sizes"][:20]]
         sizes = notebook.table(f"{self['distinct_sizes']:,} sizes", ("size, B", "count", "share"), rows)
-        return notebook.pairs(str(self["name"]), told, sizes)
+        return notebook.pairs(str(self["name"]), info, sizes)
 
 
 @one_line

@@ -48,8 +48,8 @@ class StressTestResult:
         return self.best_fit[self.worst] if self.lasts and self.growth_ratio > GUARD else None
 
     def __repr__(self) -> str:
-        told = "lasts" if self.lasts else "does not last"
-        return f"<StressTestResult {self.heap} on {self.trace}: {told}, grows {self.growth_ratio:.3f} x ({self.worst})>"
+        info = "lasts" if self.lasts else "does not last"
+        return f"<StressTestResult {self.heap} on {self.trace}: {info}, grows {self.growth_ratio:.3f} x ({self.worst})>"
 
 
 def effort_of(calls: int) -> StressEffort:
@@ -65,6 +65,14 @@ def effort_of(calls: int) -> StressEffort:
 
 def stress_result(trace: Trace, label: str, recipe: Recipe, effort: StressEffort, seed: int) -> StressTestResult:
     """Try whether the recipe, which is called ``label``, lasts on what the trace asks for."""
-    one = run(trace, recipe, effort, seed=seed, threads=processors())
-    told = (one.growth_ratio, one.worst, one.best_fit, one.lasts, tuple(one.refused), one.calls, one.footprint_bytes)
-    return StressTestResult(trace.name, label, *told)
+    item = run(trace, recipe, effort, seed=seed, threads=processors())
+    info = (
+        item.growth_ratio,
+        item.worst,
+        item.best_fit,
+        item.lasts,
+        tuple(item.refused),
+        item.calls,
+        item.footprint_bytes,
+    )
+    return StressTestResult(trace.name, label, *info)

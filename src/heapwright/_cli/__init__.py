@@ -109,8 +109,8 @@ def program() -> None:
     atexit.register(_end, codes)  # the first of those registered is the last to be called
     try:
         main()
-    except SystemExit as told:
-        codes.append(told.code)
+    except SystemExit as info:
+        codes.append(info.code)
         raise
 
 
@@ -160,16 +160,16 @@ def _run_in_order() -> int:
 
     def leave(number: int, _: object) -> None:
         received.append(number)
-        for one in handled:
-            signal.signal(one, signal.SIG_IGN)
+        for item in handled:
+            signal.signal(item, signal.SIG_IGN)
         if tools := sys.modules.get("heapwright._support.subprocesses"):  # else none was started
             tools.kill_tools()
         sys.exit(128 + number)
 
     in_main = threading.current_thread() is threading.main_thread()
-    handled = [one for one in _ENDING if in_main and signal.getsignal(one) is signal.SIG_DFL]  # nohup ignores SIGHUP
-    for one in handled:
-        signal.signal(one, leave)
+    handled = [item for item in _ENDING if in_main and signal.getsignal(item) is signal.SIG_DFL]  # nohup ignores SIGHUP
+    for item in handled:
+        signal.signal(item, leave)
     try:
         ended = heapwright.main(standalone_mode=False)  # the code of click.exceptions.Exit, else what a command returns
     except BaseException:

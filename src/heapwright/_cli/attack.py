@@ -75,7 +75,7 @@ def command(
         raise click.UsageError("--compiler goes with --cpu: this machine's is cc, or CC")
     from heapwright import _api as api
 
-    found = api.attack(
+    result = api.attack(
         heap,
         trace,
         checks=checks or None,
@@ -90,18 +90,18 @@ def command(
         exploits=exploits,
     )
     if as_json:
-        print_json(found)
+        print_json(result)
         return
     if exploits:
-        _print_exploits(found)
+        _print_exploits(result)
         return
     from heapwright._cli.tables import print_table
 
     headings = ["fault", "at once", "later", "harmless", "silent", "crashed"]
-    for level in found:
+    for level in result:
         rows = [
-            [name, *(f"{count / told['runs']:.1%}" for key, count in told.items() if key != "runs")]
-            for name, told in level["faults"].items()
+            [name, *(f"{count / info['runs']:.1%}" for key, count in info.items() if key != "runs")]
+            for name, info in level["faults"].items()
         ]
         ended = ", ".join(f"{name} {times:,}" for name, times in level.get("signals", {}).items())
         title = f"checks of {level['checks']}" if level["checks"] else f"runs ended by {ended or 'no signal'}"
@@ -109,12 +109,12 @@ def command(
         print_table(f"{level['heap']}, {title}", headings, [rows], left=("fault",))
 
 
-def _print_exploits(found: list[dict[str, Any]]) -> None:
+def _print_exploits(result: list[dict[str, Any]]) -> None:
     from heapwright._cli.tables import print_table
 
-    rows = [[name, *(_in_a_cell(level["exploits"][name]) for level in found)] for name in found[0]["exploits"]]
-    headings = ["technique", *(f"{level['checks']} {level['width']}" for level in found)]
-    print_table(f"{found[0]['heap']}, what each technique comes to", headings, [rows], left=("technique",))
+    rows = [[name, *(_in_a_cell(level["exploits"][name]) for level in result)] for name in result[0]["exploits"]]
+    headings = ["technique", *(f"{level['checks']} {level['width']}" for level in result)]
+    print_table(f"{result[0]['heap']}, what each technique comes to", headings, [rows], left=("technique",))
 
 
 def _in_a_cell(told: dict[str, Any]) -> str:

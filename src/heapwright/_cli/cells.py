@@ -64,7 +64,7 @@ def wrapped(text: str, width: int, fold: bool) -> list[str]:
 
 def _breaks(line: str, width: int, fold: bool) -> list[int]:
     """Where lines begin but the first, each filled with words as far as it goes."""
-    found: list[int] = []
+    results: list[int] = []
     used = 0
     for word in _WORD.finditer(line):
         start, text = word.start(), word[0]
@@ -74,9 +74,9 @@ def _breaks(line: str, width: int, fold: bool) -> list[int]:
             continue
         for part in _chopped(text, width) if needed > width and fold else (text,):
             if start:
-                found.append(start)
+                results.append(start)
             start, used = start + len(part), cell_len(part)
-    return found
+    return results
 
 
 def _chopped(word: str, width: int) -> list[str]:
@@ -127,11 +127,11 @@ def table(
     rows = [row for rows in sections for row in rows]
     widths = _column_widths([headings, *rows], columns, width)
     yield from (Line(text, 0) for text in _row(headings, columns, widths, rules.gap, below=True))
-    yield Line(rules.head_gap.join(rules.head * one for one in widths), -1)
+    yield Line(rules.head_gap.join(rules.head * item for item in widths), -1)
     done = 0
     for section in sections:
         if section and done:
-            yield Line(rules.section_gap.join(rules.section * one for one in widths).rstrip(), -1)
+            yield Line(rules.section_gap.join(rules.section * item for item in widths).rstrip(), -1)
         for number, row in enumerate(section, done + 1):
             yield from (Line(text, number) for text in _row(row, columns, widths, rules.gap, below=False))
         done += len(section)
@@ -159,25 +159,25 @@ def _row(
 def _column_widths(rows: Sequence[Sequence[str]], columns: Sequence[Column], width: int) -> list[int]:
     """How many cells each column takes: the widest of those that wrap give way until the table is `width` wide."""
     texts = [[line for row in rows for line in row[at].split("\n")] for at in range(len(columns))]
-    widths = [max(one.least, *map(cell_len, lines)) for one, lines in zip(columns, texts, strict=True)]
+    widths = [max(item.least, *map(cell_len, lines)) for item, lines in zip(columns, texts, strict=True)]
     last = len(columns) - 1
-    room = max(width, sum(one.least for one in columns) + GAP * last) - last
+    room = max(width, sum(column.least for column in columns) + GAP * last) - last
     pads = [int(at < last) for at in range(len(columns))]  # one blank of each gap belongs to the column before it
-    padded = [min(one + pad, room) for one, pad in zip(widths, pads, strict=True)]
+    padded = [min(item + pad, room) for item, pad in zip(widths, pads, strict=True)]
     while (excess := sum(padded) - room) > 0:
-        giving = {at: one for at, one in enumerate(padded) if columns[at].wraps}
+        giving = {at: item for at, item in enumerate(padded) if columns[at].wraps}
         widest = max(giving.values(), default=0)
-        step = widest - max((one for one in giving.values() if one < widest), default=0)
+        step = widest - max((item for item in giving.values() if item < widest), default=0)
         if not step:
             break
-        _give(padded, [at for at, one in giving.items() if one == widest], excess, step)
+        _give(padded, [at for at, item in giving.items() if item == widest], excess, step)
     _give(padded, range(len(padded)), max(0, excess), room)
-    return [one - pad for one, pad in zip(padded, pads, strict=True)]
+    return [item - pad for item, pad in zip(padded, pads, strict=True)]
 
 
 def _give(widths: list[int], places: Sequence[int], excess: int, most: int) -> None:
     """Take `excess` cells from columns in equal parts, `most` from each."""
-    for left, at in zip(range(len(places), 0, -1), places, strict=True):
-        taken = min(most, widths[at], round(excess / left))
+    for remaining, at in zip(range(len(places), 0, -1), places, strict=True):
+        taken = min(most, widths[at], round(excess / remaining))
         widths[at] -= taken
         excess -= taken

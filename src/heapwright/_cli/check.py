@@ -86,15 +86,15 @@ def command(
     if as_json:
         print_json(api.described(checked))
     else:
-        for one in checked:
-            print_verdicts(one.sentences() or _figures(one))
-    if not all(one.passed for one in checked):
+        for item in checked:
+            print_verdicts(item.sentences() or _figures(item))
+    if not all(item.passed for item in checked):
         raise click.exceptions.Exit(SHUT)
 
 
-def _figures(one: Checked) -> list[str]:
+def _figures(item: Checked) -> list[str]:
     from heapwright._studies.gate import ARENAS
 
     keys = (*ARENAS, "footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
-    told = ", ".join(f"{key} {one.values[key]:,}" for key in keys if one.values.get(key) is not None)
-    return [f"{one.trace} on {one.heap}: {told}"]
+    text = ", ".join(f"{key} {item.values[key]:,}" for key in keys if item.values.get(key) is not None)
+    return [f"{item.trace} on {item.heap}: {text}"]

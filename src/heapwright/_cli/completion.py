@@ -18,9 +18,9 @@ def heaps(ctx: click.Context, _: click.Parameter, begun: str) -> list[Completion
     from heapwright._studies.recommendations import PICKS
 
     study, colon, name = begun.rpartition(":")
-    names = [one.name for one in api.zoo() if one.name]
+    names = [item.name for item in api.zoo() if item.name]
     if colon and Path(study).is_file():
-        return [CompletionItem(f"{study}:{one}") for one in (*PICKS, *names) if one.startswith(name)]
+        return [CompletionItem(f"{study}:{item}") for item in (*PICKS, *names) if item.startswith(name)]
     return [CompletionItem(begun, type="file"), *_beginning(begun, names)]
 
 
@@ -28,22 +28,22 @@ def platforms(ctx: click.Context, _: click.Parameter, begun: str) -> list[Comple
     """What a heap can be generated for."""
     from heapwright import _api as api
 
-    return _beginning(begun, [one.name for one in api.platforms()])
+    return _beginning(begun, [item.name for item in api.platforms()])
 
 
 def metrics(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """The keys of metrics, in a list of them the last one."""
     before, comma, last = begun.rpartition(",")
     taken = before.split(",")
-    found = [key for key in METRICS if key.startswith(last) and key not in taken]
-    return [CompletionItem(f"{before}{comma}{key}", help=METRICS[key].meaning) for key in found]
+    results = [key for key in METRICS if key.startswith(last) and key not in taken]
+    return [CompletionItem(f"{before}{comma}{key}", help=METRICS[key].meaning) for key in results]
 
 
 def conditions(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """The key of a condition, then how it compares."""
     key, blank, _rest = begun.partition(" ")
     if blank:
-        return [CompletionItem(f"{key} {one} ") for one in _COMPARED if f"{key} {one}".startswith(begun.rstrip())]
+        return [CompletionItem(f"{key} {item} ") for item in _COMPARED if f"{key} {item}".startswith(begun.rstrip())]
     return _beginning(begun, [*METRICS, "reserve_bytes"])
 
 

@@ -136,21 +136,21 @@ def _say(text: str) -> None:
 
 def _show(words: Sequence[str | Path]) -> list[str]:
     """Print a command as a shell takes it, and return its words."""
-    told = [str(word) for word in words]
+    info = [str(word) for word in words]
     width = stdout_columns() - 6
-    lines = textwrap.wrap(shlex.join(told), width, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(shlex.join(info), width, break_long_words=False, break_on_hyphens=False)
     click.echo("$ " + " \\\n    ".join(lines))
-    return told
+    return info
 
 
 def _run(*words: str | Path) -> str:
     """Run a command of ours; what it prints goes to the screen, or with --json is returned."""
     from heapwright._cli import heapwright
 
-    _, *told = _show(("heapwright", *words))
+    _, *info = _show(("heapwright", *words))
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed) if "--json" in told else contextlib.nullcontext():
-        heapwright.main(told, "heapwright", standalone_mode=False)
+    with contextlib.redirect_stdout(printed) if "--json" in info else contextlib.nullcontext():
+        heapwright.main(info, "heapwright", standalone_mode=False)
     return printed.getvalue()
 
 

@@ -136,19 +136,19 @@ def command(
 
     energies = EnergyTable.read(energy_table) if energy_table else None
     given = {key: value for key, value in options.items() if value is not None}
-    asked = api.Options(energy_table=energies, command=command_line(), **given)
+    requested = api.Options(energy_table=energies, command=command_line(), **given)
     read = read_traces(traces, repair)
     space = api.space_for(read, space_path, align)
     for trace in read:
-        for told in trace.notes:
-            note(f"{told}; explored at {space.align}")
+        for info in trace.notes:
+            note(f"{info}; explored at {space.align}")
     apart = read_traces(held_out, repair)
     with showing() as show:
-        done = api.explore_with(asked, read, space, output, held_out=apart, warm=warm, progress=show)
-    for told in space.notes:
-        note(f"space: {told}")
-    for told in done.short:
-        note(f"{done.study}: {told}")
+        done = api.explore_with(requested, read, space, output, held_out=apart, warm=warm, progress=show)
+    for info in space.notes:
+        note(f"space: {info}")
+    for info in done.short:
+        note(f"{done.study}: {info}")
     with Analysis.open(done.study) as study:
         note_partial(study)
         by_load, question = picks_by_load(study, read), study.question

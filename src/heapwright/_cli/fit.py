@@ -170,8 +170,8 @@ def command(
     from heapwright import _api as api
 
     read = _traces(traces, repair, workload, dict(settings), sweep)
-    for told in (told for trace in read for told in trace.notes):
-        note(told)
+    for info in (info for trace in read for info in trace.notes):
+        note(info)
     if admit is not None:
         if step or copies is not None or held_out or share != 1 or word_size or growth != 1 or live or clients:
             raise click.UsageError(
@@ -183,7 +183,7 @@ def command(
         raise click.UsageError("a picture is drawn of what --admit finds; give it, and a --sweep")
     if (clients is not None) + (growth != 1) + (live is not None) > 1:
         raise click.UsageError("--growth, --clients and --live say the same: give one of them")
-    found = api.fit(
+    result = api.fit(
         read,
         heaps,
         growth=clients[1] / clients[0] if clients else growth,
@@ -195,18 +195,18 @@ def command(
         seed=seed,
         word_size=word_size,
     )
-    assert isinstance(found, list)
-    check_errors(found)
+    assert isinstance(result, list)
+    check_errors(result)
     if as_json:
-        print_rows(found)
+        print_rows(result)
         return
-    _print_arenas(found)
-    print_sentences(_tell_tried(found))
-    if any(fit.reserve_bytes is not None for fit in found):
+    _print_arenas(result)
+    print_sentences(_tell_tried(result))
+    if any(fit.reserve_bytes is not None for fit in result):
         _tell_reserve(copies or 0, share, len(held_out))
-    for fit in {fit.trace: fit for fit in found if fit.reserve_bytes is not None}.values():
+    for fit in {fit.trace: fit for fit in result if fit.reserve_bytes is not None}.values():
         print_sentences([_tell_load(fit, clients)])
-    for fit in found:
+    for fit in result:
         if fit.error:
             print_sentences([f"No arena: {fit.error}"])
         elif fit.smallest_arena_bytes is None and fit.reserve_bytes is not None:
@@ -217,15 +217,15 @@ def command(
             print_sentences([f"{fit.heap}: refused in any arena that it reaches: {', '.join(fit.refused)}"])
 
 
-def _print_arenas(found: Sequence[Fit]) -> None:
+def _print_arenas(result: Sequence[Fit]) -> None:
     """One table: the trace in the title, or, of several, above its rows; without columns of which nothing is known."""
     from heapwright._cli.tables import number, print_table, short_names
 
-    names = short_names(fit.heap for fit in found)
-    traces = list(dict.fromkeys(fit.trace for fit in found))
+    names = short_names(fit.heap for fit in result)
+    traces = list(dict.fromkeys(fit.trace for fit in result))
     headings = ["heap", "smallest\narena", "safe\narena", "how\nsure", "reserve", "worst\ncase"]
     keys = {1: "smallest_arena_bytes", 2: "safe_arena_bytes", 4: "reserve_bytes", 5: "worst_case_bytes"}
-    shown = [at for at, _ in enumerate(headings) if at not in keys or any(getattr(fit, keys[at]) for fit in found)]
+    shown = [at for at, _ in enumerate(headings) if at not in keys or any(getattr(fit, keys[at]) for fit in result)]
 
     def row(fit: Fit) -> list[str]:
         name = ("  " if len(traces) > 1 else "") + names[fit.heap]
@@ -235,7 +235,7 @@ def _print_arenas(found: Sequence[Fit]) -> None:
 
     sections = []
     for trace in traces:
-        rows = [row(fit) for fit in found if fit.trace == trace]
+        rows = [row(fit) for fit in result if fit.trace == trace]
         sections.append(rows if len(traces) == 1 else [[trace, *[""] * (len(shown) - 1)], *rows])
     where = f" for {traces[0]}" if len(traces) == 1 else ""
     print_table(f"Arenas in bytes{where}", [headings[at] for at in shown], sections, left=("heap", "how\nsure"))
@@ -262,28 +262,28 @@ def _traces(
     return api.sweep(workload, *sweep, **settings)
 
 
-def _tell_admitted(found: Sequence[Admission], as_json: bool) -> None:
+def _tell_admitted(result: Sequence[Admission], as_json: bool) -> None:
     if as_json:
-        print_rows(found)
+        print_rows(result)
         return
     from heapwright._cli.tables import number, print_table
 
     cells = [
         [
-            one.trace,
-            one.heap,
-            " + ".join(f"{n:,} x {size:,}" for n, size in zip(one.counts, one.sizes, strict=True)) or "-",
-            number("footprint_bytes", one.arena_bytes),
-            *(number("admitted_fraction", share) for share in (one.admitted_requests, one.admitted_fraction)),
-            number("utilisation", one.utilisation),
+            item.trace,
+            item.heap,
+            " + ".join(f"{n:,} x {size:,}" for n, size in zip(item.counts, item.sizes, strict=True)) or "-",
+            number("footprint_bytes", item.arena_bytes),
+            *(number("admitted_fraction", share) for share in (item.admitted_requests, item.admitted_fraction)),
+            number("utilisation", item.utilisation),
         ]
-        for one in found
+        for item in result
     ]
     headings = ["trace", "heap", "blocks", "arena", "requests", "bytes", "utilisation"]
-    share = f"{100 * found[0].share:g} %"
+    share = f"{100 * result[0].share:g} %"
     title = f"The least memory in bytes that admits {share} of the requests and of their bytes"
     print_table(title, headings, [cells], left=("trace", "heap", "blocks"))
-    if none := [f"{one.heap} on {one.trace}" for one in found if one.arena_bytes is None]:
+    if none := [f"{item.heap} on {item.trace}" for item in result if item.arena_bytes is None]:
         print_sentences([f"Admit less than {share} in any memory: {', '.join(none)}."])
 
 
@@ -302,29 +302,29 @@ def _tell_reserve(copies: int, share: float, held_out: int) -> None:
     from heapwright._replay.reserve import MARGIN
 
     most = f" and {held_out} held-out trace{'s need' if held_out > 1 else ' need'}" if held_out else " needs"
-    told = f"The reserve is {100 * (MARGIN - 1):.0f} % more than the trace{most}"
+    text = f"The reserve is {100 * (MARGIN - 1):.0f} % more than the trace{most}"
     serves = f"serves {copies if share == 1 else f'{share:.0%} of {copies}'} perturbed copies of it"
     more = "The long run is not in it: explore covers that."
-    print_sentences([f"{told}, and {serves}. {more}" if copies else f"{told}. {more}"])
+    print_sentences([f"{text}, and {serves}. {more}" if copies else f"{text}. {more}"])
 
 
 def _tell_load(fit: Fit, clients: tuple[float, float] | None) -> str:
     """What is live all along, what comes with the load, and how much of that the reserve is for."""
     each = f" ({fit.varying_bytes / clients[0]:,.0f} a client)" if clients else ""
-    told = f"{fit.trace}: {fit.fixed_bytes:,} bytes are permanent, {fit.varying_bytes:,} depend on the load{each}"
+    text = f"{fit.trace}: {fit.fixed_bytes:,} bytes are permanent, {fit.varying_bytes:,} depend on the load{each}"
     grown = f"{clients[1]:g} clients" if clients else f"{fit.growth:.3g} times what depends on the load"
-    return f"{told}." if fit.growth == 1 else f"{told}; the reserve is for {grown}."
+    return f"{text}." if fit.growth == 1 else f"{text}; the reserve is for {grown}."
 
 
 def _how_sure(fit: Fit) -> str:
     return "-" if fit.safe_arena_bytes is None else "proved" if fit.safe_proved else "tried"
 
 
-def _tell_tried(found: Sequence[Fit]) -> list[str]:
+def _tell_tried(result: Sequence[Fit]) -> list[str]:
     """What "tried" stands for, and how far heaps reach that reach less than twice their reserve."""
-    most = max((fit.safe_tried or 0 for fit in found if not fit.safe_proved), default=0)
-    told = [f"Tried: it served the trace, and so did {most:,} larger ones."] if most else []
-    for fit in found:
+    most = max((fit.safe_tried or 0 for fit in result if not fit.safe_proved), default=0)
+    info = [f"Tried: it served the trace, and so did {most:,} larger ones."] if most else []
+    for fit in result:
         if fit.reach_bytes is not None and fit.reserve_bytes is not None and fit.reach_bytes < 2 * fit.reserve_bytes:
-            told.append(f"{fit.heap} uses {fit.reach_bytes:,} bytes at most.")
-    return list(dict.fromkeys(told))
+            info.append(f"{fit.heap} uses {fit.reach_bytes:,} bytes at most.")
+    return list(dict.fromkeys(info))

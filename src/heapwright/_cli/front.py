@@ -60,8 +60,8 @@ class _Shown:
 
     def every(self) -> list[Candidate]:
         """Each of them once, the front first."""
-        found = [*self.members, *self.others, *(one.candidate for one in self.zoo)]
-        return list({one.id: one for one in found}.values())
+        results = [*self.members, *self.others, *(item.candidate for item in self.zoo)]
+        return list({item.id: item for item in results}.values())
 
 
 def print_front(
@@ -98,10 +98,10 @@ def print_front(
     standings = study.zoo_standings(objectives)
     yours = study.resolve(against) if against else None
     beside = {*RIVALS, against, yours}
-    zoo = [one for one in standings if everything or {one.candidate.label, one.candidate.id} & beside]
+    zoo = [item for item in standings if everything or {item.candidate.label, item.candidate.id} & beside]
     always = {*picks, *(standing.dominated_by for standing in zoo)}
     members = _thinned(front, None if everything else SHOWN_MEMBERS, always)
-    others = [study.candidate(id) for id in picks if id not in {one.id for one in front}]
+    others = [study.candidate(id) for id in picks if id not in {item.id for item in front}]
     shown = _Shown(study, objectives, picks, members, others, zoo, yours, study.robustness(objectives))
     traces = printable(", ".join(trace.name for trace in study.traces()))
     question = f"; {study.question}" if study.question else ""
@@ -127,29 +127,29 @@ def _print_short(title: str, shown: _Shown) -> None:
     keys = [key for key in shown.objectives if refusing or key != "footprint_bytes"]
     first = [] if refusing else [_reserve(study)]
     columns = [*first, *map(_metric, dict.fromkeys([*keys, *_measured(shown), *_worst_calls(shown)])), *_grows(shown)]
-    zoo = {one.candidate.id for one in shown.zoo}
-    front = {one.id for one in shown.members}
+    zoo = {item.candidate.id for item in shown.zoo}
+    front = {member.id for member in shown.members}
     competing = front | picks.keys()
 
-    def role(one: Candidate) -> str:
-        known = ["front"] if one.id in front else ["zoo"] if one.id in zoo else []
-        told = [", ".join(picks[one.id]).upper()] if one.id in picks else known
-        told += ["yours"] * (one.id == shown.yours)
-        if refused := one.metrics["failed"]:
-            told.append(f"refused {refused:,}")
-        elif shown.robustness.foreseen and (shown.robustness.why_not_lasting(one.id)):
-            told.append("grows")
-        elif one.id in competing and shown.robustness.why_not(one.id):
-            told.append("not fit")
-        return ", ".join(told)
+    def role(item: Candidate) -> str:
+        known = ["front"] if item.id in front else ["zoo"] if item.id in zoo else []
+        info = [", ".join(picks[item.id]).upper()] if item.id in picks else known
+        info += ["yours"] * (item.id == shown.yours)
+        if refused := item.metrics["failed"]:
+            info.append(f"refused {refused:,}")
+        elif shown.robustness.foreseen and (shown.robustness.why_not_lasting(item.id)):
+            info.append("grows")
+        elif item.id in competing and shown.robustness.why_not(item.id):
+            info.append("not fit")
+        return ", ".join(info)
 
     columns.append((_HEADINGS["role"], role))
     every = shown.every()
     sections = [shown.members, shown.others, every[len(shown.members) + len(shown.others) :]]
     _print(title, columns, sections, picks, _LEAST_ROLE)
     for id, roles in picks.items():
-        one = study.candidate(id)
-        named = "" if one.zoo_name else f" {one.id}"
+        item = study.candidate(id)
+        named = "" if item.zoo_name else f" {item.id}"
         print_sentences([f"{', '.join(roles).upper()}{named}: {study.recipe(id).summary(study.align)}"])
 
 
@@ -161,30 +161,30 @@ def _print_whole(title: str, shown: _Shown) -> None:
     study, robustness = shown.study, shown.robustness
     keys = dict.fromkeys([*shown.objectives, *_measured(shown), *_ALWAYS])
     columns = [_reserve(study), *map(_metric, keys)]
-    columns.append(("worst\nsteps", lambda one: worst_steps(study.recipe(one.id)).short()))
+    columns.append(("worst\nsteps", lambda item: worst_steps(study.recipe(item.id)).short()))
     columns += _grows(shown)
     for role in study.elsewhere:
         for key in shown.objectives:
             if key not in TARGET_METRICS:
                 columns.append((f"{_WORST[role]}\n{_heading(key)}", _elsewhere(shown, role, key)))
-    standings = {one.candidate.id: one for one in shown.zoo}
-    competing = {one.id for one in [*shown.members, *shown.others]}
+    standings = {item.candidate.id: item for item in shown.zoo}
+    competing = {item.id for item in [*shown.members, *shown.others]}
 
-    def remark(one: Candidate) -> str:
-        roles = f"{', '.join(shown.picks[one.id]).upper()}: " if one.id in shown.picks else ""
-        what = f"{roles}{study.recipe(one.id).summary(study.align)}" if one.id in competing else ""
-        standing = _standing(standings[one.id]) if one.id in standings else ""
-        why_not = robustness.why_not_lasting(one.id)
-        if one.id in competing:  # of what failed requests nothing else is known
-            why_not = robustness.why_not(one.id)
-        told = f"not fit to ship: {why_not}" if why_not else ""
-        return "; ".join(filter(None, [what, standing, told]))
+    def remark(item: Candidate) -> str:
+        roles = f"{', '.join(shown.picks[item.id]).upper()}: " if item.id in shown.picks else ""
+        what = f"{roles}{study.recipe(item.id).summary(study.align)}" if item.id in competing else ""
+        standing = _standing(standings[item.id]) if item.id in standings else ""
+        why_not = robustness.why_not_lasting(item.id)
+        if item.id in competing:  # of what failed requests nothing else is known
+            why_not = robustness.why_not(item.id)
+        info = f"not fit to ship: {why_not}" if why_not else ""
+        return "; ".join(filter(None, [what, standing, info]))
 
     columns.append(("recipe; zoo: against the front", remark))
     zoo = shown.every()[len(competing) :]
-    ranked = [one for one in zoo if standings[one.id].ranked]
+    ranked = [item for item in zoo if standings[item.id].ranked]
     _print(
-        title, columns, [shown.members, shown.others, ranked, [one for one in zoo if one not in ranked]], shown.picks
+        title, columns, [shown.members, shown.others, ranked, [item for item in zoo if item not in ranked]], shown.picks
     )
 
 
@@ -195,26 +195,26 @@ def _print(
     picks: Mapping[str, Sequence[str]],
     least_wrapped: int = LEAST_WRAPPED,
 ) -> None:
-    rows = [[[one.label, *(show(one) for _, show in columns)] for one in heaps] for heaps in sections if heaps]
-    strong = {one.label for heaps in sections for one in heaps if one.id in picks}
+    rows = [[[heap.label, *(show(heap) for _, show in columns)] for heap in heaps] for heaps in sections if heaps]
+    strong = {heap.label for heaps in sections for heap in heaps if heap.id in picks}
     headings = ["heap", *(heading for heading, _ in columns)]
     print_table(title, headings, rows, (headings[0], headings[-1]), strong, least_wrapped)
 
 
 def _metric(key: str) -> Column:
-    return _heading(key), lambda one: number(key, one.metrics[key])
+    return _heading(key), lambda item: number(key, item.metrics[key])
 
 
 def _reserve(study: Analysis) -> Column:
     from heapwright._studies.analysis import reserve_for
 
-    return _HEADINGS["reserve"], lambda one: number("reserve_bytes", reserve_for(study.needs(one.id)))
+    return _HEADINGS["reserve"], lambda item: number("reserve_bytes", reserve_for(study.needs(item.id)))
 
 
 def _measured(shown: _Shown) -> list[str]:
     """Instructions of a malloc and a free, where they were measured for any."""
     key = "instructions_pair_mean"
-    return [key] if any(one.metrics[key] is not None for one in shown.every()) else []
+    return [key] if any(item.metrics[key] is not None for item in shown.every()) else []
 
 
 def _worst_calls(shown: _Shown) -> tuple[str, str]:
@@ -228,12 +228,14 @@ def _grows(shown: _Shown) -> list[Column]:
     """Growth over the last nine tenths of the future, if there was one."""
     if not shown.robustness.foreseen:
         return []
-    return [("growth", lambda one: growth(one.metrics["long_run_growth"], one.metrics["long_run_bytes"] is not None))]
+    return [
+        ("growth", lambda item: growth(item.metrics["long_run_growth"], item.metrics["long_run_bytes"] is not None))
+    ]
 
 
 def _elsewhere(shown: _Shown, role: str, key: str) -> Callable[[Candidate], str]:
-    def show(one: Candidate) -> str:
-        worst = shown.robustness.worst(one.id)
+    def show(item: Candidate) -> str:
+        worst = shown.robustness.worst(item.id)
         return _ratio(worst[role].ratios.get(key)) if role in worst else "-"
 
     return show
@@ -257,7 +259,7 @@ def _thinned(front: Sequence[Candidate], most: int | None, always: set[str | Non
         return list(front)
     room = max(most - len(always), 2)
     even = {round(step * (len(front) - 1) / (room - 1)) for step in range(room)}
-    return [one for at, one in enumerate(front) if at in even or one.id in always]
+    return [item for at, item in enumerate(front) if at in even or item.id in always]
 
 
 def _standing(standing: Ranking) -> str:

@@ -20,7 +20,7 @@ class Group(click.Group):
     def _with_flag(self, error: HeapwrightError, ctx: click.Context) -> Exception:
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
         flag = "--" + (error.parameter or "").replace("_", "-")
-        option = next((one for one in command.params if flag in one.opts), None) if command else None
+        option = next((param for param in command.params if flag in param.opts), None) if command else None
         if command is None or option is None:
             return error
         if isinstance(error, ParameterError):

@@ -122,8 +122,8 @@ def _import_recording(folder: Path, output: Path, follow: Follow, as_json: bool)
 
 
 def _tell_log(file: Path, imported: Imported, output: Path, as_json: bool) -> None:
-    for told in (*imported.repairs, *imported.caveats):
-        note(f"{file}: {told}")
+    for info in (*imported.repairs, *imported.caveats):
+        note(f"{file}: {info}")
     if as_json:
         print_json(dataclasses.asdict(imported) | {"path": str(output)})
         return

@@ -91,8 +91,8 @@ def command(
             going_on=end.is_far,
         )
         show(lived.last)
-    for told in (*lived.trace.repairs, *lived.trace.caveats):
-        note(f"{source}: {told}")
+    for info in (*lived.trace.repairs, *lived.trace.caveats):
+        note(f"{source}: {info}")
     if as_json:
         print_json(_data(lived, output))
         return
@@ -132,12 +132,12 @@ class _End:
         """Let Ctrl-C, SIGTERM and SIGHUP ask for it; a second Ctrl-C does not wait for the trace."""
         ours = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         in_main = threading.current_thread() is threading.main_thread()
-        before = {one: signal.signal(one, self._ask) for one in ours} if in_main else {}
+        before = {our: signal.signal(our, self._ask) for our in ours} if in_main else {}
         try:
             yield
         finally:
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for our, handler in before.items():
+                signal.signal(our, handler)
 
     def _ask(self, number: int, _: object) -> None:
         if number == signal.SIGINT and self.asked:
@@ -170,8 +170,8 @@ def _plain() -> Callable[[Moment], None]:
         lives = f"live {moment.live_bytes:,} B in {moment.live_objects:,} objects (peak {moment.peak_bytes:,} B)"
         click.echo(f"{moment.seconds:.0f} s: {moment.calls:,} calls, {lives}")
         for name, heap in moment.heaps.items():
-            told = f"used {heap.used_bytes:,} B, largest free {heap.largest_free_bytes:,} B, refused {heap.refused:,}"
-            click.echo(f"  {name}: {told}")
+            text = f"used {heap.used_bytes:,} B, largest free {heap.largest_free_bytes:,} B, refused {heap.refused:,}"
+            click.echo(f"  {name}: {text}")
         sys.stdout.flush()
 
     return show

@@ -65,7 +65,7 @@ class Page:
             self._heaps(moment),
             Text(),
             self._holders(moment) if moment.holders else self._at_peak(moment),
-            *(Text(told, style="yellow", no_wrap=True, overflow="ellipsis") for told in moment.repairs),
+            *(Text(info, style="yellow", no_wrap=True, overflow="ellipsis") for info in moment.repairs),
         )
 
     def _head(self, moment: Moment) -> Text:

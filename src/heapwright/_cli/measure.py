@@ -108,11 +108,11 @@ def command(
         study = api.open_study(heap)
         note_partial(study)
         options |= {"objectives": objectives, "repair": repair, "progress": note}
-        found = api.measure_front(study, traces, beside=beside, cpu=cpu, **options)
+        result = api.measure_front(study, traces, beside=beside, cpu=cpu, **options)
     else:
         options |= {"platform": platform, "kernel": kernel, "config": config, "lock": lock}
-        found = api.measure_each(heap, read_traces(traces, repair), cpu=cpu, **options)
+        result = api.measure_each(heap, read_traces(traces, repair), cpu=cpu, **options)
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print_measured(found)
+        print_measured(result)

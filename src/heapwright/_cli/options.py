@@ -29,8 +29,8 @@ def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -
     for path in paths:
         if path.suffix != ".parquet" and is_heap(str(path)):
             raise click.UsageError(f"{path} is a heap and stands where a trace belongs; give every heap its own --heap")
-    found: tuple[Path, ...] = from_stdin(ctx, _, paths)
-    return found
+    result: tuple[Path, ...] = from_stdin(ctx, _, paths)
+    return result
 
 
 def _tell_adapters(ctx: click.Context, _: click.Parameter, heaps: tuple[str, ...]) -> tuple[str, ...]:
@@ -40,8 +40,8 @@ def _tell_adapters(ctx: click.Context, _: click.Parameter, heaps: tuple[str, ...
     for heap in heaps:
         for adapter, place in picked_up(heap):
             note(f"{adapter}: the adapter beside {place} is used")
-    found: tuple[str, ...] = recipe_from_stdin(ctx, _, heaps)
-    return found
+    result: tuple[str, ...] = recipe_from_stdin(ctx, _, heaps)
+    return result
 
 
 def _word_size(ctx: click.Context, _: click.Parameter, bits: str | None) -> int | None:
@@ -86,16 +86,16 @@ class Bytes(click.ParamType[int]):
         if isinstance(value, int):
             return value
         try:
-            found = number_of(value)
+            result = number_of(value)
         except ValueError:
-            found = -1.0
-        if found < self._least or found != int(found):
+            result = -1.0
+        if result < self._least or result != int(result):
             self.fail(
                 f"{value!r}: valid: {self._least:,} byte{'s' * (self._least != 1)} or more, as 131072, 128K or 1.5M",
                 param,
                 ctx,
             )
-        return int(found)
+        return int(result)
 
 
 traces_argument = click.argument(

@@ -46,8 +46,8 @@ def stdout_columns() -> int:
     """How long a line on stdout may be: as the terminal is wide, else as `PIPED_COLUMNS` says."""
     if sys.stdout.isatty():
         return shutil.get_terminal_size().columns
-    asked = os.environ.get("COLUMNS", "")
-    return int(asked) if asked.isdecimal() and int(asked) else PIPED_COLUMNS
+    requested = os.environ.get("COLUMNS", "")
+    return int(requested) if requested.isdecimal() and int(requested) else PIPED_COLUMNS
 
 
 WORDS = "heapwright.words"
@@ -64,12 +64,12 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, default=_plain) + "\n")  # json.dump itself takes six times as long
 
 
-def print_rows(found: Sequence[DataclassInstance]) -> None:
+def print_rows(result: Sequence[DataclassInstance]) -> None:
     """Write one JSON array of what was found for each trace and heap.
 
     `error` stands only in what failed, `memories` only with a recipe in several, `failed_low` only with priorities.
     """
-    rows = map(dataclasses.asdict, found)
+    rows = map(dataclasses.asdict, result)
     optional: dict[str, Any] = {"error": None, "memories": {}, "failed_low": None}
     print_json([{key: value for key, value in row.items() if optional.get(key, ...) != value} for row in rows])
 
@@ -91,10 +91,10 @@ def print_verdicts(sentences: Sequence[str]) -> None:
         click.echo("\n".join(map(called, map(printable, sentences))))
 
 
-def check_errors(found: Sequence[Replay | Fit]) -> None:
+def check_errors(result: Sequence[Replay | Fit]) -> None:
     """Fail where every heap has failed; where one has not, the reasons stand in the others' rows."""
-    if all(one.error for one in found):
-        raise HeapwrightError("; ".join(dict.fromkeys(str(one.error) for one in found)))
+    if all(item.error for item in result):
+        raise HeapwrightError("; ".join(dict.fromkeys(str(item.error) for item in result)))
 
 
 def written(trace: Trace, path: Path) -> dict[str, Any]:
@@ -122,8 +122,8 @@ def note(text: str) -> None:
 
 def note_partial(study: Analysis) -> None:
     """Say that a study holds a part of its space, if it does."""
-    if told := study.caveat:
-        note(told)
+    if info := study.caveat:
+        note(info)
 
 
 def _plain(value: Any) -> Any:

@@ -66,12 +66,12 @@ def command(
         elif pick:
             from heapwright._cli.tables import print_metrics
 
-            (one,) = chosen
+            (item,) = chosen
             print_metrics(
-                f"Metrics over all traces{f': {study.question}' if study.question else ''}", {one.label: one.metrics}
+                f"Metrics over all traces{f': {study.question}' if study.question else ''}", {item.label: item.metrics}
             )
-            click.echo(f"# {printable(str(study.path))}:{one.id}\n# again: {printable(study.command(one.id))}")
-            click.echo(study.recipe(one.id).to_toml(), nl=False)
+            click.echo(f"# {printable(str(study.path))}:{item.id}\n# again: {printable(study.command(item.id))}")
+            click.echo(study.recipe(item.id).to_toml(), nl=False)
         else:
             from heapwright._cli.front import print_front
 

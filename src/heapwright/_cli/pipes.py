@@ -21,14 +21,14 @@ _WRITTEN = "stdout"
 def from_stdin(ctx: click.Context, _: click.Parameter, value: Any) -> Any:
     """Read stdin into a file for each - among paths; a callback of arguments and options."""
     if isinstance(value, tuple):
-        return tuple(_read(ctx, one, "stdin") for one in value)
+        return tuple(_read(ctx, item, "stdin") for item in value)
     return _read(ctx, value, "stdin")
 
 
 def recipe_from_stdin(ctx: click.Context, _: click.Parameter, value: Any) -> Any:
     """Read a recipe from stdin into a file for each - among names of heaps; a callback of arguments and options."""
     if isinstance(value, tuple):
-        return tuple(_read(ctx, one, "stdin.toml") for one in value)
+        return tuple(_read(ctx, item, "stdin.toml") for item in value)
     return _read(ctx, value, "stdin.toml")
 
 

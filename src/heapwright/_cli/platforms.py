@@ -23,13 +23,13 @@ def command(name: str | None, as_json: bool) -> None:
     """
     from heapwright import _api as api
 
-    found = [api.platforms(name)] if name else api.platforms()
+    result = [api.platforms(name)] if name else api.platforms()
     if as_json:
-        print_json([_data(platform) for platform in found])
+        print_json([_data(platform) for platform in result])
     elif name:
-        click.echo(found[0].readme, nl=False)
+        click.echo(result[0].readme, nl=False)
     else:
-        _show(found)
+        _show(result)
 
 
 def _data(platform: Platform) -> dict[str, Any]:
@@ -46,8 +46,8 @@ def _data(platform: Platform) -> dict[str, Any]:
     }
 
 
-def _show(found: list[Platform]) -> None:
+def _show(result: list[Platform]) -> None:
     from heapwright._cli.tables import print_table
 
-    rows = [(platform.name, str(platform.align), platform.title, platform.run_on) for platform in found]
+    rows = [(platform.name, str(platform.align), platform.title, platform.run_on) for platform in result]
     print_table("", ("name", "align", "what it is", "run on"), [rows], left=("name", "what it is", "run on"))

@@ -38,8 +38,8 @@ def command(table: Path, repair: bool, as_json: bool) -> None:
     from heapwright import _api as api
 
     result = api.profile(table, repair=repair)
-    for told in (*result.get("repairs", ()), *result.get("caveats", ())):
-        note(f"{table}: {told}")
+    for info in (*result.get("repairs", ()), *result.get("caveats", ())):
+        note(f"{table}: {info}")
     if as_json:
         print_json(result)
         return
@@ -128,16 +128,16 @@ def _show_holders(result: dict[str, Any]) -> None:
     """Who holds the live bytes: a line over the calls each, at one scale, and what it holds at the peak."""
     from heapwright._traces.holders import short_names
 
-    told = result["live_by"]
-    at_peak = dict(zip(told["groups"], _at(result["requested_peak_event"], told), strict=True))
-    peak, short = result["requested_peak_bytes"] or 1, short_names(told["groups"])
+    info = result["live_by"]
+    at_peak = dict(zip(info["groups"], _at(result["requested_peak_event"], info), strict=True))
+    peak, short = result["requested_peak_bytes"] or 1, short_names(info["groups"])
     rows = []
-    for group, row in zip(told["groups"], told["bytes"], strict=True):
+    for group, row in zip(info["groups"], info["bytes"], strict=True):
         held = at_peak[group]
-        line = _curve(row, HOLDER_WIDTH, max(map(max, told["bytes"])))
+        line = _curve(row, HOLDER_WIDTH, max(map(max, info["bytes"])))
         rows.append([cut(printable(short[group]), NAME_WIDTH), f"{held:,}", f"{held / peak:.1%}", f"│{line}│"])
     if rows:
-        heads = [cut(f"held by {told['key']}", NAME_WIDTH), "at peak, B", "share", "first call to last"]
+        heads = [cut(f"held by {info['key']}", NAME_WIDTH), "at peak, B", "share", "first call to last"]
         _print_table(heads, rows, {0, 3}, wraps=False)
         click.echo()
 
@@ -203,8 +203,8 @@ def _print_table(
 
 def _columns() -> int:
     """How long a line may be: as the variable COLUMNS says, else as the terminal is wide that any stream is."""
-    if (asked := os.environ.get("COLUMNS", "")).isdecimal():
-        return int(asked) or 80
+    if (requested := os.environ.get("COLUMNS", "")).isdecimal():
+        return int(requested) or 80
     for stream in (0, 1, 2):
         with suppress(OSError):
             return os.get_terminal_size(stream).columns or 80

@@ -38,10 +38,10 @@ def showing() -> Iterator[Callable[[Progress], None]]:
         def show(progress: Progress) -> None:
             if progress.what not in tasks:
                 tasks[progress.what] = bars.add_task(progress.what, rate=0.0, left="-", aim="")
-            left = _duration(progress.seconds_left)
+            remaining = _duration(progress.seconds_left)
             task = tasks[progress.what]
             done, total = progress.finished, progress.total
-            bars.update(task, completed=done, total=total, rate=progress.rate, left=left, aim=_aim(progress))
+            bars.update(task, completed=done, total=total, rate=progress.rate, left=remaining, aim=_aim(progress))
 
         yield show
 

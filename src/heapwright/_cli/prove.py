@@ -75,9 +75,9 @@ def command(
 
 def _tell(proof: Proof) -> None:
     """Print a line for each harness, and the calls that show what fails."""
-    for one in proof.harnesses:
-        programs = "" if one.programs is None else f"{one.programs:,} programs, "
-        told = f"{programs}{one.properties} properties, {len(one.failures)} failed, {one.seconds:.0f} s"
-        print_sentences([f"{proof.heap} {one.name}: {told} ({one.bounds})"])
-        for what, calls in one.failures.items():
+    for harness in proof.harnesses:
+        programs = "" if harness.programs is None else f"{harness.programs:,} programs, "
+        text = f"{programs}{harness.properties} properties, {len(harness.failures)} failed, {harness.seconds:.0f} s"
+        print_sentences([f"{proof.heap} {harness.name}: {text} ({harness.bounds})"])
+        for what, calls in harness.failures.items():
             print_sentences([f"  FAILED {what}: {'; '.join(calls) or 'no call'}"])

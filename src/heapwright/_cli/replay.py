@@ -48,26 +48,28 @@ def command(
     from heapwright import _api as api
 
     read = read_traces(traces, repair)
-    found = api.replay(read, heaps, arena=arena, time=timed, fit=fitted, word_size=word_size, energy_table=energy_table)
-    assert isinstance(found, list)
-    check_errors(found)
+    result = api.replay(
+        read, heaps, arena=arena, time=timed, fit=fitted, word_size=word_size, energy_table=energy_table
+    )
+    assert isinstance(result, list)
+    check_errors(result)
     if as_json:
-        print_rows(found)
+        print_rows(result)
         return
     from heapwright._cli.tables import print_metrics, short_names
 
-    names = short_names(one.heap for one in found)
+    names = short_names(item.heap for item in result)
 
-    for trace, rows in groupby(found, lambda one: one.trace):
+    for trace, rows in groupby(result, lambda item: item.trace):
         shown = list(rows)
         columns = {}
-        for one in shown:
-            columns[names[one.heap]] = one.metrics
-            columns |= {f"{names[one.heap]}, {name}": metrics for name, metrics in one.memories.items()}
+        for item in shown:
+            columns[names[item.heap]] = item.metrics
+            columns |= {f"{names[item.heap]}, {name}": metrics for name, metrics in item.memories.items()}
         print_metrics(f"Metrics on {trace}", columns)
-        for one in shown:
-            if one.error:
-                print_sentences([f"No metrics: {one.error}"])
-            elif one.failed_low is not None:
-                low, failed = one.failed_low, int(one.metrics["failed"] or 0)
-                print_sentences([f"{one.heap} refused {low:,} requests of low priority, and {failed - low:,} others."])
+        for item in shown:
+            if item.error:
+                print_sentences([f"No metrics: {item.error}"])
+            elif item.failed_low is not None:
+                low, failed = item.failed_low, int(item.metrics["failed"] or 0)
+                print_sentences([f"{item.heap} refused {low:,} requests of low priority, and {failed - low:,} others."])

@@ -61,5 +61,5 @@ def command(
         because = f"; {claim['cause']}: {claim['why']}" if claim.get("cause") else ""
         values = f"paper: {claim['paper_value']}; here: {on}{claim['our_value']}"
         click.echo(f"{verdict}: {claim['claim']} ({values}){because}")
-    for one in result.get("readings", ()):
-        click.echo(f"{one['page']}, read as {one['reading']}: {one['id']}, {one['on']}: {one['verdict']}")
+    for item in result.get("readings", ()):
+        click.echo(f"{item['page']}, read as {item['reading']}: {item['id']}, {item['on']}: {item['verdict']}")

@@ -46,31 +46,31 @@ def command(
     """
     from heapwright import _api as api
 
-    found = api.stress(read_traces(traces, repair), heaps, calls=calls, seed=seed, output=output)
+    result = api.stress(read_traces(traces, repair), heaps, calls=calls, seed=seed, output=output)
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json([asdict(item) for item in result])
         return
     from heapwright._cli.tables import print_table
     from heapwright._replay.stress_test import GUARD
 
-    for trace in dict.fromkeys(one.trace for one in found):
-        shown = [one for one in found if one.trace == trace]
-        loops = list(dict.fromkeys(loop for one in shown for loop in one.footprint_bytes))
+    for trace in dict.fromkeys(item.trace for item in result):
+        shown = [item for item in result if item.trace == trace]
+        loops = list(dict.fromkeys(loop for item in shown for loop in item.footprint_bytes))
         rows = [
-            [one.heap, "yes" if one.lasts else "no", f"{one.growth_ratio:.3f}", one.worst]
-            + [_grown(one.footprint_bytes.get(loop)) for loop in loops]
-            for one in shown
+            [item.heap, "yes" if item.lasts else "no", f"{item.growth_ratio:.3f}", item.worst]
+            + [_grown(item.footprint_bytes.get(loop)) for loop in loops]
+            for item in shown
         ]
         headings = ["heap", "lasts", "grows", "most in", *loops]
         print_table(f"KB covered at the end, {trace}", headings, [rows], ["heap", "lasts", "most in"])
-        for one in shown:
-            if one.lasts_as_best_fit is not None:
+        for item in shown:
+            if item.lasts_as_best_fit is not None:
                 more = f"{100 * (GUARD - 1):.0f} % more"
-                told = f"best fit grows {one.lasts_as_best_fit:.3f} times there, and a heap may {more}"
-                print_sentences([f"{one.heap} lasts: {told}."])
-            if one.refused:
-                loops_ = ", ".join(one.refused)
-                print_sentences([f"{one.heap} refuses requests where its live blocks fit twice: {loops_}."])
+                text = f"best fit grows {item.lasts_as_best_fit:.3f} times there, and a heap may {more}"
+                print_sentences([f"{item.heap} lasts: {text}."])
+            if item.refused:
+                loops_ = ", ".join(item.refused)
+                print_sentences([f"{item.heap} refuses requests where its live blocks fit twice: {loops_}."])
 
 
 def _grown(footprints: object) -> str:

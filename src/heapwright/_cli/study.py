@@ -69,11 +69,11 @@ def extend(
 
 def _tell(study: Analysis, as_json: bool) -> None:
     note_partial(study)
-    names, front = [info.name for info in study.traces()], [one.id for one in study.front()]
+    names, front = [info.name for info in study.traces()], [item.id for item in study.front()]
     if as_json:
-        told = {"study": called(study.path), "recipes": study.ranked, "complete": study.complete}
-        told["question"] = study.question
-        print_json({**told, "traces": names, "front": front})
+        report = {"study": called(study.path), "recipes": study.ranked, "complete": study.complete}
+        report["question"] = study.question
+        print_json({**report, "traces": names, "front": front})
         return
     what = f"{study.tried} recipes on {', '.join(names)}, {len(front)} on the front"
     print_sentences([f"{study.path}: {what}{f'; {study.question}' if study.question else ''}"])
@@ -97,9 +97,9 @@ def info(path: Path, as_json: bool) -> None:
 
 
 def _print_info_json(study: Analysis, path: Path) -> None:
-    roles = {role: [dataclasses.asdict(one) for one in study.traces(role)] for role in _ROLES}
-    told = {"study": called(path), **study.meta, "tried": study.ranked, "complete": study.complete}
-    print_json({**told, "traces": roles, "runs": [dataclasses.asdict(one) for one in study.runs()]})
+    roles = {role: [dataclasses.asdict(item) for item in study.traces(role)] for role in _ROLES}
+    report = {"study": called(path), **study.meta, "tried": study.ranked, "complete": study.complete}
+    print_json({**report, "traces": roles, "runs": [dataclasses.asdict(item) for item in study.runs()]})
 
 
 def _print_info(study: Analysis, path: Path) -> None:
@@ -141,7 +141,7 @@ def diff(old: Path, new: Path, moved: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         print_json(changes.as_json())
         return
-    names = [f"{one.role}\n{one.candidate.label}" for one in changes.table.heaps]
+    names = [f"{heap.role}\n{heap.candidate.label}" for heap in changes.table.heaps]
     print_heaps("Balanced picks", names, changes.table)
     print_sentences(changes.sentences())
 
@@ -196,18 +196,18 @@ def again(heap: str, names: tuple[str, ...], moved: tuple[Path, ...], as_json: b
     path, colon, id = heap.rpartition(":")
     if not colon:
         raise click.UsageError(f"{heap}: give a recipe of a study, as STUDY:ID")
-    found = list(api.open_study(path).again(id, names, moved))
+    results = list(api.open_study(path).again(id, names, moved))
     if as_json:
-        print_json([dataclasses.asdict(one) for one in found])
+        print_json([dataclasses.asdict(item) for item in results])
     else:
         from heapwright._cli.tables import print_metrics
 
-        print_metrics("Metrics made again", {one.trace: one.metrics for one in found})
-    if differing := {key: one for one in found for key in one.differing}:
-        key, one = next(iter(differing.items()))
+        print_metrics("Metrics made again", {item.trace: item.metrics for item in results})
+    if differing := {key: item for item in results for key in item.differing}:
+        key, item = next(iter(differing.items()))
         raise HeapwrightError(
-            f"{path}:{one.id}: {', '.join(differing)} came out otherwise; {key} on {one.trace} was {one.stored[key]} "
-            f"with heapwright {one.heapwright} and is {one.metrics[key]}"
+            f"{path}:{item.id}: {', '.join(differing)} differ; {key} on {item.trace} was {item.stored[key]} "
+            f"with heapwright {item.heapwright} and is {item.metrics[key]}"
         )
     if not as_json:
-        print_sentences([f"Equal to what the study holds, on {', '.join(one.trace for one in found)}."])
+        print_sentences([f"Equal to what the study holds, on {', '.join(item.trace for item in results)}."])

@@ -41,31 +41,31 @@ def command(
 
     read = read_traces(traces, repair)
     for trace in read:
-        for told in trace.notes:
-            note(told)
-    found = api.suggest(read, output, align=align, jobs=jobs)
+        for info in trace.notes:
+            note(info)
+    result = api.suggest(read, output, align=align, jobs=jobs)
     if as_toml:
-        click.echo(found.pick.recipe.to_toml(), nl=False)
+        click.echo(result.pick.recipe.to_toml(), nl=False)
         return
     if as_json:
         print_json(
             {
-                "id": found.pick.id,
-                "recipe": found.pick.recipe.to_dict(),
-                "metrics": found.pick.metrics,
-                "reserve_bytes": found.decision.reserve_bytes,
-                "recipes": found.recipes,
-                "seconds": round(found.seconds, 3),
-                "sentences": found.sentences(),
-                "kept_out": dataclasses.asdict(found.kept_out),
-                "study": None if found.study is None else called(found.study),
+                "id": result.pick.id,
+                "recipe": result.pick.recipe.to_dict(),
+                "metrics": result.pick.metrics,
+                "reserve_bytes": result.decision.reserve_bytes,
+                "recipes": result.recipes,
+                "seconds": round(result.seconds, 3),
+                "sentences": result.sentences(),
+                "kept_out": dataclasses.asdict(result.kept_out),
+                "study": None if result.study is None else called(result.study),
             }
         )
         return
     from heapwright._cli.tables import print_side_by_side
 
-    print_sentences(found.decision.sentences())
+    print_sentences(result.decision.sentences())
     click.echo()
-    print_side_by_side(found.decision)
-    print_sentences([found.kept_out.sentence()])
-    click.echo(f"{found.recipes:,} recipes in {found.seconds:,.1f} s; heapwright explore tries thousands")
+    print_side_by_side(result.decision)
+    print_sentences([result.kept_out.sentence()])
+    click.echo(f"{result.recipes:,} recipes in {result.seconds:,.1f} s; heapwright explore tries thousands")

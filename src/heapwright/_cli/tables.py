@@ -45,7 +45,7 @@ def print_table(
     keys = range(_telling(headings, left))
     widths = _widths(headings, [row for rows in sections for row in rows])
     least = [
-        min(one, least_wrapped) if at not in keys and headings[at] in left else one for at, one in enumerate(widths)
+        min(item, least_wrapped) if at not in keys and headings[at] in left else item for at, item in enumerate(widths)
     ]
     marked = [row[0] in strong for rows in sections for row in rows]
     for columns in _parts(len(keys), least, width):
@@ -84,7 +84,7 @@ def _widths(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]
 
 def _parts(keys: int, widths: Sequence[int], width: int) -> list[list[int]]:
     """The columns of each part of a table, the first `keys` in each, that is to be no wider than `width`."""
-    room = width - sum(one + GAP for one in widths[:keys])
+    room = width - sum(item + GAP for item in widths[:keys])
     parts: list[list[int]] = []
     used = room + 1
     for at in range(keys, len(widths)):
@@ -135,9 +135,9 @@ def print_side_by_side(decision: Decision) -> None:
     """Print the pick beside what one could take instead: a column a heap, a row a figure."""
     from heapwright._studies.comparison import side_by_side
 
-    told = side_by_side(decision)
-    names = [f"{one.candidate.label}{' (current)' if one.role == 'yours' else ''}" for one in told.heaps]
-    print_heaps("Compared with alternatives", names, told)
+    info = side_by_side(decision)
+    names = [f"{heap.candidate.label}{' (current)' if heap.role == 'yours' else ''}" for heap in info.heaps]
+    print_heaps("Compared with alternatives", names, info)
 
 
 def print_heaps(title: str, names: Sequence[str], told: HeapComparison) -> None:
@@ -147,20 +147,20 @@ def print_heaps(title: str, names: Sequence[str], told: HeapComparison) -> None:
     print_table(f"{title}, in {units}", ["", *names], [rows], left=("",))
 
 
-def print_by_load(found: Sequence[AtLoad]) -> None:
+def print_by_load(result: Sequence[AtLoad]) -> None:
     """Print the pick at each load, if there are several."""
-    if not found:
+    if not result:
         return
-    headings = ["load", "live peak", "pick", "footprint", *found[0].beside]
+    headings = ["load", "live peak", "pick", "footprint", *result[0].beside]
     rows = [
         [
-            f"{one.load:g}",
-            f"{one.requested_peak_bytes:,}",
-            one.pick,
-            f"{one.footprint_bytes:,}",
-            *("-" if size is None else f"{size:,}" for size in one.beside.values()),
+            f"{item.load:g}",
+            f"{item.requested_peak_bytes:,}",
+            item.pick,
+            f"{item.footprint_bytes:,}",
+            *("-" if size is None else f"{size:,}" for size in item.beside.values()),
         ]
-        for one in found
+        for item in result
     ]
     click.echo()
     print_table("Balanced picks along the load, each for its trace alone, in bytes", headings, [rows], left=("pick",))

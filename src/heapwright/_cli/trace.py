@@ -81,13 +81,13 @@ def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
     """Print what is in TRACE: calls, threads, peaks, phases, metadata. `heapwright profile` tells more of one."""
     from heapwright import _api as api
 
-    found = [api.trace_facts(path, repair=repair) for path in paths]
-    for facts in found:
+    results = [api.trace_facts(path, repair=repair) for path in paths]
+    for facts in results:
         _note(facts["repairs"])
     if as_json:
-        print_json(found)
+        print_json(results)
         return
-    for facts in found:
+    for facts in results:
         seconds = "no times" if facts["seconds"] is None else f"{facts['seconds']:,.1f} s"
         labels = "".join(f", {len(facts[key])} {key}" for key in ("phases", "sites") if facts[key])
         head = f"{facts['trace']}: {facts['events']:,} calls, {seconds}, threads: {facts['threads']}{labels}"
@@ -203,18 +203,18 @@ def diff(before: Path, after: Path, repair: bool, as_json: bool) -> None:
     """
     from heapwright import _api as api
 
-    found = api.diff(before, after, repair=repair)
-    _note([*found["repairs"], *found["caveats"]])
+    result = api.diff(before, after, repair=repair)
+    _note([*result["repairs"], *result["caveats"]])
     if as_json:
-        print_json(found)
+        print_json(result)
         return
-    totals = [_changed(_words(key), *pair) for key, pair in found["totals"].items()]
-    lifetimes = [_changed(f"lifetime {key}, calls", *pair) for key, pair in found["lifetimes"].items()]
-    first, second = (printable(name) for name in found["traces"])
+    totals = [_changed(_words(key), *pair) for key, pair in result["totals"].items()]
+    lifetimes = [_changed(f"lifetime {key}, calls", *pair) for key, pair in result["lifetimes"].items()]
+    first, second = (printable(name) for name in result["traces"])
     print_table(f"{first} -> {second}", ["", "before", "after", "change"], [totals, lifetimes], left=("",))
     for key in ("size", "site"):
-        if found[f"{key}s"]:
-            _print_changes(key, found[f"{key}s"])
+        if result[f"{key}s"]:
+            _print_changes(key, result[f"{key}s"])
 
 
 def _words(key: str) -> str:
@@ -224,7 +224,7 @@ def _words(key: str) -> str:
 
 def _changed(words: str, before: float | None, after: float | None) -> list[str]:
     change = "-" if before is None or after is None else _change(before, after)
-    return [words, *("-" if one is None else _number(one) for one in (before, after)), change]
+    return [words, *("-" if item is None else _number(item) for item in (before, after)), change]
 
 
 def _number(value: float) -> str:
@@ -484,20 +484,20 @@ def worst(
     from heapwright import _api as api
 
     (trace,) = read_traces([path], repair)
-    found = api.find_worst(trace, heap, objective, tries=tries, seed=seed)
-    found.trace.write(output)
+    result = api.find_worst(trace, heap, objective, tries=tries, seed=seed)
+    result.trace.write(output)
     if as_json:
         keys = ("heap", "objective", "value", "original_value", "worst_case_bytes", "worst_steps", "unbounded")
-        print_json({**written(found.trace, output), **{key: getattr(found, key) for key in keys}})
+        print_json({**written(result.trace, output), **{key: getattr(result, key) for key in keys}})
         return
-    print_written(found.trace, output)
-    bound = "none known" if found.worst_case_bytes is None else f"{found.worst_case_bytes:,} bytes"
-    if found.objective != "footprint_bytes":
-        bound = f"unbounded, {found.unbounded}"
-        if found.worst_steps is not None:
-            bound = f"{found.worst_steps:,} accesses of a malloc or free, a realloc and what it copies apart"
-    told = f"{found.objective} {found.value:,}, {found.original_value:,} on {trace.name}; worst case: {bound}"
-    print_sentences([f"{found.heap}: {told}"])
+    print_written(result.trace, output)
+    bound = "none known" if result.worst_case_bytes is None else f"{result.worst_case_bytes:,} bytes"
+    if result.objective != "footprint_bytes":
+        bound = f"unbounded, {result.unbounded}"
+        if result.worst_steps is not None:
+            bound = f"{result.worst_steps:,} accesses of a malloc or free, a realloc and what it copies apart"
+    text = f"{result.objective} {result.value:,}, {result.original_value:,} on {trace.name}; worst case: {bound}"
+    print_sentences([f"{result.heap}: {text}"])
 
 
 def _tell(parts: Sequence[Written], as_json: bool) -> None:

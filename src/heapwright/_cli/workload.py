@@ -302,16 +302,16 @@ def _write(
     if not loads:
         trace = api.workload(name, packets, **options)
         trace.write(output)
-        told = [_told(trace, output, as_json)]
+        info = [_told(trace, output, as_json)]
     else:
-        told = []
+        info = []
         traces = api.workload(name, packets, load=loads, **options)
         for trace, load in zip(traces, loads, strict=True):
             path = output if len(loads) == 1 else output.with_name(f"{output.stem}-{load:g}{output.suffix}")
             trace.write(path)
-            told.append(_told(trace, path, as_json, api.load_peaks(name, packets, load=load, **options)))
+            info.append(_told(trace, path, as_json, api.load_peaks(name, packets, load=load, **options)))
     if as_json:
-        print_json(told if len(told) > 1 else told[0])
+        print_json(info if len(info) > 1 else info[0])
 
 
 def _told(trace: Trace, path: Path, as_json: bool, peaks: dict[float, int] | None = None) -> dict[str, Any]:

@@ -18,14 +18,14 @@ def trying_ahead(trier: Evaluator, zoo: Iterable[SearchCandidate]) -> Iterator[N
 
     Nothing is tried where what is measured takes a machine that does nothing else.
     """
-    left = threading.Event()
+    remaining = threading.Event()
 
     def work() -> None:
         with suppress(Exception):  # raised again where the recipe has its turn
-            for one in zoo:
-                if left.is_set():
+            for item in zoo:
+                if remaining.is_set():
                     break
-                trier.try_ahead(one)
+                trier.try_ahead(item)
 
     worker = threading.Thread(target=work)
     if trier.objectives and sum(map(len, trier.traces)) <= MOST_CALLS:
@@ -33,6 +33,6 @@ def trying_ahead(trier: Evaluator, zoo: Iterable[SearchCandidate]) -> Iterator[N
     try:
         yield
     finally:
-        left.set()
+        remaining.set()
         if worker.is_alive():
             worker.join()

@@ -122,14 +122,14 @@ def _deaf_children() -> Iterator[None]:
 def _quiet() -> Iterator[None]:
     """Nothing from Dask's loggers: what goes wrong is told in one line, by an error."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
-    levels = [one.level for one in loggers]
-    for one in loggers:
-        one.setLevel(logging.CRITICAL + 1)
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        for one, level in zip(loggers, levels, strict=True):
-            one.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _require_workers(client: Any, address: str) -> None:
@@ -140,19 +140,19 @@ def _require_workers(client: Any, address: str) -> None:
         raise HeapwrightError(
             f"{address}: the Dask scheduler has no workers; start some with: dask worker {address}"
         ) from None
-    told = client.get_versions(packages=["heapwright"])
-    for worker, versions in told["workers"].items():
+    info = client.get_versions(packages=["heapwright"])
+    for worker, versions in info["workers"].items():
         _require_version(versions["packages"].get("heapwright"), worker)
-    for worker, found in client.run(_built, on_error="return").items():
-        if isinstance(found, str):
-            _require_build(found, build(), worker)
-        elif not isinstance(found, OSError):  # which a worker gives that went meanwhile
-            raise found
+    for worker, result in client.run(_built, on_error="return").items():
+        if isinstance(result, str):
+            _require_build(result, build(), worker)
+        elif not isinstance(result, OSError):  # which a worker gives that went meanwhile
+            raise result
 
 
-def _require_version(found: str | None, worker: str) -> None:
-    if found != __version__:
-        has = f"heapwright {found}" if found else "no heapwright"
+def _require_version(result: str | None, worker: str) -> None:
+    if result != __version__:
+        has = f"heapwright {result}" if result else "no heapwright"
         raise HeapwrightError(f"{worker}: the Dask worker has {has}; install {__version__} there, as it is here")
 
 
@@ -161,9 +161,11 @@ def _built() -> str:
     return build()
 
 
-def _require_build(found: str, asked: str, worker: str) -> None:
-    if found != asked:
-        raise HeapwrightError(f"{worker}: the Dask worker has heapwright {found}; install {asked} there, as it is here")
+def _require_build(result: str, asked: str, worker: str) -> None:
+    if result != asked:
+        raise HeapwrightError(
+            f"{worker}: the Dask worker has heapwright {result}; install {asked} there, as it is here"
+        )
 
 
 class DaskPool:
@@ -196,25 +198,25 @@ class DaskPool:
 
         A recipe that several workers died of is tried alone; raises HeapwrightError where they die of it again.
         """
-        run, left = uuid4().hex, _Left(tasks, seconds)
+        run, remaining = uuid4().hex, _Left(tasks, seconds)
         errors: list[Exception] = []
         under_way: dict[Any, list[EvaluationTask]] = {}
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         stopped = False
         try:
-            while left or under_way:
+            while remaining or under_way:
                 if (errors or patience.over) and not stopped:
                     stopped = True
-                    left.clear()
+                    remaining.clear()
                     self._client.run(_stop, run, wait=False, on_error="ignore")
-                while left and len(under_way) < _AHEAD * self.jobs and self._is_connected():
-                    batch = left.batch(self.jobs)
+                while remaining and len(under_way) < _AHEAD * self.jobs and self._is_connected():
+                    batch = remaining.batch(self.jobs)
                     future = self._submit(run, batch, trier, patience)
                     under_way[future] = batch
                     future.add_done_callback(done.put)
                 ready = _ready(done)
-                for future, told in zip(ready, self._results(ready), strict=True):
-                    yield from _outcomes(under_way.pop(future), told, left, errors)
+                for future, info in zip(ready, self._results(ready), strict=True):
+                    yield from _outcomes(under_way.pop(future), info, remaining, errors)
                 if not ready:
                     yield None
                 self._look()
@@ -236,13 +238,13 @@ class DaskPool:
                 return []
             self._look()
             time.sleep(POLL_SECONDS)
-        told = self._result(future)
-        if isinstance(told, HeapwrightError):
-            raise told
-        if isinstance(told, Exception):
-            raise HeapwrightError(f"{self._address}: what only one Dask worker does failed there: {told}")
-        found: list[_Result] = pickle.loads(told)
-        return found
+        info = self._result(future)
+        if isinstance(info, HeapwrightError):
+            raise info
+        if isinstance(info, Exception):
+            raise HeapwrightError(f"{self._address}: what only one Dask worker does failed there: {info}")
+        result: list[_Result] = pickle.loads(info)
+        return result
 
     def _cancel(self, futures: list[Any]) -> None:
         from distributed.client import ClosedClientError
@@ -266,8 +268,8 @@ class DaskPool:
     def _results(self, futures: Sequence[Any]) -> list[bytes | Exception]:
         """What batches that are done came to: one question for all of them where nothing went wrong."""
         try:
-            told: list[bytes | Exception] = self._awaited(self._client.gather(futures, asynchronous=True))
-            return told
+            info: list[bytes | Exception] = self._awaited(self._client.gather(futures, asynchronous=True))
+            return info
         except HeapwrightError:
             raise
         except Exception:  # asked one by one, each has its own
@@ -275,8 +277,8 @@ class DaskPool:
 
     def _result(self, future: Any) -> bytes | Exception:
         try:
-            told: bytes = self._awaited(self._client.gather(future, asynchronous=True))
-            return told
+            info: bytes = self._awaited(self._client.gather(future, asynchronous=True))
+            return info
         except HeapwrightError:
             raise
         except Exception as error:
@@ -346,8 +348,8 @@ class _Left:
         batch: list[EvaluationTask] = []
         while self._tasks and len(batch) < most and room > 0:
             batch.append(self._tasks.popleft())
-            told = self._seconds(batch[-1])
-            room -= BATCH_SECONDS if told is None else told
+            info = self._seconds(batch[-1])
+            room -= BATCH_SECONDS if info is None else info
         return batch
 
 
@@ -370,8 +372,8 @@ def _outcomes(
     from distributed import KilledWorker
 
     if isinstance(told, bytes):
-        found: list[EvaluationOutcome] = pickle.loads(told)
-        yield from zip(batch, found, strict=True)
+        result: list[EvaluationOutcome] = pickle.loads(told)
+        yield from zip(batch, result, strict=True)
     elif isinstance(told, CancelledError):
         left.again(batch)
     elif isinstance(told, KilledWorker) and len(batch) > 1:

@@ -68,10 +68,10 @@ class Demand(NamedTuple):
 
         if not traces:
             raise HeapwrightError("space: no traces to build a space from; valid: at least one")
-        asked = np.concatenate([trace.size[trace.op != FREE] for trace in traces])
-        sizes, counts = np.unique(np.maximum(asked[asked <= MAX_REQUEST], 1), return_counts=True)
+        requested = np.concatenate([trace.size[trace.op != FREE] for trace in traces])
+        sizes, counts = np.unique(np.maximum(requested[requested <= MAX_REQUEST], 1), return_counts=True)
         order = np.lexsort((sizes, -counts))
-        shares = tuple((int(sizes[i]), float(counts[i] / len(asked))) for i in order)
+        shares = tuple((int(sizes[i]), float(counts[i] / len(requested))) for i in order)
         return cls(shares, int(sizes.max(initial=1)), max(trace.peak_live_bytes for trace in traces), _counts(traces))
 
     def size_at(self, share: float) -> int:
@@ -90,8 +90,8 @@ def _counts(traces: Sequence[Trace]) -> tuple[tuple[int, tuple[int, ...]], ...]:
     from heapwright._traces.validation import FREE
 
     futures = [resample(trace, COUNTED_CALLS, seed=0) for trace in traces]
-    asked = np.concatenate([future.size[future.op != FREE] for future in futures]).astype(np.int64)
-    blocks = np.maximum(-(-asked // COUNT_ALIGN) * COUNT_ALIGN, COUNT_ALIGN)
+    requested = np.concatenate([future.size[future.op != FREE] for future in futures]).astype(np.int64)
+    blocks = np.maximum(-(-requested // COUNT_ALIGN) * COUNT_ALIGN, COUNT_ALIGN)
     sizes, often = np.unique(blocks[blocks <= LARGEST_COUNTED], return_counts=True)
     chosen = sizes[np.lexsort((sizes, -often))[: max(COUNTED)]].tolist()
     each = [live_counts(future, chosen, COUNT_ALIGN, COUNT_SHARES) for future in futures]

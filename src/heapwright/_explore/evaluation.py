@@ -158,11 +158,11 @@ class Evaluator:
     def __reduce__(self) -> tuple[type[Evaluator], tuple[object, ...]]:
         return Evaluator, (self.traces, self.replay, self.objectives)
 
-    def try_ahead(self, one: SearchCandidate) -> None:
+    def try_ahead(self, item: SearchCandidate) -> None:
         """Replay one recipe on all traces before it has its turn, and keep what comes of it until then."""
         start = time.thread_time()  # the other threads of this process are not waited for at its turn
-        metrics = {at: self._replayed(at, one.recipe, None) for at in self._order}
-        self._ahead[one.id] = metrics, time.thread_time() - start
+        metrics = {at: self._replayed(at, item.recipe, None) for at in self._order}
+        self._ahead[item.id] = metrics, time.thread_time() - start
 
     def batch(self, patience: StopRule) -> int:
         """How many tasks are replayed together: more than one where short replays are all made to their end."""
@@ -190,18 +190,18 @@ class Evaluator:
         start = time.perf_counter()
         metrics: list[dict[int, Mapping[str, Value]]] = [{} for _ in tasks]
         for at in self._order:
-            left = [(task, told) for task, told in zip(tasks, metrics, strict=True) if not task.known.ended[at]]
+            remaining = [(task, info) for task, info in zip(tasks, metrics, strict=True) if not task.known.ended[at]]
             replay_each = partial(self._each, self.traces[at])
-            each = self._alikes[at].metrics_of_each([task.one.recipe for task, _ in left], replay_each)
-            for (_, told), one in zip(left, each, strict=True):
-                told[at] = one
-        for task, told in zip(tasks, metrics, strict=True):
-            for at, of_trace in told.items():
+            each = self._alikes[at].metrics_of_each([task.one.recipe for task, _ in remaining], replay_each)
+            for (_, info), item in zip(remaining, each, strict=True):
+                info[at] = item
+        for task, info in zip(tasks, metrics, strict=True):
+            for at, of_trace in info.items():
                 task.known.end(at, of_trace)
         seconds = (time.perf_counter() - start) / len(tasks)
         return [
-            EvaluationOutcome(task.known, told, len(told), False, seconds, None)
-            for task, told in zip(tasks, metrics, strict=True)
+            EvaluationOutcome(task.known, info, len(info), False, seconds, None)
+            for task, info in zip(tasks, metrics, strict=True)
         ]
 
     def found(self, task: EvaluationTask, patience: StopRule) -> EvaluationOutcome:
@@ -226,7 +226,7 @@ class Evaluator:
                 known.refused[at] |= error.refused
             beaten = patience.is_beaten(known)
         given_up = task.replays > 0 and (not patience.over or any(known.so_far))
-        timed = any(one.get("ns_per_event") is not None for one in metrics.values())
+        timed = any(metric.get("ns_per_event") is not None for metric in metrics.values())
         seconds = earlier + time.perf_counter() - start
         return EvaluationOutcome(known, metrics, begun, given_up, seconds, machine() if timed else None)
 

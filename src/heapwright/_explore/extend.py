@@ -43,8 +43,8 @@ def extend(
         old, held_out = (originals(study, given, role, repair=True) for role in ("explored", "held out"))
         drawn = copies_of(study, old[0].name)
         every = [*old, *(trace for trace in traces if trace.name not in known)]
-        told = study.same_device if len(old) > 1 else study.meta.get("same_device")
-        study.add_traces(added, device_of(every, told))
+        report = study.same_device if len(old) > 1 else study.meta.get("same_device")
+        study.add_traces(added, device_of(every, report))
         space, objectives, energies = StoredSpace(study), study.objectives, study.energy_table
     options = Options(
         objectives,
@@ -63,7 +63,7 @@ class StoredSpace:
     def __init__(self, study: Analysis) -> None:
         """Take the recipes, and what tells their space from others, from the study."""
         self.align = study.align
-        self.text = next((one.space for one in study.runs() if one.space), None)
+        self.text = next((item.space for item in study.runs() if item.space), None)
         self.digest: str = study.meta["space"]
         self._size: int = study.meta["recipes"]
         self._recipes: list[Recipe] = []

@@ -89,9 +89,9 @@ def time_in_turn(runner: Runner, turns: Turns) -> None:
         done += steps
         seconds = time.perf_counter() - start
         if runner.progress:
-            left = seconds / done * (turns.steps - done) if done else None
-            runner.progress(Progress("timing", done, turns.steps, done, seconds, left))
+            remaining = seconds / done * (turns.steps - done) if done else None
+            runner.progress(Progress("timing", done, turns.steps, done, seconds, remaining))
         return not runner.interrupt.seen
 
-    for one in runner.crew.apart(turns.timed, go_on):
-        runner.study.set_times(*one)
+    for item in runner.crew.apart(turns.timed, go_on):
+        runner.study.set_times(*item)

@@ -81,12 +81,12 @@ class RecipeCosts:
         keys = {"failed", "footprint_bytes"}.union(*map(named_in, self.objectives)) & METRICS.keys()
         known = {id: told[id] for id in ids if len(told.get(id, ())) == sum(map(len, self.devices))}
         unknown = [id for id in dict.fromkeys(ids) if id not in known]
-        found: Told = known | study.per_trace(unknown, sorted(keys)) if unknown else known
+        result: Told = known | study.per_trace(unknown, sorted(keys)) if unknown else known
         raw = np.full((len(ids), len(self.devices), len(self.objectives)), np.inf)
         for at, loads in enumerate(self.devices):
-            rows = [row for row, id in enumerate(ids) if loads.keys() <= found[id].keys()]
-            each = [[found[ids[row]][trace] for trace in loads] for row in rows]
-            values = {key: [[as_float(one[key]) for one in some] for some in each] for key in keys}
+            rows = [row for row, id in enumerate(ids) if loads.keys() <= result[id].keys()]
+            each = [[result[ids[row]][trace] for trace in loads] for row in rows]
+            values = {key: [[as_float(item[key]) for item in some] for some in each] for key in keys}
             shape = len(rows), len(loads)
             columns = {key: np.array(of_key, np.float64).reshape(shape) for key, of_key in values.items()}
             combined = Columns(combine_columns(columns, [*loads.values()]))
@@ -129,21 +129,21 @@ def seek(
             it, such as what other traces taught. What does not belong to the space stands for the nearest one.
     """
     grown = study.growth()
-    done = max((one.evaluations for one in grown), default=0)
-    begun = time.perf_counter() - max((one.seconds for one in grown), default=0.0)
+    done = max((item.evaluations for item in grown), default=0)
+    begun = time.perf_counter() - max((item.seconds for item in grown), default=0.0)
     costs = RecipeCosts([ON_RECORDING.get(key, key) for key in study.objectives], study.devices())
     zoo = list(space.zoo)
     known = dict(zip(zoo, costs.of(study, zoo), strict=True)) if zoo else {}
-    told = [*earlier, *_promising(space, known), *first]
-    beginnings = [one for recipe in told if (one := _in_space(space, recipe)) is not None]
+    info = [*earlier, *_promising(space, known), *first]
+    beginnings = [item for recipe in info if (item := _in_space(space, recipe)) is not None]
     walk = LocalSearch(Neighbourhood(space, beginnings), beginnings, seed)
-    walk.tell({id: one.canonical() for id, one in space.zoo.items()}, known, costs.reference)
+    walk.tell({id: item.canonical() for id, item in space.zoo.items()}, known, costs.reference)
     tried: list[Recipe] = []
     while new := walk.ask(min(BATCH, limit - len(tried))):
-        found = evaluate(new)
+        result = evaluate(new)
         tried += new
-        ids = [one.hash for one in new]
-        cost = dict(zip(ids, costs.of(study, ids, found), strict=True))
+        ids = [item.hash for item in new]
+        cost = dict(zip(ids, costs.of(study, ids, result), strict=True))
         walk.tell(dict(zip(ids, new, strict=True)), cost, costs.reference)
         if len(tried) > done:  # an earlier run stored the rest
             study.add_growth(Grown("search", seed, len(tried), time.perf_counter() - begun, walk.volume))
@@ -152,11 +152,11 @@ def seek(
 
 def fronts(paths: Sequence[Path]) -> list[Recipe]:
     """The recipes on the fronts of studies."""
-    found = []
+    results = []
     for path in paths:
         with Analysis.open(path) as study:
-            found += [study.recipe(member.id) for member in study.front()]
-    return found
+            results += [study.recipe(member.id) for member in study.front()]
+    return results
 
 
 def _promising(space: WideSpace, known: dict[str, Floats]) -> list[Recipe]:
@@ -200,7 +200,7 @@ class LocalSearch:
         ``reference``: float64[objectives], how far hypervolumes reach; None before anything was served.
         """
         self._recipes |= recipes
-        self._costs |= {id: one for id, one in costs.items() if np.isfinite(one).all()}
+        self._costs |= {id: item for id, item in costs.items() if np.isfinite(item).all()}
         self._members.clear()
         if reference is not None and self._costs:
             ids, points = list(self._costs), np.array(list(self._costs.values()))
@@ -216,16 +216,16 @@ class LocalSearch:
 
     def ask(self, most: int) -> list[Recipe]:
         """The next recipes to try, at most so many; none where nothing is left."""
-        found: list[Recipe] = []
-        while len(found) < most and (one := self._next()) is not None:
-            found.append(one)
-            self._recipes[one.hash] = one
-        return found
+        results: list[Recipe] = []
+        while len(results) < most and (item := self._next()) is not None:
+            results.append(item)
+            self._recipes[item.hash] = item
+        return results
 
     def _next(self) -> Recipe | None:
         while self._waiting:
-            if (one := self._waiting.popleft()).hash not in self._recipes:
-                return one
+            if (item := self._waiting.popleft()).hash not in self._recipes:
+                return item
         for _ in range(PATIENCE):
             what, drawn = self._drawn()
             if drawn is not None and drawn.hash not in self._recipes:
@@ -238,22 +238,22 @@ class LocalSearch:
         if not self._members:
             return None, self._farther()
         [member] = self._random.choices(list(self._members), list(self._members.values()))
-        left = self._steps(member)
-        if not left:
+        remaining = self._steps(member)
+        if not remaining:
             del self._members[member]
             return None, None
-        likely = [len(makes) * self._worth.get(what, 1 / USUAL) for what, makes in left.items()]
-        [what] = self._random.choices(list(left), likely)
-        make = left[what].pop(self._random.randrange(len(left[what])))
-        if not left[what]:
-            del left[what]
+        likely = [len(makes) * self._worth.get(what, 1 / USUAL) for what, makes in remaining.items()]
+        [what] = self._random.choices(list(remaining), likely)
+        make = remaining[what].pop(self._random.randrange(len(remaining[what])))
+        if not remaining[what]:
+            del remaining[what]
         return what, make()
 
     def _steps(self, id: str) -> dict[Hashable, list[Callable[[], Recipe | None]]]:
         if id not in self._left:
-            left = self._left[id] = {}
+            remaining = self._left[id] = {}
             for what, make in self._neighbourhood.steps(self._recipes[id]):
-                left.setdefault(what, []).append(make)
+                remaining.setdefault(what, []).append(make)
         return self._left[id]
 
     def _farther(self) -> Recipe | None:

@@ -40,7 +40,7 @@ class Neighbourhood:
         """Values in the order in which they were met."""
         self._before: dict[tuple[Pool, ...], None] = {}
         if space.default:
-            for kind, key, value in space.axes.told():
+            for kind, key, value in space.axes.entries():
                 self._values.setdefault((kind, key), {}).setdefault(value)
             for recipe in beginnings:
                 if not recipe.memory:
@@ -58,15 +58,15 @@ class Neighbourhood:
     def steps(self, recipe: Recipe) -> list[Step]:
         """All steps from a canonical recipe of the space, some hundred; none is made yet."""
         genome = self._space.nearest(recipe)
-        found: list[Step] = [
+        results: list[Step] = [
             (axis, partial(self._along, tuple(genome), axis, value))
             for axis in self._axes
             for value in range(self._space.sizes[axis])
             if value != genome[axis]
         ]
         if self._space.default and not recipe.memory:
-            found += self._elsewhere(recipe)
-        return found
+            results += self._elsewhere(recipe)
+        return results
 
     def _along(self, genome: tuple[int, ...], axis: int, value: int) -> Recipe | None:
         return self._space.recipe((*genome[:axis], value, *genome[axis + 1 :]))

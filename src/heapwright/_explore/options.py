@@ -138,9 +138,9 @@ class Options:
     def told(self) -> str:
         """What is not left at its default, in words, but for what a study tells elsewhere."""
         elsewhere = ("objectives", "strategy", "seed", "energy_table", "command", "begun")
-        asked = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in elsewhere}
-        default = {one.name: one.default for one in fields(self)}
-        return ", ".join(f"{key} {value}" for key, value in asked.items() if value != default[key])
+        requested = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in elsewhere}
+        default = {item.name: item.default for item in fields(self)}
+        return ", ".join(f"{key} {value}" for key, value in requested.items() if value != default[key])
 
     @property
     def energies(self) -> EnergyTable:

@@ -95,7 +95,7 @@ def tailored(told: Sequence[Told], traces: Sequence[Trace], align: int = DEFAULT
 
 def _made(told: Sequence[Told], demand: Demand, align: int) -> list[Recipe]:
     levels = Levels(demand, align)
-    made = (recipe.canonical() for one in told if (recipe := tailored_to(one, levels)) is not None)
+    made = (recipe.canonical() for item in told if (recipe := tailored_to(item, levels)) is not None)
     return list({recipe.hash: recipe for recipe in made}.values())
 
 
@@ -111,7 +111,7 @@ def _first_of(demand: Demand, align: int) -> tuple[Recipe, ...]:
 
 def taught_space(traces: Sequence[Trace], align: int = DEFAULT_ALIGN, told: Sequence[Told] | None = None) -> Space:
     """What may ship of the list, or of another one, as a space; the zoo with it."""
-    may_ship = [one for one in (taught().recipes if told is None else told) if not one.get("rots")]
+    may_ship = [item for item in (taught().recipes if told is None else told) if not item.get("rots")]
     return Space([tailored(may_ship, traces, align)], align=align)
 
 
@@ -121,7 +121,7 @@ def tailored_to(told: Told, levels: Levels) -> Recipe | None:
         if "zoo" in told:
             recipe = catalogue.load(told["zoo"]).at_alignment(levels.align)
         else:
-            pools = [pool for one in told["pool"] if (pool := _pool(one, levels)) is not None]
+            pools = [pool for item in told["pool"] if (pool := _pool(item, levels)) is not None]
             heap = {key: told[key] for key in _HEAP if key in told}
             recipe = Recipe.from_dict({**heap, "align": levels.align, "pool": pools}, "taught")
         policy(recipe)
@@ -166,10 +166,10 @@ def abstracted(recipe: Recipe, levels: Levels) -> Told | None:
     data = recipe.to_dict()
     heap = {key: data[key] for key in _HEAP if key in data}
     for pools in product(*(list(_readings(pool, levels)) for pool in data["pool"])):
-        told: Told = {**heap, "pool": list(pools)}
-        found = tailored_to(told, levels)
-        if found is not None and found.hash == recipe.hash:
-            return told
+        info: Told = {**heap, "pool": list(pools)}
+        result = tailored_to(info, levels)
+        if result is not None and result.hash == recipe.hash:
+            return info
     return None
 
 

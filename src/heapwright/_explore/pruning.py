@@ -82,8 +82,8 @@ class PartialResult:
         """Take what a replay of one trace has come to."""
         if so_far.calls >= self.calls(at):
             self.so_far[at] = so_far
-        told = [getattr(so_far, key) for key in self._objectives]
-        self.least[:, at] = np.maximum(self.least[:, at], told)
+        info = [getattr(so_far, key) for key in self._objectives]
+        self.least[:, at] = np.maximum(self.least[:, at], info)
 
     def lay_floor(self, at: int | slice, footprint: int | Sequence[int]) -> None:
         """Take the least footprint on a trace, or on all."""
@@ -110,8 +110,8 @@ class PartialResult:
         """What one trace must come to so that all loads of the one device come to levels, float64[n, k]."""
         others = np.delete(self.least, at, axis=1)
         largest = np.where(others.max(axis=1, initial=0) >= levels, 0, levels)
-        left: Floats = np.where(_adds_up(self._objectives), levels - others.sum(axis=1), largest)
-        return left
+        remaining: Floats = np.where(_adds_up(self._objectives), levels - others.sum(axis=1), largest)
+        return remaining
 
     def calls(self, at: int) -> int:
         """Calls of a trace that were replayed before it was given up."""
@@ -168,8 +168,8 @@ class FrontBound:
         at_least = (self.front <= (1 + self.tolerance) * point).all(axis=-1)
         if not self.tolerance:  # of equal recipes the one on the front is told by its id
             at_least &= (self.front < point).any(axis=-1)
-        found: Bools = at_least.any(axis=-1)
-        return found
+        result: Bools = at_least.any(axis=-1)
+        return result
 
     def corners(self, known: PartialResult, at: int) -> Floats:
         """What a recipe must still come to on a trace before it is beaten and leaves the best, float64[n, k].
@@ -187,8 +187,8 @@ class FrontBound:
             levels = known.left_to(wanted * self.best[:, 0], at)
         if not self.tolerance and self.best.shape[1] > 1 and not known.refused[at]:
             levels = np.maximum(levels, self.harmless[:, at])
-        left: Floats = np.where(known.least[:, at] >= levels, 0, levels)
-        return left
+        remaining: Floats = np.where(known.least[:, at] >= levels, 0, levels)
+        return remaining
 
     def is_far(self, least: Floats, times: float) -> bool:
         """Whether whatever needs at least this much is farther than so many times from each recipe of the front."""
@@ -210,13 +210,13 @@ class FrontBound:
 
         True if it is beaten (`beats`) or refused requests, and `leaves_best` holds on all traces.
         """
-        refused, bounds = np.stack([one.refused for one in known]), np.stack([one.bound for one in known])
+        refused, bounds = np.stack([item.refused for item in known]), np.stack([item.bound for item in known])
         beaten: Bools = refused.any(axis=1) | self.beats(bounds)
         if self.best.shape[1] == 1:
             return beaten
-        asked = ~refused & np.stack([one.ended for one in known]) if self.tolerance else ~refused
+        requested = ~refused & np.stack([item.ended for item in known]) if self.tolerance else ~refused
         leaves = (bounds >= self.harmless).all(axis=1)
-        return beaten & (leaves | ~asked).all(axis=1)
+        return beaten & (leaves | ~requested).all(axis=1)
 
 
 @dataclass

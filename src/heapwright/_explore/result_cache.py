@@ -49,10 +49,10 @@ class EquivalenceKey(NamedTuple):
 @lru_cache(maxsize=64)
 def form_of(recipe: Recipe) -> EquivalenceKey | None:
     """The form of a recipe, one of whose pools has thresholds; None for others, and where the arena's size decides."""
-    found = None if recipe.memory else _apart(structure_of(recipe))
-    if found is None:
+    result = None if recipe.memory else _apart(structure_of(recipe))
+    if result is None:
         return None
-    at, outside, least = found
+    at, outside, least = result
     recipe = recipe.canonical()
     laid_out = ffi.new("struct hw_pool *", least)
     recipe.pools[at].set_thresholds(laid_out, recipe.geometry)
@@ -102,8 +102,8 @@ class ResultCache:
 
     def __init__(self, trace: Trace, most: int) -> None:
         """Begin with nothing, and keep ``most`` at most."""
-        asked = np.unique(np.maximum(trace.size[trace.op != FREE], 1))
-        self._asked: list[int] | None = None if trace.align.any() else [int(size) for size in asked]
+        requested = np.unique(np.maximum(trace.size[trace.op != FREE], 1))
+        self._asked: list[int] | None = None if trace.align.any() else [int(size) for size in requested]
         self._left = most
         self._keys: tuple[str, ...] = ()
         self._kept: dict[_Key, list[_Kept]] = {}
@@ -120,13 +120,13 @@ class ResultCache:
         if (known := self._finished(kept, form)) is not None:
             return known
         given_up: ReplayProgress | None = None
-        for one in kept:
+        for item in kept:
             if (
-                isinstance(one.found, ReplayProgress)
-                and one.holds(form)
-                and (not given_up or one.found.calls > given_up.calls)
+                isinstance(item.found, ReplayProgress)
+                and item.holds(form)
+                and (not given_up or item.found.calls > given_up.calls)
             ):
-                given_up, margins, refused = one.found, one.margins, one.refused
+                given_up, margins, refused = item.found, item.margins, item.refused
         if given_up and watch and not watch(given_up):
             raise GivenUpError(given_up, margins, refused)
         try:
@@ -142,37 +142,37 @@ class ResultCache:
     ) -> list[dict[str, Value]]:
         """`metrics` of each; those replayed at once differ in more than thresholds, so that none tells of another."""
         forms = [form_of(recipe) for recipe in recipes]
-        found: dict[int, dict[str, Value]] = {}
+        results: dict[int, dict[str, Value]] = {}
         waiting = list(range(len(recipes)))
         while waiting:
-            asked, later, begun = list[int](), list[int](), set[_Key]()
+            requested, later, begun = list[int](), list[int](), set[_Key]()
             for at in waiting:
                 form = forms[at]
                 key = form and self._key(form)
                 if form and key:
                     if (known := self._finished(self._kept.get(key, ()), form)) is not None:
-                        found[at] = known
+                        results[at] = known
                         continue
                     if key in begun:
                         later.append(at)
                         continue
                     begun.add(key)
-                asked.append(at)
-            for at, replayed in zip(asked, replay_each([recipes[at] for at in asked]), strict=True):
-                found[at] = replayed.metrics
+                requested.append(at)
+            for at, replayed in zip(requested, replay_each([recipes[at] for at in requested]), strict=True):
+                results[at] = replayed.metrics
                 if form := forms[at]:
                     self._take(self._kept.setdefault(self._key(form), []), replayed)
             waiting = later
-        return [found[at] for at in range(len(recipes))]
+        return [results[at] for at in range(len(recipes))]
 
     def _key(self, form: EquivalenceKey) -> _Key:
         return form.rest, self._smallest_alike(form.small)
 
     def _finished(self, kept: Sequence[_Kept], form: EquivalenceKey) -> dict[str, Value] | None:
         """The metrics of one that did the same to its end, if there is any."""
-        for one in kept:
-            if not isinstance(one.found, ReplayProgress) and one.holds(form):
-                return dict(zip(self._keys, pickle.loads(one.found), strict=True))
+        for item in kept:
+            if not isinstance(item.found, ReplayProgress) and item.holds(form):
+                return dict(zip(self._keys, pickle.loads(item.found), strict=True))
         return None
 
     def _take(self, kept: list[_Kept], replayed: Replayed) -> None:
@@ -187,7 +187,7 @@ class ResultCache:
         below = bisect_right(self._asked, small)
         return self._asked[below - 1] if below else 0
 
-    def _keep(self, kept: list[_Kept], margins: Margins, found: ReplayProgress | bytes, refused: bool = False) -> None:
+    def _keep(self, kept: list[_Kept], margins: Margins, result: ReplayProgress | bytes, refused: bool = False) -> None:
         if self._left > 0:
             self._left -= 1
-            kept.append(_Kept(margins, found, refused))
+            kept.append(_Kept(margins, result, refused))

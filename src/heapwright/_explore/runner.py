@@ -78,10 +78,10 @@ class ReplayCosts:
 
     def of_all(self, designs: Mapping[Hashable, int]) -> float | None:
         """What so many of each design will take."""
-        told = [(self.of(design), count) for design, count in designs.items() if count > 0]
-        if any(one is None for one, _ in told):
+        info = [(self.of(design), count) for design, count in designs.items() if count > 0]
+        if any(item is None for item, _ in info):
             return None
-        return sum((one or 0.0) * count for one, count in told)
+        return sum((item or 0.0) * count for item, count in info)
 
 
 @dataclass
@@ -99,15 +99,15 @@ class Runner:
         self, candidates: Iterable[SearchCandidate], trials: Trials, meter: Meter, patience: StopRule | None = None
     ) -> None:
         """Replay every candidate on every trace but for the pairs that have ended, and store the results."""
-        tasks = [EvaluationTask(one, trials.known(one.id)) for one in candidates]
+        tasks = [EvaluationTask(candidate, trials.known(candidate.id)) for candidate in candidates]
         tasks = [task for task in tasks if task.replays]
         writer = _Writer(self.study, trials.role)
-        told = self.tried(tasks, trials.trier, meter, writer.write_when_due, patience)
-        with writer, closing(told) as outcomes:
-            for task, found in outcomes:
-                writer.add(task.one, found, trials)
-                trials.take(task.one, found)
-                self.evaluated += len(found.metrics)
+        info = self.tried(tasks, trials.trier, meter, writer.write_when_due, patience)
+        with writer, closing(info) as outcomes:
+            for task, result in outcomes:
+                writer.add(task.one, result, trials)
+                trials.take(task.one, result)
+                self.evaluated += len(result.metrics)
 
     def tried(
         self,
@@ -126,9 +126,9 @@ class Runner:
             for outcome in outcomes:
                 if outcome is not None:
                     yield outcome
-                    task, found = outcome
-                    if found.metrics or found.given_up:  # else an interrupt came before
-                        meter.count(task.one, found)
+                    task, result = outcome
+                    if result.metrics or result.given_up:  # else an interrupt came before
+                        meter.count(task.one, result)
                 store_when_due()
                 meter.report_when_due()
         meter.report()
@@ -175,11 +175,11 @@ class Trials:
                 self.rivals.add(self.known(id))
         return self.rivals
 
-    def take(self, one: SearchCandidate, found: EvaluationOutcome) -> None:
+    def take(self, item: SearchCandidate, result: EvaluationOutcome) -> None:
         """Take note of what was tried."""
-        self._known[one.id] = found.known
-        if self.rivals and one.ranked and not found.known.left:
-            self.rivals.add(found.known)
+        self._known[item.id] = result.known
+        if self.rivals and item.ranked and not result.known.left:
+            self.rivals.add(result.known)
 
 
 class _Writer:
@@ -198,16 +198,16 @@ class _Writer:
     def __exit__(self, *_: object) -> None:
         self._write()
 
-    def add(self, one: SearchCandidate, found: EvaluationOutcome, trials: Trials) -> None:
-        known, traces = found.known, trials.traces
+    def add(self, item: SearchCandidate, result: EvaluationOutcome, trials: Trials) -> None:
+        known, traces = result.known, trials.traces
         self._batch += [
-            Result(one.id, one.recipe, one.zoo_name, traces[at].name, metrics, one.ranked, found.machine)
-            for at, metrics in found.metrics.items()
+            Result(item.id, item.recipe, item.zoo_name, traces[at].name, metrics, item.ranked, result.machine)
+            for at, metrics in result.metrics.items()
         ]
-        if not found.given_up or self._role != "explored":
+        if not result.given_up or self._role != "explored":
             return
         self._partial += [
-            Partial(one.id, one.recipe, one.zoo_name, trace.name, int(known.floor[at]), so_far, one.ranked)
+            Partial(item.id, item.recipe, item.zoo_name, trace.name, int(known.floor[at]), so_far, item.ranked)
             for at, trace in enumerate(traces)
             if not known.ended[at] and (so_far := known.so_far[at] or NOT_BEGUN)
         ]
@@ -273,12 +273,12 @@ class Meter:
         return (self.costs.of_all(self._replays(candidates)) or 0.0) / self.crew.jobs
 
     def _replays(self, candidates: Iterable[SearchCandidate]) -> Counter[Hashable]:
-        counted = Counter(one.design for one in candidates)
+        counted = Counter(candidate.design for candidate in candidates)
         return Counter({kind: count * self.traces for kind, count in counted.items()})
 
-    def pass_over(self, one: SearchCandidate, replays: int) -> None:
+    def pass_over(self, item: SearchCandidate, replays: int) -> None:
         """Count replays of a recipe that are stored."""
-        self.left[one.design] -= replays
+        self.left[item.design] -= replays
         self.finished += replays
 
     def for_pieces(self) -> Meter:
@@ -291,12 +291,12 @@ class Meter:
         each = self.costs.of(task.one.design)
         return None if each is None else each * task.replays
 
-    def count(self, one: SearchCandidate, found: EvaluationOutcome) -> None:
+    def count(self, item: SearchCandidate, result: EvaluationOutcome) -> None:
         """Count what was tried, given up or not."""
-        kind = one.design
-        self.left[kind] -= found.begun
-        self.costs.add(kind, found.seconds / found.begun)
-        self._move(found.begun)
+        kind = item.design
+        self.left[kind] -= result.begun
+        self.costs.add(kind, result.seconds / result.begun)
+        self._move(result.begun)
 
     def _move(self, replays: int) -> None:
         self.finished += replays
@@ -321,8 +321,10 @@ class Meter:
         if self.callback:
             seconds = self._reported - self._start
             shown = self.what or _SHOWN[self.role]
-            left = self.seconds_left
-            self.callback(Progress(shown, self.finished, self.total, self._evaluated, seconds, left, self.tolerance))
+            remaining = self.seconds_left
+            self.callback(
+                Progress(shown, self.finished, self.total, self._evaluated, seconds, remaining, self.tolerance)
+            )
 
 
 class _Unmoved(Meter):

@@ -80,29 +80,29 @@ class Exploring:
         study = self.runner.study
         before = study.meta.get("tolerance")
         meter = self._meter(chosen)
-        left = [one for one in chosen if self._is_left(one)]
-        if left and before is not None:
+        remaining = [item for item in chosen if self._is_left(item)]
+        if remaining and before is not None:
             study.set_tolerance(None)
         if effort.complete:
-            meter.expect(left)
-            self.runner.run(left, self.trials, meter)
+            meter.expect(remaining)
+            self.runner.run(remaining, self.trials, meter)
             return
-        for one in left:  # what was given up by an earlier run; the study keeps what it had come to
-            if self.trials.known(one.id).floor.any():
-                self.trials.trier.lay_floors(one.recipe, self.trials.known(one.id))
+        for item in remaining:  # what was given up by an earlier run; the study keeps what it had come to
+            if self.trials.known(item.id).floor.any():
+                self.trials.trier.lay_floors(item.recipe, self.trials.known(item.id))
         tolerance = before if effort.tolerance is None else effort.tolerance
-        zoo = [one for one in left if one.zoo_name]
+        zoo = [item for item in remaining if item.zoo_name]
         _keep(shares, meter)
         hurried = meter.until < inf and self._is_hurried(zoo, meter)
         if hurried:
             end, now = meter.until, time.perf_counter()
             meter.until = now + ROOM * (end - now)
-            zoo = sorted(zoo, key=lambda one: meter.costs.of(one.design) or 0.0)
-            rest = self._finish([one for one in zoo if one.zoo_name in _KNOWN], left, meter)
+            zoo = sorted(zoo, key=lambda item: meter.costs.of(item.design) or 0.0)
+            rest = self._finish([item for item in zoo if item.zoo_name in _KNOWN], remaining, meter)
         else:
-            rest = self._finish(zoo, left, meter)
+            rest = self._finish(zoo, remaining, meter)
             early = frozenset(taught[:EARLY])
-            rest = self._finish([one for one in rest if one.id in early], rest, meter)
+            rest = self._finish([item for item in rest if item.id in early], rest, meter)
         shares.each = meter.seconds_of(zoo) * meter.crew.jobs / max(len(zoo), 1)
         _keep(shares, meter)
         if hurried and self.trials.objectives:
@@ -117,10 +117,10 @@ class Exploring:
             return
         meter.tolerance = TOLERANCE if tolerance is None else tolerance
         settled = self._compete(chosen, rest, meter, spread=before is None)
-        left = [one for one in chosen if self._is_left(one)]
-        if left and time.perf_counter() < meter.until:  # once more: what was finished last may open others
-            meter.finished -= sum(map(self._replays_left, left))
-            settled = self._compete(chosen, left, meter, spread=False)
+        remaining = [item for item in chosen if self._is_left(item)]
+        if remaining and time.perf_counter() < meter.until:  # once more: what was finished last may open others
+            meter.finished -= sum(map(self._replays_left, remaining))
+            settled = self._compete(chosen, remaining, meter, spread=False)
         study.set_tolerance(meter.tolerance if settled and ranked else None)
 
     def _is_hurried(self, zoo: Sequence[SearchCandidate], meter: Meter) -> bool:
@@ -129,7 +129,7 @@ class Exploring:
         pieces = [int(share * len(trace)) for trace in self.trials.traces]
         if min(pieces) < LEAST_PIECE or not zoo:
             return False
-        counted, ranked = meter.for_pieces(), [one for one in zoo if one.ranked]
+        counted, ranked = meter.for_pieces(), [item for item in zoo if item.ranked]
         counted.expect(ranked)
         patience = StopRule(self.runner.interrupt, until=meter.until, pieces=pieces)
         self.runner.run(ranked, self.trials, counted, patience)
@@ -145,7 +145,7 @@ class Exploring:
         """Finish some of what is left while there is time; what is left then."""
         meter.expect(some)
         self.runner.run(some, self.trials, meter, StopRule(self.runner.interrupt, until=meter.until))
-        return [one for one in left if self._is_left(one)]
+        return [item for item in left if self._is_left(item)]
 
     def _ends_soon(self, candidates: Sequence[SearchCandidate], meter: Meter, seconds: float) -> bool:
         """Whether all are finished in so many seconds, and before the end of the time, as those tried so far tell."""
@@ -156,11 +156,11 @@ class Exploring:
         meter.finished = len(chosen) * len(self.trials.traces) - sum(map(self._replays_left, chosen))
         return meter
 
-    def _is_left(self, one: SearchCandidate) -> bool:
-        return self._replays_left(one) > 0
+    def _is_left(self, item: SearchCandidate) -> bool:
+        return self._replays_left(item) > 0
 
-    def _replays_left(self, one: SearchCandidate) -> int:
-        return self.trials.known(one.id).left
+    def _replays_left(self, item: SearchCandidate) -> int:
+        return self.trials.known(item.id).left
 
     def _compete(
         self,
@@ -178,28 +178,28 @@ class Exploring:
         one of each design is tried, which an exploration that came to its end has done.
         """
         tolerance = meter.tolerance or 0.0
-        rivals = self.trials.compete(tolerance, [one.id for one in chosen if one.ranked])
+        rivals = self.trials.compete(tolerance, [item.id for item in chosen if item.ranked])
         patience = StopRule(self.runner.interrupt, rivals, until=meter.until)
         first = _spread(self._open(rest)) if spread and not hurried else []
         meter.expect(first)
         self.runner.run(first, self.trials, meter, replace(patience, spared=NEAR))
         known, rest = rest, self._open(rest)
         if not patience.over:  # what was given up and is open again is counted once more
-            opened = {one.id for one in rest}
-            meter.finished -= sum(self._replays_left(one) for one in first if one.id in opened)
-        counted = {one.id for one in (*first, *rest)}
-        meter.finished += sum(self._replays_left(one) for one in known if one.id not in counted)
-        rest = [one for one in rest if self._is_left(one)]
+            opened = {item.id for item in rest}
+            meter.finished -= sum(self._replays_left(item) for item in first if item.id in opened)
+        counted = {item.id for item in (*first, *rest)}
+        meter.finished += sum(self._replays_left(item) for item in known if item.id not in counted)
+        rest = [item for item in rest if self._is_left(item)]
         if hurried or meter.seconds_of(rest) > meter.until - time.perf_counter():
             rest = by_promise(self.runner, self.trials, rest, meter, patience, taught)
         else:
-            near = {one.design for one in first if not self._is_left(one)}
-            rest.sort(key=lambda one: (one.design not in near, meter.costs.of(one.design) or 0.0))
+            near = {item.design for item in first if not self._is_left(item)}
+            rest.sort(key=lambda item: (item.design not in near, meter.costs.of(item.design) or 0.0))
         for turn in range(_ROUNDS + 1):
             meter.expect(rest)
             final = StopRule(self.runner.interrupt, until=meter.until)
             self.runner.run(rest, self.trials, meter, patience if turn < _ROUNDS else final)
-            rest = self._open([one for one in chosen if self._is_left(one)])
+            rest = self._open([item for item in chosen if self._is_left(item)])
             if not rest or patience.over or turn == _ROUNDS:
                 break
             meter.finished -= sum(map(self._replays_left, rest))
@@ -210,8 +210,8 @@ class Exploring:
         bar = self.trials.rivals.bar if self.trials.rivals else None
         if bar is None or not candidates:
             return list(candidates)
-        settled = bar.settled([self.trials.known(one.id) for one in candidates])
-        return [one for one, known in zip(candidates, settled, strict=True) if not known]
+        settled = bar.settled([self.trials.known(candidate.id) for candidate in candidates])
+        return [candidate for candidate, known in zip(candidates, settled, strict=True) if not known]
 
 
 _KNOWN = {*UNTUNED, *RIVALS}
@@ -226,7 +226,7 @@ def _keep(shares: TimeBudget, meter: Meter) -> None:
 
 def _spread(candidates: Sequence[SearchCandidate]) -> list[SearchCandidate]:
     """One recipe of each design."""
-    return list({one.design: one for one in reversed(candidates)}.values())
+    return list({candidate.design: candidate for candidate in reversed(candidates)}.values())
 
 
 EARLY = 20
@@ -264,20 +264,23 @@ def by_promise(
 
     def try_on(share: float, some: Sequence[SearchCandidate]) -> list[SearchCandidate]:
         pieces = [max(int(share * len(trace)), min(LEAST_PIECE, len(trace) // 4)) for trace in trials.traces]
-        asked = some[: _room(some, meter, patience, share)]
+        requested = some[: _room(some, meter, patience, share)]
         counted = meter.for_pieces()
-        counted.expect(asked)
-        runner.run(asked, trials, counted, replace(patience, pieces=pieces))
+        counted.expect(requested)
+        runner.run(requested, trials, counted, replace(patience, pieces=pieces))
         if taught:  # until then the zoo's slowest tell what a recipe costs
             meter.costs.take_from_pieces(counted.costs, 1 / share)
         return _in_order(candidates, forecast)
 
     if taught:
         for _ in range(2):
-            ordered = try_on(SHARES[0], [one for one in candidates if one.id in taught and not forecast.knows(one)])
+            ordered = try_on(
+                SHARES[0],
+                [candidate for candidate in candidates if candidate.id in taught and not forecast.knows(candidate)],
+            )
         return try_on(SHARES[1], ordered[: len(taught) // _LEADING])
     ordered = try_on(SHARES[0], _spread(candidates))
-    ordered = try_on(SHARES[0], [one for one in ordered if not forecast.knows(one)])
+    ordered = try_on(SHARES[0], [item for item in ordered if not forecast.knows(item)])
     return try_on(SHARES[1], ordered)
 
 
@@ -286,18 +289,18 @@ def _in_order(candidates: Sequence[SearchCandidate], forecast: Forecast) -> list
 
     Those that refused what they were asked promise nothing, however little they need.
     """
-    refusing = [one for one in candidates if forecast.refuses(one)]
-    candidates = [one for one in candidates if not forecast.refuses(one)]
-    told = [one for one in candidates if forecast.knows(one)]
-    distance = forecast.distances(told)
+    refusing = [candidate for candidate in candidates if forecast.refuses(candidate)]
+    candidates = [candidate for candidate in candidates if not forecast.refuses(candidate)]
+    info = [candidate for candidate in candidates if forecast.knows(candidate)]
+    distance = forecast.distances(info)
     best: dict[Hashable, float] = {}
-    for one, far in zip(told, distance, strict=True):
-        best[one.design] = min(far, best.get(one.design, inf))
-    nearest = [told[at] for at in np.argsort(distance, kind="stable")]
+    for candidate, far in zip(info, distance, strict=True):
+        best[candidate.design] = min(far, best.get(candidate.design, inf))
+    nearest = [info[at] for at in np.argsort(distance, kind="stable")]
     front = int((distance <= 0).sum())
     nearest[:front] = [nearest[at] for at in in_bisecting_order(front)]
-    others = [one for one in candidates if not forecast.knows(one)]
-    return [*nearest, *sorted(others, key=lambda one: best.get(one.design, inf)), *refusing]
+    others = [candidate for candidate in candidates if not forecast.knows(candidate)]
+    return [*nearest, *sorted(others, key=lambda candidate: best.get(candidate.design, inf)), *refusing]
 
 
 def _room(candidates: Sequence[SearchCandidate], meter: Meter, patience: StopRule, share: float) -> int:
@@ -318,28 +321,28 @@ class Forecast:
         self._trials = trials
         self._least: dict[tuple[int, int], LeastFootprints] = {}
 
-    def knows(self, one: SearchCandidate) -> bool:
+    def knows(self, item: SearchCandidate) -> bool:
         """Whether a recipe was replayed on some piece of each trace."""
-        known = self._trials.known(one.id)
+        known = self._trials.known(item.id)
         return all(known.ended[at] or known.calls(at) for at in range(len(self._trials.traces)))
 
-    def refuses(self, one: SearchCandidate) -> bool:
+    def refuses(self, item: SearchCandidate) -> bool:
         """Whether a recipe refused a request of some trace."""
-        return bool(self._trials.known(one.id).refused.any())
+        return bool(self._trials.known(item.id).refused.any())
 
     def distances(self, candidates: Sequence[SearchCandidate]) -> NDArray[np.float64]:
         """How far each is from the front of all of them, float64[n]."""
         if not candidates:
             return np.empty(0)
-        values = np.stack([self._values(one) for one in candidates])
+        values = np.stack([self._values(candidate) for candidate in candidates])
         if self._trials.same_device:
             values = on_device(values, self._trials.objectives)
         points = pareto.ratios(values, values.min(axis=0)).max(axis=2)
         front = points[pareto.front(points, ["min"] * points.shape[1])]
         return pareto.distances(points, front)
 
-    def _values(self, one: SearchCandidate) -> NDArray[np.float64]:
-        known = self._trials.known(one.id)
+    def _values(self, item: SearchCandidate) -> NDArray[np.float64]:
+        known = self._trials.known(item.id)
         values: NDArray[np.float64] = known.least.copy()
         for at, trace in enumerate(self._trials.traces):
             so_far = known.so_far[at]
@@ -347,7 +350,7 @@ class Forecast:
                 continue
             for row, key in enumerate(self._trials.objectives):
                 if key == "footprint_bytes":
-                    least = self._least_of(at, so_far.calls).of(one.recipe)[0]
+                    least = self._least_of(at, so_far.calls).of(item.recipe)[0]
                     values[row, at] = known.floor[at] * so_far.footprint_bytes / least
                 elif METRICS[key].rule == "sum":
                     values[row, at] = getattr(so_far, key) * len(trace) / so_far.calls

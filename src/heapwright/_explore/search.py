@@ -125,7 +125,7 @@ def explore(
         # drawn while there is little in memory; needs of another future do not compare
         futures = futures_of(traces, options.future, study.runs()[0].seed) if options.endurance else []
         first = first_of(traces, space.align)
-        tried_first = [one.hash for one in first]
+        tried_first = [item.hash for item in first]
         chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)
         chosen = _ordered(chosen, tried_first)
         runner = Runner(study, crew, interrupt, progress)
@@ -137,11 +137,11 @@ def explore(
             meter = Meter(progress, "explored", most, len(traces), crew)
             trying = partial(_try, runner, _Told(study, Evaluator(traces, measure), "explored"), meter)
             sought = seek(study, space, trying, limit=most, seed=options.seed, earlier=earlier, first=first)
-            candidates |= {one.hash: SearchCandidate(one.hash, one, None) for one in sought}
+            candidates |= {item.hash: SearchCandidate(item.hash, item, None) for item in sought}
             others = study.recipes(without=candidates)
-            candidates |= {one.hash: SearchCandidate(one.hash, one, name) for one, name, ranked in others if ranked}
+            candidates |= {item.hash: SearchCandidate(item.hash, item, name) for item, name, ranked in others if ranked}
         shares.end_exploring()
-        tried = {one.zoo_name: one.id for one in chosen if one.zoo_name}
+        tried = {item.zoo_name: item.id for item in chosen if item.zoo_name}
         named = [tried[name] for name in (*RIVALS, *UNTUNED, *DEPLOYED, current) if name in tried]
         if options.endurance:
             near = race(runner, candidates, traces, futures, named, shares.lasting_until)
@@ -177,14 +177,14 @@ def explore(
 def _run(space: AnySpace, strategy: Strategy, options: Options) -> Run:
     """What a study keeps of how it was made."""
     built, begun = engine(), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    asked = options.command, strategy, options.seed, options.told(), space.text
-    return Run(begun, __version__, built.digest, built.commit, *asked)
+    requested = options.command, strategy, options.seed, options.told(), space.text
+    return Run(begun, __version__, built.digest, built.commit, *requested)
 
 
 def _recorded_on(traces: Sequence[Trace]) -> str | None:
     """The reference allocator that all traces were recorded on, where they tell one."""
-    told = {trace.metadata.get("allocator") for trace in traces}
-    return next(iter(told & set(names()))) if len(told) == 1 and told <= set(names()) else None
+    info = {trace.metadata.get("allocator") for trace in traces}
+    return next(iter(info & set(names()))) if len(info) == 1 and info <= set(names()) else None
 
 
 def _shares(
@@ -213,13 +213,13 @@ def _zoo_of(space: AnySpace) -> list[SearchCandidate]:
 
 def _candidates(space: AnySpace) -> dict[str, SearchCandidate]:
     """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
-    found = {}
+    results = {}
     for recipe in space.recipes():
         named = space.zoo.get(recipe.hash)
-        found[recipe.hash] = SearchCandidate(recipe.hash, named or recipe, named.name if named else None)
+        results[recipe.hash] = SearchCandidate(recipe.hash, named or recipe, named.name if named else None)
     for recipe in space.beside:
-        found[recipe.hash] = SearchCandidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
-    return found
+        results[recipe.hash] = SearchCandidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
+    return results
 
 
 def _choose(
@@ -236,7 +236,7 @@ def _choose(
 def _ordered(chosen: Sequence[SearchCandidate], first: Sequence[str]) -> list[SearchCandidate]:
     """The zoo, what other traces taught in its order, then the others as they were."""
     rank = {id: at for at, id in enumerate(first)}
-    return sorted(chosen, key=lambda one: -1 if one.zoo_name else rank.get(one.id, len(rank)))
+    return sorted(chosen, key=lambda item: -1 if item.zoo_name else rank.get(item.id, len(rank)))
 
 
 def _crew(jobs: int | None, dask: str | None) -> AbstractContextManager[WorkerPool]:
@@ -257,17 +257,17 @@ class _Told(Trials):
         super().__init__(study, trier, role)
         self.told: dict[str, dict[str, Mapping[str, Value]]] = {}
 
-    def take(self, one: SearchCandidate, found: EvaluationOutcome) -> None:
-        super().take(one, found)
-        self.told[one.id] = {self.traces[at].name: metrics for at, metrics in found.metrics.items()}
+    def take(self, item: SearchCandidate, result: EvaluationOutcome) -> None:
+        super().take(item, result)
+        self.told[item.id] = {self.traces[at].name: metrics for at, metrics in result.metrics.items()}
 
 
 def _try(runner: Runner, trials: _Told, meter: Meter, recipes: Sequence[Recipe]) -> Told:
     """Replay recipes that a search proposed, metered as a part of it; what was found of them now."""
-    candidates = [SearchCandidate(one.hash, one, None) for one in recipes]
+    candidates = [SearchCandidate(recipe.hash, recipe, None) for recipe in recipes]
     meter.expect(candidates)
-    for one in candidates:
-        meter.pass_over(one, len(trials.traces) - trials.known(one.id).left)
+    for item in candidates:
+        meter.pass_over(item, len(trials.traces) - trials.known(item.id).left)
     trials.told = {}
     runner.run(candidates, trials, meter)
     return trials.told

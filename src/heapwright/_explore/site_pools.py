@@ -23,7 +23,7 @@ _UNIT = 64
 """Regions are multiples of so many bytes."""
 
 
-def pool_of_sites(found: SitesOfClass, pool: Mapping[str, Any], align: int) -> dict[str, Any]:
+def pool_of_sites(result: SitesOfClass, pool: Mapping[str, Any], align: int) -> dict[str, Any]:
     """The keys that a pool is given for the sites of a class, beside its own; none where there are no such sites.
 
     Args:
@@ -36,19 +36,19 @@ def pool_of_sites(found: SitesOfClass, pool: Mapping[str, Any], align: int) -> d
     """
     keys = KINDS[pool["kind"]].model_fields
     counted = "counts" in keys
-    if not found.sites or (counted and not found.sizes and "sizes" not in pool):
+    if not result.sites or (counted and not result.sizes and "sizes" not in pool):
         return {}
-    told: dict[str, Any] = {"sites": list(found.sites)}
+    info: dict[str, Any] = {"sites": list(result.sites)}
     if counted:
         classes: dict[int, int] = {}
-        for size, count in zip(found.sizes, found.counts, strict=True):
+        for size, count in zip(result.sizes, result.counts, strict=True):
             aligned = -(-size // align) * align
             if count:
                 classes[aligned] = classes.get(aligned, 0) + count
         dearest = sorted(classes, key=lambda size: -size * classes[size])[:MAX_CLASSES]
-        told |= {"sizes": sorted(dearest), "counts": [classes[size] for size in sorted(dearest)]}
+        info |= {"sizes": sorted(dearest), "counts": [classes[size] for size in sorted(dearest)]}
     elif "region" in keys and pool.get("place") != "ends":
-        if not found.live_bytes:
+        if not result.live_bytes:
             return {}
-        told["region"] = -(-int(found.live_bytes * ROOM) // _UNIT) * _UNIT
-    return told | {key: value for key, value in pool.items() if key in ("sizes", "counts", "region")}
+        info["region"] = -(-int(result.live_bytes * ROOM) // _UNIT) * _UNIT
+    return info | {key: value for key, value in pool.items() if key in ("sizes", "counts", "region")}

@@ -86,9 +86,9 @@ class WideSpace:
     @property
     def digest(self) -> str:
         """What tells the space from others: its axes, and whether the default space joins."""
-        told = [(index, key, value) for axis in self.axes.values for index, key, value in axis]
+        info = [(index, key, value) for axis in self.axes.values for index, key, value in axis]
         joins = ["default"] if self.default else []
-        return digest_of([repr((self.axes.kinds, self.align, told)), *joins, *self.zoo])
+        return digest_of([repr((self.axes.kinds, self.align, info)), *joins, *self.zoo])
 
     def recipes(self) -> Iterator[Recipe]:
         """Yield the zoo's: what is tried of the rest, a search tells."""
@@ -102,8 +102,8 @@ class WideSpace:
         key = tuple(map(int, genome))
         if key not in self._made:
             choice = [values[at] for values, at in zip(self.axes.values, key, strict=True)]
-            found = self._valid(choice) or self._repaired(choice)
-            self._made[key] = found.canonical() if found and reaches(found) else None
+            result = self._valid(choice) or self._repaired(choice)
+            self._made[key] = result.canonical() if result and reaches(result) else None
         return self._made[key]
 
     def _valid(self, choice: Choice) -> Recipe | None:
@@ -114,24 +114,24 @@ class WideSpace:
 
     def _repaired(self, choice: Choice) -> Recipe | None:
         """The recipe with as many of the keys, in their order, as go together."""
-        kept = [one for one in choice if one[1] in NEEDED]
-        found = self._valid(kept)
-        for one in choice:
-            if one[1] not in NEEDED:
-                more = [other for other in choice if other in kept or other is one]
+        kept = [item for item in choice if item[1] in NEEDED]
+        result = self._valid(kept)
+        for item in choice:
+            if item[1] not in NEEDED:
+                more = [other for other in choice if other in kept or other is item]
                 if (recipe := self._valid(more)) is not None:
-                    kept, found = more, recipe
-        return found
+                    kept, result = more, recipe
+        return result
 
     def nearest(self, recipe: Recipe) -> NDArray[np.int64]:
         """The genome nearest to a recipe: the values of its pools of the same kinds, the next ones, or the first."""
         pools = list(recipe.canonical().pools)
         matched: list[Pool | None] = []
         for kind in self.axes.kinds:
-            found = next((pool for pool in pools if pool.kind == kind), None)
-            matched.append(found)
-            if found:
-                pools.remove(found)
+            result = next((pool for pool in pools if pool.kind == kind), None)
+            matched.append(result)
+            if result:
+                pools.remove(result)
         genome = np.zeros(len(self.sizes), np.int64)
         for axis, values in enumerate(self.axes.values):
             index, key, _ = values[0]

@@ -93,10 +93,10 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a SPACE.toml, for editors: a value of a recipe's key, or a list of them."""
     schema = recipe_schema()
     schema["title"], schema["description"] = "Space", "The recipes that an exploration may try."
-    told = schema["properties"]
-    axes = {key: _axis(key, told[key]) for key in HEAP_AXES}
+    info = schema["properties"]
+    axes = {key: _axis(key, info[key]) for key in HEAP_AXES}
     switches = {key: {"type": "boolean"} for key in _SWITCHES}
-    schema["properties"] = {**switches, "align": told["align"], **axes, "pool": told["pool"]}
+    schema["properties"] = {**switches, "align": info["align"], **axes, "pool": info["pool"]}
     schema["required"] = []
     for kind, pool in zip(
         KINDS.values(), map(schema["$defs"].get, (kind.__name__ for kind in KINDS.values())), strict=True
@@ -105,14 +105,16 @@ def json_schema() -> dict[str, Any]:
         keys |= {key: {"type": "integer", "minimum": 0, "maximum": FREELISTS} for key in kind.space_keys}
         if kind.owns_blocks and not kind.moves_objects:
             keys[SITE_CLASS] = {"enum": list(SITE_CLASSES)}
-        pool["properties"] = {"kind": pool["properties"]["kind"]} | {key: _axis(key, one) for key, one in keys.items()}
+        pool["properties"] = {"kind": pool["properties"]["kind"]} | {
+            key: _axis(key, item) for key, item in keys.items()
+        }
         pool["required"] = ["kind"]
     return schema
 
 
-def _axis(key: str, one: Any) -> dict[str, Any]:
+def _axis(key: str, item: Any) -> dict[str, Any]:
     """A value of a key, or a list of them; a size may be a share of the requests."""
-    value = {"anyOf": [one, {"type": "string", "pattern": f"^{_SHARE.pattern}$"}]} if key in _BY_SHARE else one
+    value = {"anyOf": [item, {"type": "string", "pattern": f"^{_SHARE.pattern}$"}]} if key in _BY_SHARE else item
     return {"anyOf": [value, {"type": "array", "items": value, "minItems": 1}]}
 
 
@@ -160,7 +162,7 @@ class Axes:
             axes += [[(index, key, value) for value in _values(key, pool[key])] for key in keys]
         return cls(tuple(map(tuple, axes)), tuple(kinds), demand, align, path, traces)
 
-    def told(self) -> Iterator[tuple[str, str, Any]]:
+    def entries(self) -> Iterator[tuple[str, str, Any]]:
         """Every value that a recipe's key may have: the kind of the pool or "heap", the key, the value."""
         for index, key, value in chain.from_iterable(self.values):
             if key in MADE:
@@ -169,9 +171,9 @@ class Axes:
                 yield "heap", key, getattr(Recipe(pools=(BEST_FIT,), **{key: value}), key)
                 continue
             needed = [axis[0] for axis in self.values if axis[0][0] == index and axis[0][1] in NEEDED]
-            told = {key: self._bytes(key, one) for _, key, one in [*needed, (index, key, value)] if key not in MADE}
+            info = {key: self._bytes(key, item) for _, key, item in [*needed, (index, key, value)] if key not in MADE}
             kind = self.kinds[index]
-            yield kind, key, getattr(KINDS[kind].model_validate({"kind": kind, **told}), key)
+            yield kind, key, getattr(KINDS[kind].model_validate({"kind": kind, **info}), key)
 
     @property
     def count(self) -> int:
@@ -193,7 +195,7 @@ class Axes:
                 pool["sizes"] = self._most_frequent(pool.pop("most_frequent"))
             if SITE_CLASS in pool:
                 pool |= self._of_sites(pool)
-        kept = [one for one in pools if one.get("sizes") != [] and one.pop(SITE_CLASS, None) != NO_SITES]
+        kept = [item for item in pools if item.get("sizes") != [] and item.pop(SITE_CLASS, None) != NO_SITES]
         return Recipe.from_dict({**heap, "pool": kept}, str(self.path))
 
     def _bytes(self, key: str, value: Any) -> Any:
@@ -214,16 +216,16 @@ class Axes:
 
     def _of_sites(self, pool: Mapping[str, Any]) -> dict[str, Any]:
         """What a pool says for a class of call sites; `NO_SITES` where it is to be left out."""
-        told = pool[SITE_CLASS]
-        if told not in SITE_CLASSES:
+        info = pool[SITE_CLASS]
+        if info not in SITE_CLASSES:
             raise HeapwrightError(
-                f'{self.path}: "{SITE_CLASS}": {told!r} is not valid; valid: {", ".join(SITE_CLASSES)}'
+                f'{self.path}: "{SITE_CLASS}": {info!r} is not valid; valid: {", ".join(SITE_CLASSES)}'
             )
-        if told == NO_SITES:
+        if info == NO_SITES:
             return {}
         if not self.traces:
             raise HeapwrightError(f'{self.path}: "{SITE_CLASS}" needs traces with call sites')
-        return pool_of_sites(self._classes[told], pool, self.align) or {SITE_CLASS: NO_SITES}
+        return pool_of_sites(self._classes[info], pool, self.align) or {SITE_CLASS: NO_SITES}
 
     @cached_property
     def _classes(self) -> dict[SiteClass, SitesOfClass]:

@@ -46,11 +46,11 @@ class StressTesting:
             if watch and not watch(NOT_BEGUN):
                 raise GivenUpError(NOT_BEGUN, Margins(0, 0, 0, 0))
 
-        found = run_stress_test(trace, recipe, self.effort, threads=self.threads, progress=go_on)
+        result = run_stress_test(trace, recipe, self.effort, threads=self.threads, progress=go_on)
         metrics: dict[str, Value] = {
-            "growth_ratio": found.growth_ratio,
-            "lasts": int(found.lasts),
-            "endured_calls": found.calls,
+            "growth_ratio": result.growth_ratio,
+            "lasts": int(result.lasts),
+            "endured_calls": result.calls,
         }
         return Replayed({**metrics, "failed": 0})
 
@@ -71,8 +71,8 @@ def try_endurance(
     Raises HeapwrightError after an interrupt; what was tried is stored.
     """
     study, ended, lasted = runner.study, runner.study.endured(effort.calls), runner.study.endured()
-    left = [[one for one in candidates if (one.id, trace.name) not in ended] for trace in traces]
-    pairs, new = len(candidates) * len(traces), [one for each in left for one in each]
+    remaining = [[candidate for candidate in candidates if (candidate.id, trace.name) not in ended] for trace in traces]
+    pairs, new = len(candidates) * len(traces), [item for each in remaining for item in each]
     meter = Meter(runner.progress, "explored", pairs, 1, runner.crew, what="endurance", until=until)
     meter.finished = pairs - len(new)
     meter.expect(new)
@@ -88,18 +88,18 @@ def try_endurance(
 
     try:
         patience = StopRule(runner.interrupt, until=until)
-        for trace, heaps in zip(traces, left, strict=True):
+        for trace, heaps in zip(traces, remaining, strict=True):
             tasks = []
-            for one in heaps:
-                if one.id in failed and (one.id, trace.name) in lasted:
-                    meter.pass_over(one, 1)
+            for item in heaps:
+                if item.id in failed and (item.id, trace.name) in lasted:
+                    meter.pass_over(item, 1)
                 else:
-                    tasks.append(EvaluationTask(one, PartialResult((), 1)))
+                    tasks.append(EvaluationTask(item, PartialResult((), 1)))
             trier = Evaluator([trace], StressTesting(effort, runner.crew.threads_of_each(len(tasks))))
             with closing(runner.tried(tasks, trier, meter, store_when_due, patience)) as outcomes:
-                for task, found in outcomes:
-                    waiting += [(task.one.id, trace.name, metrics) for metrics in found.metrics.values()]
-                    failed |= {task.one.id for metrics in found.metrics.values() if not metrics["lasts"]}
+                for task, result in outcomes:
+                    waiting += [(task.one.id, trace.name, metrics) for metrics in result.metrics.values()]
+                    failed |= {task.one.id for metrics in result.metrics.values() if not metrics["lasts"]}
     finally:
         study.set_endurance(waiting)
 
@@ -142,5 +142,5 @@ def _recommended(study: Analysis) -> list[str]:
     """The ids of all recommendations and of the steps shown beside each."""
     deciding = Deciding(study, study.objectives)
     decisions = [deciding.on(study.pick(how)) for how in PICKS]
-    steps = [other.heap.id for one in decisions for other in one.others if other.why == "step"]
-    return [*(one.pick.id for one in decisions), *steps]
+    steps = [other.heap.id for decision in decisions for other in decision.others if other.why == "step"]
+    return [*(decision.pick.id for decision in decisions), *steps]

@@ -49,8 +49,8 @@ class SuccessiveHalving:
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
         """The metrics of `LONG_RUN_METRICS`, and `footprint_bytes` at the end, growth without bound or not."""
-        found = long_run(trace, recipe, watch)
-        return Replayed({**found.metrics(), "footprint_bytes": found.footprint, "failed": found.failed})
+        result = long_run(trace, recipe, watch)
+        return Replayed({**result.metrics(), "footprint_bytes": result.footprint, "failed": result.failed})
 
 
 def race(
@@ -74,10 +74,10 @@ def race(
         ids = list(dict.fromkeys([*always, *ordered[:most]]))
         whole = share == 1
         parts = [future if whole else _beginning(future, share) for future in futures]
-        found = _replayed(runner, [candidates[id] for id in ids], traces, parts, whole, until)
+        result = _replayed(runner, [candidates[id] for id in ids], traces, parts, whole, until)
         if time.perf_counter() >= until and not whole:
             break
-        ordered = _by_distance(study, found)
+        ordered = _by_distance(study, result)
     return ordered
 
 
@@ -92,10 +92,10 @@ def starters(study: Analysis, candidates: Mapping[str, SearchCandidate]) -> list
     order = np.argsort(_distances(points, keys), kind="stable")
     of_design, nearest = Counter[object](), list[str]()
     for at in order:
-        one = candidates.get(results.ids[rows[at]])
-        if one is not None and of_design[one.design] < OF_A_DESIGN:
-            of_design[one.design] += 1
-            nearest.append(one.id)
+        item = candidates.get(results.ids[rows[at]])
+        if item is not None and of_design[item.design] < OF_A_DESIGN:
+            of_design[item.design] += 1
+            nearest.append(item.id)
     return nearest
 
 
@@ -113,12 +113,12 @@ def _beginning(future: Trace, share: float) -> Trace:
     return replace(future, **{key: getattr(future, key)[:calls] for key in columns})
 
 
-def _by_distance(study: Analysis, found: Mapping[str, Sequence[Mapping[str, Value]]]) -> list[str]:
+def _by_distance(study: Analysis, result: Mapping[str, Sequence[Mapping[str, Value]]]) -> list[str]:
     """Ids of what served its futures, nearest to the front there first."""
-    served = [id for id, each in found.items() if not any(one["failed"] for one in each)]
+    served = [id for id, each in result.items() if not any(item["failed"] for item in each)]
     if not served:
         return []
-    points = np.stack([_values(study, key, served, found) for key in study.objectives], axis=1)
+    points = np.stack([_values(study, key, served, result) for key in study.objectives], axis=1)
     known = np.flatnonzero(np.isfinite(points).all(axis=1))
     if not len(known):
         return []
@@ -127,7 +127,7 @@ def _by_distance(study: Analysis, found: Mapping[str, Sequence[Mapping[str, Valu
 
 
 def _values(
-    study: Analysis, key: str, ids: Sequence[str], found: Mapping[str, Sequence[Mapping[str, Value]]]
+    study: Analysis, key: str, ids: Sequence[str], result: Mapping[str, Sequence[Mapping[str, Value]]]
 ) -> Floats:
     """The worst ratio to the best over all futures, float64[n] of at least 1; else on the traces."""
     if key not in ON_RECORDING:
@@ -137,7 +137,7 @@ def _values(
         direction = METRICS[key].direction
     else:
         measured = "footprint_bytes" if key == "long_run_bytes" else key
-        values = np.array([[float(one[measured] or 0) for one in found[id]] for id in ids])
+        values = np.array([[float(item[measured] or 0) for item in result[id]] for id in ids])
         direction = "min"
     ratios: Floats = pareto.ratios_to_best(values, [direction] * values.shape[1]).max(axis=1)
     return ratios
@@ -156,23 +156,23 @@ def _replayed(
     A pair that the study has is not replayed again.
     """
     study = runner.study
-    stored = study.long_run([one.id for one in some], [len(future) for future in futures]) if whole else {}
-    open_ = [one for one in some if one.id not in stored]
-    found: dict[str, list[Mapping[str, Value]]] = {id: [*each] for id, each in stored.items()}
+    stored = study.long_run([item.id for item in some], [len(future) for future in futures]) if whole else {}
+    open_ = [item for item in some if item.id not in stored]
+    results: dict[str, list[Mapping[str, Value]]] = {id: [*each] for id, each in stored.items()}
     meter = Meter(runner.progress, "explored", len(some), len(futures), runner.crew, what="futures", until=until)
     meter.finished = len(stored) * len(futures)
     meter.expect(open_)
     trier = Evaluator(futures, SuccessiveHalving())
-    tasks = [EvaluationTask(one, PartialResult((), len(futures))) for one in open_]
+    tasks = [EvaluationTask(item, PartialResult((), len(futures))) for item in open_]
     waiting: list[tuple[str, str, Mapping[str, Value]]] = []
     patience = StopRule(runner.interrupt, until=until)
     try:
         with closing(runner.tried(tasks, trier, meter, lambda: None, patience)) as outcomes:
-            for task, one in outcomes:
-                if len(one.metrics) == len(futures):
-                    found[task.one.id] = [one.metrics[at] for at in range(len(futures))]
-                    waiting += [(task.one.id, trace.name, one.metrics[at]) for at, trace in enumerate(traces)]
+            for task, item in outcomes:
+                if len(item.metrics) == len(futures):
+                    results[task.one.id] = [item.metrics[at] for at in range(len(futures))]
+                    waiting += [(task.one.id, trace.name, item.metrics[at]) for at, trace in enumerate(traces)]
     finally:
         if whole:
             study.set_long_run(waiting)
-    return found
+    return results

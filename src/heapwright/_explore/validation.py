@@ -80,7 +80,7 @@ class Validation:
     def _ended(self, candidates: Sequence[SearchCandidate], traces: Sequence[TraceInfo], role: Role) -> int:
         """How many of the candidates have ended on all of these traces."""
         finished = self.runner.study.finished(role)
-        return sum(all((one.id, trace.name) in finished for trace in traces) for one in candidates)
+        return sum(all((candidate.id, trace.name) in finished for trace in traces) for candidate in candidates)
 
     def _meter(self, role: Role, candidates: Sequence[SearchCandidate], traces: int) -> Meter:
         until = self.shares.apart_until
@@ -91,6 +91,6 @@ class Validation:
 
     def _on(self, candidates: Sequence[SearchCandidate], traces: Sequence[Trace], replay: Replay, meter: Meter) -> None:
         trials = Trials(self.runner.study, Evaluator(traces, replay), meter.role)
-        for one in candidates:
-            meter.pass_over(one, len(trials.traces) - trials.known(one.id).left)
+        for candidate in candidates:
+            meter.pass_over(candidate, len(trials.traces) - trials.known(candidate.id).left)
         self.runner.run(candidates, trials, meter, StopRule(self.runner.interrupt, until=meter.until))

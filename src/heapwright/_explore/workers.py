@@ -121,19 +121,19 @@ def _next(done: _Done, errors: list[BaseException]) -> list[tuple[EvaluationTask
 
 def _work(pending: deque[EvaluationTask], trier: Evaluator, patience: StopRule, done: _Done) -> None:
     """One worker: takes tasks until there is none."""
-    found: list[tuple[EvaluationTask, EvaluationOutcome] | BaseException] = []
+    results: list[tuple[EvaluationTask, EvaluationOutcome] | BaseException] = []
     handed = time.perf_counter()
     try:
         while pending:
             tasks = _some(pending, trier.batch(patience))
-            for task, one in zip(tasks, trier.found_each(tasks, patience), strict=True):
-                found.append((task, one))
+            for task, item in zip(tasks, trier.found_each(tasks, patience), strict=True):
+                results.append((task, item))
             if (now := time.perf_counter()) - handed >= _HANDED_SECONDS:
-                done.put(found)
-                found, handed = [], now
+                done.put(results)
+                results, handed = [], now
     except BaseException as error:  # raised again by the thread that collects
-        found.append(error)
-    done.put(found)
+        results.append(error)
+    done.put(results)
 
 
 def _some(pending: deque[EvaluationTask], most: int) -> list[EvaluationTask]:

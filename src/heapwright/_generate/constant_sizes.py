@@ -25,7 +25,9 @@ def constant_sizes(recipe: Recipe, values: Mapping[str, Any]) -> dict[str, objec
     ]
     return {
         "lists": [
-            one | {"at": quick["heads_at"] + 4 * number} for number, one in enumerate(lists) if one["from"] <= one["to"]
+            item | {"at": quick["heads_at"] + 4 * number}
+            for number, item in enumerate(lists)
+            if item["from"] <= item["to"]
         ],
         "from": max(1, pool["min_size"]),
         "to": min(quick["largest"], pool["max_size"]),

@@ -49,17 +49,17 @@ def core_directory() -> Path:
 def core_sources() -> tuple[tuple[str, str], ...]:
     """(file name, text) of the core's files in the order of inclusion."""
     directory = core_directory()
-    found: dict[str, str] = {}
+    results: dict[str, str] = {}
 
     def read(name: str) -> None:
         text = (directory / name).read_text(encoding="utf-8")
         for included in _INCLUDED.findall(text):
-            if included not in found:
+            if included not in results:
                 read(included)
-        found[name] = text
+        results[name] = text
 
     read(CORE)
-    return tuple(found.items())
+    return tuple(results.items())
 
 
 def defined(shared: bool) -> frozenset[str]:
@@ -78,8 +78,8 @@ def parsed(sources: Sources, defines: frozenset[str]) -> list[c.SourceFile]:
 def write_parsed(path: Path) -> None:
     """Read the core as generated heaps have it, and leave that at ``path``."""
     sources = core_sources()
-    found = {tuple(sorted(names)): _parsed(sources, names) for names in map(defined, (False, True))}
-    path.write_bytes(pickle.dumps((_digest(sources), found), protocol=5))
+    results = {tuple(sorted(names)): _parsed(sources, names) for names in map(defined, (False, True))}
+    path.write_bytes(pickle.dumps((_digest(sources), results), protocol=5))
 
 
 def _parsed(sources: Sources, defines: frozenset[str]) -> list[c.SourceFile]:
@@ -92,10 +92,10 @@ def _parsed(sources: Sources, defines: frozenset[str]) -> list[c.SourceFile]:
 def _digest(sources: Sources) -> str:
     """What tells these sources, and this reader, from others."""
     here = Path(__file__).parent
-    found = sha256(b"".join((here / file).read_bytes() for file in _READERS))
+    result = sha256(b"".join((here / file).read_bytes() for file in _READERS))
     for file, text in sources:
-        found.update(f"\n{file}\n{text}".encode())
-    return found.hexdigest()
+        result.update(f"\n{file}\n{text}".encode())
+    return result.hexdigest()
 
 
 @lru_cache(maxsize=1)
@@ -106,6 +106,6 @@ def _kept() -> tuple[str, Mapping[tuple[str, ...], list[c.SourceFile]]]:
     for folder in heapwright.__path__:
         path = Path(folder, PARSED)
         if path.is_file():
-            found: Any = pickle.loads(path.read_bytes())
-            return found  # type: ignore[no-any-return]
+            result: Any = pickle.loads(path.read_bytes())
+            return result  # type: ignore[no-any-return]
     return "", {}

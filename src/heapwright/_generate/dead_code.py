@@ -26,11 +26,11 @@ _NEUTRAL = {"+=": 0, "-=": 0, "|=": 0, "^=": 0, "<<=": 0, ">>=": 0, "*=": 1, "/=
 def tidy(target: Specialisation, program: Program) -> bool:
     """Clean one function until nothing changes; says whether anything that its callers see may have."""
     before = target.left
-    left = before.once(_cleaning(before), _cleaned, before, target.function, program)
-    if left is before:
+    remaining = before.once(_cleaning(before), _cleaned, before, target.function, program)
+    if remaining is before:
         return False
-    target.left = left
-    left.known[_cleaning(left)] = left
+    target.left = remaining
+    remaining.known[_cleaning(remaining)] = remaining
     return True
 
 
@@ -217,8 +217,8 @@ class _Cleaner:
         for block, at in homes:
             once = c.names_changed(block[at:]).count(first.name) == 1 and self.program.integer(first.type)
             const = "const " if once and not first.type.startswith("const ") else ""
-            found = block[at]
-            block[at] = _like(found, c.Declare(const + first.type, first.name, "", found.expr.source))
+            result = block[at]
+            block[at] = _like(result, c.Declare(const + first.type, first.name, "", result.expr.source))
         if homes[0][0] is body and homes[0][1] == index + 1:
             body[index + 1].comments = [*first.comments, *body[index + 1].comments]
             body[index + 1].blank = first.blank
@@ -239,14 +239,14 @@ class _Cleaner:
             return False  # of two variables of one name, drop_unread() does not see which is read
         match choice:
             case c.If() if (outcome := _outcome(choice.test, name, value)) is not None:
-                left = choice.yes if outcome else choice.no
+                remaining = choice.yes if outcome else choice.no
             case c.While(at_end=False) if _outcome(choice.test, name, value) == 0:
-                left = []
+                remaining = []
             case _:
                 return False
-        if any(isinstance(stmt, c.Declare) for stmt in left):
+        if any(isinstance(stmt, c.Declare) for stmt in remaining):
             return False
-        body[index + 1 : index + 2] = c.with_comments(choice, left)
+        body[index + 1 : index + 2] = c.with_comments(choice, remaining)
         return True
 
     def merged(self, first: c.Stmt, second: c.Stmt) -> c.Stmt | None:
@@ -318,7 +318,7 @@ class _Cleaner:
 
     def without(self, body: list[c.Stmt], unread: set[str]) -> list[c.Stmt]:
         changed = c.each_changed(body, lambda stmt: self.stripped(stmt, unread))
-        return [kept for _, left in changed for kept in left]
+        return [kept for _, remaining in changed for kept in remaining]
 
     def stripped(self, stmt: c.Stmt, unread: set[str]) -> list[c.Stmt]:
         match stmt:

@@ -252,7 +252,7 @@ def _memory_files(recipe: Recipe, prefix: str, about: Banner, watched: bool) -> 
                 "test_bytes": _test_arena(values),
             }
         )
-    names = {"memories": memories, "compared": any(one["conditions"] for one in memories)}
+    names = {"memories": memories, "compared": any(memory["conditions"] for memory in memories)}
     suffixes = {"heap.c": "memories.c", "heap.h": "memories.h", "heap_test.c": "memories_test.c"}
     return _written(prefix, suffixes, _common(recipe, prefix, about) | names) | files
 
@@ -281,8 +281,8 @@ def _common(recipe: Recipe, prefix: str, about: Banner) -> dict[str, object]:
 
 def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:
     """The functions that an interface declares, and whether they neither hand out nor take back an object."""
-    told = {name.removeprefix("hw_") for name in (*ALLOCATING, *RESERVING, *SITED)}
-    found = re.findall(rf"^(\w[\w ]*[ *]){prefix}_(\w+)\(([^)]*)\);", interface, re.MULTILINE)
+    info = {name.removeprefix("hw_") for name in (*ALLOCATING, *RESERVING, *SITED)}
+    result = re.findall(rf"^(\w[\w ]*[ *]){prefix}_(\w+)\(([^)]*)\);", interface, re.MULTILINE)
     return [
         {
             "type": kind,
@@ -290,9 +290,9 @@ def _entries(interface: str, prefix: str) -> list[dict[str, str | bool]]:
             "unseen": f"{prefix}_unseen_{name}",
             "parameters": parameters,
             "arguments": ", ".join(re.findall(r"(\w+)(?:,|$)", parameters)),
-            "looks": name.removeprefix("pools_") not in told,
+            "looks": name.removeprefix("pools_") not in info,
         }
-        for kind, name, parameters in found
+        for kind, name, parameters in result
     ]
 
 
@@ -385,8 +385,8 @@ def _about(recipe: Recipe, about: Banner) -> list[str]:
     steps = f"By construction {worst_steps(recipe).sentence()}."
     built = f"Made of the core of {engine().sentence()}."
     measured = _measured(about.metrics or {})
-    told = (recipe.summary(), about.notice, source, tuned, measured, about.reserve, about.explored, steps, built)
-    return [line for paragraph in told for line in textwrap.wrap(paragraph, _WIDTH - 4)]
+    info = (recipe.summary(), about.notice, source, tuned, measured, about.reserve, about.explored, steps, built)
+    return [line for paragraph in info for line in textwrap.wrap(paragraph, _WIDTH - 4)]
 
 
 def _measured(metrics: Mapping[str, float | None]) -> str:

@@ -73,8 +73,8 @@ class Expressions:
             case c.Unary():
                 return replace(base, pointer=True)
             case c.MemberAccess(name=name):
-                found = self.program.fields(base.of)[name]
-                return c.Place((*base.path, name), c.bare_type(found.type), array=bool(found.suffix), line=expr.line)
+                result = self.program.fields(base.of)[name]
+                return c.Place((*base.path, name), c.bare_type(result.type), array=bool(result.suffix), line=expr.line)
         index = self.expr(expr.index)
         return None if index.value is None else c.Place((*base.path, index.value), base.of, line=expr.line)
 
@@ -135,8 +135,8 @@ class Expressions:
         out = c.rebuild(expr, self.expr)
         match out:
             case c.MemberAccess():
-                found = self.program.fields((out.base.type or "").removesuffix(" *")).get(out.name)
-                out.type = c.bare_type(found.type) + (" *" if found.suffix else "") if found else None
+                result = self.program.fields((out.base.type or "").removesuffix(" *")).get(out.name)
+                out.type = c.bare_type(result.type) + (" *" if result.suffix else "") if result else None
             case c.Index():
                 out.type = _pointed(out.base.type)
             case c.Verbatim():

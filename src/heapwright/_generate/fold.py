@@ -104,8 +104,8 @@ class _Body(Expressions):
         """
         target = self.target
         body = self.block(self.function.body or [])
-        while (left := self.assigned.intersection(c.names_changed(body))) != self.assigned:
-            self.assigned = left
+        while (remaining := self.assigned.intersection(c.names_changed(body))) != self.assigned:
+            self.assigned = remaining
             body = self.block(self.function.body or [])
         rest = [parameter for parameter in self.function.parameters if parameter.name not in target.statics]
         target.left = Residual(body, rest)
@@ -404,11 +404,14 @@ def fold_all(
         wrong = {  # what some call does not bear out
             (target.key, parameter.name)
             for target, parameter, arguments in (_given(reachable(wanted)) if facts else ())
-            if (fact := target.facts.get(parameter.name)) and any(one.value != fact.value for one in arguments)
+            if (fact := target.facts.get(parameter.name))
+            and any(argument.value != fact.value for argument in arguments)
         }
         if wrong:
             refuted |= wrong
-            facts = {key: {n: one for n, one in of.items() if (key, n) not in refuted} for key, of in facts.items()}
+            facts = {
+                key: {n: argument for n, argument in of.items() if (key, n) not in refuted} for key, of in facts.items()
+            }
             facts = {key: known for key, known in facts.items() if known}
             continue
         settle(wanted, program)
@@ -434,9 +437,9 @@ def _learnt(live: list[Specialisation], program: Program, refuted: set[tuple[Key
         if target.entry or len(target.function.body or []) < 2 or (target.key, parameter.name) in refuted:
             continue  # the parameters of an entry are public; accessors are more readable with all of theirs
         fact = _same(arguments, parameter, program) if arguments else None
-        told = any(f"`{parameter.name}`" in comment for comment in target.function.comments)
+        info = any(f"`{parameter.name}`" in comment for comment in target.function.comments)
         changed = target.left.once("changed", c.names_changed, target.left.body)
-        if fact is not None and not told and parameter.name not in changed:
+        if fact is not None and not info and parameter.name not in changed:
             learnt.setdefault(target.key, {})[parameter.name] = fact
     return learnt
 

@@ -29,14 +29,14 @@ Sites = dict[Specialisation, list[c.Call]]
 
 def reachable(entries: Iterable[Specialisation]) -> list[Specialisation]:
     """The entries and everything they call, each once."""
-    found: dict[Specialisation, None] = {}
+    results: dict[Specialisation, None] = {}
     todo = list(entries)
     while todo:
         target = todo.pop()
-        if target not in found:
-            found[target] = None
+        if target not in results:
+            results[target] = None
             todo += [call.callee for call in target.left.calls]
-    return list(found)
+    return list(results)
 
 
 def call_sites(live: Iterable[Specialisation]) -> Sites:
@@ -61,14 +61,14 @@ def inline(entries: list[Specialisation], program: Program) -> list[Specialisati
     """Inline what the entries reach, until nothing is left to inline; returns the functions that are left."""
     while True:
         live = settle(entries, program)
-        told = {name for target in live for name in re.findall(r"(\w+)\(\)", " ".join(target.function.comments))}
-        found: Forwarders = {}
+        info = {name for target in live for name in re.findall(r"(\w+)\(\)", " ".join(target.function.comments))}
+        results: Forwarders = {}
         for target, calls in call_sites(live).items():
-            expr = None if target.function.name in told else _expression(target)
+            expr = None if target.function.name in info else _expression(target)
             if expr and _may_stand(target, expr, calls, program):
-                found[target] = target.left, expr
-        redirect(live, found)
-        if not found and not splice(live, call_sites(live), told):
+                results[target] = target.left, expr
+        redirect(live, results)
+        if not results and not splice(live, call_sites(live), info):
             return live
 
 
@@ -83,11 +83,13 @@ def _drop_parameters(live: list[Specialisation], program: Program) -> bool:
         if free:
             gone[target] = tuple(free)
     for caller in live if gone else []:
-        left = caller.left.with_calls("dropped", gone, _with_fewer)
+        remaining = caller.left.with_calls("dropped", gone, _with_fewer)
         if caller in gone:
-            fewer = _without(left.parameters, gone[caller])
-            left = left.once(("without", gone[caller]), Residual, left.body, fewer, left.pure, left.boolean)
-        caller.left = left
+            fewer = _without(remaining.parameters, gone[caller])
+            remaining = remaining.once(
+                ("without", gone[caller]), Residual, remaining.body, fewer, remaining.pure, remaining.boolean
+            )
+        caller.left = remaining
     return bool(gone)
 
 
@@ -132,18 +134,18 @@ def _is_accessor(function: c.Function) -> bool:
 def _collapse_forwarders(live: list[Specialisation]) -> bool:
     """Let callers call what a forwarder calls."""
     sites: Sites | None = None
-    found: Forwarders = {}
+    results: Forwarders = {}
     for target in live:
         if target.entry or len(target.left.body) != 1:
             continue
         if (call := _forwarded(target)) is not None:
-            found[target] = target.left, call
+            results[target] = target.left, call
         elif isinstance(target.left.body[0], c.Return) and isinstance(target.left.body[0].expr, c.Identifier):
             sites = call_sites(live) if sites is None else sites
             if _hands_back(target, target.left.body[0].expr, sites.get(target, [])):
-                found[target] = target.left, target.left.body[0].expr
-    redirect(live, found)
-    return bool(found)
+                results[target] = target.left, target.left.body[0].expr
+    redirect(live, results)
+    return bool(results)
 
 
 def _hands_back(target: Specialisation, value: c.Identifier, calls: list[c.Call]) -> bool:
@@ -232,7 +234,7 @@ def _suits(target: Specialisation, expr: c.Expr, call: c.Call, program: Program)
         atom = not c.operands(argument) and not isinstance(argument, c.Call)
         if used != 1 and not (is_pure(argument, program.pure_opaque) and (atom or used == 0)):
             return False
-        given_on = isinstance(argument, c.Literal) and parameter.name in [getattr(one, "name", "") for one in passed]
+        given_on = isinstance(argument, c.Literal) and parameter.name in [getattr(item, "name", "") for item in passed]
         if parameter.suffix or not (given_on or c.bare_type(argument.type or "") == c.bare_type(parameter.type)):
             return False
     return True
@@ -251,8 +253,8 @@ def write_out(live: Iterable[Specialisation], program: Program) -> None:
     for target in live:
         target.boolean = target.left.boolean and not target.entry and target.function.type == "int"
     for target in live:
-        told = [target.boolean, *(callee.boolean for callee in target.left.callees)]
-        target.left = target.left.once(("written out", *told), _explicit, target.left, program, target.boolean)
+        info = [target.boolean, *(callee.boolean for callee in target.left.callees)]
+        target.left = target.left.once(("written out", *info), _explicit, target.left, program, target.boolean)
 
 
 def _explicit(left: Residual, program: Program, boolean: bool) -> Residual:

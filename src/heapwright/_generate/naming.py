@@ -49,8 +49,8 @@ class Names:
 
     def words(self, target: Specialisation) -> object:
         """The names in a function that another policy may choose otherwise."""
-        left = target.left
-        return [callee.name for callee in left.callees], [self.constants[named] for named in left.constants]
+        remaining = target.left
+        return [callee.name for callee in remaining.callees], [self.constants[named] for named in remaining.constants]
 
     # ---- pools
 
@@ -66,8 +66,8 @@ class Names:
         """A pool's kind, as the policy's enumerators name it, without HW_."""
         value = self.folder.lookup((POOLS, index, "kind"))
         members = self.program.fields(c.bare_type(self.program.fields(ROOT)[POOLS].type))
-        found = (name for name in members if self.program.enumerators.get(f"HW_{name.upper()}") == value)
-        return next(found, "pool")
+        results = (name for name in members if self.program.enumerators.get(f"HW_{name.upper()}") == value)
+        return next(results, "pool")
 
     def value(self, path: c.Path) -> Any:
         """What stands at a path of the policy."""
@@ -102,13 +102,13 @@ class Names:
         for name, targets in by_function.items():
             for target in targets:
                 if target.entry:
-                    found = public.get(name, name)
+                    result = public.get(name, name)
                 elif name in public.values():
-                    found = f"unlocked_{name.removeprefix('hw_')}"
+                    result = f"unlocked_{name.removeprefix('hw_')}"
                 else:
-                    found = name if len(targets) == 1 else self._function_name(target, taken)
-                taken.add(found)
-                target.name = "hw_" + found.removeprefix("hw_")
+                    result = name if len(targets) == 1 else self._function_name(target, taken)
+                taken.add(result)
+                target.name = "hw_" + result.removeprefix("hw_")
         self.name_constants(live)
 
     def _function_name(self, target: Specialisation, taken: set[str]) -> str:
@@ -125,16 +125,16 @@ class Names:
     def name_constants(self, live: Iterable[Specialisation]) -> None:
         """Give each policy value, table and static result in use its name."""
         self.constants, self.meanings = {}, {}
-        found: dict[object, c.Named] = {}
+        results: dict[object, c.Named] = {}
         todo = [expr for target in live for expr in target.left.constants.values()]
         while todo:
             expr = todo.pop()
-            if expr.named not in found:
-                found[expr.named] = expr
+            if expr.named not in results:
+                results[expr.named] = expr
                 if isinstance(expr, c.Derived):
                     todo += [part for part in c.walk(expr.form) if isinstance(part, c.Named)]
         by_base: dict[str, list[c.Named]] = {}
-        for expr in found.values():
+        for expr in results.values():
             by_base.setdefault(self.base(expr), []).append(expr)
         taken = {self.rename(name) for name in (*self.program.macros, *self.program.enumerators)}
         for base, group in sorted(by_base.items()):
@@ -201,7 +201,7 @@ class Names:
         value = None if isinstance(expr, c.ConstantTable) else expr.value
         clauses = re.split(r"(?:; |^)(?=\d+: )", ": ".join(note for _, note in self._way(expr.path) if note))
         of = [re.match(r"(\d+): ", clause) for clause in clauses]  # what is said of one value of the member
-        true = [clause for clause, one in zip(clauses, of, strict=True) if one is None or int(one[1]) == value]
+        true = [clause for clause, item in zip(clauses, of, strict=True) if item is None or int(item[1]) == value]
         return printer.words("; ".join(filter(None, true)))
 
     def _table(self, name: str, expr: c.Named, printer: Printer) -> str:

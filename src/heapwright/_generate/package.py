@@ -42,7 +42,7 @@ def package_files(files: Mapping[str, str], prefix: str, about: str, *, replaces
         "name": name,
         "sources": sources,
         "replaces": replaces,
-        "plus": any(one.endswith("pp") for one in sources),
+        "plus": any(source.endswith("pp") for source in sources),
     }
     library = {
         "name": name,
@@ -52,7 +52,7 @@ def package_files(files: Mapping[str, str], prefix: str, about: str, *, replaces
         "build": {
             "srcDir": ".",
             "includeDir": ".",
-            "srcFilter": ["-<*>", *(f"+<{one}>" for one in sources)],
+            "srcFilter": ["-<*>", *(f"+<{source}>" for source in sources)],
             **({"libArchive": False} if replaces else {}),
         },
     }
@@ -66,8 +66,8 @@ def package_files(files: Mapping[str, str], prefix: str, about: str, *, replaces
 
 def _sources(files: Mapping[str, str]) -> list[str]:
     names = [PurePosixPath(name) for name in files]
-    code = [one.name for one in names if one.suffix in _SOURCES and not one.stem.endswith(("_test", "_watched"))]
-    included = {found for name in code for found in _INCLUDED.findall(files[name])}
+    code = [item.name for item in names if item.suffix in _SOURCES and not item.stem.endswith(("_test", "_watched"))]
+    included = {result for name in code for result in _INCLUDED.findall(files[name])}
     return [name for name in code if name not in included]
 
 

@@ -88,7 +88,7 @@ def parse(file: str, text: str, defines: frozenset[str]) -> c.SourceFile:
 def tree_of(file: str, text: str, also: Iterable[str] = ()) -> Node:
     """C text as the parser sees it, extensions and the macros `also` left blank. Raises GrammarError."""
     blank = re.compile("|".join([_EXTENSION, *(rf"\b{name}\b" for name in also)]), re.MULTILINE)
-    plain = blank.sub(lambda found: found[0] if found[0][0] == "#" else " " * len(found[0]), text)
+    plain = blank.sub(lambda result: result[0] if result[0][0] == "#" else " " * len(result[0]), text)
     root = Parser(LANGUAGE).parse(plain.encode()).root_node
     if root.has_error:
         raise GrammarError(file, _first_error(root).start_point[0] + 1, "this cannot be read as C")
@@ -100,7 +100,7 @@ class _Reader:
         self.file = file
         self.lines = lines
         self.kept = kept
-        self.text = "\n".join(line if left else "" for line, left in zip(lines, kept, strict=True))
+        self.text = "\n".join(line if remaining else "" for line, remaining in zip(lines, kept, strict=True))
         self.bytes = self.text.encode()
         self.includes: list[str] = []
 
@@ -113,7 +113,7 @@ class _Reader:
 
     def with_comments(self, nodes: Iterable[Node], make: Callable[[Node], Made | None]) -> list[Made]:
         """What is made of nodes, with the comments above and behind each, and whether a blank line comes before."""
-        found: list[Made] = []
+        results: list[Made] = []
         last: Made | None = None
         pending: list[str] = []
         blank = False
@@ -137,9 +137,9 @@ class _Reader:
             last, behind = make(node), end
             if last:
                 last.line, last.comments, last.blank = start + 1, pending, blank
-                found.append(last)
+                results.append(last)
             pending, blank = [], False
-        return found
+        return results
 
     # -- file level
 
@@ -245,10 +245,10 @@ class _Reader:
         return self.statements([child for child in node.children if child.type not in "{}"])
 
     def statements(self, nodes: list[Node]) -> list[c.Stmt]:
-        found = self.with_comments(nodes, self.statement)
-        for stmt in found[:1]:
+        result = self.with_comments(nodes, self.statement)
+        for stmt in result[:1]:
             stmt.blank = False
-        return found
+        return result
 
     def statement(self, node: Node) -> c.Stmt:
         match node.type:

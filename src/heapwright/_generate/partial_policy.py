@@ -107,7 +107,7 @@ class Sources:
 
         Raises GrammarError for a member that its struct does not have.
         """
-        for struct, member in [*((struct, one) for struct, of in known.items() for one in of), *alternatives]:
+        for struct, member in [*((struct, item) for struct, of in known.items() for item in of), *alternatives]:
             if member not in self.structs.get(struct, ()):
                 raise GrammarError("", 0, f"struct {struct} has no member {member}")
         return {file.name: file.with_known(known, alternatives) for file in self.files}

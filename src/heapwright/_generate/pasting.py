@@ -33,13 +33,13 @@ def written_out(sources: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def _pasting_macros(texts: Iterable[str]) -> dict[str, _Pasting]:
-    found = {}
+    results = {}
     for text in texts:
         for name, parameters, body in _FUNCTION_LIKE.findall(text):
             if "##" in body:
                 names = tuple(word.strip() for word in parameters.replace("...", "__VA_ARGS__").split(","))
-                found[name] = _Pasting(names, re.sub(r"\s*\\\n\s*", " ", body).strip())
-    return found
+                results[name] = _Pasting(names, re.sub(r"\s*\\\n\s*", " ", body).strip())
+    return results
 
 
 def _without_pasting(text: str, macros: Mapping[str, _Pasting]) -> str:

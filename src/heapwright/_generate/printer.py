@@ -160,9 +160,9 @@ class Printer:
 
     def signature(self, storage: str, function: c.Function, name: str, parameters: list[c.Declare]) -> str:
         """The head of a function definition, without its brace."""
-        told = ", ".join(map(self.declaration, parameters)) or "void"
+        info = ", ".join(map(self.declaration, parameters)) or "void"
         head = self.declaration(c.Declare(function.type, self.rename(name), "", None))
-        return broken(f"{self.words(storage)} {head}({told})".lstrip(), 0)
+        return broken(f"{self.words(storage)} {head}({info})".lstrip(), 0)
 
 
 def _level(expr: c.Expr) -> int:
@@ -218,8 +218,8 @@ def broken(text: str, column: int, room: int = 0) -> str:
 
 def _choice(words: list[str], column: int, room: int) -> str:
     """A choice of two values, each on a line of its own."""
-    asked, other = words.index("?"), words.index(":")
-    test, yes, no = (" ".join(part) for part in (words[:asked], words[asked + 1 : other], words[other + 1 :]))
+    requested, other = words.index("?"), words.index(":")
+    test, yes, no = (" ".join(part) for part in (words[:requested], words[requested + 1 : other], words[other + 1 :]))
     test = broken(test, column)
     beside = "\n" not in test and column + len(test) + 3 + len(yes) <= WIDTH
     at = column + len(test) + 1 if beside else column + 4

@@ -39,7 +39,7 @@ class Program:
         self.globals: dict[str, c.Global] = {}
         self.enumerators: dict[str, int] = {}
         self.hooks: dict[str, c.Expr | None] = {}  # what each returns
-        self.sources = [c.SourceFile(one.file, self._without_hooks(one), one.includes) for one in sources]
+        self.sources = [c.SourceFile(entry.file, self._without_hooks(entry), entry.includes) for entry in sources]
         for source in self.sources:
             for item in source.items:
                 self._add(item)
@@ -49,14 +49,16 @@ class Program:
         """The items of a file without hooks, structs for these alone, and calls."""
         items = source.items
         if source.file == DOOR:
-            items = [one for one in items if not (isinstance(one, c.Function) or getattr(one, "fields", 0) is None)]
-            hooks = [one for one in source.items if isinstance(one, c.Function) and one.body is not None]
+            items = [item for item in items if not (isinstance(item, c.Function) or getattr(item, "fields", 0) is None)]
+            hooks = [item for item in source.items if isinstance(item, c.Function) and item.body is not None]
             self.hooks = {hook.name: _answer(hook) for hook in hooks}
-        return [self._silent(one) if isinstance(one, c.Function) and one.body else one for one in items]
+        return [self._silent(item) if isinstance(item, c.Function) and item.body else item for item in items]
 
     def _silent(self, item: c.Function) -> c.Function:
         """A function without calls of hooks; what a hook returns stands in place of its call."""
-        calls = [one for one in c.all_expressions(item.body) if isinstance(one, c.Call) and one.name in self.hooks]
+        calls = [
+            entry for entry in c.all_expressions(item.body) if isinstance(entry, c.Call) and entry.name in self.hooks
+        ]
         for call in calls:
             if any(isinstance(part, c.Change) for part in c.walk(*call.arguments)):
                 what = f"an argument of the hook {call.name} does something"
@@ -70,7 +72,9 @@ class Program:
             for inner in (inner for stmt in body for inner in c.bodies(stmt)):
                 quiet(inner)
             body[:] = [
-                one for one in body if not isinstance(one, c.Do) or getattr(one.expr, "name", "") not in self.hooks
+                entry
+                for entry in body
+                if not isinstance(entry, c.Do) or getattr(entry.expr, "name", "") not in self.hooks
             ]
             return body
 
@@ -106,25 +110,25 @@ class Program:
                         raise GrammarError(item.file, item.line, f"the value of {member.name} is no number")
                     self.enumerators[member.name] = value
             case c.GuardedItems():
-                for inner in (one for _, items in item.branches for one in items):
+                for inner in (entry for _, items in item.branches for entry in items):
                     self._add(inner, guarded=True)
 
     @cached_property
     def policy_structs(self) -> frozenset[str]:
         """The struct types that make up the policy, as `struct NAME`."""
-        found: set[str] = set()
+        results: set[str] = set()
         todo = [ROOT]
         while todo:
             name = todo.pop()
-            if name not in found and name in self.structs:
-                found.add(name)
+            if name not in results and name in self.structs:
+                results.add(name)
                 todo += [c.bare_type(field.type) for field in self.fields(name).values()]
-        return frozenset(found)
+        return frozenset(results)
 
     def fields(self, struct: str) -> dict[str, c.Declare]:
         """The members of a struct type, as `struct NAME`; none of any other type."""
-        found = self.structs.get(struct)
-        return (found.fields if found else None) or {}
+        result = self.structs.get(struct)
+        return (result.fields if result else None) or {}
 
     @cached_property
     def struct_arrays(self) -> frozenset[str]:

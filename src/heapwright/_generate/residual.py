@@ -53,15 +53,15 @@ class Residual:
         """What `make` returns, called once for a key."""
         if key not in self.known:
             self.known[key] = make(*given, **more)
-        found: Result = self.known[key]
-        return found
+        result: Result = self.known[key]
+        return result
 
     def text(self, style: str, words: object, write: Callable[[], str]) -> str:
         """What `write` returns, called anew where the `words` are others than for the last policy."""
         if self.known.get(style, (None,))[0] != words:
             self.known[style] = words, write()
-        found: str = self.known[style][1]
-        return found
+        result: str = self.known[style][1]
+        return result
 
     def with_calls(
         self, what: str, changes: Mapping[Specialisation, Change], rule: Callable[[c.Call, Change], c.Expr]
@@ -93,8 +93,8 @@ class Residual:
     @cached_property
     def constants(self) -> dict[object, c.Named]:
         """All numbers and tables of the policy, and static results, each where it comes last in the body."""
-        found = [expr for expr in c.all_expressions(self.body) if isinstance(expr, c.Named)]
-        return dict(reversed({expr.named: expr for expr in reversed(found)}.items()))
+        results = [expr for expr in c.all_expressions(self.body) if isinstance(expr, c.Named)]
+        return dict(reversed({expr.named: expr for expr in reversed(results)}.items()))
 
 
 UNDER_WAY = Residual([], [])
@@ -196,9 +196,9 @@ class Memo:
             fork = ways.setdefault(last, _Fork(question, {}))
             assert isinstance(fork, _Fork)
             ways, last = fork.ways, answer
-        left = target.left
-        shown = spelling(target.constant), left.pure, left.boolean, not left.body
-        kept = ways[last] = Kept(left, target.constant, self.shown.setdefault(shown, len(self.shown)))
+        remaining = target.left
+        shown = spelling(target.constant), remaining.pure, remaining.boolean, not remaining.body
+        kept = ways[last] = Kept(remaining, target.constant, self.shown.setdefault(shown, len(self.shown)))
         return kept
 
 

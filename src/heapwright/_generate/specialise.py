@@ -105,10 +105,10 @@ def specialise(
     source outside the grammar in CONTRIBUTING.md, HeapwrightError for an unknown entry or a policy without a value.
     """
     program, memo = _program(tuple(sources), frozenset(defines))
-    asked = prefix, *map(repr, (values, list(entries), parting))
+    requested = prefix, *map(repr, (values, list(entries), parting))
     with memo.alone():
-        if asked in memo.texts:
-            kept: Specialised = memo.texts[asked]
+        if requested in memo.texts:
+            kept: Specialised = memo.texts[requested]
             return kept
         folder, wanted = fold_all(program, memo, values, entries)
         names = Names(program, folder, prefix)
@@ -118,7 +118,7 @@ def specialise(
             write_out(live, program)
         names.assign(live, parting.public)
         written = _Writer(program, names, live, wanted, parting.finish).parts(parting.header, parting.apart)
-        memo.texts[asked] = written
+        memo.texts[requested] = written
         return written
 
 
@@ -156,8 +156,8 @@ class _Writer:
         seen = {item.name for item in kept if item not in inner and isinstance(item, c.Struct)}
         types, macros, guarded = [], [], []
         for item in inner:
-            inside = [one for _, of in item.branches for one in of] if isinstance(item, c.GuardedItems) else []
-            if any(isinstance(one, c.Function) for one in inside):
+            inside = [entry for _, of in item.branches for entry in of] if isinstance(item, c.GuardedItems) else []
+            if any(isinstance(entry, c.Function) for entry in inside):
                 guarded.append(item)
             elif isinstance(item, c.Macro):
                 macros.append(item)
@@ -194,11 +194,11 @@ class _Writer:
         blank = False
         for item in items:
             blank |= item.blank
-            left: c.Item = item
+            remaining: c.Item = item
             match item:
                 case c.GuardedItems():
                     branches = [(head, self.kept(inner, guarded=True)) for head, inner in item.branches]
-                    left, there = c.replace(item, branches=branches), any(inner for _, inner in branches)
+                    remaining, there = c.replace(item, branches=branches), any(inner for _, inner in branches)
                 case c.Enum():
                     there = not self.used.isdisjoint([item.name, *(member.name for member in item.members)])
                 case c.Function():
@@ -207,7 +207,7 @@ class _Writer:
                     gone = "struct " + item.name in self.program.policy_structs or item.name in HEAT
                     there = item.name in self.used and not gone
             if there:
-                out.append(c.replace(left, blank=blank))
+                out.append(c.replace(remaining, blank=blank))
                 blank = False
         return out
 
@@ -279,10 +279,10 @@ class _Writer:
     def code(self, target: Specialisation) -> str:
         """A specialised function with its comments, written anew."""
         gone = {p.name for p in target.function.parameters} - {p.name for p in target.left.parameters}
-        told = (without_sentences_on(gone, comment) for comment in target.function.comments)
+        info = (without_sentences_on(gone, comment) for comment in target.function.comments)
         function = _typed(target)
         storage = function.storage.replace("static inline", "").strip() if target.entry else function.storage
-        head = "".join(self.printer.comment(comment, "") for comment in told)
+        head = "".join(self.printer.comment(comment, "") for comment in info)
         head += self.printer.signature(storage, function, target.name, target.left.parameters)
         unused = target.left.unused if target.entry else []
         ahead = "".join(f"    (void){target.left.parameters[index].name};\n" for index in unused)
@@ -368,7 +368,7 @@ def _words_left(target: Specialisation) -> frozenset[str]:
 def _words_of_function(function: c.Function, body: list[c.Stmt], parameters: list[c.Declare]) -> frozenset[str]:
     """Identifiers that a function mentions, but for members and specialised functions."""
     declared = [stmt for stmt in c.all_statements(body) if isinstance(stmt, c.Declare)]
-    texts = [function.type, *(f"{one.type} {one.suffix}" for one in (*declared, *parameters))]
+    texts = [function.type, *(f"{item.type} {item.suffix}" for item in (*declared, *parameters))]
     for part in c.all_expressions(body):
         if not isinstance(part, c.MemberAccess):
             texts += [getattr(part, word) for word in part.words if word in ("name", "text", "to")]

@@ -48,9 +48,9 @@ def splice(live: list[Specialisation], sites: Mapping[Specialisation, list[c.Cal
             if len(sites[callee]) != 1 or callee.function.name in told or not _may_go(callee, caller, sites):
                 continue
             typed = caller.function.type
-            left = caller.left.once(("spliced", callee, callee.left), _spliced, caller.left, typed, callee)
-            if left is not None:
-                caller.left, done = left, True
+            remaining = caller.left.once(("spliced", callee, callee.left), _spliced, caller.left, typed, callee)
+            if remaining is not None:
+                caller.left, done = remaining, True
                 break  # what it calls is another thing now
     return done
 
@@ -64,23 +64,23 @@ def _may_go(callee: Specialisation, caller: Specialisation, sites: Mapping[Speci
         return False  # a choice of two values is best said by its name
     if "HOT" in caller.function.storage and len(sites.get(caller, [])) > 1 and "HOT" not in callee.function.storage:
         return False
-    return sum(1 for one in (callee, caller) for _ in c.all_statements(one.left.body)) <= MOST_STATEMENTS
+    return sum(1 for item in (callee, caller) for _ in c.all_statements(item.left.body)) <= MOST_STATEMENTS
 
 
 def _spliced(left: Residual, typed: str, callee: Specialisation) -> Residual | None:
     """A caller that returns this type, with the body of a function in place of its call; None where that cannot be."""
     body = c.copied(left.body)
-    found = _site(body, callee, typed)
-    if found is None:
+    result = _site(body, callee, typed)
+    if result is None:
         return None
-    block, index, site = found
+    block, index, site = result
     same = c.bare_type(site.type) == c.bare_type(callee.function.type)  # so that values are converted as they were
     inner = _fitted(left, callee, site) if same or isinstance(site.stmt, c.Do) else None
     put = _placed(inner, site) if inner else None
     if not put:
         return None
-    told = map(_aside, callee.function.comments)
-    put[0].comments = [*site.stmt.comments, *told, *put[0].comments]
+    info = map(_aside, callee.function.comments)
+    put[0].comments = [*site.stmt.comments, *info, *put[0].comments]
     put[0].blank = site.stmt.blank
     block[index : index + 1] = put
     return Residual(body, left.parameters)
@@ -102,9 +102,9 @@ def _site(body: list[c.Stmt], callee: Specialisation, typed: str) -> tuple[list[
         if site is not None and site.call.callee is callee:
             return body, index, site
         for inner in c.bodies(stmt):
-            found = _site(inner, callee, typed)
-            if found is not None:
-                return found
+            result = _site(inner, callee, typed)
+            if result is not None:
+                return result
     return None
 
 
@@ -142,9 +142,9 @@ def _fitted(left: Residual, callee: Specialisation, site: _Site) -> list[c.Stmt]
             fixed = name not in changed and "*" not in typed
             typed = f"const {typed.removeprefix('const ')}" if fixed else typed
             ahead.append(c.Declare(typed, name, "", replace(argument, paren=False), line=site.stmt.line))
-    comments = [*callee.function.comments, *(one for stmt in c.all_statements(body) for one in stmt.comments)]
-    told = " ".join(comments)
-    if any(f"`{name}`" in told and getattr(value, "name", "") != name for name, value in given.items()):
+    comments = [*callee.function.comments, *(comment for stmt in c.all_statements(body) for comment in stmt.comments)]
+    text = " ".join(comments)
+    if any(f"`{name}`" in text and getattr(value, "name", "") != name for name, value in given.items()):
         return None
     declared = c.declared(body)
     last = body[-1] if body else None
@@ -170,7 +170,7 @@ def _passed(parameter: c.Declare, argument: c.Expr, body: list[c.Stmt]) -> c.Exp
         return unsigned
     if argument.value is not None:  # of what type its name is, does not matter where it is converted as it was
         calls = [part for part in c.all_expressions(body) if isinstance(part, c.Call) and part.callee]
-        given = [one.name for call in calls for one in call.arguments if isinstance(one, c.Identifier)]
+        given = [item.name for call in calls for item in call.arguments if isinstance(item, c.Identifier)]
         return argument if given.count(parameter.name) == c.names(*body).count(parameter.name) else None
     return argument if isinstance(argument, c.Identifier) and c.bare_type(argument.type or "") == typed else None
 

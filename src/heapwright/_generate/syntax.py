@@ -336,14 +336,14 @@ class SourceFile:
 
 def operands(node: Node) -> list[Any]:
     """What a node is directly made of, in order."""
-    found: list[Any] = []
+    results: list[Any] = []
     for name in node.parts:
         part = getattr(node, name)
         if part.__class__ is list:
-            found += part
+            results += part
         elif part is not None:
-            found.append(part)
-    return found
+            results.append(part)
+    return results
 
 
 def bodies(stmt: Stmt) -> list[list[Stmt]]:
@@ -379,17 +379,17 @@ def copied(body: Iterable[Stmt], rule: Callable[[Any], Any] | None = None) -> li
 
 def walk(*nodes: Node) -> list[Any]:
     """The nodes and everything in them, each before its parts."""
-    found, todo = [], list(nodes[::-1])
+    result, todo = [], list(nodes[::-1])
     while todo:
         node = todo.pop()
-        found.append(node)
+        result.append(node)
         for name in node.parts[::-1]:
             part = getattr(node, name)
             if part.__class__ is list:
                 todo += part[::-1]
             elif part is not None:
                 todo.append(part)
-    return found
+    return result
 
 
 def all_expressions(body: Iterable[Stmt]) -> list[Any]:
@@ -444,12 +444,12 @@ def each_changed(body: Iterable[Stmt], change: Callable[[Stmt], list[Stmt]]) -> 
     """Each statement with what it becomes, one by one; a blank line stays where what follows it goes."""
     blank = started = False
     for stmt in body:
-        left = change(stmt)
+        remaining = change(stmt)
         blank |= stmt.blank
-        if left:
-            left[0].blank = blank and started
+        if remaining:
+            remaining[0].blank = blank and started
             blank, started = False, True
-        yield stmt, left
+        yield stmt, remaining
 
 
 def with_comments(stmt: Stmt, left: list[Stmt]) -> list[Stmt]:

@@ -255,11 +255,11 @@ def replay_each(
         sound = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
         from heapwright._measure.host.timing import time_heaps
 
-        for name, found in time_heaps(trace, sound, arena).items():
-            if isinstance(found, float):
-                outcomes[name] = replace(outcomes[name], metrics={**outcomes[name].metrics, "ns_per_event": found})
+        for name, result in time_heaps(trace, sound, arena).items():
+            if isinstance(result, float):
+                outcomes[name] = replace(outcomes[name], metrics={**outcomes[name].metrics, "ns_per_event": result})
             else:
-                outcomes[name] = Outcome(dict.fromkeys(METRICS), str(found))
+                outcomes[name] = Outcome(dict.fromkeys(METRICS), str(result))
     return outcomes
 
 
@@ -312,8 +312,8 @@ def fit_each(
 
     The reserved arena is that of `reserved`, where what each trace needs counts ``scaled`` times: for another load.
     """
-    asked = _Reserving(copies, held_out, share, scaled)
-    return {name: _fit(trace, heap, step, asked) for name, heap in heaps.items()}
+    requested = _Reserving(copies, held_out, share, scaled)
+    return {name: _fit(trace, heap, step, requested) for name, heap in heaps.items()}
 
 
 class _Reserving(NamedTuple):

@@ -45,14 +45,14 @@ class Measure:
         from heapwright._replay.replay import Replayed, replay_with_margins
 
         replayed = replay_with_margins(trace, recipe, fit=self.fitted, watch=watch, energies=self.energies)
-        found = replayed.metrics
+        result = replayed.metrics
         if self.timed:
-            found[TIME] = ns_per_event(trace, recipe)
+            result[TIME] = ns_per_event(trace, recipe)
         if self.on_target:
             from heapwright._measure.boards.objectives import target_metrics
 
-            found |= target_metrics(trace, recipe, self.on_target)
-        return Replayed(found, None if self.measured else replayed.margins)
+            result |= target_metrics(trace, recipe, self.on_target)
+        return Replayed(result, None if self.measured else replayed.margins)
 
 
 def replay_for(objectives: Sequence[str], table: EnergyTable) -> Replay:

@@ -157,8 +157,8 @@ def platforms() -> dict[str, Platform]:
 
 def platform(name: str) -> Platform:
     """Return the platform of that name. Raises HeapwrightError for an unknown one."""
-    if found := platforms().get(name):
-        return found
+    if result := platforms().get(name):
+        return result
     raise HeapwrightError(f"{name}: no such platform; {did_you_mean(name, platforms())}", parameter="platform")
 
 
@@ -168,11 +168,11 @@ def tracers() -> dict[str, dict[str, str]]:
 
     Each is files by their names, for the prefix `app`: the page of what to do first.
     """
-    found = {}
+    results = {}
     for folder in sorted(_TRACERS.iterdir()):
         paths = sorted(folder.iterdir(), key=lambda path: (path.name != _HOOKS_PAGE, path.name))
-        found[folder.name] = {path.name: path.read_text(encoding="utf-8") for path in paths}
-    return found
+        results[folder.name] = {path.name: path.read_text(encoding="utf-8") for path in paths}
+    return results
 
 
 def hooks(name: str) -> dict[str, str]:
@@ -185,9 +185,9 @@ def hooks(name: str) -> dict[str, str]:
     if name not in platforms():
         known = did_you_mean(name, [*platforms(), *tracers()])
         raise HeapwrightError(f"{name}: no such platform, nor tracer of Linux; {known}", parameter="platform")
-    if found := platforms()[name].hooks:
-        return found
-    having = ", ".join([one for one, platform in platforms().items() if platform.hooks] + list(tracers()))
+    if result := platforms()[name].hooks:
+        return result
+    having = ", ".join([item for item, platform in platforms().items() if platform.hooks] + list(tracers()))
     raise HeapwrightError(f"{name}: no hooks record its heap; they do for {having}", parameter="platform")
 
 

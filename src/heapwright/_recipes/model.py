@@ -164,11 +164,11 @@ class Table:
         exclude: set[str] | None = None,
     ) -> dict[str, Any]:
         """All keys with their values, or those asked for; as JSON has them, lists for tuples."""
-        asked = set(self.model_fields if include is None else include) - (exclude or set())
-        told = {name: _dumped(self.__dict__[name], mode) for name in self.model_fields if name in asked}
+        requested = set(self.model_fields if include is None else include) - (exclude or set())
+        info = {name: _dumped(self.__dict__[name], mode) for name in self.model_fields if name in requested}
         if mode == "json":
-            told |= {name: float(value) for name, value in told.items() if self.model_fields[name].annotation is float}
-        return told
+            info |= {name: float(value) for name, value in info.items() if self.model_fields[name].annotation is float}
+        return info
 
     @classmethod
     def _read(cls, data: Any) -> dict[str, Any]:
@@ -182,15 +182,15 @@ class Table:
     def _read_plainly(cls, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict):
             raise _UnsureError
-        found = dict(cls.defaults)
+        results = dict(cls.defaults)
         for key, value in data.items():
             name, read = cls._readers.get(key) or _reader_of(cls, key)
             if name in data and name != key:
                 raise _UnsureError
-            found[name] = read(value)
-        if REQUIRED in found.values():
+            results[name] = read(value)
+        if REQUIRED in results.values():
             raise _UnsureError
-        return found
+        return results
 
     if not TYPE_CHECKING:  # which knows of these, and of what `__init__` takes
 
@@ -217,8 +217,8 @@ class Table:
         raise _frozen(self, name, None)
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self.model_fields)
-        return f"{type(self).__name__}({told})"
+        text = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self.model_fields)
+        return f"{type(self).__name__}({text})"
 
 
 _keep_hash = vars(Table)["_hash"].__set__
@@ -228,7 +228,7 @@ def _dumped(value: Any, mode: Literal["python", "json"]) -> Any:
     if isinstance(value, Table):
         return value.model_dump(mode=mode)
     if isinstance(value, tuple):
-        return (list if mode == "json" else tuple)(_dumped(one, mode) for one in value)
+        return (list if mode == "json" else tuple)(_dumped(item, mode) for item in value)
     return value
 
 
@@ -243,8 +243,8 @@ def _reader_of(table: type[Table], spelled: str) -> tuple[str, Callable[[Any], A
     """The name of a key, and what reads its value or raises `_UnsureError`."""
     for name, key in table.model_fields.items():
         if spelled in (name, key.spelled):
-            found = table._readers[spelled] = (name, _reader(key.annotation, key.bounds))
-            return found
+            result = table._readers[spelled] = (name, _reader(key.annotation, key.bounds))
+            return result
     raise _UnsureError
 
 
@@ -270,9 +270,9 @@ def _unsure(value: Any) -> Any:
 
 
 def _annotated(annotation: Any, said: tuple[Any, ...], bounds: Mapping[str, Any]) -> Callable[[Any], Any]:
-    own = [one.bounds for one in said if isinstance(one, Key)]
-    read = _reader(annotation, reduce(lambda all, one: {**all, **one}, own, dict(bounds)))
-    before = [one.function for one in said if isinstance(one, Conversion)]
+    own = [item.bounds for item in said if isinstance(item, Key)]
+    read = _reader(annotation, reduce(lambda all, item: {**all, **item}, own, dict(bounds)))
+    before = [item.function for item in said if isinstance(item, Conversion)]
 
     def read_after(value: Any) -> Any:
         try:
@@ -287,9 +287,9 @@ def _annotated(annotation: Any, said: tuple[Any, ...], bounds: Mapping[str, Any]
 
 def _any_of(readers: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
-        for one in readers:
+        for reader in readers:
             try:
-                return one(value)
+                return reader(value)
             except _UnsureError:
                 pass
         raise _UnsureError
@@ -329,14 +329,14 @@ def _plain(kind: type, bounds: Mapping[str, Any]) -> Callable[[Any], Any]:
     return _unsure if "pattern" in bounds else read
 
 
-def _many(kind: type, one: Callable[[Any], Any], bounds: Mapping[str, Any]) -> Callable[[Any], Any]:
+def _many(kind: type, item: Callable[[Any], Any], bounds: Mapping[str, Any]) -> Callable[[Any], Any]:
     kinds = (kind,) if bounds.get("strict", True) else (list, tuple)
     least, most = bounds.get("min_length", 0), bounds.get("max_length", inf)
 
     def read(value: Any) -> Any:
         if type(value) not in kinds or not least <= len(value) <= most:
             raise _UnsureError
-        return kind(map(one, value))
+        return kind(map(item, value))
 
     return read
 
@@ -394,13 +394,13 @@ def _for_pydantic(annotation: Any) -> Any:
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         said = [_for_pydantic(parts[0])]
-        for one in parts[1:]:
-            if isinstance(one, Conversion):
-                said.append(BeforeValidator(one.function))
-            elif isinstance(one, AsSchema):
-                said.append(WithJsonSchema(one.schema))
+        for part in parts[1:]:
+            if isinstance(part, Conversion):
+                said.append(BeforeValidator(part.function))
+            elif isinstance(part, AsSchema):
+                said.append(WithJsonSchema(part.schema))
             else:
-                said.append(PydanticField(**one.bounds))
+                said.append(PydanticField(**part.bounds))
         return Annotated[tuple(said)]
     if origin in (Union, UnionType):
         return reduce(or_, map(_for_pydantic, parts))
@@ -410,8 +410,8 @@ def _for_pydantic(annotation: Any) -> Any:
 
 
 def _read_by_pydantic(table: type[Table], data: Any) -> dict[str, Any]:
-    told = {key: _as_data(value) for key, value in data.items()} if isinstance(data, Mapping) else data
-    return _values(table, by_pydantic(table).model_validate(told))
+    info = {key: _as_data(value) for key, value in data.items()} if isinstance(data, Mapping) else data
+    return _values(table, by_pydantic(table).model_validate(info))
 
 
 def _as_data(value: Any) -> Any:

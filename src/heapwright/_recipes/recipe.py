@@ -241,12 +241,12 @@ class Recipe(Table):
 
     def parts(self) -> dict[str, Recipe]:
         """The heap in each memory by its name, in the order in which they are asked; empty where there is one."""
-        found = {}
+        results = {}
         for name, _ in self.memory:
             pools = tuple(pool.model_copy(update={"memory": ""}) for pool in self.pools if pool.memory == name)
             whole = f"{self.name}, {name}" if self.name else ""
-            found[name] = self.model_copy(update={"name": whole, "memory": (), "pools": pools})
-        return found
+            results[name] = self.model_copy(update={"name": whole, "memory": (), "pools": pools})
+        return results
 
     @property
     def offered(self) -> tuple[int, int]:
@@ -296,17 +296,17 @@ class Recipe(Table):
             changes["counters"] = self.counts
         if self.threads != "cached":
             changes |= {key: value for key, value in _CACHE_KEYS.items() if getattr(self, key) != value}
-        found = self.model_copy(update=changes) if changes else self
-        found.__dict__[_CANONICAL] = True
-        return found
+        result = self.model_copy(update=changes) if changes else self
+        result.__dict__[_CANONICAL] = True
+        return result
 
     def with_canonical_thresholds(self) -> Recipe:
         """Return the canonical form of a recipe that has it already but for the thresholds of its pools."""
         geometry = self.geometry
         pools = [pool.canonical((), geometry) if pool.has_thresholds else pool for pool in self.pools]
-        found = self.model_copy(update={"pools": tuple(pools)})
-        found.__dict__[_CANONICAL] = True
-        return found
+        result = self.model_copy(update={"pools": tuple(pools)})
+        result.__dict__[_CANONICAL] = True
+        return result
 
     def _canonical_pools(self) -> tuple[Pool, ...]:
         if _CANONICAL in self.__dict__:
@@ -372,10 +372,10 @@ class Recipe(Table):
         return " + ".join(pool.title() for pool in self.pools)
 
     def _repr_html_(self) -> str:
-        told = {key: str(getattr(self, key)) for key in ("align", "link_bytes", "checks", "threads")}
-        told |= {f"pool {at}": pool.summary() for at, pool in enumerate(self.pools, 1)}
+        info = {key: str(getattr(self, key)) for key in ("align", "link_bytes", "checks", "threads")}
+        info |= {f"pool {at}": pool.summary() for at, pool in enumerate(self.pools, 1)}
         named = f"{self.name} ({self.hash})" if self.name else self.hash
-        return notebook.pairs(named, told, notebook.folded("TOML", self.to_toml()))
+        return notebook.pairs(named, info, notebook.folded("TOML", self.to_toml()))
 
     def _pools_summary(self) -> str:
         if self.memory:
@@ -418,13 +418,13 @@ _heap_of = attrgetter(*_HEAP_KEYS)
 @lru_cache(maxsize=64)
 def _heap_json(*values: Any) -> tuple[str, ...]:
     """The keys of a heap beside its pools as JSON, in order, without those whose absence means the same."""
-    told = dict(zip(_HEAP_KEYS, values, strict=True))
-    heap = {key: told[key] for key in _UNTOLD}
-    heap |= {"memory": told["memory"]} if told["memory"] else {}
-    heap |= {"reserve": told["reserve"], "counters": True} if told["reserve"] else {}
-    heap["checks"] = _HASHED_CHECKS.get(told["checks"], told["checks"])
-    if told["threads"] == "cached":
-        heap |= {key: told[key] for key in _CACHE_KEYS}
+    info = dict(zip(_HEAP_KEYS, values, strict=True))
+    heap = {key: info[key] for key in _UNTOLD}
+    heap |= {"memory": info["memory"]} if info["memory"] else {}
+    heap |= {"reserve": info["reserve"], "counters": True} if info["reserve"] else {}
+    heap["checks"] = _HASHED_CHECKS.get(info["checks"], info["checks"])
+    if info["threads"] == "cached":
+        heap |= {key: info[key] for key in _CACHE_KEYS}
     told_keys = (f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _UNTOLD.get(key))
     return tuple(sorted(told_keys))
 
@@ -447,9 +447,9 @@ _PLAIN_HEAP = re.compile(r"(?:(?:align|link_bytes) = [0-9]+\n|checks = \"[a-z]+\
 
 @lru_cache(maxsize=64)
 def _stored_heap(text: str) -> Mapping[str, Any]:
-    told = parse_toml(text)
-    heap = Recipe.from_dict({**told, "pool": [{"kind": "general"}]})
-    return {key: getattr(heap, key) for key in told}
+    info = parse_toml(text)
+    heap = Recipe.from_dict({**info, "pool": [{"kind": "general"}]})
+    return {key: getattr(heap, key) for key in info}
 
 
 @lru_cache(maxsize=65536)
@@ -495,9 +495,9 @@ def _pool_toml(pool: Pool, geometry: Geometry) -> str:
 
 def _non_default(table: Table, skip: set[str], always: frozenset[str] | set[str] = frozenset()) -> dict[str, Any]:
     """Keys whose value is not the default, or that are told always, in the order of declaration, lists for tuples."""
-    found = {}
+    results = {}
     for key, default in table.defaults.items():
         value = getattr(table, key)
         if key not in skip and (key in always or value != default):
-            found[key] = list(value) if isinstance(value, tuple) else value
-    return found
+            results[key] = list(value) if isinstance(value, tuple) else value
+    return results

@@ -28,8 +28,8 @@ def memory_contradictions(
     known = f"valid: {', '.join(sizes)}" if sizes else 'no table "memory" names any'
     for index, pool in enumerate(pools):
         if pool.memory not in sizes:
-            told = f'"memory" "{pool.memory}" is none of the recipe\'s' if pool.memory else '"memory" is missing'
-            yield index, f"{told}; {known}"
+            info = f'"memory" "{pool.memory}" is none of the recipe\'s' if pool.memory else '"memory" is missing'
+            yield index, f"{info}; {known}"
         elif pool.moves_objects:
             yield index, f"objects of a {pool.kind} pool move within one memory; it needs a recipe of its own"
     order = list(dict.fromkeys(pool.memory for pool in pools if pool.memory in sizes))

@@ -38,7 +38,7 @@ def site_contradictions(pools: Sequence[BasePool], threads: str) -> Iterator[tup
 
 def c_names(classes: Classes) -> list[tuple[str, int, str]]:
     """An enumerator for each site: its name in C without a prefix, the number of its class, the site. O(sites)."""
-    found: list[tuple[str, int, str]] = []
+    results: list[tuple[str, int, str]] = []
     taken: set[str] = set()
     for number, names in enumerate(classes, 1):
         for name in names:
@@ -48,5 +48,5 @@ def c_names(classes: Classes) -> list[tuple[str, int, str]]:
                 tries += 1
                 word = f"{base}_{tries}"
             taken.add(word)
-            found.append((word, number, name))
-    return found
+            results.append((word, number, name))
+    return results

@@ -83,7 +83,7 @@ def _heap(recipe: Recipe) -> AccessBounds:
     if recipe.memory:
         raise UnboundedError("several memories are asked in turn, and have no bound by formula")
     laid_out = policy(recipe)["pools"]
-    values = [one[pool.kind] for pool, one in zip(recipe.pools, laid_out, strict=True)]
+    values = [item[pool.kind] for pool, item in zip(recipe.pools, laid_out, strict=True)]
     owners = [pool.worst_calls(its) for pool, its in zip(recipe.pools, values, strict=True) if pool.owns_blocks]
     lists = [(pool, its) for pool, its in zip(recipe.pools, values, strict=True) if isinstance(pool, Lists)]
     release = OWNED * len(owners) + max(calls.free for calls in owners)
@@ -95,10 +95,10 @@ def _heap(recipe: Recipe) -> AccessBounds:
     goes_over = any(pool.flush == "over-limit" for pool, _ in lists)
     flush_one = max((pool.empty(its, 1, release) for pool, its in lists if goes_over), default=0)
     passes = 2 if lists and not spreads else 1  # once more when the lists have been emptied, else it would be refused
-    found = sum(calls.malloc for calls in owners) * (2 if lists else 1)
-    malloc = passes * (hit + found + 2 * flush) + _REFUSED
-    told = max((width(its[pool.word]) for pool, its in zip(recipe.pools, values, strict=True) if pool.word), default=0)
-    kept = sum(pool.push(its) for pool, its in lists) + flush_one + 1 + told if lists else 0
+    result = sum(calls.malloc for calls in owners) * (2 if lists else 1)
+    malloc = passes * (hit + result + 2 * flush) + _REFUSED
+    info = max((width(its[pool.word]) for pool, its in zip(recipe.pools, values, strict=True) if pool.word), default=0)
+    kept = sum(pool.push(its) for pool, its in lists) + flush_one + 1 + info if lists else 0
     counted = _COUNTED if recipe.counters else 0
     reserved = _RESERVED if recipe.reserve else 0
     return AccessBounds(malloc + counted + reserved, release + kept + counted)

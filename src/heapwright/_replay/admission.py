@@ -82,18 +82,18 @@ def admit(trace: Trace, recipe: Recipe, share: float) -> Admission:
         raise ParameterError(f"{share}; must be above 0 and at most 1", parameter="admit")
     owners = [at for at, pool in enumerate(recipe.pools) if pool.owns_blocks]
     if not recipe.memory and any(recipe.pools[at].shares_the_rest for at in owners):
-        found = _in_arena(trace, recipe, share)
+        result = _in_arena(trace, recipe, share)
     elif not recipe.memory and len(owners) == 1 and recipe.pools[owners[0]].classes:
-        found = _Pool(trace, recipe, owners[0], share).least()
+        result = _Pool(trace, recipe, owners[0], share).least()
     else:
         raise HeapwrightError(
             f"{recipe.name or recipe.hash}: no pool of it grows, and none is the only one with counts, so which to "
             "enlarge is not known; give it one such pool, in one memory"
         )
     heap = recipe.name or recipe.hash
-    if found is None:
+    if result is None:
         return Admission(trace.name, heap, None, share, None)
-    sized, arena, sizes, counts = found
+    sized, arena, sizes, counts = result
     metrics = replay(trace, sized, arena=arena)
     served = 1 - int(metrics["failed"] or 0) / max(_requests(trace), 1)
     shares = served, metrics["admitted_fraction"], metrics["utilisation"]
@@ -102,22 +102,22 @@ def admit(trace: Trace, recipe: Recipe, share: float) -> Admission:
 
 def _in_arena(trace: Trace, recipe: Recipe, share: float) -> EvaluationOutcome | None:
     struct = policy_struct(recipe)
-    found, ample = run(trace, recipe, struct, None)
-    if not _admits(found, trace, share):
+    result, ample = run(trace, recipe, struct, None)
+    if not _admits(result, trace, share):
         return None
     least = least_arena(struct)
 
     def serves(size: int) -> bool:
         return size >= least and _admits(run(trace, recipe, struct, size)[0], trace, share)
 
-    guess = high_water_mark(struct, found)
+    guess = high_water_mark(struct, result)
     return recipe, smallest_arena(serves, least, guess, recipe.align, enough=ample), (), ()
 
 
-def _admits(found: Any, trace: Trace, share: float) -> bool:
+def _admits(result: Any, trace: Trace, share: float) -> bool:
     """Whether a run served so large a share of the requests, and of their bytes."""
-    refused = found.requested_bytes - found.admitted_bytes
-    return bool(found.failed <= (1 - share) * _requests(trace) and refused <= (1 - share) * found.requested_bytes)
+    refused = result.requested_bytes - result.admitted_bytes
+    return bool(result.failed <= (1 - share) * _requests(trace) and refused <= (1 - share) * result.requested_bytes)
 
 
 def _requests(trace: Trace) -> int:
@@ -138,9 +138,9 @@ class _Pool:
         best: EvaluationOutcome | None = None
         for size in self._ladder(sizes[0]):
             count = self._count(self._trace, size, best[1] if best else None)
-            found = self._found((size,), (count,)) if count else None
-            if found and (best is None or found[1] < best[1]):
-                best = found
+            result = self._found((size,), (count,)) if count else None
+            if result and (best is None or result[1] < best[1]):
+                best = result
         return best
 
     def _ladder(self, own: int) -> Iterator[int]:

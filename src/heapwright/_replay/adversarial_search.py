@@ -118,13 +118,13 @@ def find_worst(
     for _ in range(tries):
         tried = next(known, None) or _changed(phases, len(budget.sizes), random_)
         made = _program(tried, budget)
-        found = replay(made, recipe)
-        value = -1 if found["failed"] else _cost(found, objective)
+        result = replay(made, recipe)
+        value = -1 if result["failed"] else _cost(result, objective)
         if value >= best:
             phases = tried
         if value > best:
             best, program = value, made
-    told = {
+    info = {
         "worst_of": trace.name,
         "worst_heap": recipe.name or recipe.hash,
         "worst_for": objective,
@@ -132,14 +132,14 @@ def find_worst(
         "worst_tries": str(tries),
         "worst_seed": str(seed),
     }
-    named = replace(program, name=f"{trace.name}~worst", path=None, metadata={**program.metadata, **told})
+    named = replace(program, name=f"{trace.name}~worst", path=None, metadata={**program.metadata, **info})
     return WorstFound(named, best, original)
 
 
-def _cost(found: Mapping[str, Value], objective: str) -> int:
+def _cost(result: Mapping[str, Value], objective: str) -> int:
     """What a replay shows of an objective."""
     keys = ("accesses_malloc_max", "accesses_free_max") if objective == "accesses" else (objective,)
-    return max(int(found[key] or 0) for key in keys)
+    return max(int(result[key] or 0) for key in keys)
 
 
 def _known_programs(count: int) -> Iterator[list[Phase]]:
@@ -210,9 +210,12 @@ class _Calls:
         budget = self.budget
         group = [phase.pin, phase.size] if phase.pin >= 0 else [phase.size]
         used = self.live[:, 1]
-        left = [budget.live_bytes - int(budget.sizes[used].sum()), budget.live_blocks - int(budget.blocks[used].sum())]
+        remaining = [
+            budget.live_bytes - int(budget.sizes[used].sum()),
+            budget.live_blocks - int(budget.blocks[used].sum()),
+        ]
         takes = [max(int(budget.sizes[group].sum()), 1), int(budget.blocks[group].sum())]
-        most = min(int(phase.share * room) // each for room, each in zip(left, takes, strict=True))
+        most = min(int(phase.share * room) // each for room, each in zip(remaining, takes, strict=True))
         count = max(min(most, (budget.calls - self.calls) // len(group)), 0)
         index = np.tile(np.array(group, np.int64), count)
         pin = np.tile(np.arange(len(group)) < len(group) - 1, count).astype(np.int64)

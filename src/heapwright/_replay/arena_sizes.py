@@ -88,8 +88,8 @@ def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
     1 / `fit_steps(trace)` of the size, and again in finer ones.
     """
     struct = policy_struct(recipe)
-    found, _ = run(trace, recipe, struct, None)
-    return fit_from(trace, recipe, struct, found, step)
+    result, _ = run(trace, recipe, struct, None)
+    return fit_from(trace, recipe, struct, result, step)
 
 
 def fit_steps(trace: Trace) -> int:
@@ -97,13 +97,13 @@ def fit_steps(trace: Trace) -> int:
     return 512 if len(trace) <= 20_000 else 128
 
 
-def fit_from(trace: Trace, recipe: Recipe, struct: Any, found: Any, step: int | None) -> int | None:
+def fit_from(trace: Trace, recipe: Recipe, struct: Any, result: Any, step: int | None) -> int | None:
     """`fit`, where a run in an ample arena has found this."""
-    if found.failed:
+    if result.failed:
         return None
     unit = step or recipe.align
     serves = server(trace, recipe, struct)
-    exact = high_water_mark(struct, found)
+    exact = high_water_mark(struct, result)
     low = max(int(struct.fixed_end), trace.lower_bound(recipe.align))
     steps = fit_steps(trace) if depends_on_arena(recipe) else 0
     enough = smallest_arena(serves, low, exact, unit, steps=steps)
@@ -126,26 +126,26 @@ def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
     return serves
 
 
-def high_water_mark(struct: Any, found: Any) -> int:
+def high_water_mark(struct: Any, result: Any) -> int:
     """Bytes of the arena that a run in an ample one has used, regions that stay partly empty included."""
-    return arena_holding(struct, int(struct.fixed_end + found.shared))
+    return arena_holding(struct, int(struct.fixed_end + result.shared))
 
 
 def footprint(
-    trace: Trace, recipe: Recipe, struct: Any, found: Any, arena: int, serves: Callable[[int], bool] | None = None
+    trace: Trace, recipe: Recipe, struct: Any, result: Any, arena: int, serves: Callable[[int], bool] | None = None
 ) -> int:
     """Bytes of an arena that serves as much of the trace as a run in one of `arena` bytes did, which found this.
 
     See `footprint_where`; `serves` is asked in place of the recipe's own `server`.
     """
     if not depends_on_arena(recipe):
-        return high_water_mark(struct, found)
+        return high_water_mark(struct, result)
     largest = int(trace.size.max(initial=0)) + int(trace.align.max(initial=0))
-    return footprint_where(serves or server(trace, recipe, struct), recipe, struct, found, arena, largest)
+    return footprint_where(serves or server(trace, recipe, struct), recipe, struct, result, arena, largest)
 
 
 def footprint_where(
-    serves: Callable[[int], bool], recipe: Recipe, struct: Any, found: Any, arena: int, largest: int | None = None
+    serves: Callable[[int], bool], recipe: Recipe, struct: Any, result: Any, arena: int, largest: int | None = None
 ) -> int:
     """`footprint`, where `serves` says whether an arena of so many bytes serves all calls.
 
@@ -155,8 +155,8 @@ def footprint_where(
     depends on the arena it may not be, and where nothing was refused, the next larger one that serves is looked for, in
     steps of 1 / `FOOTPRINT_STEPS` of the size and finer ones in the last of them.
     """
-    mark = high_water_mark(struct, found)
-    if found.failed or not depends_on_arena(recipe) or _was_ample(recipe, mark, arena, largest) or serves(mark):
+    mark = high_water_mark(struct, result)
+    if result.failed or not depends_on_arena(recipe) or _was_ample(recipe, mark, arena, largest) or serves(mark):
         return mark
     low = round_up(mark + 1, recipe.align)
     return smallest_arena(serves, low, low, recipe.align, enough=arena, steps=FOOTPRINT_STEPS)

@@ -74,10 +74,10 @@ class Margins(NamedTuple):
         return self.split_over < split <= self.split_up_to and self.merge_over < merge <= self.merge_up_to
 
 
-def margins_of(found: Any) -> Margins:
+def margins_of(result: Any) -> Margins:
     """Margins from the metrics of the engine (`struct hw_metrics *`)."""
-    told = found.margins
-    return Margins(int(told.split_over), int(told.split_up_to), int(told.merge_over), int(told.merge_up_to))
+    info = result.margins
+    return Margins(int(info.split_over), int(info.split_up_to), int(info.merge_over), int(info.merge_up_to))
 
 
 Watch = Callable[[ReplayProgress], bool]
@@ -99,10 +99,10 @@ class PruningThresholds(NamedTuple):
 
     def are_reached(self, so_far: ReplayProgress) -> bool:
         """Whether a replay has come to all of some corner."""
-        told = np.array([getattr(so_far, key) for key in GROWING])
+        info = np.array([getattr(so_far, key) for key in GROWING])
         if self.to_come is not None:
-            told[_ACCESSES] += int(self.to_come[so_far.calls // STRETCH])
-        return bool((told >= self.corners).all(axis=1).any())
+            info[_ACCESSES] += int(self.to_come[so_far.calls // STRETCH])
+        return bool((info >= self.corners).all(axis=1).any())
 
 
 _ACCESSES = GROWING.index("accesses")
@@ -204,8 +204,8 @@ class _Watcher:
 
 @ffi.def_extern(name="hw_go_on", error=0)
 def _go_on(watcher: Any, so_far: Any) -> int:
-    asked: _Watcher = ffi.from_handle(watcher)
-    return int(asked.go_on(so_far))
+    requested: _Watcher = ffi.from_handle(watcher)
+    return int(requested.go_on(so_far))
 
 
 class _Arena(threading.local):
@@ -242,7 +242,7 @@ def memory_of(struct: Any, calls: Calls, size: int, others: Sequence[Any] = ()) 
     ``others`` are replayed in it too, without being asked for again; all have checks, or none has.
     """
     arena = _arena_of(struct)
-    memory = arena.reserve(size, max(int(lib.hw_front_bytes(one, calls.struct)) for one in (struct, *others)))
+    memory = arena.reserve(size, max(int(lib.hw_front_bytes(item, calls.struct)) for item in (struct, *others)))
     if struct.checks and not arena.is_clean:  # a cached block's mark may stand in a payload
         lib.hw_forget(memory, arena.size)
     arena.is_clean = False
@@ -314,7 +314,7 @@ def run(
     """Replay once: what the engine counted (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does."""
     calls = trace.calls_at(recipe.sites)
     size = arena_bytes_of(struct, arena)
-    found = ffi.new("struct hw_metrics *")
+    result = ffi.new("struct hw_metrics *")
     memory = memory_of(struct, calls, size)
     watcher = _Watcher(struct, watch, len(trace)) if watch else None
     handle = ffi.new_handle(watcher)
@@ -322,17 +322,17 @@ def run(
     if watcher:
         watcher.asked.watcher = handle
         options.watch = watcher.asked
-    code = lib.hw_replay(struct, calls.struct, memory, size, options, found)
-    note_wiped(struct, found.wiped)
+    code = lib.hw_replay(struct, calls.struct, memory, size, options, result)
+    note_wiped(struct, result.wiped)
     if watcher and watcher.error:
         raise watcher.error
     explain(code, recipe, struct, size)
-    if found.broken:
-        what = "payload" if found.broken == lib.HW_BROKEN_PAYLOAD else f"invariant {found.broken}"
-        raise CorruptHeapError(f"{trace.name}: {what} broken after call {found.broken_call} of {recipe.to_toml()}")
-    if watcher and watcher.so_far and found.abandoned_call < len(trace):
-        raise GivenUpError(watcher.so_far, margins_of(found), bool(found.failed))
-    return found, size
+    if result.broken:
+        what = "payload" if result.broken == lib.HW_BROKEN_PAYLOAD else f"invariant {result.broken}"
+        raise CorruptHeapError(f"{trace.name}: {what} broken after call {result.broken_call} of {recipe.to_toml()}")
+    if watcher and watcher.so_far and result.abandoned_call < len(trace):
+        raise GivenUpError(watcher.so_far, margins_of(result), bool(result.failed))
+    return result, size
 
 
 def run_each(
@@ -343,20 +343,20 @@ def run_each(
     Neighbours that find the same calls and need the same of the memory are replayed in one native call. Raises as
     `replay` does.
     """
-    found, code, start = ffi.new("struct hw_metrics[]", len(recipes)), ffi.new("int *"), 0
+    result, code, start = ffi.new("struct hw_metrics[]", len(recipes)), ffi.new("int *"), 0
     sizes = [arena_bytes_of(struct, arena) for struct in structs]
     each = zip(recipes, structs, sizes, strict=True)
-    for (sites, _), alike in groupby(each, lambda one: (one[0].sites, one[1].checks > 0)):
+    for (sites, _), alike in groupby(each, lambda item: (item[0].sites, item[1].checks > 0)):
         group = [*alike]
         calls, policies, size = trace.calls_at(sites), [struct for _, struct, _ in group], max(own for *_, own in group)
         memory = memory_of(policies[0], calls, size, policies[1:])
         count = len(group)
-        done = lib.hw_replay_each(policies, count, calls.struct, memory, size, found + start, code)
-        note_wiped(policies[0], done == count and found[start + count - 1].wiped)
+        done = lib.hw_replay_each(policies, count, calls.struct, memory, size, result + start, code)
+        note_wiped(policies[0], done == count and result[start + count - 1].wiped)
         if done < count:
             explain(code[0], *group[done])
         start += count
-    return found, sizes
+    return result, sizes
 
 
 def control_bytes(struct: Any) -> int:

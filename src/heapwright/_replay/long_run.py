@@ -87,18 +87,18 @@ def long_run(future: Trace, recipe: Recipe, watch: Watch | None = None) -> LongR
     ``watch`` is asked now and then whether to go on; where it says no, `GivenUpError` is raised. Raises
     HeapwrightError where the recipe's control data have no room.
     """
-    covered, found = _covered(future, recipe, watch)
+    covered, result = _covered(future, recipe, watch)
     ends = covered[max(covered)]
     growth = _growth(covered) / max(1.0, _best_fit_growth(future))
-    failed = int(found.failed)
+    failed = int(result.failed)
     return LongRun(
         arena=None if failed or growth > UNBOUNDED else ends,
         footprint=ends,
         growth=growth,
         calls=len(future),
-        accesses=float(found.reads + found.writes) / max(len(future), 1),
-        malloc_max=int(found.malloc_max),
-        free_max=int(found.free_max),
+        accesses=float(result.reads + result.writes) / max(len(future), 1),
+        malloc_max=int(result.malloc_max),
+        free_max=int(result.free_max),
         failed=failed,
     )
 
@@ -113,9 +113,9 @@ def _covered(future: Trace, recipe: Recipe, watch: Watch | None = None) -> tuple
             raise GivenUpError(_NONE_YET, Margins(0, 0, 0, 0))
         return True
 
-    found, _ = run(future, recipe, struct, None, watch=take)
-    covered[len(future)] = arena_holding(struct, int(struct.fixed_end + found.shared))
-    return covered, found
+    result, _ = run(future, recipe, struct, None, watch=take)
+    covered[len(future)] = arena_holding(struct, int(struct.fixed_end + result.shared))
+    return covered, result
 
 
 def _growth(covered: dict[int, int]) -> float:

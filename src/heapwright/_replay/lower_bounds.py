@@ -117,8 +117,8 @@ class _SizedCalls:
         key = blake2b(each.tobytes(), digest_size=16).digest(), at, also
         if key not in self._found:
             self._found[key] = work()
-        found: _Found = self._found[key]
-        return found
+        result: _Found = self._found[key]
+        return result
 
 
 def _asked(trace: Trace) -> NDArray[Any]:

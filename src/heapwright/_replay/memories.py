@@ -61,9 +61,9 @@ def route(trace: Trace, recipe: Recipe) -> Routed:
         memory.most = most if most < MAX_REQUEST else 0xFFFFFFFF  # the heap itself refuses what none serves
         for key, kind in _COLUMNS.items():
             setattr(memory, key, pointer(f"{np.dtype(kind).name}_t", own[key]))
-    found = ffi.new("struct hw_metrics *")
+    result = ffi.new("struct hw_metrics *")
     where, at = np.zeros(max(len(trace), 1), np.uint32), np.zeros(max(len(trace), 1), np.uint32)
-    code = lib.hw_route(memories, len(parts), calls.struct, pointer("uint32_t", where), pointer("uint32_t", at), found)
+    code = lib.hw_route(memories, len(parts), calls.struct, pointer("uint32_t", where), pointer("uint32_t", at), result)
     if code:
         for (name, part), memory in zip(parts.items(), memories, strict=True):
             if code == lib.HW_NO_MEMORY or memory.bytes < memory.policy.fixed_end:
@@ -75,7 +75,7 @@ def route(trace: Trace, recipe: Recipe) -> Routed:
         },
         where[: len(trace)],
         at[: len(trace)],
-        found,
+        result,
     )
 
 
@@ -110,10 +110,10 @@ def replay_memories(trace: Trace, recipe: Recipe) -> tuple[dict[str, Value], dic
         name: {**replay(routed.traces[name], part, arena=sizes[name]), "lower_bound_bytes": None}
         for name, part in recipe.parts().items()
     }
-    found = routed.found
+    result = routed.found
     whole: dict[str, Value] = dict.fromkeys(METRICS)
-    whole |= {key: sum(one[key] or 0 for one in memories.values()) for key in _SUMS}
-    requested, allocated = int(found.requested_peak), whole["allocated_peak_bytes"] or 0
+    whole |= {key: sum(memory[key] or 0 for memory in memories.values()) for key in _SUMS}
+    requested, allocated = int(result.requested_peak), whole["allocated_peak_bytes"] or 0
     headers = whole["header_bytes"] or 0
     control = sum(control_bytes(policy_struct(part)) for part in recipe.parts().values())
     arenas = sum(sizes.values())
@@ -121,18 +121,18 @@ def replay_memories(trace: Trace, recipe: Recipe) -> tuple[dict[str, Value], dic
         "requested_peak_bytes": requested,
         "fragmentation": allocated / requested - 1 if requested else None,
         "fragmentation_with_headers": (allocated + headers) / requested - 1 if requested else None,
-        "accesses": int(found.reads + found.writes),
-        "reads": int(found.reads),
-        "writes": int(found.writes),
-        "accesses_malloc_max": int(found.malloc_max),
-        "accesses_malloc_p999": int(found.malloc_p999),
-        "accesses_realloc_max": int(found.realloc_max),
-        "accesses_free_max": int(found.free_max),
-        "accesses_free_p999": int(found.free_p999),
-        "moved_bytes": int(found.moved),
-        "failed": int(found.failed),
-        "admitted_fraction": found.admitted_bytes / found.requested_bytes if found.requested_bytes else None,
-        "utilisation": found.mean_requested / arenas,
-        "pool_utilisation": found.mean_requested / (arenas - control - headers),
+        "accesses": int(result.reads + result.writes),
+        "reads": int(result.reads),
+        "writes": int(result.writes),
+        "accesses_malloc_max": int(result.malloc_max),
+        "accesses_malloc_p999": int(result.malloc_p999),
+        "accesses_realloc_max": int(result.realloc_max),
+        "accesses_free_max": int(result.free_max),
+        "accesses_free_p999": int(result.free_p999),
+        "moved_bytes": int(result.moved),
+        "failed": int(result.failed),
+        "admitted_fraction": result.admitted_bytes / result.requested_bytes if result.requested_bytes else None,
+        "utilisation": result.mean_requested / arenas,
+        "pool_utilisation": result.mean_requested / (arenas - control - headers),
         "lower_bound_bytes": trace.lower_bound(recipe.align),
     }, memories

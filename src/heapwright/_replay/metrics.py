@@ -161,7 +161,8 @@ def named_in(key: str) -> frozenset[str]:
     if not is_expression(key):
         return frozenset({key})
     return (
-        frozenset(one.id for one in ast.walk(parsed(key, tuple(METRICS))) if isinstance(one, ast.Name)) & METRICS.keys()
+        frozenset(item.id for item in ast.walk(parsed(key, tuple(METRICS))) if isinstance(item, ast.Name))
+        & METRICS.keys()
     )
 
 
@@ -204,12 +205,12 @@ def parse_objectives(objectives: Objectives) -> tuple[str, ...]:
 def _split(text: str) -> list[str]:
     """At the commas outside of parentheses."""
     depth, parts = 0, [""]
-    for one in text:
-        depth += (one == "(") - (one == ")")
-        if one == "," and depth <= 0:
+    for item in text:
+        depth += (item == "(") - (item == ")")
+        if item == "," and depth <= 0:
             parts.append("")
         else:
-            parts[-1] += one
+            parts[-1] += item
     return parts
 
 
@@ -244,7 +245,7 @@ def combine(measured: Sequence[Mapping[str, Value]], calls: Sequence[int] | None
 
     if not measured:
         raise ValueError("combine needs the metrics of at least one trace")
-    columns = {key: np.array([[as_float(one.get(key)) for one in measured]]) for key in METRICS}
+    columns = {key: np.array([[as_float(item.get(key)) for item in measured]]) for key in METRICS}
     return {key: METRICS[key].plain(float(column[0])) for key, column in combine_columns(columns, calls).items()}
 
 

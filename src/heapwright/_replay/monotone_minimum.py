@@ -63,14 +63,14 @@ def safe_arena(
     mark.
     """
     struct = policy_struct(recipe)
-    found, _ = run(trace, recipe, struct, None)
-    if found.failed:
+    result, _ = run(trace, recipe, struct, None)
+    if result.failed:
         return None
     unit, serves = step or recipe.align, server(trace, recipe, struct)
-    mark = round_up(high_water_mark(struct, found), unit)
+    mark = round_up(high_water_mark(struct, result), unit)
     if not depends_on_arena(recipe):
         return SafeArena(_downward(serves, mark, unit), 0, proved=True)
-    smallest = fit_from(trace, recipe, struct, found, unit)
+    smallest = fit_from(trace, recipe, struct, result, unit)
     assert smallest is not None, "an ample arena served"
     if tries is None:
         tries = max(LEAST_TRIES, min(TRIES, CALLS // len(trace)))
@@ -85,11 +85,11 @@ def enough_arena(trace: Trace, recipe: Recipe, *, step: int | None = None) -> in
     serve, too: a look at another trace, where `safe_arena` is the answer for one.
     """
     struct = policy_struct(recipe)
-    found, arena = run(trace, recipe, struct, None)
-    if found.failed:
+    result, arena = run(trace, recipe, struct, None)
+    if result.failed:
         return None
     unit = step or recipe.align
-    needed = round_up(footprint(trace, recipe, struct, found, arena), unit)
+    needed = round_up(footprint(trace, recipe, struct, result, arena), unit)
     if not fills_arena(recipe):
         return needed
     return search(server(trace, recipe, struct), needed, unit, int(struct.reach), ENOUGH_TRIES).bytes
@@ -125,4 +125,4 @@ def _last_failing(
     near = [size + unit * step for step in range(min(NEIGHBOURS, count // 4))]
     width = (min(2 * size, reach) - size) / (count - len(near))
     spread = [size + int(width * (part + random_.random())) // unit * unit for part in range(count - len(near))]
-    return next((one for one in sorted({*near, *spread}, reverse=True) if not serves(one)), None)
+    return next((item for item in sorted({*near, *spread}, reverse=True) if not serves(item)), None)

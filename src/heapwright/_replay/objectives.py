@@ -63,8 +63,8 @@ def _check(node: ast.expr, text: str) -> None:
         several = node.func.id in ("greatest", "least")
         if node.keywords or (len(node.args) != 1 and not (several and node.args)):
             raise _wrong(text, f"{node.func.id} takes {'one value or more' if several else 'one value'}")
-        for one in node.args:
-            _check(one, text)
+        for arg in node.args:
+            _check(arg, text)
     elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         _check(node.left, text)
         _check(node.right, text)
@@ -92,14 +92,14 @@ def values_of(tree: ast.expr, columns: Mapping[str, Floats]) -> Floats:
     import numpy as np
 
     with np.errstate(all="ignore"):
-        found = np.asarray(_value(tree, columns), np.float64)
-    found = np.where(np.isfinite(found), found, np.nan)
-    if (found < 0).any():
+        result = np.asarray(_value(tree, columns), np.float64)
+    result = np.where(np.isfinite(result), result, np.nan)
+    if (result < 0).any():
         raise ParameterError(
             f"'{ast.unparse(tree)}' is below 0 of some recipe, and less is better; where more is, write 1 / KEY",
             parameter="objectives",
         )
-    return found
+    return result
 
 
 def _value(node: ast.expr, columns: Mapping[str, Floats]) -> Any:
@@ -117,7 +117,7 @@ def _value(node: ast.expr, columns: Mapping[str, Floats]) -> Any:
         return _OPERATORS[type(node.op)](np.float64(left), np.float64(right))
     assert isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     call = {"abs": np.abs, "greatest": np.maximum, "least": np.minimum, "ln": np.log, "sqrt": np.sqrt}[node.func.id]
-    arguments = [_value(one, columns) for one in node.args]
+    arguments = [_value(arg, columns) for arg in node.args]
     return reduce(call, arguments) if node.func.id in ("greatest", "least") else call(arguments[0])
 
 
@@ -159,9 +159,9 @@ class Term:
 
 
 def _joined(left: Any, sign: str, right: Any) -> Term:
-    if not all(isinstance(one, Term | int | float) for one in (left, right)):
+    if not all(isinstance(item, Term | int | float) for item in (left, right)):
         raise TypeError(f"no {sign} of {left!r} and {right!r}")
-    texts = [one.text if isinstance(one, Term) else repr(float(one)) for one in (left, right)]
+    texts = [item.text if isinstance(item, Term) else repr(float(item)) for item in (left, right)]
     return Term(f"({texts[0]} {sign} {texts[1]})")
 
 
@@ -171,7 +171,7 @@ def text_of(function: Callable[[Mapping[str, Any]], Any], known: Collection[str]
     Raises ParameterError where it does more with them than arithmetic.
     """
     try:
-        found = function({key: Term(key) for key in (*known, CALLS)})
+        result = function({key: Term(key) for key in (*known, CALLS)})
     except KeyError as error:
         nearest = did_you_mean(str(error.args[0]), (*known, CALLS), "known")
         raise ParameterError(f"{error.args[0]!r} is no metric; {nearest}", parameter="objectives") from None
@@ -179,6 +179,6 @@ def text_of(function: Callable[[Mapping[str, Any]], Any], known: Collection[str]
         raise ParameterError(
             f"a function may do arithmetic with metrics alone: {error}", parameter="objectives"
         ) from None
-    if not isinstance(found, Term):
+    if not isinstance(result, Term):
         raise ParameterError("a function has to give what it works out of metrics", parameter="objectives")
-    return found.text
+    return result.text

@@ -90,14 +90,14 @@ def cap(trace: Trace, recipe: Recipe, frame: Frame, within: Iterable[Region], ne
     tries = _tries(trace, recipe)
     tried = []
     for block, hole in _candidates(frame, within, len(trace))[:tries]:
-        one = _without(trace, recipe, (int(block["birth"]), int(block["death"])), needed)
-        tried += [replace(one, hole=hole)] if one else []
+        item = _without(trace, recipe, (int(block["birth"]), int(block["death"])), needed)
+        tried += [replace(item, hole=hole)] if item else []
     if not tried:
         return None
-    best = max(tried, key=lambda one: one.gain)
+    best = max(tried, key=lambda item: item.gain)
     best = best if best.gain > 0 else tried[0]
-    others = [_without(trace, recipe, lives, needed) for lives in _picked(trace, {one.birth for one in tried}, tries)]
-    gains = [one.gain for one in others if one]
+    others = [_without(trace, recipe, lives, needed) for lives in _picked(trace, {item.birth for item in tried}, tries)]
+    gains = [other.gain for other in others if other]
     return replace(best, tried=len(tried), chance=max(gains, default=0), picked=len(gains))
 
 
@@ -128,14 +128,14 @@ def _candidates(frame: Frame, within: Iterable[Region], calls: int) -> list[tupl
     free = holes(frame.blocks, frame.extent, within)
     starts = {int(hole["offset"]): int(hole["size"]) for hole in free}
     ends = {int(hole["offset"] + hole["size"]): int(hole["size"]) for hole in free}
-    found = []
+    results = []
     for block in blocks:
         below = ends.get(int(block["offset"]), 0)
         above = starts.get(int(block["offset"] + block["size"]), 0)
         if below or above:
-            found.append((below + above, block, below))
-    found.sort(key=lambda one: (-one[0], int(one[1]["offset"])))
-    return [(block, below) for _, block, below in found]
+            results.append((below + above, block, below))
+    results.sort(key=lambda item: (-item[0], int(item[1]["offset"])))
+    return [(block, below) for _, block, below in results]
 
 
 def _without(trace: Trace, recipe: Recipe, lives: tuple[int, int], needed: int) -> Relocation | None:
@@ -151,8 +151,8 @@ def _without(trace: Trace, recipe: Recipe, lives: tuple[int, int], needed: int) 
     def serves(size: int) -> bool:
         return size >= least_arena(struct) and not replayed(size).failed
 
-    found = replayed(ample)
-    if found.failed:
+    result = replayed(ample)
+    if result.failed:
         return None
     birth, death = lives
     requested = _largest_size(trace, birth, death)
@@ -161,7 +161,7 @@ def _without(trace: Trace, recipe: Recipe, lives: tuple[int, int], needed: int) 
         death=death if death >= 0 else None,
         bytes=round_up(max(requested, 1), recipe.align),
         requested=requested,
-        arena=footprint_where(serves, recipe, struct, found, ample),
+        arena=footprint_where(serves, recipe, struct, result, ample),
         footprint=needed,
     )
 

@@ -55,12 +55,12 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
     size = arena_bytes_of(struct, None)
     ends = _ends(len(trace), points)
     moments = np.empty((len(ends), 2), MOMENT_TYPE)
-    asked = ffi.new("struct hw_timeline *")
-    asked.ends, asked.moments = pointer("uint64_t", ends), pointer("struct hw_moment", moments)
-    found = ffi.new("struct hw_metrics *")
+    requested = ffi.new("struct hw_timeline *")
+    requested.ends, requested.moments = pointer("uint64_t", ends), pointer("struct hw_moment", moments)
+    result = ffi.new("struct hw_metrics *")
     memory = memory_of(struct, calls, size)
-    options = ffi.new("struct hw_options *", (lib.HW_CHECK_NOTHING, ffi.NULL, asked))
-    code = lib.hw_replay(struct, calls.struct, memory, size, options, found)
+    options = ffi.new("struct hw_options *", (lib.HW_CHECK_NOTHING, ffi.NULL, requested))
+    code = lib.hw_replay(struct, calls.struct, memory, size, options, result)
     explain(code, recipe, struct, size)
     picked = np.unique(moments)
     return {
@@ -88,8 +88,8 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
     [0, footprint) in every column, in order. Raises HeapwrightError as `replay` does.
     """
     struct = policy_struct(recipe)
-    found, _ = run(trace, recipe, struct, None)
-    held = arena_holding(struct, int(struct.fixed_end + found.shared))
+    result, _ = run(trace, recipe, struct, None)
+    held = arena_holding(struct, int(struct.fixed_end + result.shared))
     size = min(max(held, least_arena(struct)), arena_bytes_of(struct, None))
     event = np.unique(np.linspace(0, max(len(trace) - 1, 0), columns).astype(np.int64))
     with filming(trace, recipe, size) as film:

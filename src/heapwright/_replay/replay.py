@@ -115,46 +115,46 @@ def replay_recipes(
     Raises as `replay` does, for the first recipe of which that is true.
     """
     parts = [recipes[start : start + BATCH] for start in range(0, len(recipes), BATCH)]
-    return [one for part in parts for one in _replayed_each(trace, part, arena, fit, energies)]
+    return [item for part in parts for item in _replayed_each(trace, part, arena, fit, energies)]
 
 
 def _replayed_each(
     trace: Trace, recipes: Sequence[Recipe], arena: int | None, fit: bool, energies: EnergyTable | None
 ) -> list[Replayed]:
     structs = [policy_struct(recipe) for recipe in recipes]
-    found, sizes = run_each(trace, recipes, structs, arena)
-    each = list(zip(recipes, structs, found, strict=True))
-    needed = [footprint(trace, *one, size) for one, size in zip(each, sizes, strict=True)]
-    metrics = _metrics_of_each(trace, recipes, found, needed, None if arena is None else sizes)
+    result, sizes = run_each(trace, recipes, structs, arena)
+    each = list(zip(recipes, structs, result, strict=True))
+    needed = [footprint(trace, *item, size) for item, size in zip(each, sizes, strict=True)]
+    metrics = _metrics_of_each(trace, recipes, result, needed, None if arena is None else sizes)
     if fit:
-        for told, one in zip(metrics, each, strict=True):
-            told["smallest_arena_bytes"] = fit_from(trace, *one, None)
-    return [Replayed(with_energy(told, energies), margins_of(one)) for told, one in zip(metrics, found, strict=True)]
+        for info, item in zip(metrics, each, strict=True):
+            info["smallest_arena_bytes"] = fit_from(trace, *item, None)
+    return [Replayed(with_energy(info, energies), margins_of(item)) for info, item in zip(metrics, result, strict=True)]
 
 
 def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: bool, watch: Watch | None) -> Replayed:
     struct = policy_struct(recipe)
-    found, arena_bytes = run(trace, recipe, struct, arena, check, watch)
-    needed = footprint(trace, recipe, struct, found, arena_bytes, _watched(trace, recipe, struct, found, watch))
+    result, arena_bytes = run(trace, recipe, struct, arena, check, watch)
+    needed = footprint(trace, recipe, struct, result, arena_bytes, _watched(trace, recipe, struct, result, watch))
     given = None if arena is None else arena_bytes
     beside = _Beside(given, needed, trace.lower_bound(recipe.align), *_shared(structure_of(recipe)))
-    metrics = _metrics(found, beside, max, _ratio)
+    metrics = _metrics(result, beside, max, _ratio)
     if fit:
-        metrics["smallest_arena_bytes"] = fit_from(trace, recipe, struct, found, None)
-    return Replayed(metrics, margins_of(found))
+        metrics["smallest_arena_bytes"] = fit_from(trace, recipe, struct, result, None)
+    return Replayed(metrics, margins_of(result))
 
 
 def _watched(
-    trace: Trace, recipe: Recipe, struct: Any, found: Any, watch: Watch | None
+    trace: Trace, recipe: Recipe, struct: Any, result: Any, watch: Watch | None
 ) -> Callable[[int], bool] | None:
     """Whether an arena serves the trace, where a run found this; ``watch`` is asked before each try. None without."""
     if watch is None:
         return None
 
     def asked(size: int) -> bool:
-        told = so_far(found, len(trace), high_water_mark(struct, found))
-        if not watch(told):
-            raise GivenUpError(told, margins_of(found))
+        info = so_far(result, len(trace), high_water_mark(struct, result))
+        if not watch(info):
+            raise GivenUpError(info, margins_of(result))
         return server(trace, recipe, struct)(size)
 
     return asked
@@ -209,18 +209,18 @@ _ROW = np.dtype(
 
 
 def _metrics_of_each(
-    trace: Trace, recipes: Sequence[Recipe], found: Any, needed: list[int], arenas: list[int] | None
+    trace: Trace, recipes: Sequence[Recipe], result: Any, needed: list[int], arenas: list[int] | None
 ) -> list[dict[str, Value]]:
     """`_metrics` of many replays, worked out by columns: a third of what it takes one by one."""
-    rows = np.frombuffer(ffi.buffer(found), _ROW)
+    rows = np.frombuffer(ffi.buffer(result), _ROW)
     counts = SimpleNamespace(**{name: rows[name] for name in _COUNTS})
     control, reach, worst_steps = zip(*(_shared(structure_of(recipe)) for recipe in recipes), strict=True)
     least = [trace.lower_bound(recipe.align) for recipe in recipes]
     arena = None if arenas is None else np.array(arenas)
     beside = _Beside(arena, np.array(needed), least, np.array(control), reach, worst_steps)
-    told = _metrics(counts, beside, np.maximum, _ratios)
-    columns = [one.tolist() if isinstance(one, np.ndarray) else one or repeat(None) for one in told.values()]
-    return [dict(zip(told, row, strict=True)) for row in zip(*columns, strict=False)]
+    info = _metrics(counts, beside, np.maximum, _ratios)
+    columns = [item.tolist() if isinstance(item, np.ndarray) else item or repeat(None) for item in info.values()]
+    return [dict(zip(info, row, strict=True)) for row in zip(*columns, strict=False)]
 
 
 def _ratio(value: float, whole: float, less: int = 0) -> float | None:
@@ -228,7 +228,7 @@ def _ratio(value: float, whole: float, less: int = 0) -> float | None:
 
 
 def _ratios(values: NDArray[Any], wholes: NDArray[Any], less: int = 0) -> list[float | None]:
-    return [_ratio(*one, less) for one in zip(values.tolist(), wholes.tolist(), strict=True)]
+    return [_ratio(*item, less) for item in zip(values.tolist(), wholes.tolist(), strict=True)]
 
 
 def _metrics(

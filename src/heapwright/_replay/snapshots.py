@@ -82,8 +82,8 @@ class Snapshots:
     def alive(self) -> NDArray[Any]:
         """The live objects in the order of address: fields at (of the payload), slot, size (bytes requested)."""
         alive = np.empty(max(self._trace.calls.slots, 1), _ALIVE_TYPE)
-        found = alive[: lib.hw_film_alive(self._handle, ffi.cast("struct hw_alive *", ffi.from_buffer(alive)))]
-        return found[np.argsort(found["at"])]
+        result = alive[: lib.hw_film_alive(self._handle, ffi.cast("struct hw_alive *", ffi.from_buffer(alive)))]
+        return result[np.argsort(result["at"])]
 
     def extent(self) -> Extent:
         """How far the arena has been used up to now."""
@@ -93,9 +93,9 @@ class Snapshots:
 
 def extent_of(handle: Any) -> Extent:
     """How far the heap of an `hw_film` has used its arena; `grown` is the number of its calls where none has."""
-    told = ffi.new("struct hw_extent *")
-    lib.hw_film_extent(handle, told)
-    return Extent(int(told.low), int(told.high), int(told.grown))
+    info = ffi.new("struct hw_extent *")
+    lib.hw_film_extent(handle, info)
+    return Extent(int(info.low), int(info.high), int(info.grown))
 
 
 @contextmanager
@@ -179,17 +179,17 @@ def last_growth(trace: Trace, recipe: Recipe, size: int) -> int | None:
 def regions(recipe: Recipe, size: int) -> list[Region]:
     """The regions of an arena of `size` bytes, in the order of addresses; the last is what growing pools share."""
     struct = policy_struct(recipe)
-    found, sharing = [], []
+    result, sharing = [], []
     for at in range(struct.pool_count):
         pool = struct.pools[at]
         bounds = kind_of(pool).own_region(pool)
         if bounds:
-            found.append(Region(*bounds, (at,)))
+            result.append(Region(*bounds, (at,)))
         elif kind_of(pool).owns_blocks:
             sharing.append(at)
     if sharing and size > struct.fixed_end:
-        found.append(Region(int(struct.fixed_end), size, tuple(sharing)))
-    return found  # pools lie in their order
+        result.append(Region(int(struct.fixed_end), size, tuple(sharing)))
+    return result  # pools lie in their order
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------
@@ -201,10 +201,10 @@ def cell_shares(pieces: Pieces, extent: int, rows: int, states: int = lib.HW_RUN
     The rows divide the first `extent` bytes evenly. A piece's header counts as HW_RUN_HEADER; what no piece covers
     belongs to no state.
     """
-    found = np.zeros((states, rows), np.float32)
+    result = np.zeros((states, rows), np.float32)
     given = ffi.cast("struct hw_piece *", ffi.from_buffer(pieces))
-    lib.hw_cell_shares(given, len(pieces), extent, rows, ffi.cast("float *", ffi.from_buffer(found)))
-    return found
+    lib.hw_cell_shares(given, len(pieces), extent, rows, ffi.cast("float *", ffi.from_buffer(result)))
+    return result
 
 
 # --- holes ------------------------------------------------------------------------------------------------------------
@@ -230,8 +230,8 @@ def holes(blocks: NDArray[Any], extent: Extent, within: Iterable[Region]) -> NDA
     reaches from one region into the next.
     """
     start, end = used_part(blocks[blocks["state"] == lib.HW_RUN_FREE], extent)
-    found = [_holes_in(start, end, region) for region in within]
-    return np.concatenate([*found, np.zeros(0, HOLE_TYPE)])
+    results = [_holes_in(start, end, region) for region in within]
+    return np.concatenate([*results, np.zeros(0, HOLE_TYPE)])
 
 
 def _holes_in(start: NDArray[np.int64], end: NDArray[np.int64], region: Region) -> NDArray[Any]:

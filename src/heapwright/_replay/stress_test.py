@@ -204,22 +204,22 @@ def run_stress_test(
     """
     struct = policy_struct(recipe)
     effort = _suited(trace, struct, effort)
-    told = StressTest({}, {}, {}, {}, effort.most)
+    info = StressTest({}, {}, {}, {}, effort.most)
     loops = [_Tried(loop, trace, recipe, struct, effort) for loop in _loops(trace, effort)]
     with closing(_in_order(loops, seed, threads, progress)) as outcomes:
-        for loop, one in outcomes:
-            if one is None:
+        for loop, item in outcomes:
+            if item is None:
                 continue
-            told = replace(
-                told,
-                footprint_bytes={**told.footprint_bytes, loop: one.footprints},
-                growth={**told.growth, loop: one.grown},
-                best_fit={**told.best_fit, loop: one.best_fit},
-                refused={**told.refused, loop: one.refused} if one.refused else told.refused,
+            info = replace(
+                info,
+                footprint_bytes={**info.footprint_bytes, loop: item.footprints},
+                growth={**info.growth, loop: item.grown},
+                best_fit={**info.best_fit, loop: item.best_fit},
+                refused={**info.refused, loop: item.refused} if item.refused else info.refused,
             )
-            if not effort.whole and not told.lasts:
+            if not effort.whole and not info.lasts:
                 break
-    return told
+    return info
 
 
 def _in_order(
@@ -239,10 +239,10 @@ def _in_order(
             progress(tried.loop)
             begun.append((tried.loop, pool.submit(tried.outcome, seed)))
             if len(begun) == 2 * threads:
-                loop, one = begun.popleft()
-                yield loop, one.result()
-        for loop, one in begun:
-            yield loop, one.result()
+                loop, item = begun.popleft()
+                yield loop, item.result()
+        for loop, item in begun:
+            yield loop, item.result()
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -299,8 +299,8 @@ class _Tried:
         fit = 1.0 if known else best_fit_growth(self.trace, self.loop, effort, seed)
         if not known and 1 < grown / _let_pass(effort.most, fit) < CLEARLY:
             others = range(seed + 1, seed + SEEDS)
-            grown = fsum([grown, *(self.covered(one)[1] for one in others)]) / SEEDS
-            fit = fsum([fit, *(best_fit_growth(self.trace, self.loop, effort, one) for one in others)]) / SEEDS
+            grown = fsum([grown, *(self.covered(other)[1] for other in others)]) / SEEDS
+            fit = fsum([fit, *(best_fit_growth(self.trace, self.loop, effort, other) for other in others)]) / SEEDS
         return _Outcome(footprints, grown, fit, count)
 
     def covered(self, seed: int) -> tuple[Mapping[int, int], float, Any]:
@@ -377,8 +377,8 @@ def _growth(covered: Mapping[int, float], base: int) -> float:
 
 def points(calls: int) -> list[int]:
     """The calls at which footprints are told: four to a decade from 1,000 on, and the last."""
-    told = [round(1000 * 10 ** (quarter / 4)) for quarter in range(100)]
-    return [*(point for point in told if point < calls), calls]
+    info = [round(1000 * 10 ** (quarter / 4)) for quarter in range(100)]
+    return [*(point for point in info if point < calls), calls]
 
 
 # ---- loops ---------------------------------------------------------------------------------------------------------
@@ -405,10 +405,10 @@ class _Loop:
         doing, and a later moment may hold larger blocks.
         """
         effort, at = self._effort, points(self._effort.calls)
-        found = self._replayed(recipe, struct, arena, at) if effort.calls <= min(effort.enough, _WRITTEN) else None
-        told, endured = found or self._ran(recipe, struct, arena, at, effort.enough, at_refusal=False)
-        footprints = {calls: arena_holding(struct, used) for calls, (used, _) in told.items()}
-        shares = {calls: footprints[calls] / max(1, blocks) for calls, (_, blocks) in told.items()}
+        result = self._replayed(recipe, struct, arena, at) if effort.calls <= min(effort.enough, _WRITTEN) else None
+        info, endured = result or self._ran(recipe, struct, arena, at, effort.enough, at_refusal=False)
+        footprints = {calls: arena_holding(struct, used) for calls, (used, _) in info.items()}
+        shares = {calls: footprints[calls] / max(1, blocks) for calls, (_, blocks) in info.items()}
         return footprints, _growth(shares, effort.base), endured
 
     def _replayed(
@@ -422,20 +422,20 @@ class _Loop:
         if written is None:
             return None
         calls, _ = written
-        covered, found = ffi.new("struct hw_covered[]", len(at) + 1), ffi.new("struct hw_metrics *")
+        covered, result = ffi.new("struct hw_covered[]", len(at) + 1), ffi.new("struct hw_metrics *")
         ends = ffi.new("uint64_t[]", [*at, int(calls.count) + 1])
         timeline = ffi.new("struct hw_timeline *", (ends, ffi.NULL, covered))
         options = ffi.new("struct hw_options *", (lib.HW_CHECK_NOTHING, ffi.NULL, timeline))
         memory = _memory(struct, calls, arena)
-        explain(lib.hw_replay(struct, calls, memory, arena, options, found), recipe, struct, arena)
-        if found.failed:
+        explain(lib.hw_replay(struct, calls, memory, arena, options, result), recipe, struct, arena)
+        if result.failed:
             return None
-        most, told = 0, {}
-        for calls_made, one in zip([*at, None], covered, strict=True):
-            most = max(most, int(one.blocks))
+        most, info = 0, {}
+        for calls_made, item in zip([*at, None], covered, strict=True):
+            most = max(most, int(item.blocks))
             if calls_made is not None:
-                told[calls_made] = int(one.footprint), most
-        return told, ffi.new("struct hw_endured *", {"blocks": most})
+                info[calls_made] = int(item.footprint), most
+        return info, ffi.new("struct hw_endured *", {"blocks": most})
 
     def calls(self) -> Any:
         """Its calls until so many are made that it ends: the same for every heap that refuses none.
@@ -446,14 +446,14 @@ class _Loop:
         room = count + 3 * objects  # of its turns none makes more
         op, slot, size, align, thread = np.empty(room, np.uint8), *np.empty((4, room), np.uint32)
         numbers = {"slot": slot, "size": size, "align": align, "thread": thread}
-        columns = {"op": pointer("uint8_t", op)} | {key: pointer("uint32_t", one) for key, one in numbers.items()}
+        columns = {"op": pointer("uint8_t", op)} | {key: pointer("uint32_t", item) for key, item in numbers.items()}
         written = ffi.new("struct hw_written *", {"room": room, **columns})
         made = int(lib.hw_loop_calls(self._struct(count, at_refusal=False), count, written))
         if not 0 <= made <= room:
             return None
         kept = {"op": op[:made].copy(), "slot": slot[:made].copy(), "size": size[:made].copy()}
-        kept |= {key: one[:made].copy() for key, one in (("align", align), ("thread", thread)) if one[:made].any()}
-        columns = {key: pointer("uint8_t" if key == "op" else "uint32_t", one) for key, one in kept.items()}
+        kept |= {key: item[:made].copy() for key, item in (("align", align), ("thread", thread)) if item[:made].any()}
+        columns = {key: pointer("uint8_t" if key == "op" else "uint32_t", item) for key, item in kept.items()}
         struct = ffi.new("struct hw_calls *", {"count": made, "slots": objects, "threads": 2, **columns})
         lib.hw_total(struct, made, ffi.addressof(struct, "totals"))
         return struct, kept
@@ -474,8 +474,8 @@ class _Loop:
         where = ffi.new("struct hw_points *", (calls, len(at), covered))
         code = lib.hw_endure(struct, loop, memory, arena, where, endured)
         explain(code, recipe, struct, arena)
-        told = zip(at, covered[0 : endured.points], strict=False)
-        return {calls: (int(one.footprint), int(one.blocks)) for calls, one in told}, endured
+        info = zip(at, covered[0 : endured.points], strict=False)
+        return {calls: (int(item.footprint), int(item.blocks)) for calls, item in info}, endured
 
     def _struct(self, enough: int, *, at_refusal: bool) -> Any:
         return ffi.new("struct hw_loop *", (*self._told, 4, enough, int(at_refusal)))
@@ -504,12 +504,12 @@ def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
     That is what so many objects of these sizes count for; the largest sizes are left out, until no object is more than
     a `FEWEST`th of it, or half as many objects' share where that is more.
     """
-    asked = np.sort(np.maximum(trace.size[trace.op != FREE], 1)).astype(np.int64)
-    asked = np.minimum(asked, (1 << 31) // objects - BESIDE)  # what lives is counted in 32 bits
-    weights = asked + BESIDE
-    live = objects * np.cumsum(weights) // np.arange(1, len(asked) + 1)
+    requested = np.sort(np.maximum(trace.size[trace.op != FREE], 1)).astype(np.int64)
+    requested = np.minimum(requested, (1 << 31) // objects - BESIDE)  # what lives is counted in 32 bits
+    weights = requested + BESIDE
+    live = objects * np.cumsum(weights) // np.arange(1, len(requested) + 1)
     last = int(np.flatnonzero(min(FEWEST, objects // 2) * weights <= live)[-1])
-    kept = asked[: last + 1]
+    kept = requested[: last + 1]
     step = max(1, len(kept) // SIZES)
     return np.ascontiguousarray(kept[::step], np.uint32), int(live[last])
 
@@ -526,17 +526,17 @@ def _passes(
     objects took by then: what lives on from pass to pass is drawn.
     """
     again = repeated(trace, max(min(10 * effort.base, effort.calls), len(trace) * 2 * WARM_PASSES), seed)
-    told: dict[int, int] = {}
+    info: dict[int, int] = {}
 
     def watch(so_far: ReplayProgress) -> bool:
-        told[so_far.calls] = so_far.footprint_bytes
+        info[so_far.calls] = so_far.footprint_bytes
         return True
 
-    found, _ = run(again, recipe, struct, None, watch=watch)
-    told[len(again)] = arena_holding(struct, int(struct.fixed_end + found.shared))
+    result, _ = run(again, recipe, struct, None, watch=watch)
+    info[len(again)] = arena_holding(struct, int(struct.fixed_end + result.shared))
     most = np.maximum.accumulate(again.live_bytes + BESIDE * again.live_objects)
-    shares = {calls: footprint / int(most[calls - 1]) for calls, footprint in told.items()}
-    return told, _growth(shares, max(effort.base, len(trace) * WARM_PASSES))
+    shares = {calls: footprint / int(most[calls - 1]) for calls, footprint in info.items()}
+    return info, _growth(shares, max(effort.base, len(trace) * WARM_PASSES))
 
 
 _KEPT = 1 << 18
@@ -561,25 +561,27 @@ def _repeated(trace: Trace, calls: int, seed: int) -> Trace:
     born = numbers.astype(np.int64)
     freed_at = np.flatnonzero(trace.op == FREE)
     later = freed_at[rng.random(len(freed_at)) < 1 / OUTLIVE]
-    left = np.setdiff1d(np.unique(born), np.unique(born[freed_at]))
-    row = count + len(left)
-    extra = np.sort(rng.integers(0, count, len(left))) + np.arange(len(left))  # where a pass frees what is left
+    remaining = np.setdiff1d(np.unique(born), np.unique(born[freed_at]))
+    row = count + len(remaining)
+    extra = np.sort(rng.integers(0, count, len(remaining))) + np.arange(
+        len(remaining)
+    )  # where a pass frees what is left
     own = np.setdiff1d(np.arange(row), extra)
     ids, lives_in = np.empty((passes, row), np.int64), int(born.max()) + 1
     ids[:, own] = born
     outliving, there = born[later], own[later]
-    for one in range(passes if len(later) or len(left) else 0):
-        ids[one, there] = rng.permutation(outliving) - lives_in
-        if one:
-            ids[one, extra] = rng.permutation(left) - lives_in
+    for item in range(passes if len(later) or len(remaining) else 0):
+        ids[item, there] = rng.permutation(outliving) - lives_in
+        if item:
+            ids[item, extra] = rng.permutation(remaining) - lives_in
     ids += np.arange(passes)[:, np.newaxis] * lives_in
     kept = np.ones((passes, row), bool)
     kept[0, extra] = kept[0, there] = False
 
     def again(values: NDArray[Any], otherwise: int = 0) -> NDArray[Any]:
-        one = np.full(row, otherwise, values.dtype)
-        one[own] = values
-        return np.tile(one, passes)[kept.ravel()]
+        item = np.full(row, otherwise, values.dtype)
+        item[own] = values
+        return np.tile(item, passes)[kept.ravel()]
 
     op, id = again(trace.op, FREE), ids[kept]
     size, align, low, site = (again(values) for values in (trace.size, trace.align, trace.low, trace.site))

@@ -36,13 +36,13 @@ def worst_case(trace: Trace, recipe: Recipe) -> WorstCase | None:
     """
     (*lists, pool), struct = recipe.canonical().pools, policy_struct(recipe)
     laid_out = struct.pools[len(lists)]
-    if any(one.owns_blocks for one in lists) or recipe.threads == "cached":
+    if any(list.owns_blocks for list in lists) or recipe.threads == "cached":
         return None
     if (trace.align > recipe.align).any() or not _takes_all(trace, laid_out):
         return None
     reallocs = bool((trace.op == REALLOC).any())
-    found = pool.worst_cases(laid_out, load_of(trace, recipe), lists=bool(lists), reallocs=reallocs)
-    least = min(found, default=None)
+    result = pool.worst_cases(laid_out, load_of(trace, recipe), lists=bool(lists), reallocs=reallocs)
+    least = min(result, default=None)
     if least is None:
         return None
     arena = arena_holding(struct, int(struct.fixed_end) + least.bytes)

@@ -18,20 +18,22 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 300, 200
 
 
-def write_picture(found: Sequence[Admission], option: str, output: Path) -> None:
+def write_picture(result: Sequence[Admission], option: str, output: Path) -> None:
     """Draw as a file that ends in .svg or .html; errors as of `write_drawing`."""
-    told = [f"{one.heap} at {one.swept:g}: {one.arena_bytes:,} bytes" for one in found if one.arena_bytes is not None]
-    title = f"Memory that admits {100 * found[0].share:g} % of what is asked for"
-    write_drawing(_spec(found, option, title), title, f"{title}, by {option}. {'; '.join(told)}.", output)
-
-
-def _spec(found: Sequence[Admission], option: str, title: str) -> dict[str, Any]:
-    rows = [
-        {"heap": one.heap, "at": one.swept, "KB": one.arena_bytes / 1000, "utilisation": one.utilisation}
-        for one in found
-        if one.arena_bytes is not None
+    info = [
+        f"{item.heap} at {item.swept:g}: {item.arena_bytes:,} bytes" for item in result if item.arena_bytes is not None
     ]
-    names = list(dict.fromkeys(one.heap for one in found))
+    title = f"Memory that admits {100 * result[0].share:g} % of what is asked for"
+    write_drawing(_spec(result, option, title), title, f"{title}, by {option}. {'; '.join(info)}.", output)
+
+
+def _spec(result: Sequence[Admission], option: str, title: str) -> dict[str, Any]:
+    rows = [
+        {"heap": item.heap, "at": item.swept, "KB": item.arena_bytes / 1000, "utilisation": item.utilisation}
+        for item in result
+        if item.arena_bytes is not None
+    ]
+    names = list(dict.fromkeys(item.heap for item in result))
     colours = [COLOURS[at % len(COLOURS)] for at in range(len(names))]
     panels = [
         inline(rows)

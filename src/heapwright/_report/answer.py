@@ -24,9 +24,9 @@ def reserve_by_load(decision: Decision) -> Figure | None:
     None where the pick was not tried under more load, or nothing was served there.
     """
     known = {f"{decision.pick.label} (pick)": (decision.reserve_bytes, decision.more_bytes)}
-    for one in decision.others:
-        if one.why != "step":
-            known[one.heap.label] = one.reserve_bytes, reserve_for_more(one.needs)
+    for other in decision.others:
+        if other.why != "step":
+            known[other.heap.label] = other.reserve_bytes, reserve_for_more(other.needs)
     ends = {label: (least, most) for label, (least, most) in known.items() if least is not None and most is not None}
     if f"{decision.pick.label} (pick)" not in ends:
         return None
@@ -55,8 +55,8 @@ def reserve_by_load(decision: Decision) -> Figure | None:
     note = (
         f"Measured at the points, on what was recorded and on copies at {times} times the load; straight between them."
     )
-    told = "; ".join(f"{label} {least:,} to {most:,} bytes" for label, (least, most) in ends.items())
-    return Figure("reserve", "What more load needs", note, chart, 400, f"{told}.")
+    text = "; ".join(f"{label} {least:,} to {most:,} bytes" for label, (least, most) in ends.items())
+    return Figure("reserve", "What more load needs", note, chart, 400, f"{text}.")
 
 
 def served_by_arena(study: Analysis, pick: Candidate) -> Figure | None:
@@ -70,10 +70,10 @@ def served_by_arena(study: Analysis, pick: Candidate) -> Figure | None:
     rivals = {name: names[name] for name in RIVALS if name in names and names[name] != pick.id}
     shown = {f"{pick.label} (pick)": pick.id, **rivals}
     needs = {label: study.needs(id) for label, id in shown.items()}
-    sizes = [need.bytes for found in needs.values() for need in found if need.bytes is not None]
+    sizes = [need.bytes for result in needs.values() for need in result if need.bytes is not None]
     if not sizes:
         return None
-    rows = [row for label, found in needs.items() for row in _steps(label, found, max(sizes))]
+    rows = [row for label, result in needs.items() for row in _steps(label, result, max(sizes))]
     colours = alt.Scale(domain=list(shown), range=list(_COLOURS[: len(shown)]))
     chart = (
         inline(rows)
@@ -95,12 +95,12 @@ def served_by_arena(study: Analysis, pick: Candidate) -> Figure | None:
 
 
 def _told(needs: Mapping[str, Sequence[MemoryNeed]]) -> str:
-    told = []
-    for label, found in needs.items():
-        served = [need.bytes for need in found if need.bytes is not None]
-        rest = "" if len(served) == len(found) else f", and refuses requests on {len(found) - len(served)}"
-        told.append(f"{label} {max(served):,} bytes{rest}" if served else f"{label} none")
-    return f"What serves all that is served: {'; '.join(told)}."
+    info = []
+    for label, result in needs.items():
+        served = [need.bytes for need in result if need.bytes is not None]
+        rest = "" if len(served) == len(result) else f", and refuses requests on {len(result) - len(served)}"
+        info.append(f"{label} {max(served):,} bytes{rest}" if served else f"{label} none")
+    return f"What serves all that is served: {'; '.join(info)}."
 
 
 def _steps(label: str, needs: Sequence[MemoryNeed], largest: int) -> list[dict[str, object]]:

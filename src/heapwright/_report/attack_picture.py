@@ -20,15 +20,15 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def write_picture(found: Sequence[Row], output: Path) -> None:
+def write_picture(result: Sequence[Row], output: Path) -> None:
     """Draw what `heapwright attack --json` prints as a file that ends in .svg or .html.
 
     Raises ParameterError for any other name, HeapwrightError where the file cannot be written or drawn.
     """
-    write_drawing(_spec(found), _title(found), _description(found), output)
+    write_drawing(_spec(result), _title(result), _description(result), output)
 
 
-def _spec(found: Sequence[Row]) -> dict[str, Any]:
+def _spec(result: Sequence[Row]) -> dict[str, Any]:
     rows = [
         {
             "panel": _panel(level),
@@ -37,11 +37,11 @@ def _spec(found: Sequence[Row]) -> dict[str, Any]:
             "order": place,
             "share": counts[outcome] / counts["runs"],
         }
-        for level in found
+        for level in result
         for fault, counts in level["faults"].items()
         for place, outcome in enumerate(SHADES)
     ]
-    panels = list(dict.fromkeys(map(_panel, found)))
+    panels = list(dict.fromkeys(map(_panel, result)))
     outcomes = [_words(outcome) for outcome in SHADES]
     colour = alt.Color("outcome:N", scale=alt.Scale(domain=outcomes, range=list(SHADES.values())), title=None)
     chart = (
@@ -57,7 +57,7 @@ def _spec(found: Sequence[Row]) -> dict[str, Any]:
         .facet(facet=alt.Facet("panel:N", sort=panels, title=None, header=alt.Header(labelFontSize=12)), columns=4)
     )
     spec: dict[str, Any] = chart.to_dict(validate=False)
-    return {**spec, "config": CONFIG, "title": _title(found)}
+    return {**spec, "config": CONFIG, "title": _title(result)}
 
 
 def _panel(level: Row) -> str:
@@ -65,19 +65,19 @@ def _panel(level: Row) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _title(found: Sequence[Row]) -> str:
-    runs = max((counts["runs"] for level in found for counts in level["faults"].values()), default=0)
+def _title(result: Sequence[Row]) -> str:
+    runs = max((counts["runs"] for level in result for counts in level["faults"].values()), default=0)
     return f"What came of {runs:,} runs of each fault"
 
 
-def _description(found: Sequence[Row]) -> str:
+def _description(result: Sequence[Row]) -> str:
     """The numbers in words, for those who do not see the picture."""
     panels = []
-    for level in found:
+    for level in result:
         faults = [f"{_words(fault)} {_shares(counts)}" for fault, counts in level["faults"].items()]
         panels.append(f"{_panel(level)}: {'; '.join(faults)}.")
-    return " ".join([f"{_title(found)}.", *panels])
+    return " ".join([f"{_title(result)}.", *panels])
 
 
 def _shares(counts: Row) -> str:
-    return ", ".join(f"{counts[one] / counts['runs']:.1%} {_words(one)}" for one in SHADES)
+    return ", ".join(f"{counts[item] / counts['runs']:.1%} {_words(item)}" for item in SHADES)

@@ -80,8 +80,8 @@ def look(trace: Trace, recipe: Recipe, arena: int, extent: int, count: int) -> D
             upward = len(within) == 1 and used.high == arena
             reach[at] = min(_beyond(used.low), extent) if upward else extent
             shares[at] = np.rint(cell_shares(pieces, int(reach[at]), ROWS).clip(0, 1) * 255)
-            told = holes(pieces, used, within)["size"]
-            free[at], largest[at] = told.sum(), told.max(initial=0)
+            info = holes(pieces, used, within)["size"]
+            free[at], largest[at] = info.sum(), info.max(initial=0)
             if at in stands:
                 still[stands[at]] = cell_shares(pieces, extent, ROWS).clip(0, 1)
     return Detail(event, reach, shares.transpose(1, 2, 0), still.transpose(1, 2, 0), free, largest)
@@ -90,8 +90,8 @@ def look(trace: Trace, recipe: Recipe, arena: int, extent: int, count: int) -> D
 def holders(trace: Trace, peak_event: int) -> dict[str, Any]:
     """The `live_by` of a profile at more moments: who holds the live bytes."""
     event = np.linspace(0, len(trace) - 1, HOLDERS).astype(np.int64)
-    found: dict[str, Any] = held(Stream.of(trace), np.unique(np.append(event, peak_event)), peak_event)["live_by"]
-    return found
+    result: dict[str, Any] = held(Stream.of(trace), np.unique(np.append(event, peak_event)), peak_event)["live_by"]
+    return result
 
 
 def fewer(told: Mapping[str, Any], peak_event: int, count: int) -> dict[str, Any]:
@@ -100,8 +100,8 @@ def fewer(told: Mapping[str, Any], peak_event: int, count: int) -> dict[str, Any
     at = np.unique(np.append(at, told["event"].index(peak_event)))
     return {
         **told,
-        "event": [told["event"][one] for one in at],
-        "bytes": [[row[one] for one in at] for row in told["bytes"]],
+        "event": [told["event"][item] for item in at],
+        "bytes": [[row[item] for item in at] for row in told["bytes"]],
     }
 
 
@@ -158,13 +158,13 @@ def _picture(shares: npt.NDArray[np.uint8], most: int) -> tuple[int, str]:
     """A picture of at most so many characters, with every first, second, fourth ... of the moments; and which."""
     every = 1
     while True:
-        found = raster.url(raster.picture(shares[:, :, ::every] / np.float32(255), patterns=False, step=15))
-        if len(found) <= most or shares.shape[2] <= 2 * every:
-            return every, found
+        result = raster.url(raster.picture(shares[:, :, ::every] / np.float32(255), patterns=False, step=15))
+        if len(result) <= most or shares.shape[2] <= 2 * every:
+            return every, result
         every *= 2
 
 
 def _steps(values: npt.NDArray[np.int64]) -> list[int]:
     """The first value, then what each is above the one before."""
-    found: list[int] = np.diff(values, prepend=0).tolist()
-    return found
+    result: list[int] = np.diff(values, prepend=0).tolist()
+    return result

@@ -104,18 +104,18 @@ class Evidence:
     def _arena(self) -> list[str]:
         rows = [
             [
-                one["trace"],
-                _count(one["smallest_arena_bytes"]),
-                _count(one["safe_arena_bytes"]),
-                _how_sure(one),
-                _count(one["reserve_bytes"]),
-                _count(one["copies"]),
-                _count(one["worst_case_bytes"]),
+                arena["trace"],
+                _count(arena["smallest_arena_bytes"]),
+                _count(arena["safe_arena_bytes"]),
+                _how_sure(arena),
+                _count(arena["reserve_bytes"]),
+                _count(arena["copies"]),
+                _count(arena["worst_case_bytes"]),
             ]
-            for one in self.arenas
+            for arena in self.arenas
         ]
         headings = ("trace", "smallest", "safe", "how sure", "reserve", "copies", "worst case")
-        theorems = " and ".join(sorted({one["worst_case_by"] for one in self.arenas if one["worst_case_by"]}))
+        theorems = " and ".join(sorted({arena["worst_case_by"] for arena in self.arenas if arena["worst_case_by"]}))
         return [
             "## Arena",
             "",
@@ -131,14 +131,14 @@ class Evidence:
                 + (f"by {theorems}." if theorems else "where a theorem says so, which none does here.")
             ),
             *(
-                f"{one['trace']}: refused in any arena: {', '.join(one['refused'])}."
-                for one in self.arenas
-                if one["refused"]
+                f"{arena['trace']}: refused in any arena: {', '.join(arena['refused'])}."
+                for arena in self.arenas
+                if arena["refused"]
             ),
         ]
 
     def _reserve(self) -> str:
-        known = [one["reserve_bytes"] for one in self.arenas if one["reserve_bytes"] is not None]
+        known = [arena["reserve_bytes"] for arena in self.arenas if arena["reserve_bytes"] is not None]
         if len(known) < len(self.arenas):
             return "**No arena can be said to be enough** for all traces and what was tried beside them."
         return f"**Reserve {max(known):,} bytes.**"
@@ -166,9 +166,9 @@ class Evidence:
         if isinstance(self.measured, str):
             return [f"Instructions and stack were not measured: {self.measured}"]
         rows = [
-            [one["trace"], kind, _count(calls["count"]), *(_count(calls[key]) for key in _MEASURED)]
-            for one in self.measured
-            for kind, calls in one["calls"].items()
+            [item["trace"], kind, _count(calls["count"]), *(_count(calls[key]) for key in _MEASURED)]
+            for item in self.measured
+            for kind, calls in item["calls"].items()
         ]
         first = self.measured[0]
         headings = ("trace", "call", "calls", "instructions, mean", "at most", "bytes of stack, at most")
@@ -188,14 +188,15 @@ class Evidence:
         faults: Mapping[str, Mapping[str, int]] = self.attacked["faults"]
         headings = ["fault", *(key.replace("_", " ") for key in next(iter(faults.values())))]
         rows = [[name.replace("_", " "), *map(_count, counts.values())] for name, counts in faults.items()]
-        told = _prose(f"{level} Each fault was committed in so many runs of the heap on this host, and was noticed:")
-        return ["## Misuse", "", *told, "", *_table(headings, rows)]
+        info = _prose(f"{level} Each fault was committed in so many runs of the heap on this host, and was noticed:")
+        return ["## Misuse", "", *info, "", *_table(headings, rows)]
 
     def _proved(self) -> list[str]:
         if self.proof is None or isinstance(self.proof, str):
             return ["## Proofs", "", "None was asked for." if self.proof is None else f"None: {self.proof}"]
         rows = [
-            [one.name, one.bounds, _count(one.properties), _count(len(one.failures))] for one in self.proof.harnesses
+            [harness.name, harness.bounds, _count(harness.properties), _count(len(harness.failures))]
+            for harness in self.proof.harnesses
         ]
         return [
             "## Proofs",
@@ -210,7 +211,7 @@ class Evidence:
 
     def _tools(self) -> list[str]:
         measured = () if isinstance(self.measured, str) else self.measured
-        used = dict.fromkeys(one[key] for key in ("compiler", "backend") for one in measured)
+        used = dict.fromkeys(item[key] for key in ("compiler", "backend") for item in measured)
         names = (f"Heapwright {__version__}", f"Python {platform.python_version()}", *used)
         return ["## Made with", "", *_prose(f"{', '.join(names)}.")]
 

@@ -174,12 +174,12 @@ def ticks(low: float, high: float, log: bool) -> list[float]:
     """Values worth writing on an axis: powers of ten, what lies between where there are too few, else round steps."""
     powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1) if log else ()
     for steps in ((1,), (1, 2, 5), range(1, 10)):
-        found = [float(f"{step}e{power}") for power in powers for step in steps]
-        found = [value for value in found if low <= value <= high]
-        if len(found) >= 3:
-            return found
+        results = [float(f"{step}e{power}") for power in powers for step in steps]
+        results = [value for value in results if low <= value <= high]
+        if len(results) >= 3:
+            return results
     power = 10 ** math.floor(math.log10((high - low) / 6))
-    step = next(one * power for one in (1, 2, 2.5, 5, 10) if one * power >= (high - low) / 6)
+    step = next(item * power for item in (1, 2, 2.5, 5, 10) if item * power >= (high - low) / 6)
     return [at * step for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 

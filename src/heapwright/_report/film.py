@@ -83,8 +83,8 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
     how many the page has.
     """
     struct = policy_struct(recipe)
-    found, ample = run(trace, recipe, struct, None)
-    arena = footprint(trace, recipe, struct, found, ample)
+    result, ample = run(trace, recipe, struct, None)
+    arena = footprint(trace, recipe, struct, result, ample)
     grown = last_growth(trace, recipe, arena)
     peak = fullest if grown is None else grown
     calls = np.unique(np.append(np.linspace(0, len(trace) - 1, FRAMES).astype(np.int64), peak))
@@ -95,15 +95,15 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
         reel.add(frame)
         full = frame if frame.call == peak else full
     assert full is not None
-    elsewhere = None if found.failed else cap(trace, recipe, full, within, arena)
-    told = holes(full.blocks, full.extent, within)
+    elsewhere = None if result.failed else cap(trace, recipe, full, within, arena)
+    info = holes(full.blocks, full.extent, within)
     return SnapshotPicture(
         name=name,
         title=f"{heap}: the heap as a film",
         note=reel.limits(),
-        cap=_sentence(trace, full, told, elsewhere, arena, found.failed),
+        cap=_sentence(trace, full, info, elsewhere, arena, result.failed),
         still=_still(
-            full, within, arena, len(trace), f"{heap} after call {peak:,}: {arena:,} bytes, {_holes_in_words(told)}."
+            full, within, arena, len(trace), f"{heap} after call {peak:,}: {arena:,} bytes, {_holes_in_words(info)}."
         ),
         data=reel.packed(peak, elsewhere),
     )
@@ -113,39 +113,41 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
 
 
 def _sentence(
-    trace: Trace, frame: Frame, told: npt.NDArray[Any], found: Relocation | None, arena: int, refused: int
+    trace: Trace, frame: Frame, told: npt.NDArray[Any], result: Relocation | None, arena: int, refused: int
 ) -> str:
     """What caps the arena."""
     begin = f"The arena is fullest after call {frame.call:,}: {arena:,} bytes, {_holes_in_words(told)}."
     if refused:
         requests = "1 request is" if refused == 1 else f"{refused:,} requests are"
         return f"{begin} {requests} refused, so nothing is said of what more room would take."
-    if found is None:
+    if result is None:
         return f"{begin} No object that lives long lies beside a hole."
-    where = f"above a hole of {found.hole:,} bytes" if found.hole else "below a hole"
-    site = trace.sites[trace.site[found.birth]]
-    until = "never freed" if found.death is None else f"calls {found.birth:,} to {found.death:,}"
-    until = f"from call {found.birth:,} on, never freed" if found.death is None else until
+    where = f"above a hole of {result.hole:,} bytes" if result.hole else "below a hole"
+    site = trace.sites[trace.site[result.birth]]
+    until = "never freed" if result.death is None else f"calls {result.birth:,} to {result.death:,}"
+    until = f"from call {result.birth:,} on, never freed" if result.death is None else until
     caps = (
-        f"What caps it is object {trace.id[found.birth]} ({found.requested:,} bytes, {until}"
+        f"What caps it is object {trace.id[result.birth]} ({result.requested:,} bytes, {until}"
         f"{f', from {site}' if site else ''}), {where}."
     )
-    whole = f"without it the trace needs {found.arena:,} bytes, {found.arena + found.bytes:,} with its {found.bytes:,}"
-    if found.gain <= 0:
-        others = f", and neither does that for {found.tried - 1} others beside holes" if found.tried > 1 else ""
+    whole = (
+        f"without it the trace needs {result.arena:,} bytes, {result.arena + result.bytes:,} with its {result.bytes:,}"
+    )
+    if result.gain <= 0:
+        others = f", and neither does that for {result.tried - 1} others beside holes" if result.tried > 1 else ""
         return f"{begin} {caps} To make it static, or give it a pool of its own, saves nothing{others}: {whole}."
-    share = found.gain / arena
+    share = result.gain / arena
     verdict = ""
     if share < NOT_WORTH_IT:
         verdict = " Not worth it."
-    elif found.gain <= found.chance:
+    elif result.gain <= result.chance:
         verdict = (
-            f" Not worth it: that much comes by chance, as for one of {found.picked} objects picked evenly it "
-            f"saves {found.chance:,}."
+            f" Not worth it: that much comes by chance, as for one of {result.picked} objects picked evenly it "
+            f"saves {result.chance:,}."
         )
-    most = f", the most of {found.tried} tried beside holes" if found.tried > 1 else ""
+    most = f", the most of {result.tried} tried beside holes" if result.tried > 1 else ""
     return (
-        f"{begin} {caps} To make it static, or give it a pool of its own, saves {found.gain:,} bytes ({share:.1%})"
+        f"{begin} {caps} To make it static, or give it a pool of its own, saves {result.gain:,} bytes ({share:.1%})"
         f"{most}: {whole}.{verdict}"
     )
 
@@ -208,8 +210,8 @@ class _Reel:
         """The next frame."""
         kind = kinds_of(frame, len(self.trace))
         self._cells.append(self._shares(frame, kind))
-        told = holes(frame.blocks, frame.extent, self.within)
-        largest = told[np.argsort(told["size"])[::-1][:MOST_HOLES]]
+        info = holes(frame.blocks, frame.extent, self.within)
+        largest = info[np.argsort(info["size"])[::-1][:MOST_HOLES]]
         lives = frame.blocks["birth"] >= 0
         self._frames.append(
             {
@@ -218,9 +220,9 @@ class _Reel:
                 "high": frame.extent.high,
                 "live": int(frame.blocks["requested"][lives].sum()),
                 "objects": int(lives.sum()),
-                "free": int(told["size"].sum()),
-                "count": len(told),
-                "largest": int(told["size"].max(initial=0)),
+                "free": int(info["size"].sum()),
+                "count": len(info),
+                "largest": int(info["size"].max(initial=0)),
                 "holes": [[int(hole["offset"]), int(hole["size"])] for hole in largest],
             }
         )
@@ -286,7 +288,7 @@ class _Reel:
             )
         return " ".join(lines)
 
-    def packed(self, peak: int, found: Relocation | None) -> dict[str, Any]:
+    def packed(self, peak: int, result: Relocation | None) -> dict[str, Any]:
         """The film as columns of small whole numbers, which pack well.
 
         `frames`: of each, call, how far the arena has been used (see `Extent`), live bytes and objects, free bytes and
@@ -320,7 +322,7 @@ class _Reel:
             "calls": len(self.trace),
             "arena": self.arena,
             "peak": int(np.searchsorted(calls, peak)),
-            "cap": found and found.birth,
+            "cap": result and result.birth,
             "regions": [self._region(region) for region in self.within],
             "frames": {key: [frame[key] for frame in self._frames] for key in keys},
             "blocks": {key: column.tolist() for key, column in columns.items()},

@@ -24,7 +24,7 @@ def fronts(sides: Sequence[tuple[str, Side, str]], name: str = "fronts") -> Figu
     keys = sides[-1][1].objectives
     x, y = (keys[0], keys[1]) if len(keys) > 1 else (keys[0], PER_CALL if keys[0] != PER_CALL else "footprint_bytes")
     rows = [row for called, side, pick in sides for row in _rows(called, side, pick, x, y)]
-    called = [one for one, _, _ in sides]
+    called = [item for item, _, _ in sides]
     colour = alt.Color(
         "study:N",
         scale=alt.Scale(domain=called, range=[CLOUD, BLUE][-len(called) :]),
@@ -49,24 +49,24 @@ def fronts(sides: Sequence[tuple[str, Side, str]], name: str = "fronts") -> Figu
     )
     both = " before and after" if len(called) > 1 else ""
     title = f"The front{both}: {_told(x)} and {_told(y)}"
-    told = "; ".join(f"{row['label']}: {row['x']:,.5g} and {row['y']:,.5g}" for row in rows if row["pick"])
+    message = "; ".join(f"{row['label']}: {row['x']:,.5g} and {row['y']:,.5g}" for row in rows if row["pick"])
     note = "Each point is a recipe that nothing beats in both; a diamond is what to ship."
     chart = alt.layer(lines, dots, marks, names).properties(height=HEIGHT)
-    return Figure(name, title, note, chart, WIDE, f"{told}.")
+    return Figure(name, title, note, chart, WIDE, f"{message}.")
 
 
 def _rows(called: str, side: Side, pick: str, x: str, y: str) -> list[Row]:
     def value(metrics: Row, key: str) -> float:
         return float(metrics[key]) / (max(side.calls, 1) if key == PER_CALL else 1)
 
-    found: list[Row] = []
-    for one, front in [(one, True) for one in side.front] + [(one, False) for one in side.picks]:
-        if one.metrics[x] is None or one.metrics[y] is None:
+    results: list[Row] = []
+    for item, front in [(item, True) for item in side.front] + [(item, False) for item in side.picks]:
+        if item.metrics[x] is None or item.metrics[y] is None:
             continue
-        label = called if one.id == pick else ""
-        row = {"x": value(one.metrics, x), "y": value(one.metrics, y), "study": called, "label": label}
-        found.append({**row, "front": front, "pick": one.id == pick})
-    return found
+        label = called if item.id == pick else ""
+        row = {"x": value(item.metrics, x), "y": value(item.metrics, y), "study": called, "label": label}
+        results.append({**row, "front": front, "pick": item.id == pick})
+    return results
 
 
 def _told(key: str) -> str:
@@ -79,5 +79,5 @@ def _axis(kind: type, field: str, key: str, rows: Sequence[Row]) -> alt.SchemaBa
     scale = alt.Scale(zero=False, nice=False, padding=18, type="log" if 0 < low * LOG_SPREAD <= high else "linear")
     unit = "" if key == PER_CALL else METRICS[key].unit
     title = f"{_told(key)}, {unit}" if unit else _told(key)
-    found: alt.SchemaBase = kind(f"{field}:Q", scale=scale, axis=alt.Axis(labelExpr=SI, title=title, tickCount=6))
-    return found
+    result: alt.SchemaBase = kind(f"{field}:Q", scale=scale, axis=alt.Axis(labelExpr=SI, title=title, tickCount=6))
+    return result

@@ -20,32 +20,34 @@ _PLACE = re.compile(r"(?P<file>[^\s:()]+\.\w+):(?P<line>\d+)")
 
 def junit(checked: Sequence[Checked]) -> str:
     """A test case for each trace and rule, failed where the rule is broken; JUnit's XML as build servers read it."""
-    cases = [(one, verdict) for one in checked for verdict in one.verdicts]
+    cases = [(item, verdict) for item in checked for verdict in item.verdicts]
     failures = sum(verdict.broken for _, verdict in cases)
     suite = ElementTree.Element("testsuite", name="heapwright check", tests=str(len(cases)), failures=str(failures))
-    for one, verdict in cases:
+    for item, verdict in cases:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=f"heapwright.{one.trace}", name=f"not {verdict.rule} ({one.heap})"
+            suite, "testcase", classname=f"heapwright.{item.trace}", name=f"not {verdict.rule} ({item.heap})"
         )
         if verdict.broken:
             failure = ElementTree.SubElement(case, "failure", message=str(verdict), type=verdict.rule.key)
-            failure.text = "\n".join(map(str, one.causes[:MOST_CAUSES]))
+            failure.text = "\n".join(map(str, item.causes[:MOST_CAUSES]))
     return _document(suite)
 
 
 def junit_of_proof(proof: Proof) -> str:
     """A test case for each harness of a proof, failed where a property does not hold, with the calls that show it."""
-    failures = sum(bool(one.failures) for one in proof.harnesses)
+    failures = sum(bool(harness.failures) for harness in proof.harnesses)
     suite = ElementTree.Element(
         "testsuite", name="heapwright prove", tests=str(len(proof.harnesses)), failures=str(failures)
     )
-    for one in proof.harnesses:
+    for harness in proof.harnesses:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=f"heapwright.{proof.heap}", name=one.name, time=f"{one.seconds:.1f}"
+            suite, "testcase", classname=f"heapwright.{proof.heap}", name=harness.name, time=f"{harness.seconds:.1f}"
         )
-        if one.failures:
-            failure = ElementTree.SubElement(case, "failure", message=", ".join(one.failures), type="property")
-            failure.text = "\n".join(f"{what}: {'; '.join(calls) or 'no call'}" for what, calls in one.failures.items())
+        if harness.failures:
+            failure = ElementTree.SubElement(case, "failure", message=", ".join(harness.failures), type="property")
+            failure.text = "\n".join(
+                f"{what}: {'; '.join(calls) or 'no call'}" for what, calls in harness.failures.items()
+            )
     return _document(suite)
 
 
@@ -53,8 +55,8 @@ def sarif(checked: Sequence[Checked]) -> str:
     """A result for each rule that is broken, at the place that holds most more than before, where its name tells a file
     and a line; SARIF 2.1.0.
     """
-    results = [_result(one, verdict) for one in checked for verdict in one.verdicts if verdict.broken]
-    rules = [{"id": key} for key in sorted({one["ruleId"] for one in results})]
+    results = [_result(item, verdict) for item in checked for verdict in item.verdicts if verdict.broken]
+    rules = [{"id": key} for key in sorted({result["ruleId"] for result in results})]
     driver = {"name": "heapwright", "version": __version__, "rules": rules}
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -69,9 +71,9 @@ def _document(suite: ElementTree.Element) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-def _result(one: Checked, verdict: Verdict) -> dict[str, Any]:
-    causes = one.causes[:MOST_CAUSES]
-    text = ". ".join([f"{one.trace}, {one.heap}: {verdict}", *map(str, causes)]) + "."
+def _result(item: Checked, verdict: Verdict) -> dict[str, Any]:
+    causes = item.causes[:MOST_CAUSES]
+    text = ". ".join([f"{item.trace}, {item.heap}: {verdict}", *map(str, causes)]) + "."
     result: dict[str, Any] = {"ruleId": verdict.rule.key, "level": "error", "message": {"text": text}}
     places = [place for cause in causes if (place := _PLACE.search(cause.site))]
     if places:

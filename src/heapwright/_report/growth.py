@@ -12,13 +12,13 @@ WIDE, HEIGHT = 760, 260
 
 def growth(study: Analysis) -> list[Figure]:
     """The figure of a study of a space that was searched; none of one that was tried in order."""
-    found = study.growth()
-    if len(found) < 2 or not found[-1].hypervolume:
+    result = study.growth()
+    if len(result) < 2 or not result[-1].hypervolume:
         return []
-    last = found[-1]
+    last = result[-1]
     rows = [
-        {"recipes": one.evaluations, "share": one.hypervolume / last.hypervolume, "minutes": one.seconds / 60}
-        for one in found
+        {"recipes": item.evaluations, "share": item.hypervolume / last.hypervolume, "minutes": item.seconds / 60}
+        for item in result
     ]
     line = inline(rows).mark_line(interpolate="step-after", color=BLUE, point=alt.OverlayMarkDef(size=18, color=BLUE))
     chart = line.encode(
@@ -38,5 +38,5 @@ def growth(study: Analysis) -> list[Figure]:
         f"99 % of what the front dominates at the end was reached after {late['recipes']:,}. The space holds more "
         "recipes than can be tried; what is left may be better."
     )
-    told = "; ".join(f"{row['share']:.1%} after {row['recipes']:,}" for row in rows[:: max(1, len(rows) // 8)])
-    return [Figure("search", title, note, chart.properties(height=HEIGHT), WIDE, f"{told}.")]
+    text = "; ".join(f"{row['share']:.1%} after {row['recipes']:,}" for row in rows[:: max(1, len(rows) // 8)])
+    return [Figure("search", title, note, chart.properties(height=HEIGHT), WIDE, f"{text}.")]

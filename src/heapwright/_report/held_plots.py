@@ -44,17 +44,17 @@ _LEAST_SHARE = 0.002
 
 def live_by(profile: Row, name: str) -> Figure:
     """Live requested bytes over the calls, stacked by who holds them."""
-    told = profile["live_by"]
-    colours = group_colours(told)
-    label = short_names(told["groups"])
+    info = profile["live_by"]
+    colours = group_colours(info)
+    label = short_names(info["groups"])
     rows = [
         {"event": event, "group": label[group], "order": at, "bytes": size}
-        for at, (group, sizes) in enumerate(zip(told["groups"], told["bytes"], strict=True))
-        for event, size in zip(told["event"], sizes, strict=True)
+        for at, (group, sizes) in enumerate(zip(info["groups"], info["bytes"], strict=True))
+        for event, size in zip(info["event"], sizes, strict=True)
     ]
-    sums = [sum(sizes) for sizes in zip(*told["bytes"], strict=True)]
-    curve = [{"event": event, "bytes": size} for event, size in zip(told["event"], sums, strict=True)]
-    scale = alt.Scale(domain=[label[group] for group in told["groups"]], range=list(colours.values()))
+    sums = [sum(sizes) for sizes in zip(*info["bytes"], strict=True)]
+    curve = [{"event": event, "bytes": size} for event, size in zip(info["event"], sums, strict=True)]
+    scale = alt.Scale(domain=[label[group] for group in info["groups"]], range=list(colours.values()))
     numbers = [alt.Tooltip(f"{key}:Q", format=",") for key in ("event", "bytes")]
     x, y = calls_axis(profile["events"]), bytes_axis("bytes", "live bytes requested, B")
     area = (
@@ -64,13 +64,13 @@ def live_by(profile: Row, name: str) -> Figure:
             x=x,
             y=y.stack("zero"),
             order="order:Q",
-            color=alt.Color("group:N", scale=scale, legend=alt.Legend(**_LEGEND[told["key"]])),
-            tooltip=[alt.Tooltip("group:N", title=told["key"]), *numbers],
+            color=alt.Color("group:N", scale=scale, legend=alt.Legend(**_LEGEND[info["key"]])),
+            tooltip=[alt.Tooltip("group:N", title=info["key"]), *numbers],
         )
     )
     curve = curve[:: max(1, len(curve) // HOVERS)]
     hover = inline(curve).mark_rule(opacity=0.001, strokeWidth=6).encode(x=x, tooltip=numbers)
-    by = "the call site of its latest request" if told["key"] == "site" else "its size"
+    by = "the call site of its latest request" if info["key"] == "site" else "its size"
     return Figure(
         name,
         f"Live memory peaks at {quantity(profile['requested_peak_bytes'])} "
@@ -78,18 +78,18 @@ def live_by(profile: Row, name: str) -> Figure:
         f"Each object by {by}. At most {counted(profile['live_objects_peak'], 'object')} live at once.",
         alt.layer(area, hover).properties(height=HEIGHT),
         WIDTH,
-        sampled(told["event"], sums, "live bytes"),
+        sampled(info["event"], sums, "live bytes"),
     )
 
 
 def at_peak(profile: Row, name: str) -> Figure:
     """Who holds the peak of the live bytes, as an icicle: callers above what they call, sizes below sites."""
-    told = profile["live_by"]
-    colours = group_colours(told)
+    info = profile["live_by"]
+    colours = group_colours(info)
     peak = max(profile["requested_peak_bytes"], 1)
     root = _Node(f"{quantity(profile['requested_peak_bytes'])} at the peak")
     for row in profile["at_peak"]:
-        path, colour = _path(row, told["key"], colours)
+        path, colour = _path(row, info["key"], colours)
         root.add(row["bytes"], row["objects"], path, colour)
     drawn = list(root.drawn(0, 0, peak))
     deepest = max(row["level"] for row in drawn) + 1
@@ -116,7 +116,7 @@ def at_peak(profile: Row, name: str) -> Figure:
         name,
         _who(profile, peak),
         "The width is the share of the peak's bytes: "
-        + ("sites, their callers above them, and below them sizes." if told["key"] == "site" else "classes of sizes.")
+        + ("sites, their callers above them, and below them sizes." if info["key"] == "site" else "classes of sizes.")
         + " The colours are those of the bytes over time.",
         alt.layer(bars, words).properties(height=_ROW * deepest),
         WIDTH,

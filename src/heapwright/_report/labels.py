@@ -78,7 +78,7 @@ def place(
     for anchor, text in zip(anchors, texts, strict=True):
         # Points that all but coincide may be as near; no other may be nearly so.
         others = [(marker, min(APART, math.dist(marker, anchor) / 2)) for marker in markers]
-        found = None
+        result = None
         for label in _CANDIDATES:
             box = box_of(anchor, label, text)
             inside = box.left >= 0 and box.right <= width and box.top >= 0 and box.bottom <= height
@@ -86,19 +86,19 @@ def place(
                 continue
             own = box.distance(anchor)
             if all(box.distance(other) >= own + apart for other, apart in others):
-                found = label
+                result = label
                 full.append(box)
                 break
-        labels.append(found)
+        labels.append(result)
     return labels
 
 
 def box_of(anchor: Marker, label: Label, text: str) -> Box:
     """What a text placed so covers."""
     width = len(text) * CHARACTER
-    left = anchor.x + label.dx - {"left": 0.0, "center": width / 2, "right": width}[label.align]
+    remaining = anchor.x + label.dx - {"left": 0.0, "center": width / 2, "right": width}[label.align]
     middle = anchor.y + label.dy
-    return Box(left, middle - LINE_HEIGHT / 2, left + width, middle + LINE_HEIGHT / 2)
+    return Box(remaining, middle - LINE_HEIGHT / 2, remaining + width, middle + LINE_HEIGHT / 2)
 
 
 def _around(gap: float) -> list[Label]:

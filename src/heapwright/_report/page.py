@@ -162,13 +162,13 @@ class Content:
 
     def figures(self) -> list[Figure]:
         """Every figure of the page, in its order."""
-        found = [one for one in (self.reserve, self.fronts, self.arena) if one is not None]
-        found += [*self.trade_offs, *self.growth]
-        found += [figure for section in self.target for figure in section.figures]
+        results = [item for item in (self.reserve, self.fronts, self.arena) if item is not None]
+        results += [*self.trade_offs, *self.growth]
+        results += [figure for section in self.target for figure in section.figures]
         for trace in self.traces:
-            found += trace.figures
-            found += [figure for heap in trace.heaps for figure in (heap.timeline, heap.heap_map)]
-        return found
+            results += trace.figures
+            results += [figure for heap in trace.heaps for figure in (heap.timeline, heap.heap_map)]
+        return results
 
 
 @dataclass(frozen=True)
@@ -264,8 +264,10 @@ def _packed(content: Content) -> str:
         if trace.holding
     ]
     # Scripts draw these themselves, as wide as the page is.
-    apart = {figure.name for figure in content.trade_offs} | {one[key] for one in heaps for key in ("timeline", "map")}
-    apart |= {one["plot"] for one in holdings}
+    apart = {figure.name for figure in content.trade_offs} | {
+        item[key] for item in heaps for key in ("timeline", "map")
+    }
+    apart |= {holding["plot"] for holding in holdings}
     narrow = {figure.name: figure.still(NARROW) for figure in content.figures() if figure.name not in apart}
     # Pictures are in the page already, in the wide one.
     stills = {name: re.sub(r' (?:xlink:)?href="data:[^"]*"', "", still) for name, still in narrow.items()}
@@ -324,7 +326,7 @@ def _table(table: HeapComparison) -> dict[str, Any]:
     return {
         "heaps": [[heap.candidate.label, heap.role, heap.title] for heap in table.heaps],
         "rows": [
-            [one.words, one.unit, _meaning(one.words, one.meaning), [[c.text, c.against, c.better] for c in one.cells]]
-            for one in table.rows
+            [row.words, row.unit, _meaning(row.words, row.meaning), [[c.text, c.against, c.better] for c in row.cells]]
+            for row in table.rows
         ],
     }

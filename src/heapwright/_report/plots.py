@@ -110,12 +110,12 @@ def lifetimes(profile: Row, name: str) -> Figure:
         )
     )
     median, never = profile["lifetimes"]["events"]["p50"], profile["never_freed"]
-    left = f"{counted(never['objects'], 'object')}, {small_share(never['share'])}"
+    remaining = f"{counted(never['objects'], 'object')}, {small_share(never['share'])}"
     half = "" if median is None else f"Half of the freed objects live for {counted(median, 'call')} or less"
     return Figure(
         name,
         half or "Nothing is freed",
-        f"Calls between birth and death. Never freed: {left}.",
+        f"Calls between birth and death. Never freed: {remaining}.",
         chart.properties(height=HEIGHT),
         WIDTH,
         listed(f"{row['octave']} calls: {small_share(row['share'])}" for row in rows if row["share"]),
@@ -176,8 +176,8 @@ def timeline(samples: Mapping[str, npt.NDArray[np.int64]], heap: str, calls: int
         for at, low, high in zip(
             [*event[begins].tolist(), calls],
             *(
-                [*found.tolist(), int(samples[key][-1])]
-                for found in (np.minimum.reduceat(samples[key], begins), np.maximum.reduceat(samples[key], begins))
+                [*result.tolist(), int(samples[key][-1])]
+                for result in (np.minimum.reduceat(samples[key], begins), np.maximum.reduceat(samples[key], begins))
             ),
             strict=True,
         )
@@ -241,19 +241,19 @@ def heap_map(shares: npt.NDArray[np.floating[Any]], heap: str, calls: int, exten
 
 
 def _patterns(present: Collection[str]) -> str:
-    told = [f"{pattern.words} on {state}" for state, pattern in raster.PATTERNS.items() if state in present]
-    return f" For print: {', '.join(told)}." if told else ""
+    info = [f"{pattern.words} on {state}" for state, pattern in raster.PATTERNS.items() if state in present]
+    return f" For print: {', '.join(info)}." if info else ""
 
 
 def _contents(shares: npt.NDArray[np.floating[Any]], calls: int) -> str:
-    told = []
+    info = []
     for column in (shares.shape[2] // 2, shares.shape[2] - 1):
         parts = shares[:, :, column].mean(axis=1)
         named = [
             f"{small_share(part)} {state}" for state, part in zip(HEAP_MAP_STATES, parts.tolist(), strict=True) if part
         ]
-        told.append(", ".join(named))
-    return f"{'; '.join(told)}, over {calls:,} calls."
+        info.append(", ".join(named))
+    return f"{'; '.join(info)}, over {calls:,} calls."
 
 
 BINS_PER_OCTAVE = 4
@@ -315,8 +315,8 @@ def _bar(heap: str, at: int, step: int, calls: int, most: int) -> dict[str, Any]
     """A bar of the row `at`, low but visible where it stands for a single call."""
     low, high = _edge(step), _edge(step + 1)
     height = 0.15 + 0.65 * (math.log(calls) / math.log(most) if most > 1 else 1.0)
-    told = {"from": math.ceil(low), "to": math.ceil(high) - 1, "calls": calls}
-    return {"heap": heap, "low": low, "high": high, "base": at, "top": at + height, **told}
+    info = {"from": math.ceil(low), "to": math.ceil(high) - 1, "calls": calls}
+    return {"heap": heap, "low": low, "high": high, "base": at, "top": at + height, **info}
 
 
 def _edge(step: int) -> float:
@@ -325,10 +325,10 @@ def _edge(step: int) -> float:
 
 def _binned(histogram: Sequence[Sequence[int]]) -> dict[int, int]:
     """Calls by bin, `BINS_PER_OCTAVE` of them from one power of two to the next."""
-    found: dict[int, int] = {}
+    results: dict[int, int] = {}
     for instructions, calls in histogram:
-        found[_bin(instructions)] = found.get(_bin(instructions), 0) + calls
-    return found
+        results[_bin(instructions)] = results.get(_bin(instructions), 0) + calls
+    return results
 
 
 def _bin(instructions: int) -> int:

@@ -54,9 +54,9 @@ def fronts_of(changes: StudyDiff) -> Figure:
 
 def _alone(study: Analysis, decision: Decision) -> list[str]:
     reserve = decision.reserve_bytes
-    told = "no arena serves" if reserve is None else f"reserve {reserve:,} bytes"
+    report = "no arena serves" if reserve is None else f"reserve {reserve:,} bytes"
     return [
-        f"### Heap: {told}",
+        f"### Heap: {report}",
         "",
         _text(decision.evidence()),
         "",
@@ -70,12 +70,12 @@ def _alone(study: Analysis, decision: Decision) -> list[str]:
 
 
 def _against(changes: StudyDiff) -> list[str]:
-    before, after = (one.reserve_bytes for one in changes.balanced)
-    told = "no arena serves" if after is None else f"reserve {after:,} bytes"
+    before, after = (item.reserve_bytes for item in changes.balanced)
+    info = "no arena serves" if after is None else f"reserve {after:,} bytes"
     if before is not None and after is not None:
-        told += ", as before" if before == after else f", before {before:,}{_NOTED[changes.reserve]}"
+        info += ", as before" if before == after else f", before {before:,}{_NOTED[changes.reserve]}"
     return [
-        f"### Heap: {told}",
+        f"### Heap: {info}",
         "",
         _text(changes.decision.evidence()),
         "",

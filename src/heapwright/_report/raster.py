@@ -36,8 +36,8 @@ class Pattern:
     def cells(self, rows: int, columns: int) -> npt.NDArray[np.bool_]:
         """Mask of the cells that have it, bool[rows, columns]."""
         row, column = np.mgrid[:rows, :columns]
-        found: npt.NDArray[np.bool_] = ((row + column) % self.diagonal == 0) & (row % self.every == 0)
-        return found
+        result: npt.NDArray[np.bool_] = ((row + column) % self.diagonal == 0) & (row % self.every == 0)
+        return result
 
 
 PATTERNS = {
@@ -62,14 +62,14 @@ def picture(shares: npt.NDArray[np.floating[Any]], patterns: bool = True, step: 
     for state, pattern in PATTERNS.items() if patterns else ():
         most = shares[HEAP_MAP_STATES.index(state)] > 0.5
         mixed[most & pattern.cells(*most.shape)] = ImageColor.getrgb(pattern.colour)
-    found: npt.NDArray[np.uint8] = (mixed / step).round().clip(0, 255 // step).astype(np.uint8)[::-1] * np.uint8(step)
-    return found
+    result: npt.NDArray[np.uint8] = (mixed / step).round().clip(0, 255 // step).astype(np.uint8)[::-1] * np.uint8(step)
+    return result
 
 
 def present(shares: npt.NDArray[Any]) -> list[str]:
     """The states that take some of any cell, in the order of the legend."""
-    found = {state for state, share in zip(HEAP_MAP_STATES, shares, strict=True) if share.any()}
-    return [state for state in COLOURS if state in found]
+    results = {state for state, share in zip(HEAP_MAP_STATES, shares, strict=True) if share.any()}
+    return [state for state in COLOURS if state in results]
 
 
 def url(pixels: npt.NDArray[np.uint8]) -> str:

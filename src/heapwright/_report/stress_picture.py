@@ -19,23 +19,23 @@ COLOURS = ("#0072B2", "#E69F00", "#101820", "#009E73", "#CC79A7", "#56B4E9", "#D
 TITLE = "Bytes of the arena covered at constant live bytes"
 
 
-def write_picture(found: Sequence[StressTestResult], output: Path) -> None:
+def write_picture(result: Sequence[StressTestResult], output: Path) -> None:
     """Draw as a file that ends in .svg or .html; errors as of `write_drawing`."""
-    told = [f"{one.heap} on {one.trace}: {one.growth_ratio:.3f} times ({one.worst})" for one in found]
-    write_drawing(_spec(found), TITLE, f"{TITLE}. Growth: {'; '.join(told)}.", output)
+    info = [f"{item.heap} on {item.trace}: {item.growth_ratio:.3f} times ({item.worst})" for item in result]
+    write_drawing(_spec(result), TITLE, f"{TITLE}. Growth: {'; '.join(info)}.", output)
 
 
-def _spec(found: Sequence[StressTestResult]) -> dict[str, Any]:
-    several = len({one.trace for one in found}) > 1
+def _spec(result: Sequence[StressTestResult]) -> dict[str, Any]:
+    several = len({item.trace for item in result}) > 1
     rows = [
         {
-            "heap": f"{one.heap}, {one.trace}" if several else one.heap,
+            "heap": f"{item.heap}, {item.trace}" if several else item.heap,
             "loop": loop,
             "calls": calls,
             "KB": bytes_ / 1000,
         }
-        for one in found
-        for loop, footprints in one.footprint_bytes.items()
+        for item in result
+        for loop, footprints in item.footprint_bytes.items()
         for calls, bytes_ in footprints.items()
     ]
     names = list(dict.fromkeys(str(row["heap"]) for row in rows))

@@ -111,7 +111,7 @@ def _choice(
     kinds = _standing_out(study, front, standings, {*bounds.ids, balanced})
     rivals = [id for id in (*deciding.rivals, deciding.yours) if id in kinds]
     recipes = _drawn_recipes(study, kinds, offered, rivals, balanced)
-    told = {one["id"]: deciding.on(study.candidate(one["id"])) for one in recipes if one["id"] in kinds}
+    info = {recipe["id"]: deciding.on(study.candidate(recipe["id"])) for recipe in recipes if recipe["id"] in kinds}
     return Choice(
         recipes=recipes,
         admitted=len(_admitted(study)),
@@ -120,9 +120,9 @@ def _choice(
         offered=offered,
         rivals=rivals,
         selected=balanced,
-        says={id: one.sentences() for id, one in told.items()},
-        tables={id: side_by_side(one) for id, one in told.items()},
-        reserves={id: (one.reserve_bytes, one.more_bytes) for id, one in told.items()},
+        says={id: recipe.sentences() for id, recipe in info.items()},
+        tables={id: side_by_side(recipe) for id, recipe in info.items()},
+        reserves={id: (recipe.reserve_bytes, recipe.more_bytes) for id, recipe in info.items()},
         budgets=bounds,
         source=study.path.name,
     )
@@ -168,7 +168,7 @@ def _best_of_zoo(
     named = [standing.candidate for standing in standings if standing.on_front or standing.dominated_by]
     if not named:
         return None
-    points = np.array([[float(one.metrics[key] or 0) for key in objectives] for one in [*named, *front]])
+    points = np.array([[float(item.metrics[key] or 0) for key in objectives] for item in [*named, *front]])
     ratios = pareto.ratios_to_best(points, [METRICS[key].direction for key in objectives])
     return named[int(np.log(ratios[: len(named)]).mean(axis=1).argmin())]
 
@@ -188,7 +188,7 @@ def _standing_out(
 ) -> dict[str, str]:
     """What stands out among the recipes, by id: the front, the zoo as far as it is ranked, picks, what was measured."""
     kinds = dict.fromkeys(sorted(picks | measured_ids(study)), "cloud")
-    kinds |= {one.candidate.id: "zoo" for one in standings if one.on_front or one.dominated_by}
+    kinds |= {standing.candidate.id: "zoo" for standing in standings if standing.on_front or standing.dominated_by}
     return kinds | {candidate.id: "front" for candidate in front}
 
 
@@ -211,7 +211,7 @@ def _drawn_recipes(
     shown |= {*_spots(points, others, SAME_SMALL_SPOT).tolist(), *_spots(points, near, SAME_SPOT).tolist()}
     texts = study.recipe_texts()
     candidates = [study.combined.candidate(row) for row in sorted(shown)]
-    recipes = [_recipe(study, one, texts[one.id], kinds, offered, balanced) for one in candidates]
+    recipes = [_recipe(study, candidate, texts[candidate.id], kinds, offered, balanced) for candidate in candidates]
     return sorted(recipes, key=lambda recipe: _ORDER.index(recipe["kind"]))
 
 
@@ -220,13 +220,13 @@ _ORDER = ("cloud", "zoo", "front")
 
 def _fronts_of_pairs(study: Analysis, keys: Sequence[str], rows: npt.NDArray[np.intp]) -> set[int]:
     """Rows of what no other row beats in some two of the metrics."""
-    found: set[int] = set()
+    results: set[int] = set()
     for pair in combinations(keys, 2):
         values = study.combined.values(pair)[rows]
         known = ~np.isnan(values).any(axis=1)
         best = pareto.front(values[known], [METRICS[key].direction for key in pair])
-        found.update(rows[known][best].tolist())
-    return found
+        results.update(rows[known][best].tolist())
+    return results
 
 
 def _recipe(
@@ -301,17 +301,17 @@ def _front(study: Analysis, front: Sequence[Candidate], balanced: str) -> Report
     keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
     robustness = study.robustness()
     order = f"In the order of {words(study.objectives[0])}."
-    members = {one.id: "front" for one in front}
+    members = {item.id: "front" for item in front}
     shown = list(front)
     if balanced not in members:
         shown.insert(0, study.candidate(balanced))
         order = f"First the balanced pick, which lies near the front. {order}"
     rows = []
-    for one in shown:
-        worst = robustness.worst(one.id)
+    for item in shown:
+        worst = robustness.worst(item.id)
         there = [_times(worst[role]) if role in worst else "\u2013" for role in study.elsewhere]
-        cells = [*(_cell(key, one.metrics[key]) for key in keys), *there]
-        rows.append(_row(study, one, members.get(one.id, "cloud"), balanced, cells))
+        cells = [*(_cell(key, item.metrics[key]) for key in keys), *there]
+        rows.append(_row(study, item, members.get(item.id, "cloud"), balanced, cells))
     apart = [
         (f"memory, worst on {AMONG[role]}", "\u00d7", "footprint over the least that any recipe tried there needs")
         for role in study.elsewhere
@@ -328,9 +328,9 @@ def _zoo(study: Analysis, standings: Sequence[Ranking], balanced: str) -> Report
     keys = list(dict.fromkeys([*study.objectives, *TABLE_METRICS]))
     rows = []
     for standing in standings:
-        one = standing.candidate
-        cells = [*(_cell(key, one.metrics[key]) for key in keys), _behind(standing)]
-        rows.append(_row(study, one, "front" if standing.on_front else "zoo", balanced, cells))
+        item = standing.candidate
+        cells = [*(_cell(key, item.metrics[key]) for key in keys), _behind(standing)]
+        rows.append(_row(study, item, "front" if standing.on_front else "zoo", balanced, cells))
     columns = [*map(_column, keys), ("against the front", "", "the member that beats it most, and by how much")]
     return ReportTable(columns, rows, "Ratios say how many times more it costs than that member of the front.")
 
@@ -357,12 +357,14 @@ def _held_out(study: Analysis, balanced: str) -> ReportTable | None:
     best = {results.ids[row] for row in results.front_rows(study.objectives)}
     order = {candidate.id: at for at, candidate in enumerate(study.front())}
     place = order | {balanced: -1}
-    candidates = sorted(map(results.candidate, range(len(results.ids))), key=lambda one: place.get(one.id, len(order)))
+    candidates = sorted(
+        map(results.candidate, range(len(results.ids))), key=lambda item: place.get(item.id, len(order))
+    )
     ratios = {key: [where.ratios(key) for where in (study.combined, results)] for key in study.objectives}
     rows = []
     for candidate in candidates:
         at = [where.row(candidate.id) for where in (study.combined, results)]
-        cells = [_regret(found[row]) for key in study.objectives for found, row in zip(ratios[key], at, strict=True)]
+        cells = [_regret(result[row]) for key in study.objectives for result, row in zip(ratios[key], at, strict=True)]
         kind = "front" if candidate.id in order else "zoo" if candidate.zoo_name else "cloud"
         rows.append(_row(study, candidate, kind, balanced, [*cells, "yes" if candidate.id in best else "no"]))
     columns = [

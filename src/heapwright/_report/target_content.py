@@ -48,12 +48,12 @@ def measured_ids(study: Analysis) -> set[str]:
 
 def target_sections(study: Analysis, front: Sequence[Candidate], balanced: str) -> list[TargetSection]:
     """A section for each setting and trace that the study has measurements of, in the order of their names."""
-    found: dict[tuple[str, str], list[_Row]] = {}
+    results: dict[tuple[str, str], list[_Row]] = {}
     members = {candidate.id for candidate in front}
-    for setting, id, trace, told in study.measured():
-        found.setdefault((setting, trace), []).append(_row(study, id, members, told))
+    for setting, id, trace, info in study.measured():
+        results.setdefault((setting, trace), []).append(_row(study, id, members, info))
     sections = []
-    for number, ((setting, trace), rows) in enumerate(found.items(), 1):
+    for number, ((setting, trace), rows) in enumerate(results.items(), 1):
         rows.sort(key=lambda row: row.mean)
         sections.append(
             TargetSection(
@@ -96,7 +96,7 @@ _AFTERWARDS: tuple[tuple[_Heading, tuple[str, ...]], ...] = (
 
 def _columns() -> list[tuple[_Heading, tuple[str, ...]]]:
     """Headings, and where in what was told their values are."""
-    found: list[tuple[_Heading, tuple[str, ...]]] = []
+    results: list[tuple[_Heading, tuple[str, ...]]] = []
     for kind in KINDS:
         for key, words, meaning in (
             ("mean", "mean", "mean over all calls"),
@@ -104,8 +104,8 @@ def _columns() -> list[tuple[_Heading, tuple[str, ...]]]:
             ("max", "max", "the dearest call"),
         ):
             heading = (f"{kind}, {words}", "", f"instructions of a {kind}: {meaning}")
-            found.append((heading, ("calls", kind, f"instructions_{key}")))
-    return [*found, *_AFTERWARDS]
+            results.append((heading, ("calls", kind, f"instructions_{key}")))
+    return [*results, *_AFTERWARDS]
 
 
 def _value(told: Any, keys: Sequence[str]) -> float | int | None:

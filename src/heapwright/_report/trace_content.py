@@ -88,18 +88,18 @@ def section(
     holding = None
     if everything:
         peak = described["requested_peak_event"]
-        told = holders(trace, peak)
-        described = {**described, "live_by": fewer(told, peak, len(described["live_by"]["event"]))}
-        holding = Holding(f"live-{stem}", packed_holders(told, held_plots.group_colours(told)))
+        info = holders(trace, peak)
+        described = {**described, "live_by": fewer(info, peak, len(described["live_by"]["event"]))}
+        holding = Holding(f"live-{stem}", packed_holders(info, held_plots.group_colours(info)))
         figures += [held_plots.live_by(described, f"live-{stem}"), plots.lifetimes(described, f"lifetimes-{stem}")]
         figures += [held_plots.at_peak(described, f"peak-{stem}")]
     fullest, count = described["requested_peak_event"], traces * len(heaps)
-    films = [film(trace, one.recipe, one.name, f"film-{stem}-{slug(one.name)}", fullest, count) for one in heaps]
+    films = [film(trace, heap.recipe, heap.name, f"film-{stem}-{slug(heap.name)}", fullest, count) for heap in heaps]
     alive = float(np.mean(described["live"]["objects"]))
     return TraceSection(
         trace.name,
         figures,
-        _heaps(trace, heaps, stem, [one.data["arena"] for one in films], share_of(alive, count)),
+        _heaps(trace, heaps, stem, [item.data["arena"] for item in films], share_of(alive, count)),
         films=films,
         holding=holding,
         caveats=[*trace.repairs, *trace.caveats],
@@ -113,11 +113,11 @@ def _heaps(
 
     timelines = [timeline(trace, heap.recipe, points=SAMPLES * share.moments) for heap in heaps]
     extent = max(int(samples["footprint"].max()) for samples in timelines)
-    found = []
+    results = []
     for heap, samples, arena in zip(heaps, timelines, arenas, strict=True):
         detail = look(trace, heap.recipe, arena, extent, share.moments)
         name = f"{stem}-{slug(heap.name)}"
-        found.append(
+        results.append(
             HeapSection(
                 plots.timeline(samples, heap.name, len(trace), extent, f"timeline-{name}"),
                 plots.heap_map(detail.still, heap.name, len(trace), extent, f"heap-map-{name}"),
@@ -125,7 +125,7 @@ def _heaps(
                 heap.recipe.hash,
             )
         )
-    return found
+    return results
 
 
 def slug(text: str) -> str:

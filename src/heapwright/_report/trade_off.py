@@ -89,8 +89,8 @@ def front(rows: Sequence[Row], x: str, y: str) -> list[Row]:
     ways = [METRICS[key].direction for key in (x, y)]
     ordered = sorted(rows, key=lambda row: row["id"])
     best = pareto.front(np.array([[float(row[key]) for key in (x, y)] for row in ordered]), ways)
-    found = [row for row, one in zip(ordered, best, strict=True) if one]
-    return sorted(found, key=lambda row: row[x], reverse=ways[0] == "max")
+    results = [row for row, item in zip(ordered, best, strict=True) if item]
+    return sorted(results, key=lambda row: row[x], reverse=ways[0] == "max")
 
 
 def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, rivals: Collection[str] = ()) -> Figure:
@@ -190,8 +190,10 @@ def _marks(marks: Sequence[_Spot], x: str, y: str, axes: dict[str, Any]) -> Any:
     points = inline(rows).mark_point(filled=True, size=64, opacity=1)
     drawn = points.encode(
         **axes,
-        color=alt.Color("kind:N", scale=alt.Scale(domain=shown, range=[colours[one] for one in shown]), legend=legend),
-        shape=alt.Shape("kind:N", scale=alt.Scale(domain=shown, range=[shapes[one] for one in shown])),
+        color=alt.Color(
+            "kind:N", scale=alt.Scale(domain=shown, range=[colours[item] for item in shown]), legend=legend
+        ),
+        shape=alt.Shape("kind:N", scale=alt.Scale(domain=shown, range=[shapes[item] for item in shown])),
         tooltip=tooltip,
     )
     ring = inline([row for row in rows if row["pick"]]).mark_point(size=260, color=BLUE, strokeWidth=2)
@@ -286,9 +288,9 @@ def _inset_box(marks: Sequence[_Spot]) -> Box | None:
     """The largest place that keeps away from all marks, the upper right first."""
     for share in INSET:
         wide, high = share * INSIDE, share * HEIGHT
-        for left in np.linspace(INSIDE - GAP - wide, GAP, 21).tolist():
+        for remaining in np.linspace(INSIDE - GAP - wide, GAP, 21).tolist():
             for top in np.linspace(GAP, HEIGHT - GAP - high, 21).tolist():
-                box = Box(left, top, left + wide, top + high)
+                box = Box(remaining, top, remaining + wide, top + high)
                 if all(box.distance(spot.point) >= AWAY for spot in marks):
                     return box
     return None

@@ -92,11 +92,11 @@ class Analysis(StudyFile):
 
         A trace each; of `same_device` all traces are loads of one, and so are copies that were made alike.
         """
-        found: dict[str, dict[str, int]] = {}
+        results: dict[str, dict[str, int]] = {}
         for info in self.traces(role):
             alike = info.name.rpartition("~")[2] if role == "copy" else ""
-            found.setdefault(alike if self.same_device else info.name, {})[info.name] = info.events
-        return list(found.values())
+            results.setdefault(alike if self.same_device else info.name, {})[info.name] = info.events
+        return list(results.values())
 
     @property
     def question(self) -> str | None:
@@ -139,27 +139,27 @@ class Analysis(StudyFile):
     def candidate(self, id: str) -> Candidate:
         """A recipe with its metrics over all traces. Raises `HeapwrightError` as `recipe`, or if it is unfinished."""
         full = self.resolve(id)
-        found = self.combined.find(full)
-        if found is None:
+        result = self.combined.find(full)
+        if result is None:
             raise HeapwrightError(f"{self.path}:{full}: not tried on every trace yet; finish the exploration")
-        return found
+        return result
 
     def describe(self, candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
         """The candidates as `heapwright pareto --json` gives them: docs/commands.md names the keys."""
-        per_trace = self.per_trace([one.id for one in candidates])
+        per_trace = self.per_trace([candidate.id for candidate in candidates])
         robustness = self.robustness()
         return [
             {
-                "id": one.id,
-                "recipe": self.recipe(one.id).to_dict(),
-                "metrics": one.metrics,
-                "worst_steps": worst_steps(self.recipe(one.id)).most,
+                "id": candidate.id,
+                "recipe": self.recipe(candidate.id).to_dict(),
+                "metrics": candidate.metrics,
+                "worst_steps": worst_steps(self.recipe(candidate.id)).most,
                 "question": self.question,
-                "traces": per_trace[one.id],
-                **robustness.describe(one.id),
-                "again": self.command(one.id),
+                "traces": per_trace[candidate.id],
+                **robustness.describe(candidate.id),
+                "again": self.command(candidate.id),
             }
-            for one in candidates
+            for candidate in candidates
         ]
 
     def command(self, id: str) -> str:
@@ -204,29 +204,29 @@ class Analysis(StudyFile):
         eligible = self.combined.eligible(keys)
         if not (eligible & within).any():
             raise HeapwrightError(f"{self.path}: the front is empty: {self._emptied(keys, where)}")
-        asked = any(one.key == ADMITTED for one in _conditions(where))
-        in_order = self.may_ship(how, keys, asked=asked)
-        others = self._met([one for one in _conditions(where) if not one.bounds_memory])
+        requested = any(item.key == ADMITTED for item in _conditions(where))
+        in_order = self.may_ship(how, keys, asked=requested)
+        others = self._met([item for item in _conditions(where) if not item.bounds_memory])
         if not others[in_order].any():
-            in_order = self._in_order(how, keys, eligible & others, asked)
-        found = next((row for row in in_order if within[row]), None)
-        if found is None:
-            beyond = self._in_order(how, keys, eligible & within, asked)[0]
-            if ADMITTED in keys and not asked:  # less memory admits less
+            in_order = self._in_order(how, keys, eligible & others, requested)
+        result = next((row for row in in_order if within[row]), None)
+        if result is None:
+            beyond = self._in_order(how, keys, eligible & within, requested)[0]
+            if ADMITTED in keys and not requested:  # less memory admits less
                 return self.combined.candidate(beyond)
             raise NoPickError(f"{self.path}: {self._short_of_memory(how, keys, in_order, beyond, where)}")
-        return self.combined.candidate(found)
+        return self.combined.candidate(result)
 
     def picks(self, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> dict[str, list[Pick]]:
         """Which picks a recipe is, by id, without those of which nothing stays within a bound on memory.
 
         Arguments and errors are those of `pick`, but for `NoPickError`.
         """
-        found: dict[str, list[Pick]] = {}
+        results: dict[str, list[Pick]] = {}
         for how in PICKS:
             with suppress(NoPickError):
-                found.setdefault(self.pick(how, objectives, where).id, []).append(how)
-        return found
+                results.setdefault(self.pick(how, objectives, where).id, []).append(how)
+        return results
 
     def may_ship(self, how: Pick, objectives: Objectives | None = None, *, asked: bool = False) -> list[int]:
         """Rows of `combined` to pick from where there is no condition, the pick first; none where the front is empty.
@@ -243,8 +243,8 @@ class Analysis(StudyFile):
         self, how: Pick, keys: tuple[str, ...], may_ship: Sequence[int], within: int, where: str | Sequence[str]
     ) -> str:
         """Why nothing is picked: the least memory of those that may ship, and what speaks against the best within."""
-        bounds = [one for one in _conditions(where) if one.bounds_memory]
-        others = self._met([one for one in _conditions(where) if not one.bounds_memory])
+        bounds = [item for item in _conditions(where) if item.bounds_memory]
+        others = self._met([item for item in _conditions(where) if not item.bounds_memory])
         needed = self._bounded(bounds[0].key)
         row = min((row for row in may_ship if others[row]), key=lambda row: needed[row])
         other, robustness = self.combined.candidate(within), self.robustness(keys)
@@ -287,8 +287,8 @@ class Analysis(StudyFile):
                     most[row] = max(most[row], size)
         foreseen = np.ceil(futures / UNIT) * UNIT
         reserves = np.array([with_margin(size) if size else np.nan for size in most])
-        found: Floats = np.maximum(reserves, foreseen)
-        return found
+        result: Floats = np.maximum(reserves, foreseen)
+        return result
 
     def _emptied(self, objectives: Sequence[str], where: str | Sequence[str]) -> str:
         """Why a front is empty, and what would fill it."""
@@ -298,29 +298,29 @@ class Analysis(StudyFile):
                 return f"no recipe was tried for {key}; explore with it as an objective"
         if not eligible.any():
             return "no recipe tried serves every request; explore for admitted_fraction"
-        for one in _conditions(where):
-            if not (one.met(self._bounded(one.key)) & eligible).any():
-                values = self._bounded(one.key)[eligible]
-                found = (
+        for item in _conditions(where):
+            if not (item.met(self._bounded(item.key)) & eligible).any():
+                values = self._bounded(item.key)[eligible]
+                result = (
                     f"there are {np.nanmin(values):,.10g} to {np.nanmax(values):,.10g}"
                     if len(values)
                     else "none has it"
                 )
-                return f"no recipe has {one}; {found}"
+                return f"no recipe has {item}; {result}"
         return "no recipe meets all conditions at once; loosen one"
 
     def needs(self, id: str) -> list[MemoryNeed]:
         """The memory that a recipe needed on each trace that it was tried on, futures included."""
-        found = []
+        found_items = []
         for role, results in {"explored": self.combined, **self.elsewhere}.items():
             row = results.row(id)
             if row is not None:
                 sizes, refused = (results.each[key][row] for key in ("footprint_bytes", "failed"))
-                found += [
+                found_items += [
                     MemoryNeed(role, name, None if failed else int(size))
                     for name, size, failed in zip(results.traces, sizes, refused, strict=True)
                 ]
-        return found + self._futures(id)
+        return found_items + self._futures(id)
 
     def _futures(self, id: str) -> list[MemoryNeed]:
         """The need on the future of each trace explored on; none for a recipe that was not replayed there."""

@@ -108,10 +108,10 @@ def _reserve(study: Analysis, id: str, explored: Recipe, recipe: Recipe) -> str:
     most = reserve_for(study.needs(id))
     if most is None:
         return ""
-    told = f"Reserve {most:,} bytes for a load like the recorded one"
+    text = f"Reserve {most:,} bytes for a load like the recorded one"
     if recipe.align != explored.align:
-        return f"{told}; that was at alignment {explored.align}, so ask heapwright fit what it takes at {recipe.align}."
+        return f"{text}; that was at alignment {explored.align}, so ask heapwright fit what it takes at {recipe.align}."
     more = int(policy(recipe)["fixed_end"]) - int(policy(explored)["fixed_end"])
     if more <= 0:
-        return f"{told}."
-    return f"{told}, and {more} more for the counters that it has here: {most + more:,}."
+        return f"{text}."
+    return f"{text}, and {more} more for the counters that it has here: {most + more:,}."

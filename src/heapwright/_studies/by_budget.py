@@ -81,7 +81,7 @@ def _pick(study: Analysis, where: list[str]) -> str | None:
 
 def _stops(values: Floats, most: int) -> list[int]:
     """At most `most` of the values, evenly spaced by rank, from the smallest; the largest bounds nothing."""
-    found = np.unique(values[~np.isnan(values)])[:-1]
-    if len(found) > most:
-        found = found[np.linspace(0, len(found) - 1, most).round().astype(int)]
-    return [int(value) for value in found]
+    result = np.unique(values[~np.isnan(values)])[:-1]
+    if len(result) > most:
+        result = result[np.linspace(0, len(result) - 1, most).round().astype(int)]
+    return [int(value) for value in result]

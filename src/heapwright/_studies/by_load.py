@@ -48,18 +48,18 @@ def picks_by_load(study: Analysis, traces: Sequence[Trace]) -> list[AtLoad]:
     at = sorted(((float(trace.metadata["load"]), trace) for trace in traces if "load" in trace.metadata), key=_by_load)
     if len({load for load, _ in at}) < 2 or study.given_up:
         return []
-    found = []
+    results = []
     for load, trace in at:
         alone = study.alone(trace.name)
         if (row := _balanced(study, alone)) is not None:
             beside = {name: _footprint(alone, name) for name in BESIDE}
             needed = int(alone.columns["footprint_bytes"][row])
-            found.append(AtLoad(load, trace.name, trace.peak_live_bytes, alone.ids[row], needed, beside))
-    return found
+            results.append(AtLoad(load, trace.name, trace.peak_live_bytes, alone.ids[row], needed, beside))
+    return results
 
 
-def _by_load(one: tuple[float, Trace]) -> tuple[float, str]:
-    return one[0], one[1].name
+def _by_load(item: tuple[float, Trace]) -> tuple[float, str]:
+    return item[0], item[1].name
 
 
 def _balanced(study: Analysis, alone: Results) -> int | None:
@@ -76,5 +76,5 @@ def _balanced(study: Analysis, alone: Results) -> int | None:
 def _footprint(alone: Results, name: str) -> int | None:
     """What the zoo's heap needs at the study's alignment."""
     served = alone.ranked & (alone.columns["failed"] == 0)
-    found = [row for row, zoo_name in enumerate(alone.zoo_names) if zoo_name == name and served[row]]
-    return int(alone.columns["footprint_bytes"][found[0]]) if found else None
+    results = [row for row, zoo_name in enumerate(alone.zoo_names) if zoo_name == name and served[row]]
+    return int(alone.columns["footprint_bytes"][results[0]]) if results else None

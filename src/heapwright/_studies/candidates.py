@@ -24,9 +24,9 @@ class Candidates:
         known = f"lasts = 0 OR endured_calls >= {int(calls)}"
         return set(self._fetch(f"SELECT recipe, trace FROM results WHERE {known}"))
 
-    def set_endurance(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
+    def set_endurance(self, result: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
         """Store the metrics of `SHIPPING_METRICS` of recipes on traces explored on, if there is a result."""
-        self._set_metrics(SHIPPING_METRICS, found)
+        self._set_metrics(SHIPPING_METRICS, result)
 
     def foreseen(self, calls: int = 1) -> set[tuple[str, str]]:
         """The pairs (recipe id, trace name) of a recipe that was replayed on a future of that many calls or more."""
@@ -36,28 +36,28 @@ class Candidates:
         """The metrics of `LONG_RUN_METRICS`, footprint and failures of recipes that were replayed on futures of all
         traces explored on, each of that many calls, by id."""
         names, known = [info.name for info in self.traces()], self.foreseen()
-        asked = [id for id in ids if all((id, name) in known for name in names)]
-        found: dict[str, list[dict[str, Value]]] = {}
-        for id, of_trace in self.per_trace(asked, [*LONG_RUN_METRICS, "footprint_bytes", "failed"]).items():
+        requested = [id for id in ids if all((id, name) in known for name in names)]
+        results: dict[str, list[dict[str, Value]]] = {}
+        for id, of_trace in self.per_trace(requested, [*LONG_RUN_METRICS, "footprint_bytes", "failed"]).items():
             each = [of_trace[name] for name in names]
-            if all(one["long_run_calls"] == count for one, count in zip(each, calls, strict=True)):
-                needs = [one["long_run_bytes"] or one["footprint_bytes"] for one in each]
-                found[id] = [{**one, "footprint_bytes": need} for one, need in zip(each, needs, strict=True)]
-        return found
+            if all(item["long_run_calls"] == count for item, count in zip(each, calls, strict=True)):
+                needs = [item["long_run_bytes"] or item["footprint_bytes"] for item in each]
+                results[id] = [{**item, "footprint_bytes": need} for item, need in zip(each, needs, strict=True)]
+        return results
 
-    def set_long_run(self, found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
+    def set_long_run(self, result: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
         """Store the metrics of `LONG_RUN_METRICS` of recipes on the futures of traces explored on, by these traces."""
-        self._set_metrics(LONG_RUN_METRICS, found)
+        self._set_metrics(LONG_RUN_METRICS, result)
 
-    def _set_metrics(self, keys: Sequence[str], found: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
-        if not found:
+    def _set_metrics(self, keys: Sequence[str], result: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
+        if not result:
             return
         changed = ", ".join(f"{key} = ?" for key in keys)
         with one_line(self.path):
             self._connection.begin()
             self._connection.executemany(
                 f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
-                [[*(metrics[key] for key in keys), id, trace] for id, trace, metrics in found],
+                [[*(metrics[key] for key in keys), id, trace] for id, trace, metrics in result],
             )
             self._connection.commit()
         self._forget()

@@ -76,8 +76,8 @@ class _One:
         """The most of what was explored on, or of copies under more load; None where there are none, or one was served
         by no arena.
         """
-        found = [one for one in self.needs if (one.loaded if loaded else one.role == "explored")]
-        return None if any(one.bytes is None for one in found) else most_needed(found) or None
+        results = [item for item in self.needs if (item.loaded if loaded else item.role == "explored")]
+        return None if any(item.bytes is None for item in results) else most_needed(results) or None
 
 
 _Figure = Callable[[_One], Value]
@@ -89,19 +89,19 @@ def side_by_side(decision: Decision) -> HeapComparison:
     Worst calls are in instructions where these were measured for every heap, else in loads and stores. Rows of which
     nothing is known are left out.
     """
-    beside = [one for one in decision.others if one.why != "step"]
+    beside = [other for other in decision.others if other.why != "step"]
     ones = [
         _picked(decision),
-        *(_One(one.heap, one.reserve_bytes, one.needs, one.steps, decision.calls) for one in beside),
+        *(_One(item.heap, item.reserve_bytes, item.needs, item.steps, decision.calls) for item in beside),
     ]
     return HeapComparison((ComparedHeap(decision.pick, "ship", decision.title), *map(_heap, beside)), _rows(ones))
 
 
 def before_and_after(before: Decision, after: Decision, then: Decision | None = None) -> HeapComparison:
     """The pick of an older study, that of a newer one, and ``then`` the former on the traces of the newer."""
-    told = {"before": before, "after": after} | ({"before, tried now": then} if then else {})
-    heaps = tuple(ComparedHeap(one.pick, role, one.title) for role, one in told.items())
-    return HeapComparison(heaps, _rows([*map(_picked, told.values())]))
+    info = {"before": before, "after": after} | ({"before, tried now": then} if then else {})
+    heaps = tuple(ComparedHeap(item.pick, role, item.title) for role, item in info.items())
+    return HeapComparison(heaps, _rows([*map(_picked, info.values())]))
 
 
 def _picked(decision: Decision) -> _One:
@@ -125,8 +125,8 @@ def _rows(ones: Sequence[_One]) -> tuple[Row, ...]:
     )
 
 
-def _heap(one: Alternative) -> ComparedHeap:
-    return ComparedHeap(one.heap, "yours" if one.why == "yours" else "", one.title)
+def _heap(item: Alternative) -> ComparedHeap:
+    return ComparedHeap(item.heap, "yours" if item.why == "yours" else "", item.title)
 
 
 def _memory(ones: Sequence[_One]) -> list[Row]:
@@ -136,7 +136,7 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
             "bytes",
             "",
             ones,
-            lambda one: one.reserve_bytes,
+            lambda item: item.reserve_bytes,
             _whole,
         ),
         *_row(
@@ -144,7 +144,7 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
             "bytes",
             "the largest footprint on what was recorded",
             ones,
-            lambda one: one.need(loaded=False),
+            lambda item: item.need(loaded=False),
             _whole,
         ),
         *_row(
@@ -160,15 +160,15 @@ def _memory(ones: Sequence[_One]) -> list[Row]:
             "bytes",
             f"the largest footprint on copies at {Load().times} times the load",
             ones,
-            lambda one: one.need(loaded=True),
+            lambda item: item.need(loaded=True),
             _whole,
         ),
     ]
 
 
 def _costs(ones: Sequence[_One]) -> list[Row]:
-    measured = all(one.candidate.metrics["instructions_pair_mean"] is not None for one in ones)
-    foreseen = all(one.candidate.metrics["long_run_accesses"] is not None for one in ones)
+    measured = all(item.candidate.metrics["instructions_pair_mean"] is not None for item in ones)
+    foreseen = all(item.candidate.metrics["long_run_accesses"] is not None for item in ones)
     rows = _row(
         "accesses a call",
         "",
@@ -176,7 +176,7 @@ def _costs(ones: Sequence[_One]) -> list[Row]:
         ones,
         _metric("long_run_accesses")
         if foreseen
-        else lambda one: float(one.candidate.metrics["accesses"] or 0) / max(one.calls, 1),
+        else lambda item: float(item.candidate.metrics["accesses"] or 0) / max(item.calls, 1),
         _tenths,
     )
     if measured:
@@ -200,8 +200,8 @@ def _costs(ones: Sequence[_One]) -> list[Row]:
 
 
 def _bounds(ones: Sequence[_One]) -> Row:
-    texts = ["-" if one.steps is None else one.steps.short() for one in ones]
-    bounded = [one.steps is not None and one.steps.most is not None for one in ones]
+    texts = ["-" if item.steps is None else item.steps.short() for item in ones]
+    bounded = [item.steps is not None and item.steps.most is not None for item in ones]
     cells = [Cell(text, "", None if here == bounded[0] else here) for text, here in zip(texts, bounded, strict=True)]
     return Row("bounded by design", "accesses", "what bounds a malloc or a free on any program", tuple(cells))
 
@@ -209,7 +209,7 @@ def _bounds(ones: Sequence[_One]) -> Row:
 def _row(
     words: str, unit: str, meaning: str, ones: Sequence[_One], figure: _Figure, show: Callable[[float], str]
 ) -> list[Row]:
-    values = [figure(one) for one in ones]
+    values = [figure(item) for item in ones]
     if not any(values):
         return []
     return [Row(words, unit, meaning, tuple(_cell(values[0], value, show, at) for at, value in enumerate(values)))]
@@ -225,7 +225,7 @@ def _cell(base: Value, value: Value, show: Callable[[float], str], at: int) -> C
 
 
 def _metric(key: str) -> _Figure:
-    return lambda one: one.candidate.metrics[key]
+    return lambda item: item.candidate.metrics[key]
 
 
 def _whole(value: float) -> str:

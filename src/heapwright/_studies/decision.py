@@ -110,7 +110,7 @@ class Decision:
             *self._admitted(),
             *bound,
             *self.long_run(),
-            *(told for other in self.others if (told := self._compared(other))),
+            *(info for other in self.others if (info := self._compared(other))),
             *self._told_alike(),
         ]
 
@@ -119,8 +119,8 @@ class Decision:
             return []
         share = _number(self.pick, ADMITTED)
         most = f"where another admits {100 * self.most_admitted:.4g} %"
-        told = "as much as any" if share >= AS_MUCH * self.most_admitted else most
-        return [f"It admits {100 * share:.4g} % of the bytes that are asked for, {told}."]
+        info = "as much as any" if share >= AS_MUCH * self.most_admitted else most
+        return [f"It admits {100 * share:.4g} % of the bytes that are asked for, {info}."]
 
     def long_run(self) -> list[str]:
         """What the future and the stress test show of it."""
@@ -155,7 +155,7 @@ class Decision:
             text = f"Do not ship {self.named}: it {self.why_not}."
         elif self.worst_call > WORST_CALL:
             text += f" A call may make {self.worst_call:,.0f} accesses, and nothing with less serves."
-        yours = next((one for one in self.others if one.why == "yours"), None)
+        yours = next((other for other in self.others if other.why == "yours"), None)
         if self.keep and yours is None:  # it is the recommendation itself
             text = text.replace("Ship", "Keep", 1)
         elif self.keep and yours:
@@ -224,10 +224,10 @@ class Decision:
         count, named = self.alike
         if not count:
             return []
-        labels = ", ".join(one.label for one in named)
-        told = f"{labels} and {count - len(named)} more are" if count > len(named) else labels
+        labels = ", ".join(item.label for item in named)
+        info = f"{labels} and {count - len(named)} more are" if count > len(named) else labels
         verb = "" if count > len(named) else " is" if count == 1 else " are"
-        return [f"{told}{verb} within 1 % of it in every objective."]
+        return [f"{info}{verb} within 1 % of it in every objective."]
 
 
 def decide(
@@ -264,7 +264,7 @@ class Deciding:
         self.rivals = [names[name] for name in RIVALS if name in names]
         """The ids of heaps that everybody knows, of those that were tried."""
         bounds = [
-            one.bound for one in map(Condition.parse, where) if one.key == RESERVE and one.comparison in ("<", "<=")
+            item.bound for item in map(Condition.parse, where) if item.key == RESERVE and item.comparison in ("<", "<=")
         ]
         self._arena = int(min(bounds)) if bounds else None
         self._known: dict[str, Alternative] = {}
@@ -316,12 +316,12 @@ class Deciding:
     def _other(self, id: str, why: Why, better: str = "", asked: Sequence[MemoryNeed] = ()) -> Alternative:
         if id not in self._known:
             recipe = self._study.recipe(id)
-            told = recipe.title(), self._study.needs(id), worst_steps(recipe)
+            info = recipe.title(), self._study.needs(id), worst_steps(recipe)
             self._known[id] = Alternative(
                 self._study.candidate(id),
                 why,
                 better,
-                *told,
+                *info,
                 reserve_bytes=None,
                 why_not=self._robustness.why_not_lasting(id),
             )
@@ -336,9 +336,9 @@ class Deciding:
             return 0, []
         own = ratios[at[0]]
         near = (ratios <= STEP * own) & (own <= STEP * ratios)
-        found = np.flatnonzero(near.all(axis=1) & (rows != results.row(pick.id)))
-        nearest = found[np.argsort(ratios[found].max(axis=1), kind="stable")][:MOST_ALIKE]
-        return len(found), [results.candidate(int(rows[at])) for at in nearest]
+        result = np.flatnonzero(near.all(axis=1) & (rows != results.row(pick.id)))
+        nearest = result[np.argsort(ratios[result].max(axis=1), kind="stable")][:MOST_ALIKE]
+        return len(result), [results.candidate(int(rows[at])) for at in nearest]
 
     def _steps(self, pick: Candidate) -> list[Alternative]:
         """For each of the first two objectives the member of the front that is the next better than the pick in it."""
@@ -346,9 +346,11 @@ class Deciding:
         for key in self._objectives[:2]:
             best = 1 if METRICS[key].direction == "min" else -1
             value = _number(pick, key)
-            better = [one for one in self._front if (_number(one, key) * STEP - value) * best < 0 and one.id != pick.id]
+            better = [
+                item for item in self._front if (_number(item, key) * STEP - value) * best < 0 and item.id != pick.id
+            ]
             if better:
-                step = max(better, key=lambda one: (best * _number(one, key), one.id))
+                step = max(better, key=lambda item: (best * _number(item, key), item.id))
                 steps.setdefault(step.id, self._other(step.id, "step", key))
         return list(steps.values())
 
@@ -366,7 +368,7 @@ def change(base: Value, value: Value) -> str:
 
 def _reserve(needs: Sequence[MemoryNeed], asked: Sequence[MemoryNeed]) -> int | None:
     """What to reserve for the recorded load, if all that were asked for were tried."""
-    if {(one.role, one.trace) for one in needs} < {(one.role, one.trace) for one in asked}:
+    if {(need.role, need.trace) for need in needs} < {(item.role, item.trace) for item in asked}:
         return None
     return reserve_for(needs)
 
@@ -377,8 +379,8 @@ def _is_alike(key: str, pick: Candidate, other: Candidate) -> bool:
     return value <= ALIKE * base if METRICS[key].direction == "min" else ALIKE * value >= base
 
 
-def _number(one: Candidate, key: str) -> float:
-    value = one.metrics[key]
+def _number(item: Candidate, key: str) -> float:
+    value = item.metrics[key]
     return float("nan") if value is None else float(value)
 
 
@@ -397,8 +399,8 @@ def _comparative(key: str) -> str:
     return "Fewer" if METRICS[key].unit == "count" else "Less"
 
 
-def _counted(needs: Sequence[MemoryNeed], one: str, many: str) -> str:
-    return f"{len(needs)} {one if len(needs) == 1 else many}"
+def _counted(needs: Sequence[MemoryNeed], item: str, many: str) -> str:
+    return f"{len(needs)} {item if len(needs) == 1 else many}"
 
 
 def most_needed(needs: Sequence[MemoryNeed]) -> int:

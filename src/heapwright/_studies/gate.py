@@ -147,14 +147,16 @@ class Checked:
     @property
     def passed(self) -> bool:
         """Whether no rule is broken."""
-        return not any(one.broken for one in self.verdicts)
+        return not any(verdict.broken for verdict in self.verdicts)
 
     def sentences(self) -> list[str]:
         """A line for each rule, and for what is broken who caused it."""
-        told = [f"{'FAIL' if one.broken else 'ok'} {self.trace} on {self.heap}: {one}" for one in self.verdicts]
+        info = [
+            f"{'FAIL' if verdict.broken else 'ok'} {self.trace} on {self.heap}: {verdict}" for verdict in self.verdicts
+        ]
         if not self.passed:
-            told += [f"  {cause}" for cause in self.causes[:MOST_CAUSES]]
-        return told
+            info += [f"  {cause}" for cause in self.causes[:MOST_CAUSES]]
+        return info
 
 
 def judged(
@@ -184,20 +186,20 @@ def judged(
 
 def caused(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[Cause]:
     """Who holds more at the peak than before, most first: by site where both name any, else by size."""
-    key = "site" if all(any(one["site"] for one in held) for held in (before, after)) else "size"
+    key = "site" if all(any(item["site"] for item in held) for held in (before, after)) else "size"
     had: dict[Any, int] = {}
-    for one in before:
-        had[one[key]] = had.get(one[key], 0) + one["bytes"]
+    for item in before:
+        had[item[key]] = had.get(item[key], 0) + item["bytes"]
     groups: dict[Any, list[Mapping[str, Any]]] = {}
-    for one in after:
-        groups.setdefault(one[key], []).append(one)
-    found = []
+    for item in after:
+        groups.setdefault(item[key], []).append(item)
+    results = []
     for name, held in groups.items():
-        sizes, total = {one["size"] for one in held}, sum(one["bytes"] for one in held)
+        sizes, total = {item["size"] for item in held}, sum(item["bytes"] for item in held)
         size = sizes.pop() if len(sizes) == 1 else None
-        objects = sum(one["objects"] for one in held)
-        found.append(Cause(name if key == "site" else "", size, objects, total, total - had.get(name, 0)))
-    return sorted((one for one in found if one.more_bytes > 0), key=lambda one: (-one.more_bytes, one.site))
+        objects = sum(item["objects"] for item in held)
+        results.append(Cause(name if key == "site" else "", size, objects, total, total - had.get(name, 0)))
+    return sorted((item for item in results if item.more_bytes > 0), key=lambda item: (-item.more_bytes, item.site))
 
 
 def _change(before: float, value: float) -> str:

@@ -50,7 +50,7 @@ def measure_front(
         standings = [standing.candidate for standing in study.zoo_standings() if standing.ranked]
         front = study.front(objectives)
         picks = [study.pick(how, objectives) for how in PICKS] if front else []
-        members = {one.id: one for one in [*picks, *front, *standings] if not one.metrics["failed"]}
+        members = {item.id: item for item in [*picks, *front, *standings] if not item.metrics["failed"]}
         recipes = {id: study.recipe(id) for id in members}
         traces = originals(study, trace_paths, repair=repair)
     heaps: dict[str, BoardHeap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}
@@ -59,14 +59,14 @@ def measure_front(
     with ThreadPoolExecutor(processors()) as pool:  # compilers and emulators, which run beside one another
         waiting = {id: pool.submit(chosen.measure, heap, traces, LEVELS[:1]) for id, heap in heaps.items()}
         try:
-            for index, (id, found) in enumerate(waiting.items(), 1):
+            for index, (id, result) in enumerate(waiting.items(), 1):
                 label = labels.get(id, id)
                 if progress:
                     progress(f"{index} of {len(heaps)}: {label}")
-                for one in found.result():
-                    measured.append(Measured(id, one["trace"], metrics_of(one), {**one, "heap": label}))
+                for item in result.result():
+                    measured.append(Measured(id, item["trace"], metrics_of(item), {**item, "heap": label}))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
     with Analysis.open(study_path, write=True) as study:
         study.add_measured(chosen.setting, measured)
-    return [dict(one.detail) for one in measured]
+    return [dict(item.detail) for item in measured]

@@ -76,11 +76,11 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
     for key in ("tolerance", "same_device", "origin"):
         first.pop(key, None)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    told = {**first, **device, "heapwright": __version__, "created": created}
+    report = {**first, **device, "heapwright": __version__, "created": created}
     if measured:
-        told["target"] = measured[0][1]
+        report["target"] = measured[0][1]
     if all(meta["space"] == first["space"] for meta in metas):
-        return told
+        return report
     for path, itself in zip(paths, traces, strict=True):
         if itself != traces[0]:
             raise HeapwrightError(
@@ -89,7 +89,7 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
     for path, done in zip(paths, complete, strict=True):
         if not done:
             raise HeapwrightError(f"{path}: a part of a space that is not the others'; finish it, then merge")
-    return {**told, "space": digest_of(ids), "recipes": len(ids)}
+    return {**report, "space": digest_of(ids), "recipes": len(ids)}
 
 
 def _device(
@@ -109,10 +109,10 @@ def _device(
         )
     origins = {meta.get("origin") for meta in metas}
     origin = origins.pop() if len(origins) == 1 else None
-    told = {"origin": origin} if origin else {}
+    info = {"origin": origin} if origin else {}
     if said:
-        return {**told, "same_device": next(iter(said.values()))}
-    return {**told, "same_device": origin is not None} if len(set.union(*traces)) > 1 else told
+        return {**info, "same_device": next(iter(said.values()))}
+    return {**info, "same_device": origin is not None} if len(set.union(*traces)) > 1 else info
 
 
 def _take_in(connection: database.Connection, number: int, path: Path) -> None:

@@ -36,18 +36,18 @@ def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
     connection = database.attached(path, read_only=not write)
     try:
         types: Types = database.column_types(connection, str(path), plain=plain)
-        found = stored_format(connection, str(path), types)
+        result = stored_format(connection, str(path), types)
     except BaseException:
         connection.close()
         raise
-    if found not in _STEPS:
+    if result not in _STEPS:
         return connection, types
     connection.close()
     try:
         connection = database.attached(path, read_only=False)
     except database.Error as error:
         raise HeapwrightError(
-            f"{path}: a study of format {found}, which is brought to {FORMAT} when it is opened, but cannot be "
+            f"{path}: a study of format {result}, which is brought to {FORMAT} when it is opened, but cannot be "
             f"written; {str(error).splitlines()[0]}"
         ) from None
     with connection:
@@ -63,17 +63,17 @@ def migrate(connection: database.Connection, where: str, *, plain: bool = False)
     Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
     """
     types: Types = database.column_types(connection, where, plain=plain)
-    found = stored_format(connection, where, types)
-    if found not in _STEPS:
+    result = stored_format(connection, where, types)
+    if result not in _STEPS:
         return types
     tables = _tables_of_6()
-    for step in reversed(range(found, 6)):
+    for step in reversed(range(result, 6)):
         tables = _BEFORE[step](tables)
     check_tables(types, where, tables)
     connection.begin()
-    while found in _STEPS:
-        _STEPS[found](connection)
-        found += 1
+    while result in _STEPS:
+        _STEPS[result](connection)
+        result += 1
     connection.commit()
     return database.column_types(connection, where)
 
@@ -124,17 +124,17 @@ def _from_3(connection: database.Connection) -> None:
 
     Replays that were given up had rows without metrics; they are as if they had not been begun.
     """
-    told = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()}
+    info = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()}
     for table in ("results", "elsewhere"):
         connection.execute(f"ALTER TABLE {table} ADD COLUMN heapwright VARCHAR")
         connection.execute(f"ALTER TABLE {table} ADD COLUMN machine VARCHAR")
         connection.execute(f"DELETE FROM {table} WHERE footprint_bytes IS NULL")
-        connection.execute(f"UPDATE {table} SET heapwright = ?", [str(told.get("heapwright", "unknown"))])
+        connection.execute(f"UPDATE {table} SET heapwright = ?", [str(info.get("heapwright", "unknown"))])
     connection.execute("ALTER TABLE traces ADD COLUMN seed BIGINT")
     connection.execute("UPDATE traces SET seed = 0 WHERE role = 'copy'")
     energies = default_energy_table()
     digest = hashlib.sha256(repr((energies.sizes, energies.read_pj, energies.write_pj)).encode()).hexdigest()
-    known = energies.rows if told.get("energy_table") == digest else None
+    known = energies.rows if info.get("energy_table") == digest else None
     changed = [(json.dumps(known), "energy_table"), ("4", "format")]
     connection.executemany("UPDATE meta SET value = ? WHERE key = ?", changed)
 

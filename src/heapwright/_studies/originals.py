@@ -49,9 +49,9 @@ def place(study: StudyFile, info: TraceInfo) -> Path | None:
 def copies_of(study: StudyFile, name: str) -> list[TraceInfo]:
     """The copies of the trace of that name."""
     names = [info.name for info in study.traces()]
-    found = []
+    results = []
     for copy in study.traces("copy"):
-        of = max((one for one in names if copy.name.startswith(f"{one}~")), key=len, default=None)
+        of = max((item for item in names if copy.name.startswith(f"{item}~")), key=len, default=None)
         if of == name:
-            found.append(copy)
-    return found
+            results.append(copy)
+    return results

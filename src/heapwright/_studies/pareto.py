@@ -58,8 +58,8 @@ def ratios_to_best(points: Floats, directions: Sequence[Direction]) -> Floats:
 def ratios(values: Floats, best: Floats) -> Floats:
     """Values of objectives that are to be small over the best ones, zeros as in `ratios_to_best`."""
     shift = best == 0
-    found: Floats = (values + shift) / (best + shift)
-    return found
+    result: Floats = (values + shift) / (best + shift)
+    return result
 
 
 def distances(points: Floats, members: Floats) -> Floats:
@@ -115,10 +115,10 @@ def dominated_by(point: Floats, members: Floats, directions: Sequence[Direction]
         return None
     better = members[among]
     shift = (better == 0) | (point == 0)
-    found = np.where(ways > 0, (point + shift) / (better + shift), (better + shift) / (point + shift))
-    products = found.prod(axis=1)
+    result = np.where(ways > 0, (point + shift) / (better + shift), (better + shift) / (point + shift))
+    products = result.prod(axis=1)
     best = int(np.argmax(products))
-    return Domination(int(among[best]), tuple(found[best].tolist()))
+    return Domination(int(among[best]), tuple(result[best].tolist()))
 
 
 def _costs(points: Floats, directions: Sequence[Direction]) -> Floats:

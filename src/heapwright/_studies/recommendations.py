@@ -167,10 +167,10 @@ def order(how: Pick, needs: Mapping[str, Needs], most: int | None = None) -> lis
     if how == "balanced":
         by = _by_price(needs)
     else:
-        memory = next(one for key, one in needs.items() if key in MEMORY)
-        cost = needs[TIME] if TIME in needs else next(one for key, one in needs.items() if key not in MEMORY)
+        memory = next(need for key, need in needs.items() if key in MEMORY)
+        cost = needs[TIME] if TIME in needs else next(need for key, need in needs.items() if key not in MEMORY)
         by = _by_one(memory.here, cost.at_worst) if how == "smallest" else _by_one(cost.at_worst, memory.here)
-    here = np.stack([one.here for one in needs.values()])
+    here = np.stack([need.here for need in needs.values()])
     beats = (here[:, :, np.newaxis] <= here[:, np.newaxis, :]).all(axis=0)
     beats &= ~beats.T  # equals do not dominate each other
     dominators, open_, ordered = beats.sum(axis=0), np.ones(len(beats), np.bool_), list[int]()
@@ -205,13 +205,13 @@ def prices(needs: Mapping[str, Needs]) -> Floats:
     worth = np.where(memory, MEMORY_STEP, COST_STEP)[:, np.newaxis]
     least = at_worst[:, affordable].min(axis=1, keepdims=True)
     steps = (np.log(at_worst / least) / np.log(worth)).max(axis=0)
-    found: Floats = np.where(affordable, steps, np.inf)
-    return found
+    result: Floats = np.where(affordable, steps, np.inf)
+    return result
 
 
 def _by_price(needs: Mapping[str, Needs]) -> Callable[[NDArray[np.intp]], int]:
     price = prices(needs)
-    memory = np.stack([one.here for key, one in needs.items() if key in MEMORY] or [np.ones(len(price))]).max(axis=0)
+    memory = np.stack([item.here for key, item in needs.items() if key in MEMORY] or [np.ones(len(price))]).max(axis=0)
 
     def best(rows: NDArray[np.intp]) -> int:
         return int(rows[np.lexsort((memory[rows], price[rows]))[0]])

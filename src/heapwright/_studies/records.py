@@ -61,8 +61,8 @@ def device_of(traces: Sequence[Trace], same_device: bool | None) -> dict[str, An
     origin = common_origin(traces)
     if same_device is None and len(traces) > 1:
         same_device = origin is not None
-    told = {"origin": origin, "same_device": same_device}
-    return {key: value for key, value in told.items() if value is not None}
+    info = {"origin": origin, "same_device": same_device}
+    return {key: value for key, value in info.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class Identity:
                 f"{path}: explored at alignment {meta['align']}, not {self.align}; give the same one, or another file",
                 parameter="output",
             )
-        for what, told in {"space": self.space, "energy_table": [[*row] for row in self.energy_table]}.items():
-            if told != meta.get(what):
+        for what, report in {"space": self.space, "energy_table": [[*row] for row in self.energy_table]}.items():
+            if report != meta.get(what):
                 raise HeapwrightError(
                     f"{path}: explored with another {what.replace('_', ' ')} by heapwright "
                     f"{meta['heapwright']}; give the same one, or another file",

@@ -135,12 +135,12 @@ class Results:
         values = self.on_devices[key]
         known = ~np.isnan(values) & self.ranked[:, np.newaxis]
         competing = known if refusing else known & (self.on_devices["failed"] == 0)
-        found = np.where(known, np.inf, np.nan)
+        result = np.where(known, np.inf, np.nan)
         for device, rows in enumerate(competing.T):
             if rows.any():
                 column = values[rows, device][:, np.newaxis]
-                found[rows, device] = pareto.ratios_to_best(column, directions([key]))[:, 0]
-        return found
+                result[rows, device] = pareto.ratios_to_best(column, directions([key]))[:, 0]
+        return result
 
     def values(self, objectives: Sequence[str]) -> Floats:
         """The objectives over all traces as float64[n, k]."""
@@ -206,13 +206,13 @@ class Results:
         mask = self.eligible(objectives)
         if within is not None:
             mask = mask & within
-        asked = *objectives, mask.tobytes()  # pages and tables ask for the same again and again
-        if asked not in self._fronts:
+        requested = *objectives, mask.tobytes()  # pages and tables ask for the same again and again
+        if requested not in self._fronts:
             rows = np.flatnonzero(mask)
             rows = rows[pareto.front(points[rows], ways)]
             keys = [points[rows, at] * (1 if way == "min" else -1) for at, way in enumerate(ways)]
-            self._fronts[asked] = rows[np.lexsort(keys[::-1])]
-        return self._fronts[asked]
+            self._fronts[requested] = rows[np.lexsort(keys[::-1])]
+        return self._fronts[requested]
 
     def standings(self, rows: Sequence[int], objectives: Sequence[str]) -> list[Ranking]:
         """Where recipes stand against the front."""
@@ -224,19 +224,19 @@ class Results:
             candidate = self.candidate(row)
             if row in on_front or not eligible[row]:
                 return Ranking(candidate, row in on_front, None, {}, bool(self.ranked[row]))
-            found = pareto.dominated_by(points[row], members, ways)
-            assert found is not None, "an admitted recipe off the front is dominated by a member"
-            ratios = dict(zip(objectives, found.ratios, strict=True))
-            return Ranking(candidate, False, self.ids[front[found.member]], ratios)
+            result = pareto.dominated_by(points[row], members, ways)
+            assert result is not None, "an admitted recipe off the front is dominated by a member"
+            ratios = dict(zip(objectives, result.ratios, strict=True))
+            return Ranking(candidate, False, self.ids[front[result.member]], ratios)
 
         return [standing(row) for row in rows]
 
 
 def _combined(each: Mapping[str, Floats], calls: Sequence[int] | None = None) -> Columns:
-    found = Columns(combine_columns(each, calls) if len(each["failed"]) else {key: np.empty(0) for key in each})
+    result = Columns(combine_columns(each, calls) if len(each["failed"]) else {key: np.empty(0) for key in each})
     of_each = getattr(each, "calls", None) if calls is None else calls
-    found.calls = None if of_each is None else float(np.sum(of_each))
-    return found
+    result.calls = None if of_each is None else float(np.sum(of_each))
+    return result
 
 
 def directions(objectives: Sequence[str]) -> list[Direction]:

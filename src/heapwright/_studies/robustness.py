@@ -99,7 +99,7 @@ class Robustness:
         rows = []
         for id in tried:
             worst = self.worst(id)
-            ratios = [one.ratios.get(key) for one in map(worst.get, self._elsewhere) for key in keys if one]
+            ratios = [item.ratios.get(key) for item in map(worst.get, self._elsewhere) for key in keys if item]
             shown = ["-" if ratio is None else f"{ratio:,.2f} x" for ratio in ratios]
             rows.append([names.get(id) or id, *shown, self.why_not(id) or "yes"])
         headings = [f"{key}, {AMONG[role]}" for role in self._elsewhere for key in keys]
@@ -108,8 +108,8 @@ class Robustness:
 
     def lasts(self, id: str) -> bool | None:
         """Whether a recipe passed the stress test on every trace explored on; None if that was not tried."""
-        found = self._value(id, "lasts")
-        return None if np.isnan(found) else found == 1
+        result = self._value(id, "lasts")
+        return None if np.isnan(result) else result == 1
 
     def _value(self, id: str, key: str) -> float:
         row = self._combined.row(id)
@@ -145,19 +145,19 @@ class Robustness:
         apart = self.worst(id)
         if missing := [role for role in self._elsewhere if role not in apart]:
             return f"was not tried on {AMONG[missing[0]]}"
-        for role, found in apart.items():
-            if found.refused and not self._refusing:
-                where = found.where.get("footprint_bytes")
-                return f"failed {found.refused:,} requests on {AMONG[role]}" + (f", as on {where}" if where else "")
+        for role, result in apart.items():
+            if result.refused and not self._refusing:
+                where = result.where.get("footprint_bytes")
+                return f"failed {result.refused:,} requests on {AMONG[role]}" + (f", as on {where}" if where else "")
         return self._short_of_reach(id, apart.values())
 
     def _short_of_reach(self, id: str, apart: Iterable[WorstRatios]) -> str | None:
         known = [self._value(id, key) for key in ("footprint_bytes", "long_run_bytes")]
-        most = max([*(one for one in known if np.isfinite(one)), *(found.footprint_bytes for found in apart)])
+        most = max([*(item for item in known if np.isfinite(item)), *(result.footprint_bytes for result in apart)])
         if _reaches(self._texts[id], id, MARGIN * most):
             return None
-        found = reach(_recipe_of(self._texts[id], id))
-        bounds = [bound for bound in (found.arena_bytes, found.request_bytes) if bound is not None]
+        result = reach(_recipe_of(self._texts[id], id))
+        bounds = [bound for bound in (result.arena_bytes, result.request_bytes) if bound is not None]
         return f"can use {min(bounds):,} bytes at most, less than {MARGIN:g} times the {most:,.0f} that it needs"
 
     def worst_call(self, id: str) -> float:
@@ -212,18 +212,18 @@ class Robustness:
         at_worst = here.copy()
         there = ON_RECORDING.get(key, key)
         for at, row in enumerate(rows):
-            if (found := self.worst(self._combined.ids[row]).get("held out")) is not None:
-                at_worst[at] = max(at_worst[at], found.ratios.get(there, 0.0))
+            if (result := self.worst(self._combined.ids[row]).get("held out")) is not None:
+                at_worst[at] = max(at_worst[at], result.ratios.get(there, 0.0))
         return Needs(here, at_worst)
 
     def describe(self, id: str) -> dict[str, Any]:
         """Plain values: ``copies``, ``held_out`` (failed requests, worst ratios), ``lasts`` and ``why_not``."""
-        told: dict[str, Any] = {"copies": None, "held_out": None, "lasts": self.lasts(id)}
-        told |= {"why_not": self.why_not(id)}
-        for role, found in self.worst(id).items():
-            ratios = {key: ratio if np.isfinite(ratio) else None for key, ratio in found.ratios.items()}
-            told["copies" if role == "copy" else "held_out"] = {"refused": found.refused, "worst_ratio": ratios}
-        return told
+        info: dict[str, Any] = {"copies": None, "held_out": None, "lasts": self.lasts(id)}
+        info |= {"why_not": self.why_not(id)}
+        for role, result in self.worst(id).items():
+            ratios = {key: ratio if np.isfinite(ratio) else None for key, ratio in result.ratios.items()}
+            info["copies" if role == "copy" else "held_out"] = {"refused": result.refused, "worst_ratio": ratios}
+        return info
 
 
 # a study that has changed is asked for the same recipes again

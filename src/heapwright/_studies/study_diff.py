@@ -91,7 +91,7 @@ class Side:
 
     def best(self, key: str) -> float | None:
         """The best value of an objective on the front, of accesses a call; None where none is known."""
-        values = [float(value) for one in self.front if (value := one.metrics[key]) is not None]
+        values = [float(value) for item in self.front if (value := item.metrics[key]) is not None]
         best = (min if METRICS[key].direction == "min" else max)(values, default=None)
         return best / max(self.calls, 1) if best is not None and key == PER_CALL else best
 
@@ -100,8 +100,8 @@ class Side:
         return {
             **vars(self),
             "study": str(self.study),
-            "front": [one.id for one in self.front],
-            "picks": [one.id for one in self.picks],
+            "front": [item.id for item in self.front],
+            "picks": [pick.id for pick in self.picks],
         }
 
 
@@ -136,14 +136,14 @@ class StudyDiff:
     @property
     def balanced(self) -> tuple[RecommendedHeap, RecommendedHeap]:
         """The balanced pick before and after."""
-        (found,) = (one for one in self.picks if one.how == "balanced")
-        assert found.before and found.after
-        return found.before, found.after
+        (result,) = (pick for pick in self.picks if pick.how == "balanced")
+        assert result.before and result.after
+        return result.before, result.after
 
     @property
     def front_in_both(self) -> int:
         """How many recipes are on both fronts."""
-        before, after = ({one.id for one in side.front} for side in (self.before, self.after))
+        before, after = ({item.id for item in side.front} for side in (self.before, self.after))
         return len(before & after)
 
     def sentences(self) -> list[str]:
@@ -159,28 +159,28 @@ class StudyDiff:
 
     def told_reserve(self) -> str:
         """How the reserve differs, and whether that is noise."""
-        before, after = (one.reserve_bytes for one in self.balanced)
+        before, after = (item.reserve_bytes for item in self.balanced)
         if before is None or after is None:
             return f"Reserve: {_bytes(before)} before, {_bytes(after)} now."
         if before == after:
             return f"Reserve: {after:,} bytes, as before."
         noise = f", no more than another recording of the same build makes ({100 * (NOISE - 1):.0f} %)"
-        told = f"Reserve: {before:,} bytes before, {after:,} now ({change(before, after)})"
-        return f"{told}{noise if self.reserve == 'noise' else ''}."
+        text = f"Reserve: {before:,} bytes before, {after:,} now ({change(before, after)})"
+        return f"{text}{noise if self.reserve == 'noise' else ''}."
 
-    def told_pick(self, one: PickChange) -> str:
+    def told_pick(self, item: PickChange) -> str:
         """How a pick differs."""
-        name = one.how.capitalize()
-        if one.before is None or one.after is None:
-            return f"{name}: {_named(one.before)} before, {_named(one.after)} now."
-        if one.verdict == "same":
-            return f"{name}: {_named(one.after)}, as before."
+        name = item.how.capitalize()
+        if item.before is None or item.after is None:
+            return f"{name}: {_named(item.before)} before, {_named(item.after)} now."
+        if item.verdict == "same":
+            return f"{name}: {_named(item.after)}, as before."
         why = {
             "noise": "; the one before would still do as well",
             "change": "; the one before would no longer do as well",
             "unknown": "; the one before was not tried on all of today's traces",
-        }[one.verdict]
-        return f"{name}: {_named(one.before)} before, {_named(one.after)} now{why}."
+        }[item.verdict]
+        return f"{name}: {_named(item.before)} before, {_named(item.after)} now{why}."
 
     def told_front(self) -> str:
         """How the front differs."""
@@ -205,8 +205,8 @@ class StudyDiff:
             "same_traces": self.same_traces,
             "reserve": self.reserve,
             "picks": {
-                one.how: {"before": _picked(one.before), "after": _picked(one.after), "verdict": one.verdict}
-                for one in self.picks
+                pick.how: {"before": _picked(pick.before), "after": _picked(pick.after), "verdict": pick.verdict}
+                for pick in self.picks
             },
             "today": _picked(self.today),
             "front_in_both": self.front_in_both,
@@ -226,13 +226,13 @@ def compare(old: Analysis, new: Analysis, *, moved: Sequence[Path] = ()) -> Stud
         keys = tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
     same = {info.digest for info in old.traces()} == {info.digest for info in new.traces()}
     traces = [] if same else [_read(study, moved) for study in (old, new)]
-    missing = [one for one in traces if isinstance(one, str)]
+    missing = [trace for trace in traces if isinstance(trace, str)]
     decisions = [Deciding(study, keys).on(study.pick("balanced", keys)) for study in (old, new)]
     before, after = (_of(study, decision.pick) for study, decision in zip((old, new), decisions, strict=True))
     today = new.combined.find(before.id)
     picks = [PickChange("balanced", before, after, _moved(new, today, after))]
     for how in PICKS[1:]:
-        had, has = (None if (one := _pick(study, how, keys)) is None else _of(study, one) for study in (old, new))
+        had, has = (None if (item := _pick(study, how, keys)) is None else _of(study, item) for study in (old, new))
         known = None if had is None else new.combined.find(had.id)
         picks.append(PickChange(how, had, has, _moved(new, known, has)))
     then = None
@@ -247,7 +247,7 @@ def compare(old: Analysis, new: Analysis, *, moved: Sequence[Path] = ()) -> Stud
         replace(_of(new, today), reserve_bytes=_reserve(new, today.id, after.id)) if today else None,
         verdict_of(before, after, same),
         before_and_after(decisions[0], decisions[1], then),
-        tuple(_causes(*(one for one in traces if not isinstance(one, str)))) if traces and not missing else (),
+        tuple(_causes(*(trace for trace in traces if not isinstance(trace, str)))) if traces and not missing else (),
         f"Who holds more is not known: {missing[-1]}." if missing else "",
     )
 
@@ -255,9 +255,9 @@ def compare(old: Analysis, new: Analysis, *, moved: Sequence[Path] = ()) -> Stud
 def side_of(study: Analysis, objectives: tuple[str, ...]) -> Side:
     """What is compared of a study."""
     front = study.front(objectives)
-    peak = max((one.metrics["requested_peak_bytes"] or 0 for one in front), default=0)
+    peak = max((item.metrics["requested_peak_bytes"] or 0 for item in front), default=0)
     traces = {info.name: info.events for info in study.traces()}
-    picks = {one.id: one for how in PICKS if (one := _pick(study, how, objectives)) is not None}
+    picks = {item.id: item for how in PICKS if (item := _pick(study, how, objectives)) is not None}
     return Side(study.path, objectives, traces, int(peak), study.tried, tuple(front), tuple(picks.values()))
 
 
@@ -307,18 +307,18 @@ def _moved(new: Analysis, old_pick: Candidate | None, pick: RecommendedHeap | No
 
 def _reserve(study: Analysis, id: str, pick: str) -> int | None:
     """What to reserve for a recipe that was tried on all that the pick was; None where it was not."""
-    needs, asked = study.needs(id), study.needs(pick)
-    tried = {(one.role, one.trace) for one in needs}
-    return reserve_for(needs) if tried >= {(one.role, one.trace) for one in asked} else None
+    needs, requested = study.needs(id), study.needs(pick)
+    tried = {(need.role, need.trace) for need in needs}
+    return reserve_for(needs) if tried >= {(item.role, item.trace) for item in requested} else None
 
 
 def _causes(old: Sequence[Trace], new: Sequence[Trace]) -> list[Cause]:
     """Who holds more at the peak of the trace with the highest one than in its counterpart."""
-    trace = max(new, key=lambda one: one.peak_live_bytes)
-    named = [one for one in old if one.name == trace.name] or list(old)
+    trace = max(new, key=lambda item: item.peak_live_bytes)
+    named = [item for item in old if item.name == trace.name] or list(old)
     if len(named) != 1:
         return []
-    before, after = (profile(one)["at_peak"] for one in (named[0], trace))
+    before, after = (profile(item)["at_peak"] for item in (named[0], trace))
     return caused(before, after)
 
 
@@ -335,8 +335,8 @@ def _pick(study: Analysis, how: Pick, keys: Sequence[str]) -> Candidate | None:
         return None
 
 
-def _picked(one: RecommendedHeap | None) -> dict[str, Any] | None:
-    return None if one is None else dict(vars(one))
+def _picked(item: RecommendedHeap | None) -> dict[str, Any] | None:
+    return None if item is None else dict(vars(item))
 
 
 def _best(key: str) -> str:
@@ -344,10 +344,10 @@ def _best(key: str) -> str:
     return f"{most} {key.removesuffix('_bytes').replace('_', ' ')}{' a call' if key == PER_CALL else ''}"
 
 
-def _named(one: RecommendedHeap | None) -> str:
-    if one is None:
+def _named(item: RecommendedHeap | None) -> str:
+    if item is None:
         return "none"
-    return one.label if one.label != one.id else f"{one.title} ({one.id})"
+    return item.label if item.label != item.id else f"{item.title} ({item.id})"
 
 
 def _bytes(value: int | None) -> str:

@@ -241,8 +241,8 @@ class StudyFile(Candidates):
     def tuned_for(self) -> str:
         """The traces and the objectives, in words, and how many recipes were tried if some are left."""
         traces = ", ".join(f"{trace.name} ({trace.events:,} calls)" for trace in self.traces())
-        left = "" if self.complete else f"; {self.tried} recipes tried"
-        return f"{traces}; objectives {', '.join(self.objectives)}{left}"
+        remaining = "" if self.complete else f"; {self.tried} recipes tried"
+        return f"{traces}; objectives {', '.join(self.objectives)}{remaining}"
 
     def traces(self, role: Role = "explored") -> list[TraceInfo]:
         """The traces of a role, in the order they were given."""
@@ -252,9 +252,12 @@ class StudyFile(Candidates):
 
     def add(self, results: Sequence[Result], role: Role = "explored") -> None:
         """Store results as one transaction. Raises `HeapwrightError` where the file cannot be written."""
-        fresh = {one.id: one for one in results if one.id not in self._stored}
-        recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
-        rows = [[one.id, one.trace, *map(one.metrics.get, METRICS), __version__, one.machine] for one in results]
+        fresh = {result.id: result for result in results if result.id not in self._stored}
+        recipes = [[id, result.zoo_name, result.recipe.to_toml(), result.ranked] for id, result in fresh.items()]
+        rows = [
+            [result.id, result.trace, *map(result.metrics.get, METRICS), __version__, result.machine]
+            for result in results
+        ]
         with one_line(self.path):
             self._connection.begin()
             insert(self._connection, "recipes", recipes)
@@ -262,14 +265,14 @@ class StudyFile(Candidates):
             self._connection.commit()
             if self._sending:
                 self._sending.now_and_then(self._connection)
-        self._stored.update({id: (one.zoo_name, one.ranked) for id, one in fresh.items()})
+        self._stored.update({id: (result.zoo_name, result.ranked) for id, result in fresh.items()})
         self._forget()
 
     def add_partial(self, partials: Sequence[Partial]) -> None:
         """Store what replays came to that were given up, in place of what was known of them before."""
-        fresh = {one.id: one for one in partials if one.id not in self._stored}
-        recipes = [[id, one.zoo_name, one.recipe.to_toml(), one.ranked] for id, one in fresh.items()]
-        rows = [(one.id, one.trace, one.least, *_told_of(one.so_far)) for one in partials]
+        fresh = {partial.id: partial for partial in partials if partial.id not in self._stored}
+        recipes = [[id, partial.zoo_name, partial.recipe.to_toml(), partial.ranked] for id, partial in fresh.items()]
+        rows = [(partial.id, partial.trace, partial.least, *_told_of(partial.so_far)) for partial in partials]
         with one_line(self.path):
             self._connection.begin()
             self._connection.execute(f"CREATE TABLE IF NOT EXISTS partial ({declared(PARTIAL)})")
@@ -277,10 +280,12 @@ class StudyFile(Candidates):
             outdated = (
                 "DELETE FROM partial WHERE (recipe, trace) IN (SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[]))"
             )
-            self._connection.execute(outdated, [[one.id for one in partials], [one.trace for one in partials]])
+            self._connection.execute(
+                outdated, [[partial.id for partial in partials], [partial.trace for partial in partials]]
+            )
             insert(self._connection, "partial", rows)
             self._connection.commit()
-        self._stored.update({id: (one.zoo_name, one.ranked) for id, one in fresh.items()})
+        self._stored.update({id: (partial.zoo_name, partial.ranked) for id, partial in fresh.items()})
         self._forget()
 
     def partial(self) -> list[tuple[str, str, int, ReplayProgress]]:
@@ -314,7 +319,7 @@ class StudyFile(Candidates):
         the last one stand in the results, unless the study was explored for them; the table ``target`` keeps all.
         """
         explored_for = set(TARGET_METRICS) & {name for key in self.objectives for name in named_in(key)}
-        rows = [[setting, one.id, one.trace, json.dumps(one.detail)] for one in measured]
+        rows = [[setting, item.id, item.trace, json.dumps(item.detail)] for item in measured]
         with one_line(self.path):
             connection = self._connection
             connection.begin()
@@ -336,7 +341,7 @@ class StudyFile(Candidates):
         changed = ", ".join(f"{key} = ?" for key in TARGET_METRICS)
         connection.executemany(
             f"UPDATE results SET {changed} WHERE recipe = ? AND trace = ?",
-            [[*(one.metrics.get(key) for key in TARGET_METRICS), one.id, one.trace] for one in measured],
+            [[*(item.metrics.get(key) for key in TARGET_METRICS), item.id, item.trace] for item in measured],
         )
 
     def set_times(self, role: Role, trace: str, times: Mapping[str, float], machine: str) -> None:
@@ -516,8 +521,8 @@ class StudyFile(Candidates):
         among = f"{_table(role)} WHERE trace IN (SELECT name FROM traces WHERE role = ?)"
         query = f"SELECT recipe, trace, {columns} FROM {among} ORDER BY recipe, trace"
         with self._reading() as connection:
-            found: dict[str, NDArray[Any]] = connection.execute(query, [role]).fetchnumpy()
-        return found
+            result: dict[str, NDArray[Any]] = connection.execute(query, [role]).fetchnumpy()
+        return result
 
     def _known(self) -> dict[str, tuple[str | None, bool]]:
         """The zoo's name of each recipe, if it has one, and whether it is ranked."""
@@ -530,15 +535,15 @@ class StudyFile(Candidates):
         self, ids: Sequence[str], keys: Collection[str] = tuple(METRICS)
     ) -> dict[str, dict[str, dict[str, Value]]]:
         """Metrics of some recipes on each trace: id -> trace name -> metrics; held-out traces included."""
-        found: dict[str, dict[str, dict[str, Value]]] = {id: {} for id in ids}
+        results: dict[str, dict[str, dict[str, Value]]] = {id: {} for id in ids}
         for table in ("results", "elsewhere"):
             wanted = (
                 "recipe IN (SELECT unnest(?::VARCHAR[])) AND trace IN (SELECT name FROM traces WHERE role <> 'copy')"
             )
             query = f"SELECT recipe, trace, {', '.join(keys)} FROM {table} WHERE {wanted} ORDER BY recipe, trace"
-            for recipe, trace, *values in self._fetch(query, [list(found)]):
-                found[recipe][trace] = dict(zip(keys, values, strict=True))
-        return found
+            for recipe, trace, *values in self._fetch(query, [list(results)]):
+                results[recipe][trace] = dict(zip(keys, values, strict=True))
+        return results
 
     def rows(self, id: str) -> list[dict[str, Any]]:
         """Every result of a recipe by the columns of the view ``replays``, those that were given up left out."""

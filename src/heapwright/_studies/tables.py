@@ -144,8 +144,8 @@ def check(connection: database.Connection, where: str, types: Types) -> None:
 
     `types` are its `database.column_types`.
     """
-    if (found := stored_format(connection, where, types)) != FORMAT:
-        raise HeapwrightError(f"{where}: a study of format {found}; this version reads {FORMAT}; explore again")
+    if (result := stored_format(connection, where, types)) != FORMAT:
+        raise HeapwrightError(f"{where}: a study of format {result}; this version reads {FORMAT}; explore again")
     check_tables(types, where, TABLES)
     read_meta(connection, where)
     faults = _faults()
@@ -154,20 +154,20 @@ def check(connection: database.Connection, where: str, types: Types) -> None:
         faults["a run without a value"] = f"FROM runs WHERE {_any('{} IS NULL', always)}"
     if "partial" in types:
         faults |= _faults_of_partial()
-    asked = (f"(SELECT {at} {question} LIMIT 1)" for at, question in enumerate(faults.values()))
-    found = connection.execute(" UNION ALL ".join(asked)).fetchall()  # in half the time of one after the other
-    if found:
-        fault = [*faults][min(at for (at,) in found)]
+    requested = (f"(SELECT {at} {question} LIMIT 1)" for at, question in enumerate(faults.values()))
+    result = connection.execute(" UNION ALL ".join(requested)).fetchall()  # in half the time of one after the other
+    if result:
+        fault = [*faults][min(at for (at,) in result)]
         raise HeapwrightError(f"{where}: damaged: {fault}; restore it, or explore again")
 
 
 def read_meta(connection: database.Connection, where: str) -> dict[str, Any]:
     """The table `meta`; raises HeapwrightError where a value is missing or of another kind."""
     try:
-        found = _decoded(connection)
-        meta = Meta.model_validate({key: found[key] for key in Meta.model_fields if key in found})
-        told = {**meta.model_dump(), "objectives": list(parse_objectives(meta.objectives))}
-        return {key: value for key, value in told.items() if value is not None}
+        result = _decoded(connection)
+        meta = Meta.model_validate({key: result[key] for key in Meta.model_fields if key in result})
+        info = {**meta.model_dump(), "objectives": list(parse_objectives(meta.objectives))}
+        return {key: value for key, value in info.items() if value is not None}
     except (ValueError, HeapwrightError):
         raise HeapwrightError(f"{where}: damaged: its table 'meta'; restore it, or explore again") from None
 

@@ -129,10 +129,10 @@ def vouched(path: Path) -> bool:
 def _stamp(path: Path) -> tuple[int, ...]:
     """What changes with a file, none where there is no file."""
     try:
-        found = os.stat(local_name(path))
+        result = os.stat(local_name(path))
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return result.st_dev, result.st_ino, result.st_size, result.st_mtime_ns, result.st_ctime_ns
 
 
 def column_types(connection: Connection, where: str, *, plain: bool = False) -> dict[str, dict[str, str]]:
@@ -153,15 +153,15 @@ def column_types(connection: Connection, where: str, *, plain: bool = False) -> 
         "a check on the table": "SELECT table_name FROM duckdb_tables() WHERE check_constraint_count > 0",
     }
     for what, question in () if plain else questions.items():
-        found = connection.execute(question).fetchone()
-        if found:
-            raise HeapwrightError(f"{where}: holds {what} {found[0]!r}; only plain tables are valid")
+        result = connection.execute(question).fetchone()
+        if result:
+            raise HeapwrightError(f"{where}: holds {what} {result[0]!r}; only plain tables are valid")
     names = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
-    asked = (  # duckdb_columns() would have DuckDB parse all views of its own
+    requested = (  # duckdb_columns() would have DuckDB parse all views of its own
         f"SELECT {table}, cid, name, type, dflt_value FROM pragma_table_info({quoted(_identifier(name))})"
         for table, name in enumerate(names)
     )
-    columns = connection.execute(" UNION ALL ".join(asked)).fetchall() if names else []
+    columns = connection.execute(" UNION ALL ".join(requested)).fetchall() if names else []
     tables: dict[str, dict[str, str]] = {}
     for table, _, column, kind, default in sorted(columns):  # by place in its table
         if default is not None:

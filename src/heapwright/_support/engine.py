@@ -40,7 +40,7 @@ def engine() -> Engine:
 def build() -> str:
     """What tells this installation from any that may count otherwise: the version, and digests of C and of Python."""
     package = Path(__file__).parents[1]
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for path in sorted(package.rglob("*.py"), key=lambda path: path.relative_to(package).as_posix()):
-        found.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
-    return f"{__version__}, engine {engine().digest[:12]}, Python {found.hexdigest()[:12]}"
+        result.update(f"{path.relative_to(package).as_posix()}\n".encode() + path.read_bytes())
+    return f"{__version__}, engine {engine().digest[:12]}, Python {result.hexdigest()[:12]}"

@@ -29,4 +29,4 @@ def addressed(text: object) -> str:
 
 def printable(text: str) -> str:
     """Text for a terminal or a comment: escapes for what steers a terminal, or turns or breaks the line."""
-    return "".join(one if one.isprintable() or category(one) == "Zs" else ascii(one)[1:-1] for one in text)
+    return "".join(item if item.isprintable() or category(item) == "Zs" else ascii(item)[1:-1] for item in text)

@@ -27,8 +27,8 @@ def metadata(connection: database.Connection, path: Path) -> dict[str, str]:
 
 def rows(connection: database.Connection, path: Path) -> int:
     """How many rows the file has."""
-    found = connection.execute(f"SELECT num_rows FROM parquet_file_metadata({database.pattern(path)})").fetchone()
-    return int(found[0]) if found else 0
+    result = connection.execute(f"SELECT num_rows FROM parquet_file_metadata({database.pattern(path)})").fetchone()
+    return int(result[0]) if result else 0
 
 
 def write(path: Path, rows: Mapping[str, Any], metadata: Mapping[str, str]) -> None:

@@ -234,10 +234,10 @@ def _netrc(host: str) -> str | None:
 
     file = os.environ.get("NETRC", os.path.expanduser("~/.netrc"))
     try:
-        found = netrc(file).authenticators(host)
+        result = netrc(file).authenticators(host)
     except (OSError, NetrcParseError):
         return None
-    return found and "Basic " + b64encode(f"{found[0]}:{found[2]}".encode()).decode()
+    return result and "Basic " + b64encode(f"{result[0]}:{result[2]}".encode()).decode()
 
 
 # ---- S3 ------------------------------------------------------------------------------------------------------------

@@ -94,8 +94,8 @@ def _interruptions_held() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for one in held:
-            signal.raise_signal(one)
+        for item in held:
+            signal.raise_signal(item)
 
 
 def _kill(process: subprocess.Popen[Any]) -> None:

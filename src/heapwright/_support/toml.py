@@ -33,10 +33,10 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise ValueError(f"nested deeper than {DEEPEST}") from None
     within: list[Any] = [tables]
     for _ in range(DEEPEST):
-        found = [each for one in within for each in (one.values() if isinstance(one, dict) else one)]
-        if any(isinstance(one, int) and one.bit_length() > MOST_BITS for one in found):
+        results = [each for item in within for each in (item.values() if isinstance(item, dict) else item)]
+        if any(isinstance(item, int) and item.bit_length() > MOST_BITS for item in results):
             raise ValueError(f"an integer of more than {MOST_BITS} bits")
-        within = [one for one in found if isinstance(one, dict | list)]
+        within = [item for item in results if isinstance(item, dict | list)]
         if not within:
             return tables
     raise ValueError(f"nested deeper than {DEEPEST}")

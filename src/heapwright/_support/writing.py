@@ -66,7 +66,7 @@ def making(folder: Path) -> Iterator[None]:
     Raises HeapwrightError where it cannot be made or is none.
     """
     refuse_folder(folder)
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
+    missing = [item for item in (folder, *folder.parents) if not item.exists()]
     try:
         with _naming(folder):
             if folder.is_file():
@@ -74,9 +74,9 @@ def making(folder: Path) -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException:
-        for one in missing:
+        for item in missing:
             with contextlib.suppress(OSError):
-                one.rmdir()
+                item.rmdir()
         raise
 
 

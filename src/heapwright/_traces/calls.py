@@ -106,16 +106,16 @@ class Calls:
         Without `bytes_` these are the sizes, each rounded up to a multiple of `align` above 0 where that is given.
         `both` counts an object twice while realloc changes it. `after` takes the sum after each call. O(calls).
         """
-        found = lib.hw_live_bytes(
+        result = lib.hw_live_bytes(
             self.struct,
             ffi.NULL if bytes_ is None else pointer("int64_t", bytes_),
             align,
             both,
             ffi.NULL if after is None else pointer("int64_t", after),
         )
-        if found == lib.HW_NO_MEMORY:
+        if result == lib.HW_NO_MEMORY:
             raise HeapwrightError("out of memory while summing up live objects; cut the trace")
-        return int(found)
+        return int(result)
 
     def deaths(self) -> NDArray[np.int32]:
         """Call that frees what each call makes, -1 where none does or the call makes nothing. O(calls)."""

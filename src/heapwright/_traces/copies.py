@@ -85,8 +85,8 @@ class Sizes(Kind):
 
     def draft(self, trace: Trace, random: np.random.Generator) -> Draft:
         """See `Kind.draft`."""
-        asked = np.where(trace.op == FREE, 0, trace.size)
-        sizes, class_, often = np.unique(asked, return_inverse=True, return_counts=True)
+        requested = np.where(trace.op == FREE, 0, trace.size)
+        sizes, class_, often = np.unique(requested, return_inverse=True, return_counts=True)
         factor = random.uniform(1 - self.spread, 1 + self.spread, len(sizes))
         factor[often >= CONSTANT * np.count_nonzero(trace.op != FREE)] = 1
         changed = np.clip(np.rint(sizes * factor), np.minimum(sizes, 1), MAX_SIZE).astype(np.int64)
@@ -196,7 +196,7 @@ class Blocks(Kind):
         block = birth[draft.object[rows]] // length
         starts = np.searchsorted(block, np.arange(count + 1))
         taken = [np.arange(starts[from_], starts[from_ + 1]) for from_ in source]
-        target = np.repeat(np.arange(count), [len(one) for one in taken])
+        target = np.repeat(np.arange(count), [len(item) for item in taken])
         drawn = np.concatenate(taken)
         row = np.concatenate([draft.row[~short], rows[drawn]])
         if not len(row):
@@ -207,11 +207,11 @@ class Blocks(Kind):
 
     def _sources(self, phase: npt.NDArray[np.uint16], count: int, random: np.random.Generator) -> list[int]:
         """For every block, the block that replaces it; `phase` is that of every block's first call."""
-        found = []
+        results = []
         for block in range(count):
             near = np.arange(max(block - self.reach, 0), min(block + self.reach + 1, count))
-            found.append(int(random.choice(near[phase[near] == phase[block]])))
-        return found
+            results.append(int(random.choice(near[phase[near] == phase[block]])))
+        return results
 
 
 @dataclass(frozen=True)

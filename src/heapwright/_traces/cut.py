@@ -54,7 +54,7 @@ def cut(
     """
     if sum(given for given in (first is not None, last is not None, start is not None or stop is not None)) > 1:
         raise HeapwrightError("cut: give either first or last, or start and stop")
-    if all(one is None for one in (first, last, start, stop)) and not (threads or phases or sites):
+    if all(item is None for item in (first, last, start, stop)) and not (threads or phases or sites):
         raise HeapwrightError("cut: give either first or last, start or stop, or threads, phases or sites")
     stretch = _Stretch(first=first, last=last, start=start, stop=stop)
     stretch.check()
@@ -67,8 +67,8 @@ def cut(
     metadata = {key: value for key, value in trace.metadata.items() if key != "inherited"}
     metadata |= {"cut_of": trace.name}
     for key, given in (("threads", map(str, threads)), ("phases", phases), ("sites", sites)):
-        if told := "\n".join(given):
-            metadata[f"cut_{key}"] = told
+        if text := "\n".join(given):
+            metadata[f"cut_{key}"] = text
 
     def windows() -> Iterator[Columns]:
         part = _Part(trace, stretch.told(trace), places, live, close, metadata)
@@ -285,12 +285,12 @@ def _indices(names: Sequence[str], wanted: Sequence[str], parameter: str) -> NDA
     """Where the names are that are wanted, in which ``*`` stands for any letters; None where nothing is wanted."""
     if not wanted:
         return None
-    found: set[int] = set()
-    for one in wanted:
-        matches = matching(one, names)
+    results: set[int] = set()
+    for item in wanted:
+        matches = matching(item, names)
         if not matches:
             known = [name for name in names if name]
-            hint = did_you_mean(one, known) if known else "the trace names none"
-            raise HeapwrightError(f"{one}: not among the trace's {parameter}; {hint}")
-        found.update(matches)
-    return np.array(sorted(found))
+            hint = did_you_mean(item, known) if known else "the trace names none"
+            raise HeapwrightError(f"{item}: not among the trace's {parameter}; {hint}")
+        results.update(matches)
+    return np.array(sorted(results))

@@ -35,18 +35,18 @@ def diff(before: Stream, after: Stream) -> dict[str, Any]:
 
     O(calls), in memory for the objects that live, and the distinct sizes and sites.
     """
-    pair = [_Described(one) for one in (before, after)]
-    totals = [one.totals_by_key() for one in pair]
-    lifetimes = [one.lifetimes() for one in pair]
-    caveats = [f"{s.name}: {told}" for s in (before, after) for told in s.metadata.get("caveats", "").splitlines()]
+    pair = [_Described(item) for item in (before, after)]
+    totals = [item.totals_by_key() for item in pair]
+    lifetimes = [item.lifetimes() for item in pair]
+    caveats = [f"{s.name}: {info}" for s in (before, after) for info in s.metadata.get("caveats", "").splitlines()]
     return {
         "traces": [before.name, after.name],
         "caveats": list(dict.fromkeys(caveats)),
         "repairs": [*before.repairs, *after.repairs],
-        "totals": {key: [one[key] for one in totals] for key in totals[0]},
-        "lifetimes": {key: [one[key] for one in lifetimes] for key in lifetimes[0]},
-        "sizes": _rows("size", [one.sizes for one in pair]),
-        "sites": _rows("site", [one.sites for one in pair]),
+        "totals": {key: [total[key] for total in totals] for key in totals[0]},
+        "lifetimes": {key: [lifetime[key] for lifetime in lifetimes] for key in lifetimes[0]},
+        "sizes": _rows("size", [item.sizes for item in pair]),
+        "sites": _rows("site", [item.sites for item in pair]),
     }
 
 
@@ -66,31 +66,31 @@ class _Described:
             self._lives.add((row - born)[~asks])
             self._sums["requests"] += len(size)
             self._sums["requested_bytes"] += int(size.sum())
-            for one, count in zip(*np.unique(size, return_counts=True), strict=True):
-                by_size.setdefault(int(one), [0, 0, 0])[0] += int(count)
+            for item, count in zip(*np.unique(size, return_counts=True), strict=True):
+                by_size.setdefault(int(item), [0, 0, 0])[0] += int(count)
             by_site[0] += np.bincount(site, minlength=len(trace.sites))
             by_site[1] += np.bincount(site, size, len(trace.sites)).astype(np.int64)
         if self._totals.peak_bytes:
             alive = trace.alive_after(self._totals.peak_event)
-            for one, count in zip(*np.unique(alive["size"], return_counts=True), strict=True):
-                by_size[int(one)][2] += int(one) * int(count)
+            for item, count in zip(*np.unique(alive["size"], return_counts=True), strict=True):
+                by_size[int(item)][2] += int(item) * int(count)
             by_site[2] = np.bincount(alive["site"], alive["size"], len(trace.sites))
-        for one, sums in by_size.items():
-            sums[1] = one * sums[0]
+        for item, sums in by_size.items():
+            sums[1] = item * sums[0]
         self.sizes = by_size
         named = trace.sites != ("",)
         self.sites = {name: by_site[:, at].tolist() for at, name in enumerate(trace.sites)} if named else {}
 
     def totals_by_key(self) -> dict[str, int | float | None]:
-        totals, left = self._totals, self._totals.living
+        totals, remaining = self._totals, self._totals.living
         return {
             "events": totals.events,
             **self._sums,
             "requested_peak_bytes": totals.peak_bytes,
             "live_objects_peak": totals.peak_objects,
             "distinct_sizes": len(self.sizes),
-            "never_freed_objects": len(left),
-            "never_freed_bytes": int(left.columns["size"].sum(dtype=np.int64)),
+            "never_freed_objects": len(remaining),
+            "never_freed_bytes": int(remaining.columns["size"].sum(dtype=np.int64)),
             "threads": totals.threads,
             "seconds": totals.seconds,
         }
@@ -118,8 +118,8 @@ class LifetimeHistogram:
             return {**{f"p{percent}": None for percent in PERCENTILES}, "max": None}
         covered = np.cumsum(self._counts)
         places = np.searchsorted(covered, [covered[-1] * percent / 100 for percent in PERCENTILES])
-        told = {f"p{percent}": _least(int(place)) for percent, place in zip(PERCENTILES, places, strict=True)}
-        return {**told, "max": self._most}
+        info = {f"p{percent}": _least(int(place)) for percent, place in zip(PERCENTILES, places, strict=True)}
+        return {**info, "max": self._most}
 
 
 def _step(values: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -138,8 +138,8 @@ def _least(step: int) -> int:
 def _rows(key: str, pair: list[dict[Any, list[int]]]) -> list[dict[str, Any]]:
     before, after = pair
     rows = []
-    for one in {**before, **after}:
-        sums = list(zip(before.get(one, [0, 0, 0]), after.get(one, [0, 0, 0]), strict=True))
-        rows.append(({key: one, "requests": list(sums[0]), "peak_bytes": list(sums[2])}, sums))
+    for item in {**before, **after}:
+        sums = list(zip(before.get(item, [0, 0, 0]), after.get(item, [0, 0, 0]), strict=True))
+        rows.append(({key: item, "requests": list(sums[0]), "peak_bytes": list(sums[2])}, sums))
     rows.sort(key=lambda row: [-abs(b - a) for a, b in (row[1][2], row[1][1])])
     return [row for row, _ in rows]

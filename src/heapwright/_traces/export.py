@@ -60,7 +60,7 @@ def export(trace: Stream, path: Path, format: str) -> Exported:
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
         write(file, trace, totals, path.stem)
     caveats = tuple(trace.metadata.get("caveats", "").splitlines())
-    loses = tuple(one for one in has if one not in keeps)
+    loses = tuple(item for item in has if item not in keeps)
     return Exported(path, format, totals.events, loses, caveats, tuple(trace.repairs))
 
 
@@ -125,7 +125,7 @@ def _c(file: IO[str], trace: Stream, totals: Totals, stem: str) -> None:
             f"{totals.peak_objects:,} objects live at once; c tells {MAX_OBJECTS:,} apart", parameter="format"
         )
     name = re.sub(r"\W", "_", stem, flags=re.ASCII).lstrip("_0123456789") or "trace"
-    caveats = "".join(f" * {_comment(one)}.\n" for one in trace.metadata.get("caveats", "").splitlines())
+    caveats = "".join(f" * {_comment(item)}.\n" for item in trace.metadata.get("caveats", "").splitlines())
     file.write(
         _C_HEAD.format(
             name=name,

@@ -73,8 +73,8 @@ def held(trace: Stream, moments: NDArray[np.int64], peak_event: int) -> dict[str
 def short_names(sites: Sequence[str]) -> dict[str, str]:
     """Each without callers and folders, where that tells them apart."""
     short = {site: site.rpartition(FRAME_SEPARATOR)[2].rpartition("/")[2] or site for site in sites}
-    found = list(short.values())
-    return {site: name if found.count(name) == 1 else site for site, name in short.items()}
+    results = list(short.values())
+    return {site: name if results.count(name) == 1 else site for site, name in short.items()}
 
 
 def size_class(size: int) -> str:

@@ -34,9 +34,9 @@ def live_counts(trace: Trace, sizes: Sequence[int], align: int, shares: Sequence
     same = numbers[order][1:] == numbers[order][:-1]
     before[order[1:]] = np.where(same, block[order[:-1]], 0)
     skipped = int(START_UP * len(trace))
-    found = np.zeros((len(sizes), len(shares)), np.int64)
+    result = np.zeros((len(sizes), len(shares)), np.int64)
     for at, size in enumerate(sizes):
         live = np.cumsum((block == size).astype(np.int64) - (before == size))
-        found[at] = np.quantile(live[skipped:], shares, method="higher")
-        found[at, np.asarray(shares) >= 1] = live.max(initial=0)
-    return found
+        result[at] = np.quantile(live[skipped:], shares, method="higher")
+        result[at, np.asarray(shares) >= 1] = live.max(initial=0)
+    return result

@@ -60,12 +60,12 @@ class LiveObjectsStream:
     def at_peak(self) -> list[tuple[int, int]]:
         """What lived when the bytes were most for the first time: sizes and numbers of objects, most bytes first."""
         counts = self._sizes if self._at_peak is None else self._at_peak[0]
-        return sorted(counts.items(), key=lambda one: (-one[0] * one[1], one[0]))
+        return sorted(counts.items(), key=lambda item: (-item[0] * item[1], item[0]))
 
     def holders(self) -> list[tuple[int, int]]:
         """The sites that held bytes then, and how many, most first."""
         counts = self._held if self._at_peak is None else self._at_peak[1]
-        return sorted(((site, held) for site, held in counts.items() if held), key=lambda one: (-one[1], one[0]))
+        return sorted(((site, held) for site, held in counts.items() if held), key=lambda item: (-item[1], item[0]))
 
     def curve(self) -> list[int]:
         """Live bytes along the calls: the most in each of up to 2,048 equal stretches, and in a shorter last."""

@@ -42,14 +42,14 @@ def merge(traces: Sequence[Stream]) -> Stream:
         if sum(counts) > _MAX_THREADS:
             raise HeapwrightError(f"merge: {sum(counts):,} threads in all; a trace has at most {_MAX_THREADS:,}")
         begins = np.cumsum([0, *counts])
-        told = (f"{low}-{high - 1}" for low, high in pairwise(begins.tolist()))
-        metadata["merge_threads"] = "\n".join(told)
+        info = (f"{low}-{high - 1}" for low, high in pairwise(begins.tolist()))
+        metadata["merge_threads"] = "\n".join(info)
         sources = [
             _calls(at, trace, int(begins[at]), {key: _places(getattr(trace, key), names[key]) for key in names})
             for at, trace in enumerate(traces)
         ]
         yield from _merged(sources)
-        repairs[:] = [one for trace in traces for one in trace.repairs]
+        repairs[:] = [repair for trace in traces for repair in trace.repairs]
 
     name = "+".join(trace.name for trace in traces)
     return Stream(name, windows, phases=names["phases"], sites=names["sites"], metadata=metadata, repairs=repairs)
@@ -73,9 +73,9 @@ def _metadata(traces: Sequence[Stream]) -> dict[str, str]:
         common.pop(key, None)
     common["merge_of"] = "\n".join(trace.name for trace in traces)
     if "caveats" not in common:
-        told = [f"{one.name}: {caveat}" for one in traces for caveat in one.metadata.get("caveats", "").splitlines()]
-        if told:
-            common["caveats"] = "\n".join(told)
+        info = [f"{item.name}: {caveat}" for item in traces for caveat in item.metadata.get("caveats", "").splitlines()]
+        if info:
+            common["caveats"] = "\n".join(info)
     return common
 
 
@@ -85,7 +85,7 @@ def _threads(trace: Stream) -> int:
 
 
 def _union(names: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one for known in names for one in known))
+    return tuple(dict.fromkeys(item for known in names for item in known))
 
 
 def _places(names: Sequence[str], union: Sequence[str]) -> NDArray[np.uint32]:

@@ -17,11 +17,11 @@ def origin_of(trace: Trace) -> str | None:
 
     Numbered is what ends in a letter or a number behind a hyphen, an underscore or a dot: server_a, server-2.
     """
-    told = trace.metadata
-    if "program" in told:
-        return Path(told["program"]).name
-    if "workload" in told and "packets_from" in told:
-        return f"{told['workload']} of {told['packets_from']}"
+    info = trace.metadata
+    if "program" in info:
+        return Path(info["program"]).name
+    if "workload" in info and "packets_from" in info:
+        return f"{info['workload']} of {info['packets_from']}"
     numbered = _NUMBERED.fullmatch(trace.name.partition("~")[0])
     return numbered[1] if numbered else None
 

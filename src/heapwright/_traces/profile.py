@@ -132,20 +132,20 @@ def _live(trace: Trace, points: int) -> _Live:
     peak_bytes, peak_objects = calls.largest_live_sum(after=live), calls.slots
     del calls
     sample, moments = sample_events(live, points), sample_events(live, MOMENTS)
-    peak_event, left, bytes_ = int(live.argmax()), int(live[-1]), live[sample].tolist()
+    peak_event, remaining, bytes_ = int(live.argmax()), int(live[-1]), live[sample].tolist()
     del live
     change = (trace.op <= CALLOC).view(np.int8) - (trace.op == FREE).view(np.int8)
     objects = np.cumsum(change, dtype=np.int32)[sample].tolist()
     sampled = {"event": sample.tolist(), "bytes": bytes_, "objects": objects}
-    return _Live(peak_bytes, peak_objects, peak_event, left, sampled, moments)
+    return _Live(peak_bytes, peak_objects, peak_event, remaining, sampled, moments)
 
 
 def size_table(sizes: Ints) -> list[dict[str, Any]]:
     """Distinct sizes (bytes) with count and share of all, most frequent first, the smaller size first among equals."""
     values, counts = np.zeros(0, sizes.dtype), np.zeros(0, np.int64)
     for part in _slices(len(sizes)):
-        found, times = np.unique(sizes[part], return_counts=True)
-        values, place = np.unique(np.concatenate((values, found)), return_inverse=True)
+        result, times = np.unique(sizes[part], return_counts=True)
+        values, place = np.unique(np.concatenate((values, result)), return_inverse=True)
         counts = np.bincount(place, np.concatenate((counts, times))).astype(np.int64)
     order = np.argsort(-counts, kind="stable")
     total = max(len(sizes), 1)
@@ -184,8 +184,8 @@ def _bytes_waited(trace: Trace, birth: Int32s, death: Int32s) -> Int64s:
     """Bytes requested between birth and death of each object."""
     waited, clock = np.zeros(len(birth), np.int64), np.zeros(1, np.int64)
     for part in _slices(len(trace), passes=_PASSES):
-        asked = np.where(trace.op[part] == FREE, np.uint32(0), trace.size[part])
-        clock = asked.cumsum(dtype=np.int64) + clock[-1]
+        requested = np.where(trace.op[part] == FREE, np.uint32(0), trace.size[part])
+        clock = requested.cumsum(dtype=np.int64) + clock[-1]
         born = slice(*np.searchsorted(birth, (part.start, part.stop)))
         waited[born] -= clock[birth[born] - part.start]
         dying = np.flatnonzero((death >= part.start) & (death < part.stop))
@@ -210,9 +210,9 @@ def locality_of_frees(objects: Objects, windows: tuple[int, ...] = LOCALITY_WIND
     for part in _slices(len(alive)):
         following = slice(part.start + 1, part.stop + 1)
         # As unsigned numbers what is never freed dies after all others.
-        one, other = death[part].view(np.uint32), death[following].view(np.uint32)
-        first, second = np.minimum(one, other).view(np.int32), np.maximum(one, other).view(np.int32)
-        both = (first >= 0) & (one > birth[following].view(np.uint32))
+        item, other = death[part].view(np.uint32), death[following].view(np.uint32)
+        first, second = np.minimum(item, other).view(np.int32), np.maximum(item, other).view(np.int32)
+        both = (first >= 0) & (item > birth[following].view(np.uint32))
         first, second = first[both], second[both]
         dead = np.searchsorted(deaths, first)
         waited = np.searchsorted(deaths, second) - dead

@@ -86,12 +86,12 @@ class RawFile:
             what = places["what"]
             self.allocations += allocations((what & 7).astype(np.uint8))
             begins = np.flatnonzero((what[:-1] & 255 == lib.RAW_RUN) & (what[1:] & 255 == lib.RAW_CLOCK))
-            found = np.zeros(len(begins), _RUN)
-            found["place"], found["thread"] = at + begins, what[begins] >> 8
-            found["ticks"] = places["more"][begins + 1]
-            runs.append(found)
+            result = np.zeros(len(begins), _RUN)
+            result["place"], result["thread"] = at + begins, what[begins] >> 8
+            result["ticks"] = places["more"][begins + 1]
+            runs.append(result)
             if len(begins):
-                latest = begins[np.argmax(found["ticks"])] + 1
+                latest = begins[np.argmax(result["ticks"])] + 1
                 clock = max(clock, (int(places["more"][latest]), int(what[latest] >> 8)))
         self._runs = np.concatenate(runs)
         self._runs = self._runs[self._runs["thread"] < len(self._runs)]  # a damaged file may name any thread
@@ -117,10 +117,10 @@ class RawFile:
         """The executable and the libraries that made calls, where sites were recorded."""
         if int(self._header["end"]) <= lib.RAW_RECORDS_AT:
             return []
-        found = np.fromfile(self.path, _MODULE, count=lib.RAW_MODULES, offset=lib.RAW_MODULES_AT)
+        result = np.fromfile(self.path, _MODULE, count=lib.RAW_MODULES, offset=lib.RAW_MODULES_AT)
         return [
             Module(int(begin), int(end), int(bias), Path(os.fsdecode(path.partition(b"\0")[0])))
-            for begin, end, bias, path in found[found["end"] > 0]
+            for begin, end, bias, path in result[result["end"] > 0]
         ]
 
     def number(self, field: str) -> int:
@@ -136,16 +136,16 @@ class RawFile:
 
         Where that ended them, `ended` is true afterwards.
         """
-        left = self.number("limit") or None
+        remaining = self.number("limit") or None
         for window in self._all_windows():
-            if left is not None:
+            if remaining is not None:
                 done = np.cumsum(~np.isin(window.records["kind"], _NO_CALLS))
-                keep = int(np.searchsorted(done, left))
+                keep = int(np.searchsorted(done, remaining))
                 if keep < len(done):
                     self.ended = True
                     yield Window(window.ticks[: keep + 1], window.records[: keep + 1], window.costs)
                     return
-                left -= int(done[-1]) if len(done) else 0
+                remaining -= int(done[-1]) if len(done) else 0
             yield window
 
     def _all_windows(self) -> Iterator[Window]:

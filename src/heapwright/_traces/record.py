@@ -109,10 +109,10 @@ def _cost(files: list[Recorded], run_seconds: float, waited_for_seconds: float) 
     """Sum up what recording took; daemons were not waited for, but tell their processor time themselves."""
     events = sum(file.events - file.inherited for file in files)
     seconds = sum(file.recording_ns for file in files) / 1e9
-    told: dict[int, float] = {}
+    info: dict[int, float] = {}
     for file in files:
-        told[file.pid] = max(told.get(file.pid, 0.0), file.processor_seconds)
-    processor_seconds = max(waited_for_seconds, sum(told.values()))
+        info[file.pid] = max(info.get(file.pid, 0.0), file.processor_seconds)
+    processor_seconds = max(waited_for_seconds, sum(info.values()))
     return Cost(events, seconds * 1e9 / events, seconds, run_seconds, processor_seconds, seconds / processor_seconds)
 
 
@@ -235,15 +235,15 @@ def _in_foreground() -> bool:
 
 def _wait_for_others(folder: Path, signals: _Signals, tell: Callable[[str], None]) -> None:
     """Wait for processes that outlive the command, as in ``sh -c 'a & b'``."""
-    told: list[int] = []
+    info: list[int] = []
     pause, grace_ends = 0.01, time.monotonic() + 1.0
     # Twice, because a process in the middle of an exec shows neither environment nor memory.
     while running := _still_recording(folder) or _still_recording(folder, after=0.01):
         if signals.stop_waiting and time.monotonic() > grace_ends:
             return
-        if running != told and pause >= 0.2:
+        if running != info and pause >= 0.2:
             tell(f"waiting for processes it started ({', '.join(map(str, running))}); Ctrl-C ends the recording")
-            told = running
+            info = running
         time.sleep(pause)
         pause = min(0.2, pause * 2)
 
@@ -275,13 +275,13 @@ def _why_nothing(program: str, folder: Path) -> str:
 
     if shutil.disk_usage(folder).free < LEAST_FREE:
         return f"the disk that holds {folder.parent.parent} is full; name a file on another one"
-    found = shutil.which(program)
-    if found is None:
+    result = shutil.which(program)
+    if result is None:
         return "it could not be read"
-    mode = os.stat(found).st_mode
+    mode = os.stat(result).st_mode
     if mode & (stat.S_ISUID | stat.S_ISGID):
         return "it is setuid or setgid, for which Linux ignores LD_PRELOAD; run it as its owner from a plain copy"
-    with contextlib.suppress(OSError, ELFError), open(found, "rb") as file:
+    with contextlib.suppress(OSError, ELFError), open(result, "rb") as file:
         executable = ELFFile(file)
         if executable.elfclass != (64 if sys.maxsize > 1 << 32 else 32):
             return "it was built for another word size than the recorder"

@@ -68,23 +68,23 @@ def site_classes(traces: Sequence[Trace], most: int = 256) -> dict[SiteClass, Si
     if not named:
         raise HeapwrightError(f"{', '.join(trace.name for trace in traces)}: no call site is named; record with sites")
     each = [_Objects(trace) for trace in named]
-    found: dict[SiteClass, SitesOfClass] = {}
+    results: dict[SiteClass, SitesOfClass] = {}
     for kind in CLASSES:
         counted: Counter[str] = Counter()
         refused: set[str] = set()
-        for one in each:
-            for name, objects, holds in one.judged(kind):
+        for item in each:
+            for name, objects, holds in item.judged(kind):
                 counted[name] += objects
                 refused |= set() if holds else {name}
         names = tuple(name for name, _ in counted.most_common() if name and name not in refused)[:most]
         sizes: dict[int, int] = {}
-        for one in each if kind == "equal" else ():
-            for size, count in one.always_alive(names).items():
+        for item in each if kind == "equal" else ():
+            for size, count in item.always_alive(names).items():
                 sizes[size] = max(count, sizes.get(size, 0))
-        live = max((one.live_bytes(names) for one in each), default=0)
+        live = max((item.live_bytes(names) for item in each), default=0)
         ordered = tuple(sorted(sizes))
-        found[kind] = SitesOfClass(names, live, ordered, tuple(sizes[size] for size in ordered))
-    return found
+        results[kind] = SitesOfClass(names, live, ordered, tuple(sizes[size] for size in ordered))
+    return results
 
 
 class _Objects:
@@ -94,11 +94,11 @@ class _Objects:
         self._trace = trace
         self._born = np.flatnonzero(trace.op <= CALLOC)
         death = trace.calls.deaths()[self._born]
-        asked = np.cumsum(np.where(trace.op != FREE, trace.size, 0), dtype=np.int64)
-        self._total, peak = int(asked[-1]), trace.peak_live_bytes
+        requested = np.cumsum(np.where(trace.op != FREE, trace.size, 0), dtype=np.int64)
+        self._total, peak = int(requested[-1]), trace.peak_live_bytes
         self._scarce = trace.live_bytes >= SCARCE_SHARE * peak
         self._lasts = death < 0
-        life = asked[np.where(self._lasts, len(trace) - 1, death)] - asked[self._born]
+        life = requested[np.where(self._lasts, len(trace) - 1, death)] - requested[self._born]
         self._holds: dict[SiteClass, NDArray[np.bool_]] = {
             "short": ~self._lasts & (life <= SHORT_SHARE * peak),
             "long": self._lasts | (life >= LONG_SHARE * self._total),
@@ -121,7 +121,7 @@ class _Objects:
         else:
             holds = np.bincount(inverse, self._holds[kind], len(sites)) >= MOST_OF * counts
         names = self._trace.sites
-        return [(names[site], int(count), bool(one)) for site, count, one in zip(sites, counts, holds, strict=True)]
+        return [(names[site], int(count), bool(item)) for site, count, item in zip(sites, counts, holds, strict=True)]
 
     def _calls_of(self, names: Sequence[str]) -> NDArray[np.bool_]:
         """Which calls are about objects that are born at some sites."""
@@ -146,6 +146,6 @@ class _Objects:
         change = np.where(self._trace.op <= CALLOC, 1, np.where(self._trace.op == FREE, -1, 0))
         of_call = size[self._number]
         return {
-            int(one): int(np.cumsum(change * (mine & (of_call == one)))[self._scarce].min())
-            for one in np.unique(of_call[mine])
+            int(item): int(np.cumsum(change * (mine & (of_call == item)))[self._scarce].min())
+            for item in np.unique(of_call[mine])
         }

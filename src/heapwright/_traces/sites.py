@@ -77,9 +77,9 @@ def _lines(path: Path, addresses: Sequence[int]) -> dict[int, str]:
     program = shutil.which("addr2line")
     if program is None:
         return {}
-    asked = "".join(f"{address - 1:#x}\n" for address in addresses)
+    requested = "".join(f"{address - 1:#x}\n" for address in addresses)
     command = [program, "-a", "-f", "-i", "-C", "-e", str(path)]
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(command, input=requested, capture_output=True, text=True, errors="replace", check=False)
     answers: list[list[str]] = []  # of each address: itself, then function and line from the innermost to the outermost
     for line in done.stdout.splitlines():
         if line.startswith("0x"):

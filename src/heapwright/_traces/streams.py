@@ -92,7 +92,7 @@ class Stream:
             for start in range(0, len(trace), WINDOW):
                 yield {key: getattr(trace, key)[start : start + WINDOW] for key in COLUMNS}
 
-        repairs = [f"{trace.path or trace.name}: {one}" for one in trace.repairs]
+        repairs = [f"{trace.path or trace.name}: {item}" for item in trace.repairs]
         labels = {"phases": trace.phases, "sites": trace.sites}
         return cls(trace.name, windows, **labels, metadata=dict(trace.metadata), repairs=repairs)
 
@@ -152,13 +152,13 @@ def _of_file(path: Path, repair: bool) -> Stream:
             for raw in table.windows():
                 born = living.columns.get("row", np.empty(0, np.int64))
                 ids = living.columns.get("id", np.empty(0, np.uint32))
-                window, found = validated(raw, str(path), repair, PrecedingCalls(read, ids, born, latest))
+                window, result = validated(raw, str(path), repair, PrecedingCalls(read, ids, born, latest))
                 read += len(raw["op"])
                 latest = max(latest, int(window["ts_us"].max(initial=-1)))
                 living.follow({key: window[key] for key in ("op", "id")})
-                for words, count in found.items():
+                for words, count in result.items():
                     counts[words] = counts.get(words, 0) + count
-                repairs[:] = [f"{path}: {one}" for one in in_words(counts)]
+                repairs[:] = [f"{path}: {item}" for item in in_words(counts)]
                 if len(window["op"]):
                     yield window
 

@@ -73,8 +73,8 @@ class TableReader:
     def _label_names(self, key: str) -> tuple[str, ...]:
         """Names of one label column in order of first appearance; leaves an enum type of them in the database."""
         query = f"SELECT coalesce({key}::VARCHAR, '') AS name, min(file_row_number) AS first"
-        found = self._connection.execute(f"{query} FROM {self._source} GROUP BY name ORDER BY first").fetchall()
-        names = tuple(str(row[0]) for row in found) or ("",)
+        result = self._connection.execute(f"{query} FROM {self._source} GROUP BY name ORDER BY first").fetchall()
+        names = tuple(str(row[0]) for row in result) or ("",)
         self._connection.execute(f"CREATE TYPE {key}_names AS ENUM ({', '.join(map(database.quoted, names))})")
         return names
 
@@ -133,7 +133,7 @@ class TableWriter:
         """
         if not self._parts and not self._held:
             raise HeapwrightError(f"{path}: no calls; a trace has at least one row")
-        unused = [key for key, told in self._told.items() if not told]
+        unused = [key for key, info in self._told.items() if not info]
         if self._folder is None or not self._parts:
             rows = self._taken()
             parquet.write(path, {key: rows[key] for key in rows if key not in unused}, metadata)

@@ -80,7 +80,7 @@ class Trace:
 
     def __getstate__(self) -> dict[str, Any]:
         """What it was made of: what was derived may be of this process alone."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for values in state.values():

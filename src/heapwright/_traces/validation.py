@@ -116,8 +116,8 @@ def in_words(repairs: Mapping[str, int]) -> tuple[str, ...]:
     """What was repaired, with how often."""
 
     def told(count: int, words: str) -> str:
-        one, more, does = ("time", "times", "") if words == _RAISED else ("call", "calls", "dropped: ")
-        return f"{count} {one if count == 1 else more} {does}{words}"
+        item, more, does = ("time", "times", "") if words == _RAISED else ("call", "calls", "dropped: ")
+        return f"{count} {item if count == 1 else more} {does}{words}"
 
     return tuple(told(count, words) for words, count in repairs.items())
 

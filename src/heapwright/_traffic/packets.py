@@ -82,17 +82,17 @@ class PacketTable:
                 rows = parquet.rows(connection, Path(name))
                 if rows > MOST_PACKETS:
                     raise HeapwrightError(f"{name}: {rows:,} packets; at most {MOST_PACKETS:,} are read")
-                found = connection.execute(f"SELECT {columns} FROM {parquet.source(Path(name))}").fetchnumpy()
+                result = connection.execute(f"SELECT {columns} FROM {parquet.source(Path(name))}").fetchnumpy()
                 metadata = parquet.metadata(connection, Path(name))
         except database.Error as error:
             reason = "" if "Binder Error" in str(error) else f" ({str(error).splitlines()[0]})"  # a column is missing
             needs = f"Parquet with columns {', '.join(COLUMNS)} is needed"
             raise HeapwrightError(f"{name}: not a packet table{reason}; {needs}") from error
-        _validate(name, found)
+        _validate(name, result)
         version = metadata.setdefault("format_version", FORMAT_VERSION)
         if version != FORMAT_VERSION:
             raise HeapwrightError(f"{name}: packet table version {version}; this Heapwright reads {FORMAT_VERSION}")
-        return cls(**found, metadata=metadata)
+        return cls(**result, metadata=metadata)
 
     def closing_gaps(self, longest: float) -> PacketTable:
         """The packets with each gap cut to at most `longest` seconds, which `metadata` keeps as "longest_gap".
@@ -118,18 +118,18 @@ class PacketTable:
         parquet.write(Path(path), rows, {"format_version": FORMAT_VERSION, **self.metadata})
 
 
-def _validate(name: str, found: dict[str, Any]) -> None:
-    for column, values in found.items():
+def _validate(name: str, result: dict[str, Any]) -> None:
+    for column, values in result.items():
         if np.ma.is_masked(values):
             row = int(np.argmax(np.ma.getmaskarray(values)))
             raise HeapwrightError(f"{name}: row {row}: {column} is missing; every column needs a value")
-        found[column] = np.ma.getdata(values)
-    times = found["ts_us"]
+        result[column] = np.ma.getdata(values)
+    times = result["ts_us"]
     if len(times) and times[0] < 0:
         raise HeapwrightError(f"{name}: row 0: ts_us is {times[0]}; times count up from 0")
     late = np.flatnonzero(times[1:] < times[:-1])
     if len(late):
         raise HeapwrightError(f"{name}: row {late[0] + 1}: ts_us falls; packets must be in order of time")
-    wrong = np.flatnonzero(found["dir"] > 1)
+    wrong = np.flatnonzero(result["dir"] > 1)
     if len(wrong):
-        raise HeapwrightError(f"{name}: row {wrong[0]}: dir is {found['dir'][wrong[0]]}; 0 or 1 is valid")
+        raise HeapwrightError(f"{name}: row {wrong[0]}: dir is {result['dir'][wrong[0]]}; 0 or 1 is valid")

@@ -82,10 +82,10 @@ class Flows:
 
     def of(self, proto: int, source: bytes, destination: bytes) -> tuple[int, int]:
         """Return (flow, dir) of a packet between two ends, each its address followed by its port."""
-        found = self._known.get((proto, source, destination))
-        if found is None:
+        result = self._known.get((proto, source, destination))
+        if result is None:
             first, second = sorted((source, destination))
             flow = zlib.crc32(bytes([proto]) + first + second) or 1  # 0 says unknown
-            found = self._known[proto, source, destination] = (flow, 0)
+            result = self._known[proto, source, destination] = (flow, 0)
             self._known.setdefault((proto, destination, source), (flow, 1))
-        return found
+        return result

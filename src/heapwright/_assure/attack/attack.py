@@ -44,12 +44,12 @@ def attack(
     chosen = levels(recipe, checks)
     machine = _machine(cpu, compiler)
     records = program(trace, seed)
-    found = []
+    results = []
     with temporary_folder("attack") as folder:
         for checked in chosen:
             faults = machine.commit(checked, records, runs, seed, folder / checked.checks)
-            found.append({"heap": recipe.name or recipe.hash, "checks": checked.checks, "cpu": cpu, "faults": faults})
-    return found
+            results.append({"heap": recipe.name or recipe.hash, "checks": checked.checks, "cpu": cpu, "faults": faults})
+    return results
 
 
 def _machine(cpu: str | None, compiler: str | None) -> Host | Target:
@@ -73,11 +73,11 @@ def levels(recipe: Recipe, checks: Sequence[str] | None) -> list[Recipe]:
             raise ParameterError(f"{level!r} is no level of checks; valid: {', '.join(CHECKS)}", parameter="checks")
     if checks:
         return [_at_level(recipe, level) for level in checks]
-    found = []
+    results = []
     for level in CHECKS:
         with suppress(ContradictionError):
-            found.append(_at_level(recipe, level))
-    return found
+            results.append(_at_level(recipe, level))
+    return results
 
 
 def _at_level(recipe: Recipe, level: str) -> Recipe:

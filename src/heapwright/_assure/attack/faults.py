@@ -34,10 +34,10 @@ def flags(recipe: Recipe) -> list[str]:
     """What the generated code and the faults are compiled with, for whatever machine."""
     from heapwright._generate.emit import align_unchecked, replayed_secret
 
-    found = ["-std=c11", "-w", f"-D{align_unchecked(PREFIX)}"]
+    results = ["-std=c11", "-w", f"-D{align_unchecked(PREFIX)}"]
     # A seed gives the same counts wherever the arena lies.
-    found += [f"-D{replayed_secret(PREFIX)}"] if recipe.checks != "none" else []
-    return found + (["-DCHECKED"] if recipe.checks != "none" else [])
+    results += [f"-D{replayed_secret(PREFIX)}"] if recipe.checks != "none" else []
+    return results + (["-DCHECKED"] if recipe.checks != "none" else [])
 
 
 def program(trace: Trace | None, seed: int) -> NDArray[np.uint32]:

@@ -40,8 +40,8 @@ class Host:
         command = [self._compiler, *flags(recipe), "-O1", f"-I{folder}", "-o", str(folder / "attack"), *sources]
         _told(command, "the attack does not compile")
         numbers = [str(number) for number in (arena, runs, seed)]
-        told = _told([str(folder / "attack"), str(folder / "calls"), *numbers], "the attack failed")
-        return {name: counts for name, counts, _ in outcomes(told)}
+        info = _told([str(folder / "attack"), str(folder / "calls"), *numbers], "the attack failed")
+        return {name: counts for name, counts, _ in outcomes(info)}
 
 
 def outcomes(told: str) -> Iterator[tuple[str, dict[str, int], dict[int, int]]]:

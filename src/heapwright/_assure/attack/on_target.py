@@ -57,12 +57,12 @@ class Target:
         arena = arena_bytes(recipe, records)
         machine = _Machine(self._image(recipe, folder), records, arena, seed)
         machine.run_without_fault()
-        found = {}
+        results = {}
         for fault, name in enumerate(FAULTS):
             ended = [machine.run(fault, number) for number in range(runs)]
             counts = np.bincount(ended, minlength=len(OUTCOMES))
-            found[name] = {"runs": runs, **{key: int(count) for key, count in zip(OUTCOMES, counts, strict=True)}}
-        return found
+            results[name] = {"runs": runs, **{key: int(count) for key, count in zip(OUTCOMES, counts, strict=True)}}
+        return results
 
     def _image(self, recipe: Recipe, folder: Path) -> Image:
         generate(recipe, folder, PREFIX)

@@ -32,10 +32,10 @@ class ProofVerdict:
 
 def cbmc_path() -> str:
     """Where CBMC is. Raises HeapwrightError with how to get it."""
-    found = shutil.which("cbmc")
-    if found is None:
+    result = shutil.which("cbmc")
+    if result is None:
         raise HeapwrightError("cbmc: not installed; on Debian 13 or Ubuntu: apt-get install cbmc (docs/proofs.md)")
-    return found
+    return result
 
 
 def cbmc_version() -> str:
@@ -52,10 +52,10 @@ def verify(source: Path, iterations: int) -> ProofVerdict:
     unwinding = dict.fromkeys(_searching_loops(command, source.parent), iterations)
     while True:
         results = _results(_run(command, source.parent, unwinding))
-        failed = [one for one in results if one["status"] != "SUCCESS"]
-        short = [match for one in failed if (match := _UNWINDING.fullmatch(one["property"]))]
+        failed = [result for result in results if result["status"] != "SUCCESS"]
+        short = [match for item in failed if (match := _UNWINDING.fullmatch(item["property"]))]
         if not short:
-            return ProofVerdict(len(results), {_name(one): one.get("trace", ()) for one in failed}, unwinding)
+            return ProofVerdict(len(results), {_name(item): item.get("trace", ()) for item in failed}, unwinding)
         for match in short:
             loop = f"{match[1]}.{match[2]}"
             unwinding[loop] = unwinding.get(loop, iterations) + iterations
@@ -63,8 +63,8 @@ def verify(source: Path, iterations: int) -> ProofVerdict:
 
 def _searching_loops(command: Sequence[str], folder: Path) -> list[str]:
     """The loops whose number of iterations depends on data."""
-    found = _messages([*command, "--show-loops"], folder)
-    loops: list[Any] = next((message["loops"] for message in found if "loops" in message), [])
+    result = _messages([*command, "--show-loops"], folder)
+    loops: list[Any] = next((message["loops"] for message in result if "loops" in message), [])
     return [loop["name"] for loop in loops if not _COUNTS_TO_CONSTANT.search(_line(loop["sourceLocation"], folder))]
 
 
@@ -83,17 +83,17 @@ def _messages(command: Sequence[str], folder: Path) -> list[Mapping[str, Any]]:
         messages: list[Mapping[str, Any]] = json.loads(done.stdout)
     except json.JSONDecodeError:
         raise HeapwrightError(f"cbmc: failed ({done.returncode}): {' '.join(done.stderr.split())[:300]}") from None
-    errors = [str(one["messageText"]) for one in messages if one.get("messageType") == "ERROR"]
+    errors = [str(message["messageText"]) for message in messages if message.get("messageType") == "ERROR"]
     if errors:
         raise HeapwrightError(f"cbmc: {'; '.join(errors)}")
     return messages
 
 
 def _results(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    found = next((message["result"] for message in messages if "result" in message), None)
-    if found is None:
+    result = next((message["result"] for message in messages if "result" in message), None)
+    if result is None:
         raise HeapwrightError("cbmc: ended without a result; is there memory enough?")
-    return list(found)
+    return list(result)
 
 
 def _name(result: Mapping[str, Any]) -> str:

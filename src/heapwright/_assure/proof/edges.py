@@ -39,7 +39,7 @@ def edge_sizes(recipe: Recipe, values: Mapping[str, Any], arenas: Sequence[int])
     for pool, policy in zip(recipe.pools, values["pools"], strict=True):
         edges |= {pool.min_size, pool.max_size or MAX_REQUEST, policy["at_hand"]}
         edges.update(pool.edges(policy[pool.kind]))
-    edges |= {left // part for arena in arenas for left in [arena - values["fixed_end"]] for part in (1, 2)}
+    edges |= {remaining // part for arena in arenas for remaining in [arena - values["fixed_end"]] for part in (1, 2)}
     near = {edge + step for edge in edges for step in (-1, 0, 1)}
     return sorted(size for size in near if 0 <= size <= SIZE_MAX)
 
@@ -47,10 +47,10 @@ def edge_sizes(recipe: Recipe, values: Mapping[str, Any], arenas: Sequence[int])
 def neighbours(edges: Sequence[int], bound: int, seed: int, most: int) -> tuple[list[tuple[int, int]], int]:
     """Pairs of sizes up to `bound`, as indices, at most seven apart: at most `most` of them, and how many there are."""
     fitting = sum(size <= bound for size in edges)
-    found = [(i, k) for i in range(fitting) for k in range(max(i - 7, 0), min(i + 8, fitting)) if i != k]
-    if len(found) <= most:
-        return found, len(found)
-    return sorted(random.Random(seed).sample(found, most)), len(found)
+    results = [(i, k) for i in range(fitting) for k in range(max(i - 7, 0), min(i + 8, fitting)) if i != k]
+    if len(results) <= most:
+        return results, len(results)
+    return sorted(random.Random(seed).sample(results, most)), len(results)
 
 
 def covers(recipe: Recipe) -> bool:

@@ -73,9 +73,9 @@ def _first(text: str) -> str:
 
 
 def _of_sanitizer(text: str) -> str:
-    found = _SANITIZER.search(text)
+    result = _SANITIZER.search(text)
     place = _PLACE.search(text)
-    what = next((group for group in found.groups() if group), "?") if found else _first(text)
+    what = next((group for group in result.groups() if group), "?") if result else _first(text)
     return f"sanitizer: {what} ({place[1] if place else '?'})"
 
 
@@ -83,13 +83,13 @@ def _read(text: str) -> tuple[int, dict[str, list[dict[str, int]]]]:
     """The number of programs, and the calls for each failure."""
     programs = 0
     failed: dict[str, list[dict[str, int]]] = {}
-    told: list[dict[str, int]] = []
+    info: list[dict[str, int]] = []
     for line in text.splitlines():
         word, _, rest = line.partition(" ")
         if word == "programs":
             programs = int(rest)
         elif word == "failed":
-            told = failed.setdefault(rest, [])
+            info = failed.setdefault(rest, [])
         elif word == "call":
-            told.append(dict(zip(("call", "object", "size", "alignment"), map(int, rest.split()), strict=True)))
+            info.append(dict(zip(("call", "object", "size", "alignment"), map(int, rest.split()), strict=True)))
     return programs, failed

@@ -55,17 +55,17 @@ class Proof:
     @property
     def properties(self) -> int:
         """All properties that were checked."""
-        return sum(one.properties for one in self.harnesses)
+        return sum(harness.properties for harness in self.harnesses)
 
     @property
     def failed(self) -> int:
         """How many do not hold."""
-        return sum(len(one.failures) for one in self.harnesses)
+        return sum(len(harness.failures) for harness in self.harnesses)
 
     @property
     def seconds(self) -> float:
         """How long it took."""
-        return round(sum(one.seconds for one in self.harnesses), 1)
+        return round(sum(harness.seconds for harness in self.harnesses), 1)
 
     @property
     def verdict(self) -> str:
@@ -73,10 +73,10 @@ class Proof:
         after = f"after any {self.calls} calls" if self.calls else "after any calls"
         if not self.failed:
             return f"ok {self.heap}: {self.properties} properties hold {after}"
-        one = next(one for one in self.harnesses if one.failures)
-        what, shown = next(iter(one.failures.items()))
+        item = next(harness for harness in self.harnesses if harness.failures)
+        what, shown = next(iter(item.failures.items()))
         more = f" (and {self.failed - 1} more)" * (self.failed > 1)
-        return f"FAIL {self.heap} {one.name}: {what}{more}: {'; '.join(shown) or 'no call'}"
+        return f"FAIL {self.heap} {item.name}: {what}{more}: {'; '.join(shown) or 'no call'}"
 
     def as_json(self) -> dict[str, Any]:
         """What JSON tells of it."""
@@ -90,7 +90,7 @@ class Proof:
             "properties": self.properties,
             "failed": self.failed,
             "seconds": self.seconds,
-            "harnesses": [vars(one) for one in self.harnesses],
+            "harnesses": [vars(harness) for harness in self.harnesses],
         }
 
 
@@ -178,9 +178,9 @@ def programs_of(name: str, calls: int, arena: int, largest: int) -> int:
     Each step allocates one of `largest` + 1 sizes or nothing, and frees one of the objects so far or nothing.
     """
     steps = _steps(name, calls)
-    found = math.prod((largest + 2) * (step + 2) for step in range(steps))
+    result = math.prod((largest + 2) * (step + 2) for step in range(steps))
     last = {"calloc": largest + 1, "realloc": steps * (largest + 1), "aligned_alloc": 6 * (largest + 1)}
-    return found * (arena if name == "misuse" else last.get(name, 1))
+    return result * (arena if name == "misuse" else last.get(name, 1))
 
 
 def narrow(recipe: Recipe, room: int) -> Recipe:
@@ -189,13 +189,13 @@ def narrow(recipe: Recipe, room: int) -> Recipe:
         return recipe
     for most in (1 << bits for bits in range(room.bit_length(), 31)):
         pools = tuple(pool.model_copy(update={"max_block": most}) if _bounded(pool) else pool for pool in recipe.pools)
-        found = recipe.model_copy(update={"pools": pools, "control_bytes": 0})
+        result = recipe.model_copy(update={"pools": pools, "control_bytes": 0})
         try:
-            values = policy(found)
+            values = policy(result)
         except HeapwrightError:  # its own data alone is beyond the reach
             continue
         if values["reach"] >= values["fixed_end"] + room + 16:
-            return found
+            return result
     return recipe
 
 
@@ -294,9 +294,9 @@ def check_edges(recipe: Recipe, files: Mapping[str, str], compared: bool = True)
         f" {names['all_edges']:,} sizes at edges of classes; {pairs} pairs of neighbouring sizes, and {programs}"
         " programs of 40 calls drawn by chance" + ("; beside the core" if compared else "")
     )
-    told = {"prefix": "app", "upper": "APP", "unchecked": align_unchecked("app"), "threads": recipe.threads}
+    info = {"prefix": "app", "upper": "APP", "unchecked": align_unchecked("app"), "threads": recipe.threads}
     with temporary_folder("prove") as folder:
-        texts = dict(files) | {"harness.c": template(PACKAGE, "edges.c").render(bounds=bounds, **told, **names)}
+        texts = dict(files) | {"harness.c": template(PACKAGE, "edges.c").render(bounds=bounds, **info, **names)}
         if compared:
             texts["core.c"] = template(PACKAGE, "core.c").render()
         for file, text in texts.items():

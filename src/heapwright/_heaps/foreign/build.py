@@ -29,8 +29,8 @@ def library_arguments(library: str, adapter: Adapter, word_size: WordSize) -> li
     """What links a shared object, given by its path or soname. Raises ForeignHeapError where it is not installed."""
     if "/" in library:
         return [library, f"-Wl,-rpath,{Path(library).parent}"]
-    found = _run([*_compiler(word_size), f"-print-file-name={library}"], _shared_folder()).stdout.strip()
-    if "/" not in found:
+    result = _run([*_compiler(word_size), f"-print-file-name={library}"], _shared_folder()).stdout.strip()
+    if "/" not in result:
         remedy = f"; install Debian's {adapter.package}" if adapter.package else ""
         raise ForeignHeapError(f"{library} is not installed for {word_size}-bit programs{remedy}")
     return [f"-l:{library}"]

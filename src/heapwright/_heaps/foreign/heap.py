@@ -268,14 +268,14 @@ class ForeignHeap:
         most = self._max_arena // self.unit * self.unit
         least = self.front_bytes + max(LEAST_AMPLE, self.adapter.min_arena, 4 * trace.lower_bound(self.align))
         bytes_ = min(1 << (least - 1).bit_length(), most)
-        found = self.run(trace, bytes_)
-        while found.failed and bytes_ < most:
+        result = self.run(trace, bytes_)
+        while result.failed and bytes_ < most:
             bytes_ = min(4 * bytes_, most)
             larger = self.run(trace, bytes_)
-            if larger.failed >= found.failed:
+            if larger.failed >= result.failed:
                 break
-            found = larger
-        return found
+            result = larger
+        return result
 
     def _server(self, trace: Trace) -> Callable[[int], bool]:
         """What tells whether an arena of so many bytes serves the trace; each is tried once, and none for long.
@@ -283,15 +283,15 @@ class ForeignHeap:
         That one does not may show in a refused request, a refused arena, a crash, or in that it does not compile.
         """
         seconds = 1 + math.ceil(PATIENCE * self.ample_run(trace).seconds)
-        found = self._served.setdefault(trace, {})
+        result = self._served.setdefault(trace, {})
 
         def serves(arena: int) -> bool:
-            if arena not in found:
+            if arena not in result:
                 try:
-                    found[arena] = not self._run(trace, arena, "serves", str(seconds)).failed
+                    result[arena] = not self._run(trace, arena, "serves", str(seconds)).failed
                 except ForeignHeapError:
-                    found[arena] = False
-            return found[arena]
+                    result[arena] = False
+            return result[arena]
 
         return serves
 

@@ -77,10 +77,10 @@ def find_compiler(cpu: Cpu, kind: str | None = None) -> Compiler:
 
     Raises HeapwrightError, with what to install, where there is none.
     """
-    for one in COMPILERS if kind is None else (kind,):
-        command = _gcc(cpu.family) if one == "gcc" else _zig()
+    for item in COMPILERS if kind is None else (kind,):
+        command = _gcc(cpu.family) if item == "gcc" else _zig()
         if command:
-            return Compiler(one, command, _version(command), cpu)
+            return Compiler(item, command, _version(command), cpu)
     if kind == "gcc":
         missing = f"{GCC[cpu.family]} is missing; {_debian(cpu)}"
     elif kind == "zig":
@@ -100,9 +100,9 @@ def _gcc(family: str) -> tuple[str, ...] | None:
 
 
 def _zig() -> tuple[str, ...] | None:
-    if (found := importlib.util.find_spec("ziglang")) and found.origin:
+    if (result := importlib.util.find_spec("ziglang")) and result.origin:
         for name in ("zig", "zig.exe"):
-            if (zig := Path(found.origin).with_name(name)).is_file():
+            if (zig := Path(result.origin).with_name(name)).is_file():
                 return (str(zig), "cc")  # `python -m ziglang` starts it, after an interpreter
     path = shutil.which("zig")
     return (path, "cc") if path else None

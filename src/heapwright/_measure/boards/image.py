@@ -132,7 +132,7 @@ class Image:
                 if segment["p_filesz"] and segment.data()
             )
             table: Any = elf.get_section_by_name(".symtab")
-            symbols = {one.name: int(one["st_value"]) & ~_thumb_bit(one) for one in table.iter_symbols()}
+            symbols = {item.name: int(item["st_value"]) & ~_thumb_bit(item) for item in table.iter_symbols()}
             return cls(path, segments, symbols, compiler)
 
 
@@ -230,12 +230,12 @@ class Workshop:
         Keys: malloc, free, realloc, total; and the total's text, data and bss. What a firmware has anyway (memcpy,
         memset, errno) and the driver's sbrk are not counted.
         """
-        found = {}
+        results = {}
         for entry in _ENTRIES:
             size = self.size_of((entry,), level)
-            found[entry] = size.text + size.data
+            results[entry] = size.text + size.data
         total = self.size_of(_ENTRIES, level)
-        return found | {"total": total.text + total.data} | vars(total)
+        return results | {"total": total.text + total.data} | vars(total)
 
     def total_bytes(self, level: str = LEVELS[0]) -> int:
         """The total of `code_bytes`, with one link in place of four."""
@@ -255,13 +255,13 @@ class Workshop:
         """
         key = self.compiler, self.heap.library
         with _shared_lock:
-            found = _shared.get(key)
-        if found is None:
-            found = self._size_with([], [], "size-without")
+            result = _shared.get(key)
+        if result is None:
+            result = self._size_with([], [], "size-without")
             with _shared_lock:
-                _shared[key] = found
-        assert isinstance(found, Size)
-        return found
+                _shared[key] = result
+        assert isinstance(result, Size)
+        return result
 
     def _size_with(self, objects: list[Path], kept: list[str], name: str) -> Size:
         own = [_shared_object(self.compiler, DRIVER / "sbrk.c", ("-Os",))] if self.heap.library else []
@@ -296,7 +296,7 @@ class Workshop:
 
         checked = self.heap.recipe is not None and self.heap.recipe.checks != "none"
         secret = [replayed_secret("target")] if checked else []  # so that it leaves the metadata that a replay leaves
-        flags = f"-{level}", f"-D{align_unchecked('target')}", *no_lock("target"), *(f"-D{one}" for one in secret)
+        flags = f"-{level}", f"-D{align_unchecked('target')}", *no_lock("target"), *(f"-D{item}" for item in secret)
         return [self._compile(source, *flags, f"-I{source.parent}") for source in self._sources]
 
     def _heap_sources(self) -> list[Path]:
@@ -345,7 +345,7 @@ def named_nowhere(compiler: Compiler, objects: Sequence[Path]) -> list[str]:
     linked = _with_start(compiler, objects)
     made: set[str] = set().union(*(_symbols(path, defined=True) for path in linked))
     wanted: set[str] = set().union(*map(undefined, linked))
-    return sorted(one for one in wanted - made if not one.startswith(("hw_", "__")))
+    return sorted(item for item in wanted - made if not item.startswith(("hw_", "__")))
 
 
 def undefined(path: Path) -> set[str]:
@@ -358,7 +358,9 @@ def _symbols(path: Path, *, defined: bool) -> set[str]:
 
     with path.open("rb") as file:
         table: Any = ELFFile(file).get_section_by_name(".symtab")
-        return {one.name for one in table.iter_symbols() if one.name and defined != (one["st_shndx"] == "SHN_UNDEF")}
+        return {
+            item.name for item in table.iter_symbols() if item.name and defined != (item["st_shndx"] == "SHN_UNDEF")
+        }
 
 
 def _with_start(compiler: Compiler, objects: Sequence[Path]) -> list[Path]:

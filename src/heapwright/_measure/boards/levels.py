@@ -28,7 +28,7 @@ def cost_of_checks(recipe: Recipe) -> str:
     trace = _program()
     try:
         session = Session()
-        with_checks, without = (session.instructions(one, [trace])[0] for one in (checked, bare))
+        with_checks, without = (session.instructions(item, [trace])[0] for item in (checked, bare))
     except HeapwrightError:
         return ""
     if not with_checks or not without:

@@ -237,9 +237,9 @@ class _Host:
 def find_backend(target: Cpu, name: str | None = None) -> str:
     """The emulator of this name, or the first installed. Raises HeapwrightError, with what to install."""
     installed = {"unicorn": unicorn_backend.available(target), "qemu": qemu_backend.available(target)}
-    for one in BACKENDS if name is None else (name,):
-        if installed.get(one):
-            return one
+    for item in BACKENDS if name is None else (name,):
+        if installed.get(item):
+            return item
     pip = "pip install 'heapwright[target]'"
     debian = f"apt-get install --no-install-recommends {qemu_backend.PACKAGES[target.family]}"
     if name == "unicorn" and target.unicorn_model:
@@ -308,7 +308,7 @@ def calls_by_kind(
         among: one for each performed call; only those that it marks.
     """
     op, align = trace.op[run.performed], trace.align[run.performed]
-    asked = among if among is not None else np.ones(len(op), bool)
+    requested = among if among is not None else np.ones(len(op), bool)
     aligned = (align > 1) & (op <= CALLOC)
     chosen = {
         "malloc": (op <= CALLOC) & ~aligned,
@@ -317,29 +317,31 @@ def calls_by_kind(
         "realloc": op == REALLOC,
         "free": op == FREE,
     }
-    found = {}
+    results = {}
     for kind in KINDS:
-        calls = np.flatnonzero(chosen[kind] & asked)
+        calls = np.flatnonzero(chosen[kind] & requested)
         if len(calls) or kind in ("malloc", "free"):
-            found[kind] = _statistics(cleared if kind == "calloc" and cleared else run, calls)
-    return found
+            results[kind] = _statistics(cleared if kind == "calloc" and cleared else run, calls)
+    return results
 
 
 def _statistics(run: BoardRun, chosen: NDArray[np.intp]) -> dict[str, Any]:
     """Counts of the chosen calls: indices into the performed ones."""
-    found: dict[str, Any] = {"count": len(chosen), "refused": int(run.refused[chosen].sum())}
+    results: dict[str, Any] = {"count": len(chosen), "refused": int(run.refused[chosen].sum())}
     counts = {key: None if column is None or not len(chosen) else column[chosen] for key, column in run.counts.items()}
     instructions = counts["instructions"]
-    found |= _distribution("instructions", instructions)
-    found["instructions_max_call"] = None if instructions is None else int(run.performed[chosen[instructions.argmax()]])
+    results |= _distribution("instructions", instructions)
+    results["instructions_max_call"] = (
+        None if instructions is None else int(run.performed[chosen[instructions.argmax()]])
+    )
     for key, parts in (("accesses", ("loads", "stores")), ("arena_accesses", ("arena_loads", "arena_stores"))):
-        found |= _distribution(key, _sum(counts, parts), ("mean", "max"))
+        results |= _distribution(key, _sum(counts, parts), ("mean", "max"))
         for part in parts:
-            found |= _distribution(part, counts[part], ("mean",))
-    found |= _distribution("stack_bytes", counts["stack_bytes"], ("max",))
-    found["cycles"] = _cycles(counts)
-    found["instructions_histogram"] = _histogram(instructions)
-    return found
+            results |= _distribution(part, counts[part], ("mean",))
+    results |= _distribution("stack_bytes", counts["stack_bytes"], ("max",))
+    results["cycles"] = _cycles(counts)
+    results["instructions_histogram"] = _histogram(instructions)
+    return results
 
 
 def _sum(counts: dict[str, Any], parts: tuple[str, ...]) -> NDArray[np.int64] | None:
@@ -354,12 +356,12 @@ _QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999}
 def _distribution(key: str, values: NDArray[np.int64] | None, which: tuple[str, ...] = _ALL) -> dict[str, Any]:
     """Mean, maximum, and the least values that so many of the calls do not exceed; None where nothing was counted."""
     if values is None:
-        return {f"{key}_{one}": None for one in which}
-    found: dict[str, Any] = {"mean": float(values.mean()), "max": int(values.max())}
+        return {f"{key}_{item}": None for item in which}
+    results: dict[str, Any] = {"mean": float(values.mean()), "max": int(values.max())}
     for name, share in _QUANTILES.items():
         if name in which:
-            found[name] = int(np.quantile(values, share, method="inverted_cdf"))
-    return {f"{key}_{one}": found[one] for one in which}
+            results[name] = int(np.quantile(values, share, method="inverted_cdf"))
+    return {f"{key}_{item}": results[item] for item in which}
 
 
 def _cycles(counts: dict[str, Any]) -> dict[str, dict[str, float]] | None:
@@ -386,10 +388,10 @@ def _by_phase(run: BoardRun, trace: Trace, cleared: BoardRun | None) -> dict[str
     if len(trace.phases) < 2 and not trace.phases[0]:
         return None
     phase = trace.phase[run.performed]
-    found = {}
+    results = {}
     for index, name in enumerate(trace.phases):
         kinds = calls_by_kind(run, trace, cleared, phase == index)
         for kind in kinds.values():
             del kind["instructions_histogram"]
-        found[name] = kinds
-    return found
+        results[name] = kinds
+    return results

@@ -25,15 +25,15 @@ _sizes_lock = threading.Lock()
 def metrics_of(measured: Mapping[str, Any]) -> dict[str, Value]:
     """The metrics of a study from what `measure` returned; None where the trace has no such call."""
     calls = measured["calls"]
-    found: dict[str, Value] = {
+    results: dict[str, Value] = {
         f"instructions_{kind}_max": calls[kind]["instructions_max"] if kind in calls else None
         for kind in ("malloc", "calloc", "realloc", "free")
     }
     malloc, free = (calls[kind]["instructions_mean"] for kind in ("malloc", "free"))
     both = malloc is not None and free is not None
     means = {"malloc": malloc, "free": free, "pair": malloc + free if both else None}
-    found |= {f"instructions_{kind}_mean": mean for kind, mean in means.items()}
-    return found | {"code_bytes": measured["code_bytes"]["total"]}
+    results |= {f"instructions_{kind}_mean": mean for kind, mean in means.items()}
+    return results | {"code_bytes": measured["code_bytes"]["total"]}
 
 
 def target_metrics(trace: Trace, recipe: Recipe, keys: Set[str]) -> dict[str, Value]:
@@ -50,12 +50,12 @@ def code_bytes(recipe: Recipe, cpu_name: str = DEFAULT_CPU, compiler: str | None
     """Bytes of code and constants of malloc, free and realloc at -Os, with what they call."""
     from heapwright._generate import generated_files
 
-    found = find_compiler(cpu(cpu_name), compiler)
+    result = find_compiler(cpu(cpu_name), compiler)
     files = generated_files(recipe, "target")
     code = re.sub(r"/\*.*?\*/", "", files["target_heap.c"], flags=re.DOTALL)
-    key = hashlib.sha256(f"{found.version} {cpu_name} {code}".encode()).hexdigest()
+    key = hashlib.sha256(f"{result.version} {cpu_name} {code}".encode()).hexdigest()
     if key not in _sizes:
-        with Workshop(BoardHeap.of_recipe(recipe), found, files) as workshop:
+        with Workshop(BoardHeap.of_recipe(recipe), result, files) as workshop:
             size = workshop.total_bytes()
         with _sizes_lock:
             _sizes[key] = size

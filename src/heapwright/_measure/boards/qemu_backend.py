@@ -70,9 +70,9 @@ def run(image: Image, given: Input) -> BoardRun:
         )
     with temporary_folder("qemu") as folder:
         output = _emulate(image, given, folder)
-    found = _results(output, given, cpu)
-    check_stubs(found, cpu, version(cpu.qemu[0]), REMEDY)
-    return found
+    result = _results(output, given, cpu)
+    check_stubs(result, cpu, version(cpu.qemu[0]), REMEDY)
+    return result
 
 
 def _emulate(image: Image, given: Input, folder: Path) -> bytes:
@@ -122,7 +122,7 @@ def _results(output: bytes, given: Input, cpu: Cpu) -> BoardRun:
     performed, refused = split_ticks(ticks)
     counts: dict[str, NDArray[np.int64] | None] = dict.fromkeys(COUNTS)
     counts["instructions"] = _instructions(ticks[performed], cpu)
-    stubs = tuple(int(one) for one in _instructions(all_ticks[:STUBS], cpu))
+    stubs = tuple(int(item) for item in _instructions(all_ticks[:STUBS], cpu))
     return BoardRun(performed, refused, counts, stubs, stub_value, bool(started), taken, arena)
 
 

@@ -47,9 +47,9 @@ def run(image: Image, given: Input, *, memory: bool = True) -> BoardRun:
     """
     machine = _Machine(image, given, memory)
     machine.emulate()
-    found = machine.results()
-    check_stubs(found, image.compiler.cpu, version(), REMEDY)
-    return found
+    result = machine.results()
+    check_stubs(result, image.compiler.cpu, version(), REMEDY)
+    return result
 
 
 def open_core(cpu: Cpu) -> Any:
@@ -192,10 +192,10 @@ def _library(unicorn: Any) -> Any:
     """Unicorn's C library as its binding loaded it: the module that holds it moved between versions."""
     for module in ("unicorn.unicorn_py3.unicorn", "unicorn.unicorn"):
         try:
-            found = importlib.import_module(module)
+            result = importlib.import_module(module)
         except ImportError:
             continue
-        library = getattr(found, "uclib", None) or getattr(found, "_uc", None)
+        library = getattr(result, "uclib", None) or getattr(result, "_uc", None)
         if library is not None:
             import ctypes
 

@@ -140,7 +140,7 @@ class Bench:
         for _ in range(rounds):
             for name, program in programs.items():
                 times[name] += [int(line) for line in self._output(name, program, trace, passes).split()]
-        return {name: statistics.median(found) / max(len(trace), 1) for name, found in times.items()}
+        return {name: statistics.median(result) / max(len(trace), 1) for name, result in times.items()}
 
     def ticks(
         self, programs: Mapping[str, TimedProgram], trace: Trace, passes: int = TICK_PASSES
@@ -149,11 +149,11 @@ class Bench:
 
         The programs are compiled with TICKS among their defines. What counting takes is taken off. Raises ProgramError.
         """
-        found = {}
+        results = {}
         for name, program in programs.items():
             counted = np.frombuffer(self._output(name, program, trace, passes), np.uint32)
-            found[name] = np.median(counted.reshape(passes, len(trace)), axis=0)
-        return found
+            results[name] = np.median(counted.reshape(passes, len(trace)), axis=0)
+        return results
 
     def _output(self, name: str, program: TimedProgram, trace: Trace, passes: int) -> bytes:
         environment = {**os.environ, "LD_PRELOAD": program.preload} if program.preload else None

@@ -497,10 +497,10 @@ def capacities_below(sizes: Iterable[int], below: Sequence[BasePool], geometry: 
     a request of the whole payload.
     """
     owners = [(pool, pool.largest_served(geometry)) for pool in below if pool.owns_blocks]
-    found = [(size, owners[0][0].capacity(size, geometry)) for size in sizes]
+    results = [(size, owners[0][0].capacity(size, geometry)) for size in sizes]
     return [
         capacity if any(pool.takes(capacity) and capacity <= largest for pool, largest in owners) else size
-        for size, capacity in found
+        for size, capacity in results
     ]
 
 

@@ -203,11 +203,11 @@ class Pages(BasePool):
     def worst_calls(self, values: Mapping[str, Any]) -> AccessBounds:
         word, number, words = width(values["word"]), width(values["number"]), values["words"]
         link, unlink = 4 * number + 4, 8 * number + 5
-        found = 4 + word + 4 * number
+        result = 4 + word + 4 * number
         begun = 20 + (words + 1) * word + link
         cut = (words + 4) * word + unlink
         merged = 2 + 4 * word + unlink + link + 12
-        return AccessBounds(2 * found + 4 * word + unlink + begun + cut, OWNED + 2 + 5 * word + unlink + merged)
+        return AccessBounds(2 * result + 4 * word + unlink + begun + cut, OWNED + 2 + 5 * word + unlink + merged)
 
     # ---- what the C struct says
 

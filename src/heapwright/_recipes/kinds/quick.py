@@ -123,9 +123,12 @@ class Quick(BasePool):
 
     @classmethod
     def crowding(cls, pools: Sequence[BasePool]) -> Iterator[tuple[int, str]]:
-        found = [index for index, pool in enumerate(pools) if isinstance(pool, cls)]
-        if len(found) > MAX_QUICK_POOLS:
-            yield found[MAX_QUICK_POOLS], f"at most {MAX_QUICK_POOLS} quick pools; one holds up to {MAX_CLASSES} sizes"
+        results = [index for index, pool in enumerate(pools) if isinstance(pool, cls)]
+        if len(results) > MAX_QUICK_POOLS:
+            yield (
+                results[MAX_QUICK_POOLS],
+                f"at most {MAX_QUICK_POOLS} quick pools; one holds up to {MAX_CLASSES} sizes",
+            )
 
     def contradictions(self, pools: Sequence[BasePool], geometry: Geometry, index: int) -> Iterator[str]:
         below = pools[index + 1 :]
@@ -231,7 +234,7 @@ class Quick(BasePool):
 
     def summary(self) -> str:
         sizes = f"up to {self.up_to}" if self.sizes is None else sizes_summary(self.sizes)
-        told = (
+        info = (
             (self.lists_per_octave, f"{self.lists_per_octave} an octave"),
             (self.keep != "all", f"kept {self.keep}"),
             (self.limit_blocks, f"limit {self.limit_blocks} blocks"),
@@ -244,7 +247,7 @@ class Quick(BasePool):
             (self.gives_back_idle and self.release_most != RELEASE_MOST, self._release_summary()),
             (self.flush_from, f"flush for {self.flush_from} B"),
         )
-        return " ".join([f"quick {sizes}", *(words for holds, words in told if holds)]) + self.range_summary()
+        return " ".join([f"quick {sizes}", *(words for holds, words in info if holds)]) + self.range_summary()
 
     def _release_summary(self) -> str:
         return f"{self.release_most} at a time" if self.release_most else "all at once"
@@ -456,12 +459,12 @@ def _ranks(per_octave: int, unit: int, least: int, up_to: int, header: int) -> l
     """1 + the list of the largest blocks up to so many units, 0 below the smallest; empty where it is computed."""
     if not per_octave or not header or up_to // unit >= lib.HW_CACHE_UNITS:
         return []
-    first, found = _class_number(least, per_octave, unit), [0] * (up_to // unit + 1)
-    for units in range(least // unit, len(found)):
+    first, result = _class_number(least, per_octave, unit), [0] * (up_to // unit + 1)
+    for units in range(least // unit, len(result)):
         block = units * unit
         number = _class_number(block, per_octave, unit) - first
-        found[units] = number + (_class_block(block, per_octave, unit) == block)
-    return found
+        result[units] = number + (_class_block(block, per_octave, unit) == block)
+    return result
 
 
 def _account(limited: int, flush_share: int) -> int:

@@ -185,9 +185,9 @@ class Reading:
             )
         self.name = source.path.name.partition(".")[0] or source.path.name
         self.caveats = (*self.format.loses, *self.history.caveats)
-        told = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
+        info = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
         on = {"allocator": self.format.allocator} if self.format.allocator else {}
-        self.metadata = {"recorder": self.format.name} | on | told
+        self.metadata = {"recorder": self.format.name} | on | info
         cut = [f"the log is cut, and what is sound was read: {source.cut}"] if source.cut else []
         self.repairs = (*cut, *self.history.notes)
 
@@ -231,18 +231,18 @@ class Reading:
                 parameter="arena",
             )
         lower = trace.peak_live_bytes - repaired.peak_live_bytes
-        told = f"frees put in where more lived than the arena holds: {frees}; the peak is {lower:,} B lower for it"
-        return replace(repaired, repairs=(*trace.repairs, told))
+        message = f"frees put in where more lived than the arena holds: {frees}; the peak is {lower:,} B lower for it"
+        return replace(repaired, repairs=(*trace.repairs, message))
 
 
 def format_of(path: Path, format_name: str | None) -> Format:
     """The format of that name, or of the log at `path`; raises HeapwrightError where there is none."""
     if format_name is not None and format_name not in FORMATS:
         raise ParameterError(f"{format_name!r} is no format of logs; valid: {', '.join(FORMATS)}", parameter="format")
-    found = FORMATS[format_name] if format_name else log_format(path)
-    if found is None:
+    result = FORMATS[format_name] if format_name else log_format(path)
+    if result is None:
         raise HeapwrightError(f"{path}: no log of heap calls; formats: {', '.join(FORMATS)}", parameter="format")
-    return found
+    return result
 
 
 def elf_of(elf: str | os.PathLike[str] | None, format_: Format = board.FORMAT) -> Path | None:
@@ -267,8 +267,8 @@ def log_format(path: str | os.PathLike[str]) -> Format | None:
     """
     path = Path(path)
     start = Source(path).start(_START)
-    found = next((one for one in FORMATS.values() if one.matches(start)), None)
+    result = next((item for item in FORMATS.values() if item.matches(start)), None)
     for name, (pattern, reason) in _REFUSED.items():
-        if found is None and re.match(pattern, start):
+        if result is None and re.match(pattern, start):
             raise HeapwrightError(f"{path}: {name} {reason}")
-    return found
+    return result

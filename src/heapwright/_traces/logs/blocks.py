@@ -51,13 +51,13 @@ class LiveBlocks:
         at = bisect_right(self._begins, address) - 1
         addresses = self._lists[at]
         place = bisect_left(addresses, address)
-        found: list[tuple[int, int]] = []
+        results: list[tuple[int, int]] = []
         if not 0 < place < len(addresses) or not (
             addresses[place] >= address + (size or 1)
             and addresses[place - 1] + (self._known[addresses[place - 1]] & 0xFFFFFFFF) <= address
         ):
             inside = self._within(address, address + (size or 1))
-            found = [(one, self.take(one) or 0) for one in inside if size or one == address]
+            results = [(item, self.take(item) or 0) for item in inside if size or item == address]
             at = bisect_right(self._begins, address) - 1
             addresses = self._lists[at]
             place = bisect_left(addresses, address)
@@ -67,7 +67,7 @@ class LiveBlocks:
             self._lists.insert(at + 1, addresses[half:])
             self._begins.insert(at + 1, addresses[half])
             del addresses[half:]
-        return found
+        return results
 
     def put(self, address: int, known: int) -> None:
         """The block that `place` has made room for."""
@@ -89,18 +89,18 @@ class LiveBlocks:
         place = bisect_left(addresses, begin)
         first = at if place else at - 1
         before = self._lists[first][place - 1] if first >= 0 else begin
-        found = [before] if before < begin < before + size_of(self._known[before]) else []
+        result = [before] if before < begin < before + size_of(self._known[before]) else []
         while True:
             if place == len(addresses):
                 at, place = at + 1, 0
                 if at == len(self._lists):
-                    return found
+                    return result
                 addresses = self._lists[at]
             elif addresses[place] < end:
-                found.append(addresses[place])
+                result.append(addresses[place])
                 place += 1
             else:
-                return found
+                return result
 
 
 def size_of(known: int) -> int:

@@ -252,16 +252,16 @@ def _read(source: Source) -> LogHistory:
 
 def _of_lines(source: Source, records: _Records) -> None:
     for line in source.lines():
-        if found := board_lines.LINE.search(line):
-            records.put_line(found[1], found[2])
-        elif (found := _LINE.search(line)) is None:
+        if result := board_lines.LINE.search(line):
+            records.put_line(result[1], result[2])
+        elif (result := _LINE.search(line)) is None:
             records.history.skipped += _START.search(line) is not None
-        elif found[1] == b"#":
-            records.put(int(found[2], 16), int(found[3], 16))
+        elif result[1] == b"#":
+            records.put(int(result[2], 16), int(result[3], 16))
         else:
-            records.head(int(found[2], 16), int(found[3], 16))
-            if found[4]:
-                records.history.arena = int(found[4], 16)
+            records.head(int(result[2], 16), int(result[3], 16))
+            if result[4]:
+                records.history.arena = int(result[4], 16)
 
 
 def _of_dump(source: Source, order: str, records: _Records) -> None:

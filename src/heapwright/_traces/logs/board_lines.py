@@ -89,10 +89,10 @@ def unit_bits(ticks_per_second: int) -> int:
 
 def line_of(mark: bytes, text: bytes) -> BoardLine:
     """The line of the characters behind its mark, which is b"!" of earlier hooks; raises DamagedError."""
-    numbers = [one - _FIRST for one in text]
+    numbers = [item - _FIRST for item in text]
     value = _HASH_BEGIN
-    for one in text[:-2]:
-        value = (value ^ one) * _HASH_FACTOR & 0xFFFFFFFF
+    for item in text[:-2]:
+        value = (value ^ item) * _HASH_FACTOR & 0xFFFFFFFF
     if len(text) % 2 == 0 or value >> _HASH_SHIFT != numbers[-2] * _BASE + numbers[-1]:
         raise DamagedError
     return _Reader(numbers[1:-2], early=mark == b"!").line(numbers[0])

@@ -41,28 +41,28 @@ class _Lines:
         waiting: list[tuple[int, int, re.Match[bytes]]] = []
         latest = 0
         for place, line in enumerate(self._source.lines()):
-            found = _EVENT.fullmatch(line)
-            if found is None:
+            result = _EVENT.fullmatch(line)
+            if result is None:
                 if loss := _LOST.fullmatch(line):
                     self.lost += int(loss[1])
                 continue
-            now = int(found[1])
+            now = int(result[1])
             self.late += now < latest
             if len(waiting) < _WINDOW:
-                heapq.heappush(waiting, (now, place, found))
+                heapq.heappush(waiting, (now, place, result))
             else:
-                latest, _, found = heapq.heappushpop(waiting, (now, place, found))
-                yield latest, found
-        for now, _, found in sorted(waiting):
-            yield now, found
+                latest, _, result = heapq.heappushpop(waiting, (now, place, result))
+                yield latest, result
+        for now, _, result in sorted(waiting):
+            yield now, result
 
 
 def _read(source: Source) -> LogHistory:
     processes = Processes(source)
     resizing: dict[tuple[bytes, bytes], tuple[int, int | None]] = {}
     lines = _Lines(source)
-    for now, found in lines:
-        _, process, thread, kind, address, size, align = found.groups()
+    for now, result in lines:
+        _, process, thread, kind, address, size, align = result.groups()
         history, pointer = processes.history(process), int(address, 16)
         history.now_ns = now
         history.set_thread(thread)

@@ -20,10 +20,10 @@ def _read(source: Source) -> LogHistory:
     for line in source.lines():
         if line.lstrip().startswith(b"freed by"):
             freed.add(pointer)
-        found = _RECORD.fullmatch(line)
-        if found is None:
+        result = _RECORD.fullmatch(line)
+        if result is None:
             continue
-        size, address, cpu, caller, rest = found.groups()
+        size, address, cpu, caller, rest = result.groups()
         pointer = int(address, 16)
         if pointer in freed:
             history.release(pointer)

@@ -16,10 +16,10 @@ def plain_name(name: str) -> str | None:
     """The C function that does the same, as "malloc" for operator new; None where it is none that allocates."""
     if name in _ARGUMENTS:
         return name
-    found = _CPP.match(name)
-    if not found:
+    result = _CPP.match(name)
+    if not result:
         return None
-    return "free" if "delete" in found[0] or found[0].startswith("_Zd") else "malloc"
+    return "free" if "delete" in result[0] or result[0].startswith("_Zd") else "malloc"
 
 
 def note_call(history: LogHistory, name: str, numbers: Sequence[int], result: int, align: int = 0) -> bool:

@@ -240,8 +240,8 @@ class LogHistory:
             "calls for more than 2^31 bytes, left out": self._huge,
             "lines or records that make no sense, left out": self.skipped,
         }
-        told = [f"{words}: {count}" for words, count in counts.items() if count]
-        return told + ([self._overlaps] if self._overlapped else []) + ([self._missing] if self._losses else [])
+        info = [f"{words}: {count}" for words, count in counts.items() if count]
+        return info + ([self._overlaps] if self._overlapped else []) + ([self._missing] if self._losses else [])
 
     @property
     def _missing(self) -> str:
@@ -335,7 +335,7 @@ class LogHistory:
             return
         more, without = peak - self._bytes, self._peak_without_stand_ins
         objects = max(min(more // max(self._mean_size, 1), self._losses[-1][0], _MOST_STAND_INS), -(-more // MAX_SIZE))
-        begun = [self._begin(MALLOC, (peak - self._bytes) // left) for left in range(max(objects, 1), 0, -1)]
+        begun = [self._begin(MALLOC, (peak - self._bytes) // remaining) for remaining in range(max(objects, 1), 0, -1)]
         self._stood_in += len(begun)
         for known in begun:
             self._free(known)
@@ -361,8 +361,8 @@ class LogHistory:
         while self._owed_bytes < -slack and self._stand_ins:
             self._end_stand_in(-self._owed_bytes)
         least = max(self._mean_size >> _LEAST_BITS, 1)  # smaller ones would stand for what lives under another name
-        for left in range(min(self._owed_objects, self._owed_bytes // least, _MOST_STAND_INS), 0, -1):
-            self._stand_for(self._owed_bytes // left)
+        for remaining in range(min(self._owed_objects, self._owed_bytes // least, _MOST_STAND_INS), 0, -1):
+            self._stand_for(self._owed_bytes // remaining)
         if self._owed_bytes > slack and self._stand_ins:
             known = self._stand_ins.take_nearest(self._owed_bytes)
             self._owed_bytes += size_of(known)
@@ -388,19 +388,19 @@ class LogHistory:
 
         The last is the one whose size comes nearest to what is left.
         """
-        left = size
+        remaining = size
         chosen: list[int] = []
         fitting = ((address, known) for address, known in self._live.youngest())
         for address, known in islice(fitting, _MOST_STAND_INS):
             if len(chosen) >= objects - 1:
                 break
-            if size_of(known) <= left:
+            if size_of(known) <= remaining:
                 chosen.append(address)
-                left -= size_of(known)
+                remaining -= size_of(known)
         taken = [(address, self._live.take(address) or 0) for address in chosen]
         if objects:
             rest = self._live.youngest()
-            last = min(rest, key=lambda one: abs(size_of(one[1]) - left), default=None)
+            last = min(rest, key=lambda item: abs(size_of(item[1]) - remaining), default=None)
             if last is not None:
                 taken.append((last[0], self._live.take(last[0]) or 0))
         for address, known in taken:

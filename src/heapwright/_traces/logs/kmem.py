@@ -19,10 +19,10 @@ _FIELD = re.compile(rb"(call_site|ptr|bytes_req)=\(?(\S{1,200}?)\)?(?: |$)")
 def _read(source: Source) -> LogHistory:
     history = LogHistory(source.folder, overlap=True)  # the kernel prints hashes of addresses, unless told not to
     for line in source.lines():
-        found, of_thread = _EVENT.search(line), _THREAD.match(line)
-        if found is None or of_thread is None:
+        result, of_thread = _EVENT.search(line), _THREAD.match(line)
+        if result is None or of_thread is None:
             continue
-        seconds, part, event, rest = found.groups()
+        seconds, part, event, rest = result.groups()
         fields = dict(_FIELD.findall(rest))
         try:
             pointer = int(fields[b"ptr"], 16)

@@ -71,16 +71,16 @@ def follow_log(
     with room_beside(output) as folder, _new(kept) as file:
         source = _LiveSource(wire, folder, file, follower)
         source.elf = elf
-        found = source.find(formats)
-        if found is None:
+        result = source.find(formats)
+        if result is None:
             came = file.tell()
             if format_name is None:
                 file.seek(0)
                 file.truncate()  # no line of it is a call, whichever way it is read
             where = f"; they are in {kept}" if format_name else ""
-            told = f"no heap call is among the {came:,} bytes that came{where}" if came else "nothing came"
-            raise HeapwrightError(f"{wire.path}: {told}")
-        imported = Reading(source, found).write(output)
+            info = f"no heap call is among the {came:,} bytes that came{where}" if came else "nothing came"
+            raise HeapwrightError(f"{wire.path}: {info}")
+        imported = Reading(source, result).write(output)
     kept.unlink()
     return imported
 
@@ -117,9 +117,9 @@ class _LiveSource(Source):
         """Read until one of the formats is seen; None where it ends before."""
         for piece in self._read():
             self._first = (self._first + piece)[-_START:]
-            for one in formats:
-                if one.matches(self._first):
-                    return one
+            for format in formats:
+                if format.matches(self._first):
+                    return format
         return None
 
     def history(self) -> LogHistory:

@@ -24,10 +24,10 @@ def _read(source: Source) -> LogHistory:
     history, clock = LogHistory(source.folder, overlap=True), _Clock()
     begun: dict[bytes, tuple[str, list[int], int | None]] = {}
     for line in source.lines():
-        if found := _CALL.fullmatch(line):
-            in_brackets, first, time, function, arguments, result, unfinished = found.groups()
-        elif found := _RESUMED.fullmatch(line):
-            in_brackets, first, time, function, result = found.groups()
+        if outcome := _CALL.fullmatch(line):
+            in_brackets, first, time, function, arguments, result, unfinished = outcome.groups()
+        elif outcome := _RESUMED.fullmatch(line):
+            in_brackets, first, time, function, result = outcome.groups()
             arguments = unfinished = None
         else:
             continue
@@ -79,7 +79,7 @@ class _Clock:
         *rest, seconds = text.split(b":")
         whole, _, part = seconds.partition(b".")
         parsed = int(whole) * 10**9 + int((part + b"000000000")[:9])
-        parsed += sum(int(one) * 60**power * 10**9 for power, one in enumerate(reversed(rest), 1))
+        parsed += sum(int(item) * 60**power * 10**9 for power, item in enumerate(reversed(rest), 1))
         if self.relative is None:
             self.relative = not rest and parsed < _DAY_NS
         self.now = self.now + parsed if self.relative else parsed
@@ -87,7 +87,7 @@ class _Clock:
 
 
 def _numbers(arguments: bytes) -> list[int]:
-    return [_number(one.encode()) for one in _NUMBER.findall(arguments.decode(errors="replace"))]
+    return [_number(item.encode()) for item in _NUMBER.findall(arguments.decode(errors="replace"))]
 
 
 def _number(text: bytes) -> int:

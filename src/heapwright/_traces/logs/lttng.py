@@ -25,10 +25,10 @@ _ARGUMENTS = {
 def _read(source: Source) -> LogHistory:
     history = LogHistory(source.folder)
     for line in source.lines():
-        found = _EVENT.fullmatch(line)
-        if found is None:
+        outcome = _EVENT.fullmatch(line)
+        if outcome is None:
             continue
-        hours, minutes, seconds, part, event, rest = found.groups()
+        hours, minutes, seconds, part, event, rest = outcome.groups()
         name = "memalign" if event == b"posix_memalign" else plain_name(event.decode())
         if name is None:
             continue

@@ -15,15 +15,15 @@ _CALL = re.compile(rb"([ar]) (\d{1,19}) (\d{1,19})|f (-?\d{1,19})")
 def _read(source: Source) -> LogHistory:
     history = LogHistory(source.folder, overlap=True)
     for row, line in enumerate(source.lines()):
-        found = _CALL.fullmatch(line.strip())
-        if found is None:
+        result = _CALL.fullmatch(line.strip())
+        if result is None:
             history.skipped += row > 3 and bool(line.strip())
-        elif found[1] == b"a":
-            history.allocate(int(found[2]) + 1, int(found[3]))
-        elif found[1] == b"r":
-            history.resize(int(found[2]) + 1, int(found[2]) + 1, int(found[3]))
+        elif result[1] == b"a":
+            history.allocate(int(result[2]) + 1, int(result[3]))
+        elif result[1] == b"r":
+            history.resize(int(result[2]) + 1, int(result[2]) + 1, int(result[3]))
         else:
-            history.release(int(found[4]) + 1)
+            history.release(int(result[4]) + 1)
     return history
 
 

@@ -15,12 +15,12 @@ def _read(source: Source) -> LogHistory:
     history = LogHistory(source.folder)
     old: int | None = None
     for line in source.lines():
-        found = _CALL.fullmatch(line)
-        if found is None:
+        result = _CALL.fullmatch(line)
+        if result is None:
             history.skipped += line not in (b"= Start", b"= End")
             continue
-        site, sign, address, told = found.groups()
-        pointer, size = 0 if address == b"(nil)" else int(address, 16), int(told or b"0", 16)
+        site, sign, address, info = result.groups()
+        pointer, size = 0 if address == b"(nil)" else int(address, 16), int(info or b"0", 16)
         history.set_site((site or b"").decode(errors="replace"))
         if sign == b"+":
             history.allocate(pointer, size)

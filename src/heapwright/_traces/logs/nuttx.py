@@ -17,10 +17,10 @@ _NOTE = re.compile(
 def _read(source: Source) -> LogHistory:
     history = LogHistory(source.folder)
     for line in source.lines():
-        found = _NOTE.fullmatch(line)
-        if found is None:
+        result = _NOTE.fullmatch(line)
+        if result is None:
             continue
-        task, seconds, part, action, size, address = found.groups()
+        task, seconds, part, action, size, address = result.groups()
         history.set_thread(task)
         history.now_ns = int(seconds) * 10**9 + int((part + b"0" * 9)[:9])
         if action == b"free":

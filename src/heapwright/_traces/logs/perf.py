@@ -92,12 +92,12 @@ def _read(source: Source) -> LogHistory:
     threads: dict[tuple[bytes, bytes], _Thread] = {}
     lost = 0
     for line in source.lines():
-        found = _EVENT.search(line)
-        if found is None:
+        result = _EVENT.search(line)
+        if result is None:
             if loss := _LOST.search(line):
                 lost += int(loss[1])
             continue
-        process, number, seconds, part, function, returned, rest = found.groups()
+        process, number, seconds, part, function, returned, rest = result.groups()
         key = process or b"", number
         thread = threads.get(key)
         if thread is None:

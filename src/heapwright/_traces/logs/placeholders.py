@@ -36,7 +36,7 @@ class Placeholders:
 
     def _nearest(self, size: int) -> tuple[int, int]:
         at = bisect_left(self._by_size, (size, 0))
-        return min(self._by_size[max(at - 1, 0) : at + 1], key=lambda one: abs(one[0] - size))
+        return min(self._by_size[max(at - 1, 0) : at + 1], key=lambda item: abs(item[0] - size))
 
     def _take(self, known: int) -> int:
         del self._by_age[known]

@@ -17,14 +17,14 @@ class Processes:
 
     def history(self, process: Hashable) -> LogHistory:
         """The history of a process; begun where there is none yet."""
-        found = self._histories.get(process)
-        if found is None:
-            found = self._histories[process] = LogHistory(self._source.folder)
-        return found
+        result = self._histories.get(process)
+        if result is None:
+            result = self._histories[process] = LogHistory(self._source.folder)
+        return result
 
     def largest(self) -> LogHistory:
         """The history with the most calls; its caveats count the other processes."""
-        found = max(self._histories.values(), key=len, default=LogHistory())
-        if others := sum(len(one) > 0 for one in self._histories.values()) - (len(found) > 0):
-            found.caveats.append(f"{others} smaller {'process' if others == 1 else 'processes'} of the log left out")
-        return found
+        result = max(self._histories.values(), key=len, default=LogHistory())
+        if others := sum(len(history) > 0 for history in self._histories.values()) - (len(result) > 0):
+            result.caveats.append(f"{others} smaller {'process' if others == 1 else 'processes'} of the log left out")
+        return result

@@ -18,11 +18,11 @@ _CALL = re.compile(
 def _read(source: Source) -> LogHistory:
     history = LogHistory(source.folder)
     for line in source.lines():
-        found = _CALL.fullmatch(line)
-        if found is None:
+        result = _CALL.fullmatch(line)
+        if result is None:
             history.skipped += line != _HEADER
             continue
-        thread, hours, minutes, seconds, part, action, address, size = found.groups()
+        thread, hours, minutes, seconds, part, action, address, size = result.groups()
         history.set_thread(thread)
         whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds)
         history.now_ns = whole * 10**9 + int((part + b"0" * 9)[:9])

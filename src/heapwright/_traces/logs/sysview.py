@@ -99,11 +99,11 @@ def _packets(source: Source, history: LogHistory) -> Iterator[_Packet]:
         at = 0
         while True:
             if not synchronised:
-                found = data.find(_SYNC, at)
-                if found < 0:
+                result = data.find(_SYNC, at)
+                if result < 0:
                     at = max(at, len(data) - len(_SYNC) + 1)
                     break
-                at, synchronised = found + len(_SYNC), True
+                at, synchronised = result + len(_SYNC), True
             try:
                 packet, at = _packet(data, at, of_esp)
             except IndexError:

@@ -35,12 +35,12 @@ _START = re.compile(rb"hw[-+=]" + _ADDRESS)
 def _read(source: Source) -> LogHistory:
     history = source.history()
     for line in source.lines():
-        found = _CALL.search(line)
-        if found is None:
+        result = _CALL.search(line)
+        if result is None:
             history.skipped += _START.search(line) is not None
             continue
         given, size, *of_malloc, freed, time_of_free, thread_of_free, old, moved, new_size, time, thread = (
-            found.groups()
+            result.groups()
         )
         if given:
             _set(history, *of_malloc)

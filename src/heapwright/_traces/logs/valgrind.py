@@ -19,9 +19,9 @@ _START = re.compile(rb"^--\d+-- (?:malloc|calloc|realloc|free|memalign|_Z[nd]\w+
 def _read(source: Source) -> LogHistory:
     processes = Processes(source)
     for line in source.lines():
-        if (found := _CALL.fullmatch(line)) is None:
+        if (outcome := _CALL.fullmatch(line)) is None:
             continue
-        process, name, arguments, result = found.groups()
+        process, name, arguments, result = outcome.groups()
         history = processes.history(process)
         if name == b"malloc" and result and arguments.isdigit() and len(arguments) < 20:
             history.allocate(int(result, 16), int(arguments))

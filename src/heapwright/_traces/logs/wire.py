@@ -104,23 +104,23 @@ def _opened(source: str, baud: int) -> Iterator[int]:
 
 
 def _to_host(source: str) -> socket.socket:
-    found = _HOST.fullmatch(source)
-    if found is None or int(found["port"]) > 0xFFFF:
+    result = _HOST.fullmatch(source)
+    if result is None or int(result["port"]) > 0xFFFF:
         raise HeapwrightError(f"{source}: no such file; valid: a serial port, a file, a pipe, a socket, or HOST:PORT")
-    return _connected(source, socket.AF_UNSPEC, (found["host"], int(found["port"])))
+    return _connected(source, socket.AF_UNSPEC, (result["host"], int(result["port"])))
 
 
 def _connected(source: str, family: int, address: str | tuple[str, int]) -> socket.socket:
     try:
         if isinstance(address, tuple):
-            found = socket.create_connection(address, _CONNECT_SECONDS)
+            result = socket.create_connection(address, _CONNECT_SECONDS)
         else:
-            found = socket.socket(family)
-            found.connect(address)
+            result = socket.socket(family)
+            result.connect(address)
     except OSError as error:
         raise HeapwrightError(f"{source}: {error.strerror or error}; who writes has to listen there first") from None
-    found.setblocking(False)
-    return found
+    result.setblocking(False)
+    return result
 
 
 def _make_raw(file: int, source: str, baud: int) -> None:
@@ -130,7 +130,7 @@ def _make_raw(file: int, source: str, baud: int) -> None:
 
     speeds = {int(name[1:]): name for name in dir(termios) if re.fullmatch(r"B[1-9]\d*", name)}
     if baud not in speeds:
-        valid = ", ".join(str(one) for one in sorted(speeds) if one >= 1200)
+        valid = ", ".join(str(speed) for speed in sorted(speeds) if speed >= 1200)
         raise ParameterError(f"{source}: {baud} is no speed of a serial port here; valid: {valid}", parameter="baud")
     tty.setraw(file, termios.TCSANOW)
     modes = termios.tcgetattr(file)

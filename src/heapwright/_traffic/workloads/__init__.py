@@ -18,5 +18,5 @@ NAMES = ("drr", "easyport", "url", "queue", "modem", "poisson")
 
 def function(name: str) -> Callable[..., Trace]:
     """The workload of this name, one of NAMES."""
-    found: Callable[..., Trace] = getattr(importlib.import_module(f"heapwright._traffic.workloads.{name}"), name)
-    return found
+    result: Callable[..., Trace] = getattr(importlib.import_module(f"heapwright._traffic.workloads.{name}"), name)
+    return result

@@ -88,9 +88,9 @@ def drr(
         nodes=True,
         limit=link.ring_limit(ring),
     )
-    told = link.told(bits, load, rate, ring, events)
+    info = link.told(bits, load, rate, ring, events)
     options = {"quantum": quantum, "rotation": rotation, "extra": extra, "node": node, "queues": queues}
-    metadata = link.label(packets, "drr", size=size, headers=headers, **told, **options)
+    metadata = link.label(packets, "drr", size=size, headers=headers, **info, **options)
     return link.trace_of("drr", events, _stored(packets, size, headers) + extra, node, metadata)
 
 

@@ -42,6 +42,6 @@ def easyport(
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=link.ring_limit(ring))
-    told = link.told(bits, load, rate, ring, events)
-    metadata = link.label(packets, "easyport", size=size, **told, extra=extra)
+    info = link.told(bits, load, rate, ring, events)
+    metadata = link.label(packets, "easyport", size=size, **info, extra=extra)
     return link.trace_of("easyport", events, link.sizes(packets, size) + extra, 0, metadata)

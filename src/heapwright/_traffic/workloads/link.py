@@ -160,8 +160,8 @@ def serve(
     )
     if lib.hw_serve(arrivals, link, events):
         raise HeapwrightError("out of memory; use fewer packets at a time", parameter="count")
-    found = int(events.count)
-    return Events(times[:found], objects[:found], ops[:found], count, int(events.dropped))
+    result = int(events.count)
+    return Events(times[:result], objects[:result], ops[:result], count, int(events.dropped))
 
 
 def trace_of(

@@ -35,15 +35,15 @@ def swept(make: Callable[..., Trace], option: str, values: Sequence[float]) -> l
     """
     if not values or len({f"{value:g}" for value in values}) < len(values):
         raise ParameterError(f"{list(values)}: give one value or more, each once", parameter=option)
-    found = []
+    results = []
     for value in values:
         trace = make(**{option: int(value) if float(value).is_integer() else value})
-        told = {**trace.metadata, SWEPT: option, option: f"{value:g}"}
-        found.append(dataclasses.replace(trace, name=f"{trace.name}-{value:g}", metadata=told))
-    return found
+        info = {**trace.metadata, SWEPT: option, option: f"{value:g}"}
+        results.append(dataclasses.replace(trace, name=f"{trace.name}-{value:g}", metadata=info))
+    return results
 
 
 def peaks_around(make: Callable[..., Trace], load: float) -> dict[float, int]:
     """Load -> largest live bytes, for a tenth less load, the load and a tenth more."""
     around = [float(f"{load * (1 + share):.6g}") for share in (-STEP, 0, STEP)]
-    return {one: make(load=one).peak_live_bytes for one in around}
+    return {item: make(load=item).peak_live_bytes for item in around}

@@ -71,8 +71,8 @@ def queue(
 def _timed(packets: PacketTable, size: link.Size, limit: int, load: float, rate: float | None) -> Trace:
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=limit)
-    told = link.told(bits, load, rate, None, events) | {"used": len(packets), "dropped": events.dropped}
-    metadata = link.label(packets, "queue", size=size, limit=limit, **told)
+    info = link.told(bits, load, rate, None, events) | {"used": len(packets), "dropped": events.dropped}
+    metadata = link.label(packets, "queue", size=size, limit=limit, **info)
     return link.trace_of("queue", events, link.sizes(packets, size), 0, metadata)
 
 

@@ -65,7 +65,7 @@ def url(
     packets = link.first_packets(packets, count)
     bits = link.bits_a_second(packets, load, rate)
     events = link.serve(packets, bits, limit=link.ring_limit(ring))
-    told = link.told(bits, load, rate, ring, events)
+    info = link.told(bits, load, rate, ring, events)
     rows = patterns * len(_ROW)
     used = np.ones((len(events.op), len(_ORDER)), np.bool_)
     used[:, _ORDER.index(_TEXT)] = _requests(packets, size)[events.object]
@@ -82,7 +82,7 @@ def url(
         phase=np.repeat(np.array([0, 1], np.uint16), [rows, int(np.count_nonzero(used))]),
         phases=("init", "forward"),
         name="url",
-        metadata=link.label(packets, "url", size=size, **told, patterns=patterns),
+        metadata=link.label(packets, "url", size=size, **info, patterns=patterns),
     )
 
 

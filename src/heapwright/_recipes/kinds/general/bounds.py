@@ -78,15 +78,15 @@ class _Steps:
 
     def release(self) -> int:
         word, merged = self.word, self.a_link + self.unlink
-        found = word + self.pad + word + self.write_free + self.insert + 2
+        result = word + self.pad + word + self.write_free + self.insert + 2
         if self.pool.coalesce == "never":
-            return found
-        found += 1 + word + merged + (4 if self.pool.search_from != "start" else 0)
+            return result
+        result += 1 + word + merged + (4 if self.pool.search_from != "start" else 0)
         if self.pool.coalesce == "immediate":
-            found += word + merged
+            result += word + merged
         if self.far:
-            found += 1 + self.mark_used  # where the first block begins, and what is told the block behind it
-        return found + (self.mark_used + 10 if self.victim else 1)
+            result += 1 + self.mark_used  # where the first block begins, and what is told the block behind it
+        return result + (self.mark_used + 10 if self.victim else 1)
 
     def grow(self) -> int:
         grown = (6 + _COVERED if self.far else 5) + self.word + self.clear
@@ -167,11 +167,11 @@ def worst_cases(pool: GeneralKeys, general: Any, load: BlockLoad, *, placed: boo
     unit = 1 << general.unit_shift
     unsplit = int(general.split_least) - unit  # the most that a block has beyond what was asked for
     slack = unit + int(general.overhead)  # where blocks begin, and a word behind the last one
-    found = round_up(load.largest, unit) + _rounding_up(pool, load.largest, unit)
+    result = round_up(load.largest, unit) + _rounding_up(pool, load.largest, unit)
     # Any fit: when a block is refused, or memory grows for it, every hole is too small for it, and each but one lies
     # before a live block. Lists in front of the pool are empty by then. A victim may cut one hole in three.
     objects = (load.live - load.smallest) // load.smallest
-    holes = (objects + (3 if pool.victim_up_to else 1)) * (found - unit)
+    holes = (objects + (3 if pool.victim_up_to else 1)) * (result - unit)
     yield WorstCase(load.live + objects * unsplit + holes + load.largest + slack, "any fit")
     if not placed or pool.top == "extend" or pool.search_most or pool.victim_up_to or pool.unsorted:
         return

@@ -68,9 +68,9 @@ class General(GeneralKeys):
 
     @classmethod
     def crowding(cls, pools: Sequence[BasePool]) -> Iterator[tuple[int, str]]:
-        found = [index for index, pool in enumerate(pools) if isinstance(pool, cls)]
-        if len(found) > MAX_GENERAL_POOLS:
-            yield found[MAX_GENERAL_POOLS], f"at most {MAX_GENERAL_POOLS} general pools"
+        results = [index for index, pool in enumerate(pools) if isinstance(pool, cls)]
+        if len(results) > MAX_GENERAL_POOLS:
+            yield results[MAX_GENERAL_POOLS], f"at most {MAX_GENERAL_POOLS} general pools"
 
     def contradictions(self, pools: Sequence[BasePool], geometry: Geometry, index: int) -> Iterator[str]:
         return rules.contradictions(self, pools, geometry, index)
@@ -119,7 +119,7 @@ class General(GeneralKeys):
         split += f", share {self.split_share:.3g}" if self.split_share else ""
         split += " off the tail" if self.split_from == "tail" else ""
         merge = f"coalesce {self.coalesce}" + (f" from {self.coalesce_from} B" if self.coalesce_from else "")
-        told = (
+        info = (
             (self.victim_up_to, f"victim {self.victim_up_to}"),
             (self.close_bins, f"close bins {self.close_bins}"),
             (not self.boundary_tags, "no tags"),
@@ -142,7 +142,7 @@ class General(GeneralKeys):
         )
         numbers = ("header", "trailer", "min_block", "max_block", "unit", "region")
         changed = (key for key in numbers if getattr(self, key) != type(self).model_fields[key].default)
-        words = [self._found(), split, merge, *(words for holds, words in told if holds)]
+        words = [self._found(), split, merge, *(words for holds, words in info if holds)]
         words += [f"{key.replace('_', ' ')} {getattr(self, key)}" for key in changed]
         return ", ".join(words) + self.range_summary()
 
@@ -266,8 +266,8 @@ class General(GeneralKeys):
         )
 
     def lay_out(self, layout: lay.Layout, below: Sequence[BasePool], listed: bool) -> dict[str, Any]:
-        told = _laid_out(self, layout.geometry, layout.checks, listed)
-        return {**told, **layout.place(self.control(layout, told["bins"]))}
+        info = _laid_out(self, layout.geometry, layout.checks, listed)
+        return {**info, **layout.place(self.control(layout, info["bins"]))}
 
     def _laid_out(self, layout: lay.Layout, listed: bool) -> dict[str, Any]:
         """What it is laid out as, wherever that may be."""
@@ -536,8 +536,8 @@ def _bin_edges(values: Mapping[str, Any]) -> Iterator[int]:
 
 @lru_cache(maxsize=65536)
 def _canonical(pool: General, geometry: Geometry) -> General:
-    found = pool.model_copy(update=canonical_changes(pool, geometry))
-    return pool if found == pool else found
+    result = pool.model_copy(update=canonical_changes(pool, geometry))
+    return pool if result == pool else result
 
 
 @lru_cache(maxsize=4096)
