@@ -24,44 +24,44 @@ ROOT = Path(__file__).resolve().parents[1]
 CORE, NATIVE = "csrc", "native"
 
 CORE_TESTS = (
-    "tests/integration/test_core_layout.py",
-    "tests/integration/test_core_kinds_blocks.py",
-    "tests/integration/test_zoo_behaviour.py",
-    "tests/integration/test_zoo_behaviour_papers.py",
-    "tests/integration/test_core_fuzz.py::test_random_programs_on_the_zoo",
-    "tests/integration/test_core_fuzz.py::test_random_programs_on_random_recipes",
-    "tests/integration/test_core_fuzz.py::test_the_checker_finds_damage_and_survives_it",
+    "tests/core/test_core_layout.py",
+    "tests/core/test_core_kinds_blocks.py",
+    "tests/recipes/test_zoo_behaviour.py",
+    "tests/recipes/test_zoo_behaviour_papers.py",
+    "tests/core/test_core_fuzz.py::test_random_programs_on_the_zoo",
+    "tests/core/test_core_fuzz.py::test_random_programs_on_random_recipes",
+    "tests/core/test_core_fuzz.py::test_the_checker_finds_damage_and_survives_it",
 )
 """Of those that compile the core anew, from quick to long: until one fails."""
 
 TESTS_APART = {
-    "arithmetic": ("tests/integration/test_core_compile.py::test_bits_are_found_in_every_way",),
-    "threads": ("tests/integration/test_generated_threads.py",),
-    "counters": ("tests/integration/test_counters.py",),
-    "owners": ("tests/integration/test_platform_owners.py",),
+    "arithmetic": ("tests/core/test_core_compile.py::test_bits_are_found_in_every_way",),
+    "threads": ("tests/generate/test_generated_threads.py",),
+    "counters": ("tests/replay/test_counters.py",),
+    "owners": ("tests/platforms/test_platform_owners.py",),
 }
 """By a word of a source's path: what is looked at apart, or in generated code alone."""
 
 NATIVE_TESTS = (
-    "tests/unit/test_native.py",
-    "tests/unit/test_replay.py",
-    "tests/unit/test_film.py",
-    "tests/unit/test_copies.py",
-    "tests/unit/test_memories_routed.py",
-    "tests/unit/test_workloads.py",
-    "tests/unit/test_core_kinds.py",
-    "tests/unit/test_safe_arena.py",
-    "tests/unit/test_alike.py",
-    "tests/unit/test_together.py",
-    "tests/integration/test_core_replay.py",
-    "tests/integration/test_replay_index.py",
-    "tests/integration/test_replay_ordinary.py",
-    "tests/integration/test_alike_replays.py",
-    "tests/integration/test_endurance.py",
+    "tests/core/test_native.py",
+    "tests/replay/test_replay.py",
+    "tests/replay/test_snapshots.py",
+    "tests/traces/test_copies.py",
+    "tests/replay/test_memories.py",
+    "tests/traffic/test_workloads.py",
+    "tests/recipes/test_kinds_buddy_partition_compact.py",
+    "tests/replay/test_monotone_minimum.py",
+    "tests/explore/test_result_cache.py",
+    "tests/generate/test_inline.py",
+    "tests/replay/test_replay_models.py",
+    "tests/replay/test_replay_index.py",
+    "tests/replay/test_replay_ordinary.py",
+    "tests/explore/test_result_cache_replays.py",
+    "tests/replay/test_stress_test.py",
 )
 """Of those that replay in their own process, from quick to long."""
 
-COUNTER_TESTS = ("tests/integration/test_target.py",)
+COUNTER_TESTS = ("tests/measure/test_target.py",)
 """What counts instructions runs beside an emulator."""
 
 PATIENCE, MOST_SECONDS = 600, 60

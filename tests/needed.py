@@ -1,8 +1,8 @@
 """The one rule for what a test needs and a machine may lack: the test skips there, and says what; in CI it fails.
 
 A tool is there if it does what the test asks of it, tried once (`trials.py`), not if it has a name. Only this file asks
-for that, and only this file skips: `tests/unit/test_needed.py` keeps it so. What skips on machines whose tools lack a
-part is tested in `tests/integration/test_half_equipped.py`.
+for that, and only this file skips (`tests/project/test_needed.py`). What skips on machines whose tools lack a
+part is tested in `tests/project/test_half_equipped.py`.
 `.ci/packages` installs all that CI needs, so a test that skipped there would have tested nothing for nobody to see.
 """
 

@@ -1,6 +1,6 @@
 """Faults planted by hand that once went through, and the tests that notice each: `python tests/planted.py` tries them.
 
-A line of source, what stands in its place, and the test that has to fail then. `tests/integration/test_planted.py`
+A line of source, what stands in its place, and the test that has to fail then. `tests/project/test_planted.py`
 runs them all.
 """
 
@@ -40,50 +40,49 @@ FAULTS = {
         "_explore/budget.py",
         "share = self.apart / kept if kept else 0.0",
         "share = self.apart / kept if kept else inf",
-        "tests/unit/test_explored.py::test_progress_and_time_stay_within_what_there_is[1]",
+        "tests/explore/test_progress_and_budget.py::test_progress_and_time_stay_within_what_there_is[1]",
     ),
     "what is tried twice counts twice": Planted(
         "_explore/schedule.py",
         "        if not patience.over:  # what was given up and is open again is counted once more",
         "        if patience.over:",
-        "tests/unit/test_explored.py::test_progress_and_time_stay_within_what_there_is[10]",
+        "tests/explore/test_progress_and_budget.py::test_progress_and_time_stay_within_what_there_is[10]",
     ),
     "no arena below the high-water mark is tried": Planted(
         "_replay/monotone_minimum.py",
         "DOWNWARD = 256",
         "DOWNWARD = 0",
-        "tests/unit/test_safe_arena.py::test_what_serves_just_below_the_mark_is_found",
+        "tests/replay/test_monotone_minimum.py::test_what_serves_just_below_the_mark_is_found",
     ),
     "the full round of tries is dropped": Planted(
         "_replay/monotone_minimum.py",
         "(tries // 16, tries // 4, tries)",
         "(tries // 16, tries // 4)",
-        "tests/unit/test_safe_arena.py::test_a_failing_stretch_of_a_few_in_so_many_tries_is_met_wherever_it_lies[400]",
+        "tests/replay/test_monotone_minimum.py::test_a_failing_stretch_of_a_few_in_so_many_tries_is_met_wherever_it_lies[400]",
     ),
     "one refusal elsewhere is forgiven": Planted(
         "decide/robustness.py",
         "if found.refused and not",
         "if found.refused > 1 and not",
-        "tests/unit/test_picks.py::test_no_failed_request_elsewhere_is_forgiven[1-held out-traces held out]",
+        "tests/studies/test_recommendations.py::test_no_failed_request_elsewhere_is_forgiven[1-held out-traces held out]",  # noqa: E501
     ),
     "five refusals elsewhere are forgiven": Planted(
         "decide/robustness.py",
         "if found.refused and not",
         "if found.refused > 5 and not",
-        "tests/unit/test_picks.py::test_no_failed_request_elsewhere_is_forgiven[5-held out-traces held out]",
+        "tests/studies/test_recommendations.py::test_no_failed_request_elsewhere_is_forgiven[5-held out-traces held out]",  # noqa: E501
     ),
     "merged time falls between windows": Planted(
         "traces/merge.py",
         'np.maximum(np.maximum.accumulate(window["ts_us"]), latest)',
         'np.maximum.accumulate(window["ts_us"])',
-        "tests/unit/test_trace_streams.py"
-        "::test_a_call_without_a_time_is_merged_behind_the_one_before_it_in_another_window",
+        "tests/traces/test_streams.py::test_a_call_without_a_time_is_merged_behind_the_one_before_it_in_another_window",
     ),
     "the last of equal members dominates": Planted(
         "decide/pareto.py",
         "best = int(np.argmax(products))",
         "best = len(products) - 1 - int(np.argmax(products[::-1]))",
-        "tests/unit/test_pareto.py::test_of_members_that_beat_a_point_alike_the_first_is_named[members0]",
+        "tests/studies/test_pareto.py::test_of_members_that_beat_a_point_alike_the_first_is_named[members0]",
     ),
 }
 """What is wrong -> where; from reviews that found no test to fail."""

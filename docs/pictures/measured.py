@@ -285,7 +285,7 @@ def levels() -> Picture:
 
 def _counts(heap: str) -> dict[tuple[str, str], Sequence[int]]:
     """(level, fault) -> how many runs came to each outcome."""
-    lines = (ROOT / "tests/integration/attack_matrix.txt").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "tests/assure/attack_matrix.txt").read_text(encoding="utf-8").splitlines()
     assert lines[0].split()[3:] == list(OUTCOMES)
     rows = [line.split() for line in lines[1:]]
     return {(row[1], row[2]): [int(count) for count in row[3:]] for row in rows if row[0] == heap}

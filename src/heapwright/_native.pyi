@@ -1,6 +1,6 @@
 """The native module: what csrc/policy.h, the headers in native/build_binding.py and recorder/raw_format.h declare.
 
-`tests/unit/test_native.py` compares this file with the module that was built. C data is `Any`: structs by their
+`tests/core/test_native.py` compares this file with the module that was built. C data is `Any`: structs by their
 pointers, pointers to arrays by `ffi.cast`.
 """
 

@@ -54,7 +54,7 @@ def test_who_waits_for_the_processes_that_test_records_nothing(
 
 def test_what_takes_too_long_leaves_room_for_the_others_and_for_those_beside() -> None:
     """A test beside one that runs the statement may look at what was made when its file was imported."""
-    index, source, file = mutants_recorded.Index(), "src/heapwright/_studies/pareto.py", "tests/unit/test_pareto.py"
+    index, source, file = mutants_recorded.Index(), "src/heapwright/_studies/pareto.py", "tests/studies/test_pareto.py"
     index.seconds |= {f"{file}::{name}": seconds for name, seconds in (("long", 20), ("short", 1), ("beside", 2))}
     index.by_line[source][5] = [f"{file}::long", f"{file}::short"]
     mutant = mutants_python.Mutant(ROOT / source, 0, range(5, 6), "", "", "")

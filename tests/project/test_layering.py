@@ -1,4 +1,4 @@
-"""The house keeps its order: no import points up, no two files of a folder import each other, in C neither."""
+"""Layering: no import points up, no two files of a folder import each other, in C neither."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_arenas_are_those_of_fit(told: Any) -> None:
 
 
 def test_ratios_and_aims_are_told(told: Any) -> None:
-    """Their arithmetic is tested on numbers that are known, in tests/unit/test_bench_results.py."""
+    """Their arithmetic is tested on numbers that are known, in tests/project/test_bench_results.py."""
     (item,) = told["traces"]
     ratios = told["ratios"]
     assert set(ratios) == {

@@ -47,23 +47,23 @@ class Lack(NamedTuple):
 LACKS = {
     "Arm's gcc without picolibc": Lack(
         {"picolibc"},
-        "test_platform_libc.py::test_the_pages_command_finds_a_second_allocator",
+        "platforms/test_platform_libc.py::test_the_pages_command_finds_a_second_allocator",
         ("newlib",),
         ("picolibc",),
     ),
     "QEMU without gcc": Lack(
         {"Arm's gcc", "newlib", "picolibc"},
-        "test_board_lines.py::test_the_ring_needs_no_function_and_warns_of_nothing",
+        "traces/test_board_lines.py::test_the_ring_needs_no_function_and_warns_of_nothing",
         (),
         ("cortex-m0-0",),
     ),
-    "clang without libFuzzer": Lack({"libFuzzer"}, "test_core_fuzz.py::test_coverage_guided_programs", (), ("",)),
+    "clang without libFuzzer": Lack({"libFuzzer"}, "core/test_core_fuzz.py::test_coverage_guided_programs", (), ("",)),
     "gcc without -m32": Lack(
-        {"-m32", "programs of 32 bits"}, "test_core_compile.py::test_no_warning", ("build0-gcc",), ("build2-gcc",)
+        {"-m32", "programs of 32 bits"}, "core/test_core_compile.py::test_no_warning", ("build0-gcc",), ("build2-gcc",)
     ),
     "-m32 without headers": Lack(
         {"programs of 32 bits"},
-        "test_foreign.py::test_addresses_are_offsets_from_the_start_of_the_arena",
+        "heaps/test_foreign.py::test_addresses_are_offsets_from_the_start_of_the_arena",
         ("64",),
         ("32",),
     ),
@@ -108,7 +108,7 @@ def test_a_machine_cannot_do_what_it_lacks_and_can_do_the_rest(
 @on_each
 def test_tests_there_pass_or_skip(half_equipped: str, tmp_path: Path) -> None:
     _, sample, passes, skips_there = LACKS[half_equipped]
-    samples = [f"tests/integration/{sample}{f'[{item}]' if item else ''}" for item in (*passes, *skips_there)]
+    samples = [f"tests/{sample}{f'[{item}]' if item else ''}" for item in (*passes, *skips_there)]
     words = ["-q", "--no-header", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'of the sample'}"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, *samples],
