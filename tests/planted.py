@@ -61,25 +61,25 @@ FAULTS = {
         "tests/replay/test_monotone_minimum.py::test_a_failing_stretch_of_a_few_in_so_many_tries_is_met_wherever_it_lies[400]",
     ),
     "one refusal elsewhere is forgiven": Planted(
-        "decide/robustness.py",
-        "if found.refused and not",
-        "if found.refused > 1 and not",
+        "_studies/robustness.py",
+        "if result.refused and not",
+        "if result.refused > 1 and not",
         "tests/studies/test_recommendations.py::test_no_failed_request_elsewhere_is_forgiven[1-held out-traces held out]",  # noqa: E501
     ),
     "five refusals elsewhere are forgiven": Planted(
-        "decide/robustness.py",
-        "if found.refused and not",
-        "if found.refused > 5 and not",
+        "_studies/robustness.py",
+        "if result.refused and not",
+        "if result.refused > 5 and not",
         "tests/studies/test_recommendations.py::test_no_failed_request_elsewhere_is_forgiven[5-held out-traces held out]",  # noqa: E501
     ),
     "merged time falls between windows": Planted(
-        "traces/merge.py",
+        "_traces/merge.py",
         'np.maximum(np.maximum.accumulate(window["ts_us"]), latest)',
         'np.maximum.accumulate(window["ts_us"])',
         "tests/traces/test_streams.py::test_a_call_without_a_time_is_merged_behind_the_one_before_it_in_another_window",
     ),
     "the last of equal members dominates": Planted(
-        "decide/pareto.py",
+        "_studies/pareto.py",
         "best = int(np.argmax(products))",
         "best = len(products) - 1 - int(np.argmax(products[::-1]))",
         "tests/studies/test_pareto.py::test_of_members_that_beat_a_point_alike_the_first_is_named[members0]",
