@@ -1,0 +1,51 @@
+"""The texts speak the field's language: no word of the project's old dialect occurs in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dialect import c, findings, markdown, python, scan
+
+ROOT = Path(__file__).resolve().parents[2]
+
+CLEAN = ("docs/install.md", "docs/slurm.md")
+"""Files and folders without a word of the dialect."""
+
+
+@pytest.mark.parametrize("path", CLEAN)
+def test_no_word_of_the_dialect_occurs(path: str) -> None:
+    assert (ROOT / path).exists()
+    assert [str(item) for item in scan([ROOT / path])] == []
+
+
+def words(text: str) -> list[tuple[int, str]]:
+    return [(item.line, item.word) for item in findings(text)]
+
+
+def test_words_are_found_with_their_lines() -> None:
+    assert words("The dearest malloc.\nIt\nlasts; so\nmany do not last. Those of it.") == [
+        (1, "dearest"),
+        (3, "lasts"),
+        (3, "so many"),
+        (4, "do not last"),
+        (4, "Those of"),
+    ]
+    assert words("The last call; besieged; film-like; an engine of those of us") == []
+
+
+def test_code_of_a_page_is_not_scanned() -> None:
+    page = (
+        "It `tells`.\n\n    $ tell\n    told\n\n```c\nfilm\n```\n[text](film.md) <!-- film -->\n\n- item\n    twins\n"
+    )
+    assert words(markdown(page)) == [(12, "twins")]
+
+
+def test_comments_docstrings_and_messages_are_scanned_and_names_are_not() -> None:
+    source = 'told = "told"\n"""It\ntells."""\nraise E(f"{told} is told")  # a film of so\n# many\n'
+    assert words(python(source)) == [(3, "tells"), (4, "told"), (4, "film"), (4, "so many")]
+    assert words(c('int told; /* It\n * tells. */ p("is told", "told"); // a film\n')) == [
+        (2, "tells"),
+        (2, "told"),
+        (2, "film"),
+    ]
