@@ -91,10 +91,12 @@ nightly: setup
 	@awk '{ n = $$1; $$1 = ""; tried[$$0] += n } END { for (what in tried) print tried[what] what }' $(HEAPWRIGHT_OPERATIONS)
 	$(BIN)/python bench/cliffs.py --pairs 5000 --seed $(HEAPWRIGHT_SEED) --most 250
 
-# Which small changes no test notices: the score of a sample of each room, another one each day.
+# The share of small code changes that tests notice, from a sample of each package, another one each day.
 mutants: setup
 	$(INSTALL) coverage
-	$(BIN)/python tests/mutate.py --sample 40 --minutes 9 --seed $${HEAPWRIGHT_SEED:-$$(date +%j)}
+	$(BIN)/python -m pytest -q research/mutation
+	$(BIN)/python research/mutation/planted.py
+	$(BIN)/python research/mutation/mutate.py --sample 40 --minutes 9 --seed $${HEAPWRIGHT_SEED:-$$(date +%j)}
 
 bench: setup
 	$(BIN)/python bench/run.py

@@ -38,11 +38,13 @@ class Draws(random.Random):
 
 
 class Lines:
-    """The lines of one room of the package that ran."""
+    """The lines of one folder of the package that ran."""
 
-    def __init__(self, room: str) -> None:
+    def __init__(self, name: str) -> None:
+        folder = PACKAGE / name
+        assert folder.is_dir(), folder
         self.seen: set[Line] = set()
-        self._room = str(PACKAGE / room)
+        self._folder = str(folder)
 
     def grow(self, act: Callable[[], object]) -> bool:
         """Whether an act runs lines that none has run before."""
@@ -56,7 +58,7 @@ class Lines:
         return len(self.seen) > before
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        return self._step if frame.f_code.co_filename.startswith(self._room) else None
+        return self._step if frame.f_code.co_filename.startswith(self._folder) else None
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":

@@ -50,7 +50,7 @@ def test_only_one_file_of_the_project_opens_databases() -> None:
     root = Path(heapwright.__file__).parent
     opening = re.compile(r"^\s*(import|from) _?duckdb", re.MULTILINE)
     results = [path for path in root.rglob("*.py") if opening.search(path.read_text(encoding="utf-8"))]
-    assert [path.relative_to(root) for path in results] == [Path("files", "database.py")]
+    assert [path.relative_to(root) for path in results] == [Path("_support", "database.py")]
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)

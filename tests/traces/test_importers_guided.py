@@ -33,7 +33,7 @@ def test_packets(tmp_path: Path) -> None:
     def act(data: bytes) -> None:
         import_or_refuse(tmp_path / "file", data, None)
 
-    lines = Lines("traffic")
+    lines = Lines("_traffic")
     tried, new = campaign("packets", lines, seeds_of(SEEDS), mutate, act, SECONDS)
     tell("packet files, guided by coverage", tried)
     assert tried > 40 and len(lines.seen) > 300
@@ -50,7 +50,7 @@ def test_logs(tmp_path: Path) -> None:
             assert "\n" not in str(error)
             assert str(error).startswith(str(tmp_path))
 
-    lines = Lines("traces/logs")
+    lines = Lines("_traces/logs")
     tried, _ = campaign("logs", lines, seeds_of(LOG_SEEDS), mutate_log, act, SECONDS)
     tell("logs, guided by coverage", tried)
     assert tried > 40 and len(lines.seen) > 600
@@ -71,7 +71,7 @@ def test_the_generator(tmp_path: Path) -> None:
         assert all("hw_" not in text.split("*/", 1)[1] for name, text in files.items() if name.endswith((".c", ".h")))
 
     draw = random.Random(0)
-    lines = Lines("generate")
+    lines = Lines("_generate")
     tried, new = campaign("recipes", lines, [draw.randbytes(200) for _ in range(brief(2, 4))], mutate, act, 2 * SECONDS)
     tell("recipes, guided by coverage", tried)
     assert made == tried and len(lines.seen) > 1000

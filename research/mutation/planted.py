@@ -1,7 +1,8 @@
-"""Faults planted by hand that once went through, and the tests that notice each: `python tests/planted.py` tries them.
+"""Faults that once passed all tests, and for each a test that fails on it now: `make mutants` tries them first.
 
-A line of source, what stands in its place, and the test that has to fail then. `tests/project/test_planted.py`
-runs them all.
+    .venv/bin/python research/mutation/planted.py
+
+prints the faults whose test passes. Each is a line of source, what stands in its place, and the test.
 """
 
 from __future__ import annotations

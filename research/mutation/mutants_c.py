@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import changed_c
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CORE, NATIVE = "csrc", "native"
 
 CORE_TESTS = (
@@ -152,7 +152,7 @@ def noticed_in_c(mutant: CMutant, folder: Path, objects: Path) -> bool:
             return True
         changed = {changed_c.NATIVE: str(library)}
     command = [sys.executable, "-m", "pytest", "-qx", "-pno:cacheprovider", "-pchanged_c", *tests]
-    environment = {**os.environ, **changed, "PYTHONPATH": str(ROOT / "tests")}
+    environment = {**os.environ, **changed, "PYTHONPATH": str(Path(__file__).parent)}
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=environment, preexec_fn=limited, capture_output=True, timeout=PATIENCE, check=False

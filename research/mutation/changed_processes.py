@@ -22,7 +22,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "heapwright"
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "heapwright"
 
 CHANGED, RECORD = "HEAPWRIGHT_TESTS_CHANGED", "HEAPWRIGHT_TESTS_RECORD"
 """In the environment: a file that `write` made, and the folder that takes what each process ran."""

@@ -30,6 +30,7 @@ from changed_processes import PACKAGE as PACKAGE
 
 ROOT = PACKAGE.parents[1]
 SCRATCH = ROOT / "build" / "mutate"
+HELPERS = ROOT / "tests"
 WARM = ("altair", "click", "duckdb", "hypothesis.extra.numpy", "numpy.ma", "pydantic.main", "rich.progress")
 """What the forks need not import again."""
 
@@ -66,6 +67,7 @@ class Chosen:
 
 def warm() -> None:
     """Import what every fork would import again, and make the folder for what they print."""
+    sys.path.append(str(HELPERS))
     for name in WARM:
         importlib.import_module(name)
     for module in pkgutil.walk_packages([str(PACKAGE)], "heapwright."):

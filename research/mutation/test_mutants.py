@@ -18,7 +18,7 @@ from mutate import batches
 
 EXEMPT = [
     line.partition("  # ")
-    for line in (Path(__file__).parents[1] / "mutants_the_same.txt").read_text(encoding="utf-8").splitlines()[1:]
+    for line in (Path(__file__).with_name("equivalent_mutants.txt")).read_text(encoding="utf-8").splitlines()[1:]
 ]
 
 

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import pytest
 from changed_processes import PACKAGE, RECORD, Recording, in_processes
 
-TESTS = Path(__file__).parent
-ROOT = TESTS.parent
+ROOT = PACKAGE.parents[1]
+TESTS = ROOT / "tests"
 NOT_PASSED, DIGESTS = "not_passed", "digests"
 
 
@@ -126,7 +126,7 @@ def read(kept: Path, name: str) -> Ran | None:
 def run_anew(names: Sequence[str], scratch: Path, told: Path, jobs: int) -> None:
     """Run files of tests; those that do not pass are told."""
     environment = {**os.environ, **in_processes(scratch / "record", RECORD, told)}
-    environment["PYTHONPATH"] += f":{TESTS}"
+    environment["PYTHONPATH"] += f":{Path(__file__).parent}"
     command = [sys.executable, "-m", "pytest", "-q", "-pno:cacheprovider", "-pmutants_recorded", "--hypothesis-seed=0"]
     spread = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
     print(f"recording {len(names)} files of tests", flush=True)

@@ -1,6 +1,6 @@
 """How many small changes to generated C does `heapwright prove` notice? The score over mutants of several heaps.
 
-    .venv/bin/python tests/mutants_generated.py [--mutants N] [--seed N] [HEAP...]
+    .venv/bin/python research/mutation/mutants_generated.py [--mutants N] [--seed N] [HEAP...]
 
 A mutant is app_heap.c with one change: a relation, an arithmetic or bit operator, a constant one off, a condition
 negated, a statement left out, two arguments swapped. Those that do not compile, or whose object code at -O2 is that of
