@@ -40,7 +40,7 @@ LIBRARIES = {
 }
 STUDY, FEW = "s.duckdb", "few.parquet"
 TABLES = {"_duckdb" if find_spec("_duckdb") else "duckdb", "numpy"}
-ALL_READ = {"_native", "api", "cli", "decide", "files", "recipes", "replay"}
+ALL_READ = {"_native", "_api", "_cli", "_studies", "_support", "_recipes", "_replay"}
 
 
 class Needed(NamedTuple):
@@ -54,31 +54,33 @@ class Needed(NamedTuple):
 
 
 NEEDED = (
-    Needed(("--help",), set(), {"cli", "files"}, 11),
-    Needed(("explore", "--help"), set(), {"cli", "files", "replay"}, 19),
+    Needed(("--help",), set(), {"_cli", "_support"}, 11),
+    Needed(("explore", "--help"), set(), {"_cli", "_support", "_replay"}, 19),
     Needed(("zoo", "tlsf"), set(), ALL_READ, 56),
     Needed(("zoo",), set(), ALL_READ, 59),
-    Needed(("platforms",), set(), {*ALL_READ, "platforms"}, 50),
-    Needed(("hooks", "freertos", "-o", "."), set(), {*ALL_READ, "generate", "platforms"}, 65),
+    Needed(("platforms",), set(), {*ALL_READ, "_platforms"}, 50),
+    Needed(("hooks", "freertos", "-o", "."), set(), {*ALL_READ, "_generate", "_platforms"}, 65),
     Needed(
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
         set(),
-        {*ALL_READ, "generate", "heaps", "measure", "platforms"},
+        {*ALL_READ, "_generate", "_heaps", "_measure", "_platforms"},
         88,
         2,
     ),
-    Needed(("trace", "info", TRACE), TABLES, {"_native", "api", "cli", "decide", "files", "replay", "traces"}, 40),
+    Needed(
+        ("trace", "info", TRACE), TABLES, {"_native", "_api", "_cli", "_studies", "_support", "_replay", "_traces"}, 40
+    ),
     Needed(
         ("profile", TRACE),
         TABLES | {"numpy.ma"},
-        {"_native", "api", "cli", "decide", "files", "replay", "traces", "traffic"},
+        {"_native", "_api", "_cli", "_studies", "_support", "_replay", "_traces", "_traffic"},
         45,
     ),
-    Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 82),
-    Needed(("fit", FEW, "--heap", "tlsf"), TABLES, {*ALL_READ, "heaps", "traces"}, 86),
-    Needed(("check", FEW, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "heaps", "traces"}, 92),
-    Needed(("study", "info", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 83),
-    Needed(("pareto", STUDY), TABLES, {*ALL_READ, "studies", "traces"} - {"api"}, 88),
+    Needed(("replay", TRACE, "--heap", "tlsf"), TABLES, {*ALL_READ, "_heaps", "_traces"}, 82),
+    Needed(("fit", FEW, "--heap", "tlsf"), TABLES, {*ALL_READ, "_heaps", "_traces"}, 86),
+    Needed(("check", FEW, "--heap", "tlsf"), TABLES | {"numpy.ma"}, {*ALL_READ, "_heaps", "_traces"}, 92),
+    Needed(("study", "info", STUDY), TABLES, {*ALL_READ, "_studies", "_traces"} - {"_api"}, 83),
+    Needed(("pareto", STUDY), TABLES, {*ALL_READ, "_studies", "_traces"} - {"_api"}, 88),
 )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from heapwright._replay.metrics import DEFAULT_OBJECTIVES, ON_RECORDING, Value
-from heapwright._studies.results import Candidate
+from heapwright._studies import Candidate
 from heapwright._support import notebook
 from heapwright._support.errors import HeapwrightError
 

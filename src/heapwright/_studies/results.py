@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright._replay.metrics import METRICS, Columns, Direction, Value, combine_columns
+from heapwright._replay.metrics import METRICS, Columns, Direction, combine_columns
+from heapwright._studies import Candidate as Candidate
 from heapwright._studies import pareto
 
 Floats = NDArray[np.float64]
@@ -20,20 +21,6 @@ ADMITTED = "admitted_fraction"
 
 AS_MUCH = 0.999
 """So large a share of the most that any recipe admits counts as that."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A recipe with its metrics over all traces: id, and the zoo's name where it is one of the zoo's."""
-
-    id: str
-    zoo_name: str | None
-    metrics: dict[str, Value]
-
-    @property
-    def label(self) -> str:
-        """The zoo's name, or the id."""
-        return self.zoo_name or self.id
 
 
 @dataclass(frozen=True)
