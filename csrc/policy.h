@@ -3,7 +3,7 @@
  * The same source runs in two ways. The explorer passes a policy it filled at run time; firmware gets a constant one,
  * which the compiler (a `static const struct hw_policy`) or the generator (literal constants in the text it writes)
  * folds away. So every decision of the core that depends on the policy is a plain condition on these fields, in the
- * grammar in CONTRIBUTING.md.
+ * grammar in docs/developing/core-grammar.md.
  *
  * Fields marked "derived" follow from the others; `heapwright._recipes.policy` computes them. Sizes, offsets and
  * addresses are bytes; an address is an offset from the arena's base.

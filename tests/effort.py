@@ -1,4 +1,4 @@
-"""How long random campaigns are, and what else the usual run does briefly: CONTRIBUTING.md, "Tests that take long"."""
+"""How long random campaigns are, and what else the usual run does briefly: docs/developing/tests.md, "Fast tests"."""
 
 from __future__ import annotations
 

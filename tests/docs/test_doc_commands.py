@@ -20,7 +20,7 @@ PAGES = {str(path.relative_to(ROOT)): path for path in pages()}
 
 NOT_RUN = {
     "docs/many-machines.md": 5,
-    "docs/gate.md": 1,
+    "docs/ci-check.md": 1,
     "docs/slurm.md": 1,
     "docs/kubernetes.md": 5,
     "docs/traces.md": 2,

@@ -92,3 +92,21 @@ def test_an_entry_of_the_changelog_is_read_in_one_glance() -> None:
         f"{words}\n  more"
     ]
     assert long_entries((ROOT / "CHANGELOG.md").read_text(encoding="utf-8")) == []
+
+
+MOST_CONTRIBUTING = 1_500
+
+
+def test_contributing_is_read_in_a_few_minutes() -> None:
+    assert len((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split()) <= MOST_CONTRIBUTING
+
+
+def test_files_that_pages_for_developers_name_exist() -> None:
+    folders = [ROOT, ROOT / "src" / "heapwright"]
+    missing = []
+    for page in [ROOT / "CONTRIBUTING.md", *(ROOT / "docs" / "developing").glob("*.md")]:
+        for name in re.findall(r"`([\w.-]+/[\w./-]+)`", page.read_text(encoding="utf-8")):
+            made = name.startswith(("build/", "hooks/"))
+            if not made and not any((folder / name).exists() for folder in folders):
+                missing.append(f"{page.name}: {name}")
+    assert missing == []

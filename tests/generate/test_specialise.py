@@ -1,4 +1,4 @@
-"""The partial evaluator: golden cases for each rule of the core's grammar (CONTRIBUTING.md)."""
+"""The partial evaluator: golden cases for each rule of the core's grammar (docs/developing/core-grammar.md)."""
 
 from __future__ import annotations
 

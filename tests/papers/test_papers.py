@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -15,12 +16,13 @@ import pytest
 from networks import network
 
 import heapwright
+import keep_results as keep
 from heapwright._support.errors import HeapwrightError
 from heapwright_papers import PAGES, modem, pools, reproduce, sensor, summary
 from heapwright_papers import documents as papers_documents
 from heapwright_papers.case_study import MUTANTS
 from heapwright_papers.documents import Document, Statement, documents, statements_of
-from heapwright_papers.page import AIM, Finding, Page, table_of
+from heapwright_papers.page import AIM, Finding, Page, anchor, table_of
 from heapwright_papers.sensor import SOS
 from heapwright_papers.summary import appendix, write_summary
 from heapwright_papers.traffic import FOOTNOTE, digest, packet_tables
@@ -173,21 +175,34 @@ def test_what_comes_from_a_file_is_no_html_of_the_page(tmp_path: Path, no_tools:
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt;</td>" in details.read_text()
 
 
-WRITTEN = Path(__file__).parents[2] / "docs" / "papers"
-"""What `reproduce all` wrote for real networks."""
+CHECKOUT = Path(__file__).parents[2]
+RESULTS = CHECKOUT / "papers" / "results"
+"""The findings of `reproduce all` on real networks, as `papers/keep_results.py` keeps them."""
 
 
-def test_the_pages_in_docs_answer_every_statement_and_their_first_page_is_theirs(tmp_path: Path) -> None:
+def test_the_results_answer_every_statement_and_the_index_in_docs_is_theirs(tmp_path: Path) -> None:
     for name in PAGES:
-        shutil.copy(WRITTEN / f"{name}.json", tmp_path)
+        shutil.copy(RESULTS / f"{name}.json", tmp_path)
         answered = {finding["id"] for finding in json.loads((tmp_path / f"{name}.json").read_text())["findings"]}
         assert answered == set(statements_of(name)), name
+    digests = dict(reversed(line.split()) for line in keep.DIGESTS.read_text().splitlines())
     for written in write_summary(tmp_path, PAGES):
-        assert written.read_text() == (WRITTEN / written.name).read_text()
+        assert hashlib.sha256(written.read_bytes()).hexdigest() == digests[written.name]
+    assert keep.INDEX.read_text() == keep.index((tmp_path / "README.md").read_text())
 
 
-def test_the_first_page_leads_to_every_table_in_one_click() -> None:
-    index = (WRITTEN / "README.md").read_text().split("## Pages")[0]
+def test_results_are_kept_with_a_line_for_each_finding() -> None:
+    for name in PAGES:
+        text = (RESULTS / f"{name}.json").read_text()
+        assert keep.compact(json.loads(text)) == text
+        assert len(re.findall('^{"id": ', text, re.MULTILINE)) >= len(json.loads(text)["findings"])
+
+
+def test_the_first_page_leads_to_every_table_in_one_click(tmp_path: Path) -> None:
+    for name in PAGES:
+        shutil.copy(RESULTS / f"{name}.json", tmp_path)
+    write_summary(tmp_path, PAGES)
+    index = (tmp_path / "README.md").read_text().split("## Pages")[0]
     tables = (
         ("Table 1", "techniques"),
         ("Table 3", "drr"),
@@ -196,15 +211,16 @@ def test_the_first_page_leads_to_every_table_in_one_click() -> None:
         ("Table I", "sensor"),
     )
     for table, page in tables:
-        (anchor,) = re.findall(rf"\[{table}\]\({page}-details.html#([\w-]+)\)", index)
-        result = (WRITTEN / f"{page}-details.html").read_text().split(f'id="{anchor}">')[1]
-        assert table.split()[-1] in result.split("</h")[0]
+        (link,) = re.findall(rf"\[{table}\]\({page}-details.html#([\w-]+)\)", index)
+        headings = json.loads((RESULTS / f"{page}.json").read_text())["headings"]
+        (heading,) = (item for item in headings if anchor(item) == link)
+        assert table.split()[-1] in heading
     assert index.count("| [Table") + index.count("| [Figure") == len(documents())
 
 
 def test_the_leading_readings_are_those_under_which_most_holds() -> None:
     """No other combination holds more where they were chosen."""
-    most = json.loads((WRITTEN / "drr.json").read_text())["most"]
+    most = json.loads((RESULTS / "drr.json").read_text())["most"]
     assert most["leading"] == most["most"]
 
 
@@ -215,7 +231,7 @@ REACHED = {"modem": 0.72}
 @pytest.mark.parametrize("name", [*PAGES[:3], *PAGES[4:]])
 def test_most_contests_that_hold_do_not_with_another_allocator_in_the_place_of_their_own(name: str) -> None:
     """And those that are set-up do with each: nothing in them hangs on theirs. Techniques proposes no allocator."""
-    mutants = json.loads((WRITTEN / f"{name}.json").read_text())["mutants"]
+    mutants = json.loads((RESULTS / f"{name}.json").read_text())["mutants"]
     assert set(mutants["flipped"]) == set(MUTANTS)
     assert sum(mutants["flipped"].values()) >= REACHED.get(name, AIM) * len(MUTANTS) * mutants["holds"]
     assert set(mutants.get("still", {}).values()) <= {mutants.get("set-up")}
@@ -226,7 +242,7 @@ OF_A_TECHNIQUE = ("modem-address-order", "modem-immediate-overhead", "modem-defe
 
 @pytest.mark.parametrize("name", ["modem", "pools", "sensor"])
 def test_what_holds_is_about_an_allocator_of_its_page_or_says_why_it_is_not(name: str) -> None:
-    result = json.loads((WRITTEN / f"{name}.json").read_text())["findings"]
+    result = json.loads((RESULTS / f"{name}.json").read_text())["findings"]
     places = {
         "modem": {*modem.FOUR},
         "pools": {*pools.pools()},
@@ -245,7 +261,7 @@ def test_what_holds_is_about_an_allocator_of_its_page_or_says_why_it_is_not(name
 def test_techniques_proposes_no_allocator_whose_place_another_could_take() -> None:
     """Its statements set ways of one technique against each other; the grid has them all, and none is its own."""
     assert not any(item.contest for item in statements_of("techniques").values())
-    assert "mutants" not in json.loads((WRITTEN / "techniques.json").read_text())
+    assert "mutants" not in json.loads((RESULTS / "techniques.json").read_text())
 
 
 def test_a_contest_is_tried_with_others_in_the_place_of_the_allocator_that_it_is_about(
@@ -286,40 +302,11 @@ def test_the_appendix_says_what_a_bound_on_the_other_side_refuses_and_which_page
     assert "Missed by" not in appendix({"p": page})
 
 
-def test_links_and_figures_of_the_pages_in_docs_are_there_and_no_file_is_left_over() -> None:
-    linked: set[str] = set()
-    for page in (*PAGES, *(f"{name}-details" for name in PAGES), "README", "appendix"):
-        html = (WRITTEN / f"{page}.html").read_text()
-        leads = re.findall(r'(?:src|href)="([^"]+)"', html)
-        shown = {link.partition("#")[0] for link in leads} - {""}
-        assert all((WRITTEN / link).is_file() for link in shown), page
-        for target, _, anchor in (link.partition("#") for link in leads if "#" in link and ".md" not in link):
-            assert f'id="{anchor}"' in (WRITTEN / (target or f"{page}.html")).read_text(), (page, anchor)
-        linked |= shown | {f"{page}.html"}
-    for page in (*PAGES, "README"):
-        links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (WRITTEN / f"{page}.md").read_text())
-        assert all((WRITTEN / link).is_file() for link in links), page
-        linked |= set(links) | {f"{page}.md", f"{page}.json"}
-    figures = {name for name in linked if name.endswith(".png")}
-    assert figures
-    expected = {name for name in linked if "/" not in name} | {f"{Path(name).stem}.svg" for name in figures}
-    expected -= {"README.json"}
-    assert {file.name for file in WRITTEN.iterdir()} == expected
-
-
-def test_a_page_is_one_screen_and_all_together_are_short() -> None:
-    words = {name: len((WRITTEN / f"{name}.md").read_text().split()) for name in (*PAGES, "README")}
-    assert sum(words.values()) <= 6000, words
-    for name in PAGES:
-        table = (WRITTEN / f"{name}.md").read_text().split("| --- |")[1].split("\n\n")[0]
-        assert table.count("\n") == 6, name
-
-
 def test_the_artifacts_claims_are_what_the_pages_found() -> None:
     """Of sections that need no packets: so a run without them prints the same lines."""
-    results = [item for name in PAGES for item in json.loads((WRITTEN / f"{name}.json").read_text())["findings"]]
+    results = [item for name in PAGES for item in json.loads((RESULTS / f"{name}.json").read_text())["findings"]]
     lines = {(item["id"], f"{item['on']}: {item['our_value']}".removeprefix(": ")): item for item in results}
-    text = (WRITTEN.parent / "artifact.md").read_text()
+    text = (CHECKOUT / "docs" / "artifact.md").read_text()
     rows = [[cell.strip() for cell in row.split(" | ")] for row in text.splitlines() if row.startswith("| C")]
     assert [row[0] for row in rows] == [f"| C{number}" for number in range(1, 13)]
     for _, says, line, statement in rows:
@@ -329,7 +316,7 @@ def test_the_artifacts_claims_are_what_the_pages_found() -> None:
 
 
 def test_the_packet_tables_are_those_that_are_named(shared_data: Path) -> None:
-    named = tomllib.loads((WRITTEN.parents[1] / "papers" / "packets.toml").read_text())
+    named = tomllib.loads((CHECKOUT / "papers" / "packets.toml").read_text())
     tables = packet_tables(shared_data / "packets")
     assert {name: (item["packets"], item["digest"]) for name, item in named.items()} == {
         name: (len(table), digest(table)) for name, table in tables.items()

@@ -1,8 +1,13 @@
-"""The papers' pages without packets: in long runs those that `papers/digests.txt` promises, else of fewer packets."""
+"""The papers' pages without packets: their digests, links and length.
+
+Long runs make them as `papers/digests.txt` has them, usual ones with fewer packets.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import papers_briefly
@@ -13,26 +18,64 @@ from papers_briefly import digests_of, promised
 
 import heapwright_papers
 from heapwright._explore import default_space
-from heapwright_papers import measuring
+from heapwright_papers import PAGES, measuring
 
 DIGESTS = Path(__file__).resolve().parents[2] / "papers" / "digests.txt"
 COMPILER = "12.2"
 """Of Debian 12, by which instructions and bytes of code on the pages were counted: `docs/artifact.md`."""
 
 
-@pytest.mark.slow
-def test_the_pages_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(default_space, "COUNTED_CALLS", 120_000)  # as installed: shorter futures make other recipes
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     setting = measuring.session()
     if setting is None or COMPILER not in setting.setting:
         absent("the cross compiler of Debian 12", f"found: {setting and setting.setting}")
-    with contextlib.nullcontext() if LONG else papers_briefly.briefly():
-        heapwright_papers.reproduce("all", None, tmp_path / "papers")
+    folder = tmp_path_factory.mktemp("papers")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(default_space, "COUNTED_CALLS", 120_000)  # as installed: shorter futures make other recipes
+        with contextlib.nullcontext() if LONG else papers_briefly.briefly():
+            heapwright_papers.reproduce("all", None, folder)
+    yield folder
+
+
+@pytest.mark.slow
+def test_the_pages_are_the_same_bytes(pages: Path) -> None:
     expected = promised(DIGESTS)
     if not LONG:
         whole = {name: digest for name, digest in expected.items() if name.startswith(papers_briefly.WHOLE)}
         assert len(whole) == 2
         expected = promised(papers_briefly.DIGESTS) | whole
-    result = digests_of(tmp_path / "papers")
+    result = digests_of(pages)
     assert sorted(result) == sorted(expected) == sorted(promised(DIGESTS))
     assert [name for name in result if result[name] != expected[name]] == [], "tests/papers_briefly.py makes short ones"
+
+
+@pytest.mark.slow
+def test_links_and_figures_of_the_pages_exist_and_every_file_is_linked(pages: Path) -> None:
+    linked: set[str] = set()
+    for page in (*PAGES, *(f"{name}-details" for name in PAGES), "README", "appendix"):
+        html = (pages / f"{page}.html").read_text()
+        leads = re.findall(r'(?:src|href)="([^"]+)"', html)
+        shown = {link.partition("#")[0] for link in leads} - {""}
+        assert all((pages / link).is_file() for link in shown), page
+        for target, _, anchor in (link.partition("#") for link in leads if "#" in link and ".md" not in link):
+            assert f'id="{anchor}"' in (pages / (target or f"{page}.html")).read_text(), (page, anchor)
+        linked |= shown | {f"{page}.html"}
+    for page in (*PAGES, "README"):
+        links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (pages / f"{page}.md").read_text())
+        assert all((pages / link).is_file() for link in links), page
+        linked |= set(links) | {f"{page}.md", f"{page}.json"}
+    figures = {name for name in linked if name.endswith(".png")}
+    assert figures
+    expected = {name for name in linked if "/" not in name} | {f"{Path(name).stem}.svg" for name in figures}
+    expected -= {"README.json"}
+    assert {file.name for file in pages.iterdir()} == expected
+
+
+@pytest.mark.slow
+def test_a_page_is_one_screen_and_all_together_are_short(pages: Path) -> None:
+    words = {name: len((pages / f"{name}.md").read_text().split()) for name in (*PAGES, "README")}
+    assert sum(words.values()) <= 6000, words
+    for name in PAGES:
+        table = (pages / f"{name}.md").read_text().split("| --- |")[1].split("\n\n")[0]
+        assert table.count("\n") == 6, name

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from heapwright._recipes.zoo.catalogue import load
 from heapwright._traces.trace import Trace
 from heapwright._traffic.workloads.modem import UNITS
 from heapwright._traffic.workloads.modem import modem as workload
-from heapwright_papers import measuring, modem
+from heapwright_papers import modem
 from heapwright_papers.declared import Metrics, metrics
 from heapwright_papers.modem import Swaps
 
@@ -31,11 +30,6 @@ def test_both_ways_of_freeing_need_the_same_memory_and_headers_of_a_word() -> No
     live = trace.peak_live_objects
     assert 4 * live <= peaks[modem.FIRST_FAST].headers < 4 * live * 1.2
     assert peaks[modem.BEST_TREE].control == peaks[modem.BEST_FAST].control + 4, "a root"
-
-
-@pytest.fixture
-def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "session", lambda: None)
 
 
 def test_a_swap_copies_what_its_instance_holds(no_tools: None) -> None:

@@ -126,6 +126,7 @@ def test_prints_one_table_for_each_question(
 ) -> None:
     monkeypatch.syspath_prepend(BENCH)
     from printing import print_results
+
     from results import Aim, Measured
 
     measured = [Measured(**item) for item in told["traces"]]

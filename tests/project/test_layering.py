@@ -302,8 +302,8 @@ def test_how_to_add_a_pool_kind_names_every_file_that_its_example_is_in() -> Non
     kind = re.compile(r"(?<!binary-)buddy", re.IGNORECASE)  # the zoo has a binary-buddy
     sources = [path for pattern in ("csrc/**/*.h", "native/*.[ch]", "src/**/*.py*") for path in CHECKOUT.glob(pattern)]
     texts = {path: path.read_text(encoding="utf-8") for path in sources if path.suffix != ".pyc"}
-    section = (CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("### A pool kind\n")[2]
-    named = re.findall(r"`([\w/.]+\.\w+)`", section.partition("\n### ")[0])
+    page = (CHECKOUT / "docs" / "developing" / "pool-kind.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/.]+\.\w+)`", page)
     files = {CHECKOUT / name if (CHECKOUT / name).is_file() else ROOT / name for name in named}
     assert [path for path in files if not path.is_file()] == []
     assert [path for path, text in texts.items() if kind.search(text) and path not in files] == []

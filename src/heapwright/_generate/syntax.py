@@ -1,4 +1,4 @@
-"""The part of C that the core is written in, as a tree: CONTRIBUTING.md has its grammar.
+"""The part of C that the core is written in, as a tree: docs/developing/core-grammar.md has its grammar.
 
 Source trees are never changed; the specialiser builds new ones, whose expressions also carry what is known about them.
 """
@@ -22,7 +22,7 @@ Some = TypeVar("Some", bound="Node")
 
 
 class GrammarError(HeapwrightError):
-    """Source that breaks the grammar in CONTRIBUTING.md: `file`, `line` (from 1) and `what` is wrong there."""
+    """Source that breaks the grammar in docs/developing/core-grammar.md: `file`, `line` (from 1) and `what` is wrong there."""
 
     def __init__(self, file: str, line: int, what: str) -> None:
         super().__init__(f"{file}:{line}: {what}")
