@@ -1,4 +1,4 @@
-"""Finds where the core breaks its grammar (docs/developing/core-grammar.md), without a policy: what must be static is followed up."""
+"""Finds where the core breaks its grammar (docs/developing/core-grammar.md); no policy is needed."""
 
 from __future__ import annotations
 

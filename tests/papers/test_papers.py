@@ -185,7 +185,7 @@ def test_the_results_answer_every_statement_and_the_index_in_docs_is_theirs(tmp_
         shutil.copy(RESULTS / f"{name}.json", tmp_path)
         answered = {finding["id"] for finding in json.loads((tmp_path / f"{name}.json").read_text())["findings"]}
         assert answered == set(statements_of(name)), name
-    digests = dict(reversed(line.split()) for line in keep.DIGESTS.read_text().splitlines())
+    digests = {name: digest for digest, name in map(str.split, keep.DIGESTS.read_text().splitlines())}
     for written in write_summary(tmp_path, PAGES):
         assert hashlib.sha256(written.read_bytes()).hexdigest() == digests[written.name]
     assert keep.INDEX.read_text() == keep.index((tmp_path / "README.md").read_text())

@@ -1,7 +1,7 @@
 """Rewrites the core for one policy, at source level.
 
 The core (csrc/) is one text for all policies. `specialise` evaluates everything in it that the policy decides and
-writes what is left: C that holds only what one recipe uses. docs/developing/core-grammar.md has the grammar of the core.
+writes what is left: C that holds only what one recipe uses. docs/developing/core-grammar.md has the grammar.
 
 What is left is a tree, not the text with some of its ranges edited. Of `uint32_t r = 0; if (kind == KIND) { r =
 take(q, n); }` folding leaves `uint32_t r = 0; r = take(n);`. That this is one declaration, `const` where nothing else
@@ -102,7 +102,7 @@ def specialise(
     `sources`: (file name, text) in the order of inclusion; `values`: struct hw_policy as nested dicts and lists, arrays
     holding exactly the elements in use; `entries`: the public functions wanted, whose policy parameter goes;
     `prefix`: what hw_ becomes (HW_: in upper case); `defines`: HW_ names taken as defined. Raises GrammarError for a
-    source outside the grammar in docs/developing/core-grammar.md, HeapwrightError for an unknown entry or a policy without a value.
+    source outside the grammar (docs/developing/core-grammar.md), HeapwrightError for an unknown entry or a missing value.
     """
     program, memo = _program(tuple(sources), frozenset(defines))
     requested = prefix, *map(repr, (values, list(entries), parting))
