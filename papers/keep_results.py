@@ -3,7 +3,7 @@
     heapwright reproduce --packets DIR -o build/papers
     python papers/keep_results.py build/papers
 
-writes `papers/results/*.json` (what the tests check), `papers/digests_networks.txt` (SHA-256 of every page) and
+writes `papers/findings/*.json` (what the tests check), `papers/digests_networks.txt` (SHA-256 of every page) and
 `docs/papers/README.md`.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "papers" / "results"
+RESULTS = ROOT / "papers" / "findings"
 DIGESTS = ROOT / "papers" / "digests_networks.txt"
 INDEX = ROOT / "docs" / "papers" / "README.md"
 

@@ -176,7 +176,7 @@ def test_what_comes_from_a_file_is_no_html_of_the_page(tmp_path: Path, no_tools:
 
 
 CHECKOUT = Path(__file__).parents[2]
-RESULTS = CHECKOUT / "papers" / "results"
+RESULTS = CHECKOUT / "papers" / "findings"
 """The findings of `reproduce all` on real networks, as `papers/keep_results.py` keeps them."""
 
 

@@ -102,7 +102,7 @@ def specialise(
     `sources`: (file name, text) in the order of inclusion; `values`: struct hw_policy as nested dicts and lists, arrays
     holding exactly the elements in use; `entries`: the public functions wanted, whose policy parameter goes;
     `prefix`: what hw_ becomes (HW_: in upper case); `defines`: HW_ names taken as defined. Raises GrammarError for a
-    source outside the grammar (docs/developing/core-grammar.md), HeapwrightError for an unknown entry or a missing value.
+    source outside the grammar (docs/developing/core-grammar.md), HeapwrightError for an unknown entry or missing value.
     """
     program, memo = _program(tuple(sources), frozenset(defines))
     requested = prefix, *map(repr, (values, list(entries), parting))

@@ -22,7 +22,7 @@ Some = TypeVar("Some", bound="Node")
 
 
 class GrammarError(HeapwrightError):
-    """Source outside the grammar (docs/developing/core-grammar.md): `file`, `line` (from 1) and `what` is wrong there."""
+    """Source outside the grammar (docs/developing/core-grammar.md): `file`, `line` (from 1), and `what` is wrong."""
 
     def __init__(self, file: str, line: int, what: str) -> None:
         super().__init__(f"{file}:{line}: {what}")
