@@ -79,7 +79,7 @@ test: setup
 
 # What the usual run does briefly, ten times as long, with a seed of its own; inputs that reached new code are kept. At
 # the end it says how many of each kind were tried.
-CAMPAIGNS = $(shell grep -lE '^(from|import) effort\b|^from c_programs .*\b(LEVEL|SANITIZED)\b' tests/*/test_*.py)
+CAMPAIGNS = $(shell grep -lE '^(from|import) run_length\b|^from c_programs .*\b(LEVEL|SANITIZED)\b' tests/*/test_*.py)
 
 nightly: export HEAPWRIGHT_FUZZ ?= 10
 nightly: export HEAPWRIGHT_SEED ?= $(shell date +%j)

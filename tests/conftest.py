@@ -8,18 +8,18 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import brief
 import forked_commands
-import kept_objects
-import one_database
+import kept_builds
 import originals
 import processes
 import pytest
+import shared_database
+import short_explorations
 from behaviour import build_script
 from chromium import Chromium, chromium
 from hypothesis import settings
-from needed import missing, needs
 from platform_builds import fetched
+from tool_requirements import missing, needs
 
 from heapwright._support import gc_tuning, temporary
 
@@ -64,9 +64,9 @@ def nothing_is_left_running() -> Iterator[None]:
 def briefly() -> Iterator[None]:
     """What explorations of this process may pick is tried for fewer calls, and what it times compiles faster."""
     with pytest.MonkeyPatch.context() as patched:
-        for place, form, effort in brief.forms():
+        for place, form, effort in short_explorations.forms():
             patched.setattr(place, form, effort)
-        for module, flags in brief.flags().items():
+        for module, flags in short_explorations.flags().items():
             patched.setattr(module, "FLAGS", flags)
         yield
 
@@ -74,28 +74,28 @@ def briefly() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def tables_are_read_by_one() -> Iterator[None]:
     """One database of this process reads and writes what is Parquet."""
-    with one_database.shared():
+    with shared_database.shared():
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
 def objects_are_kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What was compiled for a target, or beside a proof, is not compiled again in this run."""
-    with kept_objects.keeping(tmp_path_factory.getbasetemp()):
+    with kept_builds.keeping(tmp_path_factory.getbasetemp()):
         yield
 
 
 @pytest.fixture(scope="module")
 def brief_proofs() -> Iterator[None]:
     """Proofs of this module take less time, but in long runs."""
-    with kept_objects.brief_proofs():
+    with kept_builds.brief_proofs():
         yield
 
 
 @pytest.fixture(scope="module")
 def small_pictures() -> Iterator[None]:
     """PNGs of this module are small, but in long runs."""
-    with brief.small_pictures():
+    with short_explorations.small_pictures():
         yield
 
 
@@ -103,7 +103,7 @@ def small_pictures() -> Iterator[None]:
 def forks() -> Iterator[None]:
     """Commands that `forked_commands.HEAPWRIGHT` starts are forks of one process, and brief as this one is."""
     with forked_commands.forking(), pytest.MonkeyPatch.context() as patched:
-        patched.setenv(brief.ASKED, "1")
+        patched.setenv(short_explorations.ASKED, "1")
         yield
 
 

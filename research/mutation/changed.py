@@ -30,7 +30,7 @@ from changed_processes import PACKAGE as PACKAGE
 
 ROOT = PACKAGE.parents[1]
 SCRATCH = ROOT / "build" / "mutate"
-HELPERS = ROOT / "tests"
+HELPERS = ROOT / "tests" / "helpers"
 WARM = ("altair", "click", "duckdb", "hypothesis.extra.numpy", "numpy.ma", "pydantic.main", "rich.progress")
 """What the forks need not import again."""
 
@@ -216,7 +216,7 @@ def forking(batches: list[list[str]]) -> Iterator[None]:
                 os.write(output[1], server.to_bytes(8, "little"))
             else:
                 os.setsid()
-                importlib.import_module("forking").main(str(commands._SOCKET))
+                importlib.import_module("fork_server").main(str(commands._SOCKET))
         os._exit(0)
 
     class Server:

@@ -25,6 +25,7 @@ from changed_processes import PACKAGE, RECORD, Recording, in_processes
 
 ROOT = PACKAGE.parents[1]
 TESTS = ROOT / "tests"
+HELPERS = TESTS / "helpers"
 NOT_PASSED, DIGESTS = "not_passed", "digests"
 
 
@@ -86,7 +87,7 @@ def digest(name: str) -> str:
 def helpers(path: Path) -> frozenset[Path]:
     """What a file imports of tests/, and what that imports."""
     names = re.findall(r"^(?:import|from) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
-    results = {TESTS / f"{name}.py" for name in names if name != path.stem and (TESTS / f"{name}.py").exists()}
+    results = {HELPERS / f"{name}.py" for name in names if name != path.stem and (HELPERS / f"{name}.py").exists()}
     return frozenset(results.union(*map(helpers, results)))
 
 

@@ -12,8 +12,8 @@ import mutants_c
 import mutants_python
 import mutants_recorded
 import pytest
+from case_tables import each
 from changed import PACKAGE, ROOT, while_imported
-from each import each
 from mutate import batches
 
 EXEMPT = [

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import altair
 import duckdb
 import pytest
-from known import known
+from metric_values import known
 
 import heapwright as hw
 from heapwright import _api as api

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_studies import write_five
-from made_traces import trace_of
+from sample_studies import write_five
+from sample_traces import trace_of
 
 import heapwright as hw
 from heapwright import _api as api

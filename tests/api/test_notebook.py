@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import brief
-from effort import brief as briefly
+import short_explorations
+from run_length import brief as briefly
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = briefly(60, 0)
@@ -28,7 +28,7 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     notebook = nbformat.read(ROOT / "examples" / "tailor.ipynb", as_version=4)  # type: ignore[no-untyped-call]
     for cell in notebook.cells:
         cell.source = shortened(cell.source)
-    cell = nbformat.v4.new_code_cell(brief.CODE)  # type: ignore[no-untyped-call]
+    cell = nbformat.v4.new_code_cell(short_explorations.CODE)  # type: ignore[no-untyped-call]
     notebook.cells.insert(0, cell)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
@@ -55,7 +55,7 @@ def test_the_notebook_ships_with_what_it_shows() -> None:
 def test_the_script_of_the_readme_runs(tmp_path: Path) -> None:
     (script,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(script.strip().splitlines()) <= 15
-    command = [sys.executable, "-c", brief.CODE + shortened(script)]
+    command = [sys.executable, "-c", short_explorations.CODE + shortened(script)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "app_heap: ok" in done.stdout

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from made_studies import IDS, TRACES, identity, metrics, result, write_five
+from sample_studies import IDS, TRACES, identity, metrics, result, write_five
 
 import heapwright as hw
 from heapwright._studies.records import TraceInfo

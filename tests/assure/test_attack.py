@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from effort import brief
-from in_process import run_here
-from needed import emulator
+from command_runner import run_here
+from run_length import brief
+from tool_requirements import emulator
 
 import heapwright as hw
 from heapwright._assure.attack import on_host

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from effort import brief
-from needed import tool
 from platform_builds import run
+from run_length import brief
+from tool_requirements import tool
 
 import heapwright as hw
 

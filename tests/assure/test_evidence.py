@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from effort import brief
+from run_length import brief
 
 import heapwright as hw
 from heapwright._api import generation

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from effort import LONG, brief
-from needed import needs
+from run_length import LONG, brief
+from tool_requirements import needs
 
 import heapwright as hw
 from heapwright._assure.proof import contracts, unbounded

@@ -6,7 +6,7 @@ import random
 from io import BytesIO, TextIOWrapper
 
 import pytest
-from each import each
+from case_tables import each
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len as cells_by_rich
 from rich.console import Console

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import yaml  # type: ignore[import-untyped]
-from in_process import run_here
-from needed import tool
+from command_runner import run_here
+from tool_requirements import tool
 
 import heapwright as hw
 from heapwright._replay.long_run import CALLS

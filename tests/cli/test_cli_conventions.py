@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import click
 import pytest
+from case_tables import each
 from click.testing import CliRunner
-from each import each
 
 from heapwright._cli import COMMANDS, attack, explore, import_, live, measure, pareto, reproduce, trace
 from heapwright._cli import heapwright as command_line

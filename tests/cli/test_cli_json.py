@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from captures import pcap
 from click.testing import CliRunner
-from in_process import run_here
-from needed import needs
+from command_runner import run_here
+from tool_requirements import needs
 
 from heapwright._cli import COMMANDS, heapwright
 from heapwright._replay.metrics import METRICS

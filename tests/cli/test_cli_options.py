@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._cli.options import Duration
 

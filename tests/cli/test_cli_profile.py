@@ -8,8 +8,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from in_process import run_here
-from made_traces import packets_of, stack, trace_of
+from command_runner import run_here
+from sample_traces import packets_of, stack, trace_of
 
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.validation import MALLOC

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import run_here
+from command_runner import run_here
 
 from heapwright._replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS
 from heapwright._traces.trace import Trace

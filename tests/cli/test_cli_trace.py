@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import compile_c
-from in_process import run_here
+from command_runner import run_here
 from traces_random import random_trace
 
 from heapwright._traces.trace import Trace

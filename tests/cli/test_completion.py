@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
-from made_studies import write_five
+from sample_studies import write_five
 
 from heapwright._cli import heapwright as command_line
 from heapwright._platforms.catalogue import platforms

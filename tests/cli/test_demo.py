@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from effort import brief
+from run_length import brief
 
 import heapwright as hw
 from heapwright._cli import demo, heapwright

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from click.testing import CliRunner, Result
-from made_traces import trace_of
+from sample_traces import trace_of
 
 from heapwright._cli import heapwright as command_line
 from heapwright._cli.pipes import called

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from in_process import run_here
-from printed import FAILING, WORKING, WRONG, within, write_inputs
+from command_outputs import FAILING, WORKING, WRONG, within, write_inputs
+from command_runner import run_here
 
 WIDTH = 100
 

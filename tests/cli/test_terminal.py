@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from effort import some
 from forked_commands import HEAPWRIGHT
+from run_length import some
 
 import heapwright as hw
 import heapwright._cli

@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from in_process import run_here
-from made_studies import write_five
+from command_runner import run_here
+from sample_studies import write_five
 
 BROKER = Path(__file__).parents[2] / "examples" / "mosquitto_broker.parquet"
 

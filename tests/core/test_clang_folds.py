@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from c_programs import CSRC
-from needed import is_installed, tool
 from test_core_folded import initialiser
+from tool_requirements import is_installed, tool
 
 from heapwright._generate.core import core_sources
 from heapwright._generate.specialise import specialise

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from c_programs import CSRC, ROOT, STRICT, compile_c
-from effort import brief, by_turns
-from needed import compilers, syntax
+from run_length import brief, by_turns
+from tool_requirements import compilers, syntax
 
 HEADERS = sorted(path.relative_to(CSRC).as_posix() for path in CSRC.rglob("*.h"))
 

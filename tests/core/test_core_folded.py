@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from c_programs import compile_c
-from effort import brief, by_turns, some
-from needed import compilers
 from recipes_random import random_recipes, sample
+from run_length import brief, by_turns, some
+from tool_requirements import compilers
 
 from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe

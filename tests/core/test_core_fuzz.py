@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from c_programs import ASSERTED, SANITIZED, compile_c, write_heaps
-from effort import EFFORT, SEED, brief, tell
-from needed import fuzzer
 from recipes_random import random_recipe, random_recipes, recipes_from_both_ends, values_of
+from run_length import EFFORT, SEED, brief, tell
+from tool_requirements import fuzzer
 
 from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe

@@ -1,6 +1,6 @@
 """Buddy, partition, compact and counted fixed pools, call by call: the blocks they leave, worked out by hand.
 
-Behaviour tables are as in tests/behaviour.py.
+Behaviour tables are as in tests/helpers/behaviour.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from behaviour import play
 from c_programs import SANITIZED, UNCHECKED, compile_c
-from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_trace
+from pool_recipes import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_trace
 
 from heapwright._generate.emit import generated_files
 from heapwright._recipes.policy import policy

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from each import each
+from case_tables import each
 
 import heapwright
 from heapwright._native import ffi, lib

@@ -1,4 +1,4 @@
-"""Pages of objects without headers, call by call: the blocks they leave, worked out by hand; see tests/behaviour.py."""
+"""Pages of objects without headers, call by call: the blocks they leave, worked out by hand; see `behaviour.py`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from behaviour import play
 from c_programs import SANITIZED, UNCHECKED, compile_c
-from kinds import random_trace, recipe
-from known import known
+from metric_values import known
+from pool_recipes import random_trace, recipe
 
 from heapwright._generate.emit import generated_files
 from heapwright._replay.replay import replay

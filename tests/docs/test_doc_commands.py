@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import brief
 import doc_commands
 import pytest
+import short_explorations
 from doc_commands import ROOT, commands, differences, pages
 from forked_commands import HEAPWRIGHT
 
@@ -40,10 +40,10 @@ ACCEPTED = (
 @pytest.mark.usefixtures("forks")
 @pytest.mark.parametrize("name", list(PAGES))
 def test_a_page_prints_what_it_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(brief.ASKED)  # as commands ship
+    monkeypatch.delenv(short_explorations.ASKED)  # as commands ship
     monkeypatch.setattr(doc_commands, "BINARIES", [Path(HEAPWRIGHT).parent, *doc_commands.BINARIES])
     output = differences(PAGES[name], tmp_path)
-    assert not output, "\n".join([*output, f"python tests/doc_commands.py {name} writes what is printed now"])
+    assert not output, "\n".join([*output, f"python tests/helpers/doc_commands.py {name} writes what is printed now"])
     if name in EXPLORED:
         for picture, drawn in EXPLORED[name].drawn(tmp_path).items():
             stored = (IMAGES / f"{picture}.svg").read_text(encoding="utf-8")

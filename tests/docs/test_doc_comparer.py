@@ -1,4 +1,4 @@
-"""What tests/doc_commands.py takes for the same, and what for stale."""
+"""What tests/helpers/doc_commands.py takes for the same, and what for stale."""
 
 from __future__ import annotations
 

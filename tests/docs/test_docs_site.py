@@ -19,8 +19,8 @@ import pytest
 from axe import axe_source, faults
 from c_programs import kept_once
 from chromium import Chromium, chromium
-from effort import some
-from needed import absent
+from run_length import some
+from tool_requirements import absent
 
 from heapwright._report import glossary
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from each import each
-from effort import brief
+from case_tables import each
+from run_length import brief
 
 from heapwright._explore import default_space
 from pictures.catalogue import EXPLORED, IMAGES, PICTURES, with_words

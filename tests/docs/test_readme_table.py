@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from needed import absent
+from tool_requirements import absent
 
 import heapwright as hw
 from heapwright._api.arguments import recipe_of

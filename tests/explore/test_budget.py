@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from exploring import explore
+from keyword_explorations import explore
 
 from heapwright._explore import budget, evaluation, options, runner, schedule, search, stress_test, validation
 from heapwright._explore.budget import COPIES, ENDURANCE, TELLING, TimeBudget, in_bisecting_order

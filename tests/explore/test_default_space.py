@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 import pytest
-from demands import demand
+from sample_demand import demand
 
 from heapwright._explore.default_space import Demand
 from heapwright._explore.space import Space

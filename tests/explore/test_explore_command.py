@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from exploring import explore
+from command_runner import run_here
 from forked_commands import INSTALLED
-from in_process import run_here
+from keyword_explorations import explore
 from traces_random import plain_trace
 
 from heapwright._explore.space import Space

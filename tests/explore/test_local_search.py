@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import exploring
+import keyword_explorations
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, write_five
+from sample_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, write_five
 
 import heapwright as hw
 from heapwright._cli import heapwright as command_line
@@ -26,7 +26,7 @@ from heapwright._studies.records import Grown
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.trace import Trace
 
-explore = partial(exploring.explore, endurance=False)
+explore = partial(keyword_explorations.explore, endurance=False)
 
 WIDE = """
 [[pool]]

@@ -6,7 +6,7 @@ import json
 from hashlib import sha256
 
 import pytest
-from demands import demand
+from sample_demand import demand
 
 from heapwright._explore.default_space import Demand, Levels
 from heapwright._explore.evaluation import SearchCandidate

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import exploring
+import keyword_explorations
 import numpy as np
 import pytest
-from effort import by_turns
-from made_studies import OBJECTIVES
+from run_length import by_turns
+from sample_studies import OBJECTIVES
 from traces_random import churning, plain_trace
 
 from heapwright._api import cut
@@ -38,7 +38,7 @@ from heapwright._studies.results import Results
 from heapwright._support import gc_tuning
 from heapwright._traces.trace import Trace
 
-explore = partial(exploring.explore, endurance=False)
+explore = partial(keyword_explorations.explore, endurance=False)
 
 TRACES = [
     plain_trace(1, calls=1200, name="plain"),

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from effort import EFFORT, brief
-from exploring import explore
+from keyword_explorations import explore
 from recipes_random import random_recipe
+from run_length import EFFORT, brief
 from traces_random import plain_trace, random_trace
 
 from heapwright._api import cut, workload

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
-import exploring
+import keyword_explorations
 import numpy as np
 import pytest
 from traces_random import plain_trace
@@ -34,7 +34,7 @@ from heapwright._support.version import __version__
 from heapwright._traces.copies import copies
 from heapwright._traces.trace import Trace
 
-explore = partial(exploring.explore, copies=0, endurance=False)
+explore = partial(keyword_explorations.explore, copies=0, endurance=False)
 """Copies have tests of their own."""
 
 ZOO = Space([])
@@ -239,7 +239,7 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
 
 def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
-    done = exploring.explore(
+    done = keyword_explorations.explore(
         [trace], few_recipes(), study_path=path, copies=3, seed=7, progress=seen.append, endurance=False
     )
     made = {copy.name: copy for copy in copies(trace, 3, seed=7)}
@@ -254,7 +254,7 @@ def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> 
         assert "first~load-1" not in study.per_trace(done.front)[done.front[0]]
         tried = len(apart.ids)
     assert (seen[-1].what, seen[-1].finished, seen[-1].total) == ("copies", 3 * tried, 3 * tried)
-    again = exploring.explore([trace], few_recipes(), study_path=path, copies=4, seed=7, endurance=False)
+    again = keyword_explorations.explore([trace], few_recipes(), study_path=path, copies=4, seed=7, endurance=False)
     assert again.evaluations == tried, "the first three are kept"
 
 

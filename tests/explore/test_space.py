@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from demands import demand
+from sample_demand import demand
 from traces_random import steady
 
 from heapwright._explore import default_space

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._explore.special_pools import SPECIAL_POOLS, special_pools
 from heapwright._recipes.pools import Fixed

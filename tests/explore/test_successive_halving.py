@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import brief
 import pytest
-from exploring import explore
-from made_studies import IDS, RECIPES, TRACES, identity, in_the_long_run, metrics, result
+import short_explorations
+from keyword_explorations import explore
+from sample_studies import IDS, RECIPES, TRACES, identity, in_the_long_run, metrics, result
 from traces_random import plain_trace, steady
 
 from heapwright._explore import search
@@ -269,7 +269,7 @@ def test_a_study_has_one_future_of_each_trace(tmp_path: Path) -> None:
         with Analysis.open(path) as study:
             output = study.per_trace(study.combined.ids)
             needs.append({id: recipe["steady"]["long_run_bytes"] for id, recipe in output.items()})
-    (future,) = brief.few_calls([trace], 1 << 30, seed=3)
+    (future,) = short_explorations.few_calls([trace], 1 << 30, seed=3)
     assert [len(outcome) for outcome in needs] == [1, 2]
     assert needs[1] == {recipe.hash: long_run(future, recipe).arena for recipe in recipes}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from exploring import explore
-from in_process import run_here
+from command_runner import run_here
+from keyword_explorations import explore
 
 import heapwright as hw
 from heapwright import _api as api

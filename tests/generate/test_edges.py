@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built_once import generated
 from c_programs import ROOT, UNCHECKED
-from effort import EFFORT, some
-from needed import programs_of_32_bits
+from object_cache import generated
 from recipes_random import sample
+from run_length import EFFORT, some
+from tool_requirements import programs_of_32_bits
 
 from heapwright._recipes.policy import policy
 from heapwright._recipes.pools import Compact

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from effort import brief
+from command_runner import run_here
 from forked_commands import INSTALLED
 from generated_heaps import entries, generated_once
-from in_process import run_here
 from recipes_random import random_recipes, sample
+from run_length import brief
 
 from heapwright._generate import generate
 from heapwright._generate.core import core_sources

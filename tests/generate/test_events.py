@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from c_programs import LEVEL, ROOT, STRICT, UNCHECKED
-from effort import by_turns, some
-from needed import compilers, needs
+from run_length import by_turns, some
+from tool_requirements import compilers, needs
 
 from heapwright._generate.emit import generated_files
 from heapwright._recipes.recipe import Recipe

@@ -13,9 +13,9 @@ import pytest
 from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED
 from foreign_heaps import BUMP, BUMP_TOML
 from forked_commands import HEAPWRIGHT
-from needed import compilers
 from numpy.typing import NDArray
 from platform_builds import CORTEX_M3, NOSYS, cross_compiler
+from tool_requirements import compilers
 from traces_random import plain_trace, random_trace
 
 import heapwright as hw
@@ -346,7 +346,7 @@ def test_what_is_reserved_for_a_heap_on_the_system_is_what_it_took(behind: str, 
 
 def needs_library(name: str) -> None:
     """Skip where a library of this system is not installed; fail in CI."""
-    from needed import absent
+    from tool_requirements import absent
 
     try:
         heaps.resolve(name).replay(Trace.from_columns(op=[0], id=[0], size=[8], name="one"))

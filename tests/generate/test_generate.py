@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from built_once import built
 from c_programs import ROOT, SANITIZED, STRICT, UNCHECKED
-from effort import brief, by_turns, some
 from generated_heaps import entries, generated_once
-from needed import compilers, emulator, needs
+from object_cache import built
 from recipes_random import random_recipes, sample
+from run_length import brief, by_turns, some
+from tool_requirements import compilers, emulator, needs
 from traces_random import random_trace
 
 import heapwright as hw

@@ -8,7 +8,7 @@ from functools import cache
 
 import generated_digests
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._generate import residual, specialise
 from heapwright._generate.emit import generated_files

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from c_programs import COMPILER, STRICT, UNCHECKED
-from effort import brief, by_turns
-from known import known
-from needed import absent
+from metric_values import known
+from run_length import brief, by_turns
+from tool_requirements import absent
 
 import heapwright as hw
 from heapwright._generate import generate

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import ROOT, SANITIZED, STRICT
-from effort import by_turns
-from in_process import run_here
+from command_runner import run_here
 from numpy.typing import NDArray
+from run_length import by_turns
 from traces_random import random_trace
 
 import heapwright as hw

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from needed import tool
 from platform_builds import run
+from tool_requirements import tool
 
 import heapwright as hw
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._generate.partial_policy import Sources
 from heapwright._generate.syntax import GrammarError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._generate.program import MIRRORED, binary_value, negated, number, unary_value
 from heapwright._generate.syntax import Binary, Identifier

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from c_programs import SANITIZED, STRICT, UNCHECKED
-from effort import by_turns, some
-from needed import compilers, needs
+from run_length import by_turns, some
+from tool_requirements import compilers, needs
 
 import heapwright as hw
 from heapwright._recipes.recipe import Recipe

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from c_programs import LEVEL, ROOT, SANITIZED, STRICT, UNCHECKED
-from effort import brief
 from numpy.typing import NDArray
+from run_length import brief
 from traces_random import random_trace
 
 import heapwright as hw

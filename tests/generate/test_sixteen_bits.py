@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built_once import generated
 from c_programs import ROOT, STRICT, UNCHECKED
-from effort import brief
-from needed import needs
+from object_cache import generated
 from recipes_random import sample
+from run_length import brief
+from tool_requirements import needs
 
 from heapwright._generate import generate
 from heapwright._recipes.recipe import Recipe

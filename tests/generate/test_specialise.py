@@ -5,8 +5,8 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
+from case_tables import each
 from core_grammar import check_grammar
-from each import each
 from small_policy import HEAD, POLICY, SINK, body, function, general, lines, quick, shipped
 
 from heapwright._generate.core import core_sources

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from c_programs import COMPILER, CSRC, STRICT, policy_bytes
-from effort import brief
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from needed import tool
 from recipes_random import sample
+from run_length import brief
 from small_policy import POLICY, general, policy, quick
+from tool_requirements import tool
 
 from heapwright._generate.core import core_sources
 from heapwright._generate.specialise import Parting, specialise

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._heaps.foreign import adapter as adapters
 from heapwright._heaps.foreign.adapter import Adapter, call, is_adapter

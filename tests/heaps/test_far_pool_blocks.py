@@ -1,6 +1,6 @@
 """Pools at both ends of the arena, call by call: blocks worked out by hand, and generated code beside the replay.
 
-Behaviour tables are as in tests/behaviour.py.
+Behaviour tables are as in tests/helpers/behaviour.py.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from as_foreign import as_foreign, replayed
 from behaviour import play
-from effort import brief
-from kinds import random_trace, recipe
+from foreign_builds import as_foreign, replayed
+from pool_recipes import random_trace, recipe
+from run_length import brief
 
 import heapwright as hw
 from heapwright._heaps.foreign.heap import addresses

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from foreign_heaps import BROKEN, BUMP, BUMP_TOML, THREE, Make, built_for, maker, replayed, trace
-from needed import absent
+from tool_requirements import absent
 
 from heapwright._generate import generate
 from heapwright._heaps import heaps

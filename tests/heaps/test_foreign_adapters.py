@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from each import each
+from case_tables import each
 from foreign_heaps import THREE, built_for, replayed, trace
 
 from heapwright._heaps import heaps

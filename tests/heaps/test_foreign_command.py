@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_runner import run_here
 from foreign_heaps import BROKEN, BUMP, BUMP_TOML, THREE, Make, maker, replayed
-from in_process import run_here
 
 from heapwright._heaps import heaps
 from heapwright._heaps.heaps import replay_each

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from as_foreign import as_foreign, replayed
-from effort import some
-from kinds import random_trace, recipe
+from foreign_builds import as_foreign, replayed
+from pool_recipes import random_trace, recipe
+from run_length import some
 
 import heapwright as hw
 from heapwright._heaps.foreign.heap import addresses

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 import originals
 import pytest
-from as_foreign import as_foreign, foreign
 from c_programs import ROOT
-from effort import by_turns
-from needed import programs_of_32_bits
+from foreign_builds import as_foreign, foreign
 from original_addresses import BY_FOOTPRINT, digest, examples, recorded, traces_for
 from platform_builds import fetched
+from run_length import by_turns
+from tool_requirements import programs_of_32_bits
 
 import heapwright as hw
 from heapwright._heaps.foreign.heap import ForeignHeap, addresses

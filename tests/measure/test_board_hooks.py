@@ -10,9 +10,9 @@ from typing import NamedTuple
 import originals
 import pytest
 from c_programs import LEVEL
-from known import known
-from needed import programs_of_32_bits
+from metric_values import known
 from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, cross_compiler, emulate, fetched, picolibc_memory, run
+from tool_requirements import programs_of_32_bits
 
 import heapwright as hw
 from heapwright._traces.trace import Trace

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_programs import ROOT
-from exploring import explore
-from needed import machine
+from keyword_explorations import explore
+from tool_requirements import machine
 from traces_random import plain_trace, random_trace
 
 from heapwright._explore.runner import Progress

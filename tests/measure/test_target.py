@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from effort import brief
 from forked_commands import HEAPWRIGHT
-from known import known
-from needed import target
+from metric_values import known
 from platform_builds import CORTEX_M3, NANO, NOSYS, PICOLIBC, cross_compiler
+from run_length import brief
+from tool_requirements import target
 
 from heapwright._heaps.heaps import resolve_on_target
 from heapwright._measure.boards import compilers, feed, qemu_backend, unicorn_backend
@@ -357,7 +357,7 @@ def small_zoo(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
-    from exploring import explore
+    from keyword_explorations import explore
 
     from heapwright._explore.space import Space
 
@@ -423,7 +423,7 @@ def test_heaps_beside_a_front_stand_in_the_report(small_study: Path, tmp_path: P
 
 def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     target("cortex-m3", "gcc")
-    from exploring import explore
+    from keyword_explorations import explore
 
     from heapwright._explore.space import Space
     from heapwright._studies.analysis import Analysis

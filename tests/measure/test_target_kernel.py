@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from needed import needs
 from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, cross_compiler, emulate, picolibc_memory, run
 from test_board_hooks import ARENA, TRACED, firmware, hooks, imported
+from tool_requirements import needs
 
 import heapwright as hw
 from heapwright._support.errors import HeapwrightError

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from each import each
+from case_tables import each
 
 import heapwright_papers
 from heapwright_papers.answers import (

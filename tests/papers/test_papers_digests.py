@@ -12,9 +12,9 @@ from pathlib import Path
 
 import papers_briefly
 import pytest
-from effort import LONG
-from needed import absent
 from papers_briefly import digests_of, promised
+from run_length import LONG
+from tool_requirements import absent
 
 import heapwright_papers
 from heapwright._explore import default_space
@@ -47,7 +47,9 @@ def test_the_pages_are_the_same_bytes(pages: Path) -> None:
         expected = promised(papers_briefly.DIGESTS) | whole
     result = digests_of(pages)
     assert sorted(result) == sorted(expected) == sorted(promised(DIGESTS))
-    assert [name for name in result if result[name] != expected[name]] == [], "tests/papers_briefly.py makes short ones"
+    assert [name for name in result if result[name] != expected[name]] == [], (
+        "tests/helpers/papers_briefly.py makes short ones"
+    )
 
 
 @pytest.mark.slow

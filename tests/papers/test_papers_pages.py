@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
-from needed import absent
 from networks import five_networks, network
+from tool_requirements import absent
 
 from heapwright._cli import heapwright
 from heapwright._recipes.zoo import catalogue as zoo

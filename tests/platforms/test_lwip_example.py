@@ -5,9 +5,9 @@ from __future__ import annotations
 import originals
 import pytest
 import rtos
-from needed import missing
 from platform_builds import CORTEX_M3, cross_compiler
 from rtos_load import Load
+from tool_requirements import missing
 
 import heapwright as hw
 

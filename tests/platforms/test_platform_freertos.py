@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from built_once import built
 from c_programs import LEVEL
-from needed import tool
+from object_cache import built
 from platform_builds import BOARDS, CORTEX_M3, PICOLIBC, cross_compiler, emulate, picolibc_memory, run
+from tool_requirements import tool
 
 import heapwright as hw
 

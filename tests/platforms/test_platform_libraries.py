@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from built_once import built, built_line
-from effort import brief, by_turns
-from needed import needs
+from object_cache import built, built_line
 from platform_builds import BOARDS, page_commands, run
 from processes import finished
+from run_length import brief, by_turns
+from tool_requirements import needs
 
 import heapwright as hw
 from heapwright._recipes.recipe import Recipe

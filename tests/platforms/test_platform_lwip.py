@@ -10,9 +10,9 @@ from pathlib import Path
 
 import originals
 import pytest
-from built_once import built_line
-from effort import by_turns
+from object_cache import built_line
 from platform_builds import BOARDS, fetched, page_commands, run
+from run_length import by_turns
 
 import heapwright as hw
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import originals
 import pytest
-from built_once import built_line
 from c_programs import kept_once
+from object_cache import built_line
 from platform_builds import BOARDS, fetched, page_commands, run
 
 import heapwright as hw

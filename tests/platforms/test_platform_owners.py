@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from built_once import built_line
-from needed import tool
+from object_cache import built_line
 from platform_builds import CORTEX_M3, page_commands, run
+from tool_requirements import tool
 
 import heapwright as hw
 

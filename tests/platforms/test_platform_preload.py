@@ -7,8 +7,8 @@ from pathlib import Path
 
 import preload
 import pytest
-from effort import brief
-from needed import absent
+from run_length import brief
+from tool_requirements import absent
 
 import heapwright as hw
 

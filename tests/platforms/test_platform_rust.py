@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from needed import missing, tool
 from platform_builds import page_commands
 from processes import finished
+from tool_requirements import missing, tool
 
 import heapwright as hw
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from built_once import built
 from c_programs import LEVEL
+from object_cache import built
 from platform_builds import BOARDS, CORTEX_M3, NANO, NOSYS, cross_compiler, run
 
 import heapwright as hw

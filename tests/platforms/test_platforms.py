@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from case_tables import each
 from click.testing import CliRunner
-from each import each
 
 import heapwright as hw
 from heapwright._cli import heapwright as command_line

@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import brief
-import needed
 import pytest
+import short_explorations
+import tool_requirements
 import traces
 from c_programs import kept_once
 from click.testing import CliRunner
-from effort import LONG
-from effort import brief as briefly
+from run_length import LONG
+from run_length import brief as briefly
 
 from heapwright._measure.host import timing
 from heapwright._recipes.zoo import catalogue as zoo
@@ -35,10 +35,10 @@ LIBRARIES = {"glibc", "mimalloc", "jemalloc", "tcmalloc"}
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    needed.programs_of_32_bits()
+    tool_requirements.programs_of_32_bits()
     with kept_once(tmp_path_factory.mktemp("bench") / "told", "bench/run.py --quick") as path:
         if not path.exists():
-            command = [*brief.command(BENCH / "run.py"), "--quick", "--json"]
+            command = [*short_explorations.command(BENCH / "run.py"), "--quick", "--json"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             path.write_text(done.stdout, encoding="utf-8")
@@ -76,7 +76,7 @@ def test_a_rival_of_a_crate_is_built_and_linked(name: str, monkeypatch: pytest.M
     try:
         contenders.rival(name).heap.program()
     except originals.MissingError as error:
-        needed.absent(str(error))
+        tool_requirements.absent(str(error))
 
 
 def test_arenas_are_those_of_fit(told: Any) -> None:
@@ -126,7 +126,6 @@ def test_prints_one_table_for_each_question(
 ) -> None:
     monkeypatch.syspath_prepend(BENCH)
     from printing import print_results
-
     from results import Aim, Measured
 
     measured = [Measured(**item) for item in told["traces"]]

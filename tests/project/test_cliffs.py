@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import cliffs
 from click.testing import CliRunner
-from effort import EFFORT, SEED, brief
+from run_length import EFFORT, SEED, brief
 
 from heapwright._recipes.policy import policy_struct
 from heapwright._recipes.recipe import Recipe

@@ -7,8 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from needed import has_header
 from processes import HUNG, MARK, end, finished, left_running
+from tool_requirements import has_header
 
 MINE = f"a test of its own, {os.getpid()}"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from each import each
-from kinds import random_trace, recipe
+from case_tables import each
+from pool_recipes import random_trace, recipe
 
 from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe

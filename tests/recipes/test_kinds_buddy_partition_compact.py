@@ -1,6 +1,6 @@
 """Buddy, partition and compact pools: behaviour worked out by hand, and what their papers say of them.
 
-Behaviour tables are as in tests/behaviour.py.
+Behaviour tables are as in tests/helpers/behaviour.py.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from each import each
-from kinds import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_trace, recipe
-from known import known
+from case_tables import each
+from metric_values import known
 from numpy.typing import NDArray
+from pool_recipes import KINDS_OF_HANDLES, MMEM, buddy, compact, partitions, random_trace, recipe
 
 from heapwright._recipes.policy import policy, policy_struct
 from heapwright._recipes.recipe import Recipe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._recipes.pools import MAX_REQUEST
 from heapwright._recipes.recipe import ContradictionError, Recipe, json_schema

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from each import each
+from case_tables import each
 from pydantic import ValidationError
 
 from heapwright._recipes.limits import MAX_REQUEST

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from c_programs import SANITIZED, UNCHECKED, compile_c, write_heaps
-from effort import brief
+from run_length import brief
 
 from heapwright._generate.emit import generated_files
 from heapwright._recipes.policy import policy

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from each import each
-from kinds import random_trace, recipe
-from known import known
+from case_tables import each
+from metric_values import known
+from pool_recipes import random_trace, recipe
 
 from heapwright._recipes.kinds.pages import MOST_PAGES
 from heapwright._recipes.policy import policy, policy_struct

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from each import each
+from case_tables import each
 from recipes_random import random_recipes
 
 from heapwright._native import ffi

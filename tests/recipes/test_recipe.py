@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from each import each
+from case_tables import each
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from kinds import GENERAL, general, recipe
+from pool_recipes import GENERAL, general, recipe
 from pydantic import ValidationError
 
 from heapwright._recipes.geometry import Geometry

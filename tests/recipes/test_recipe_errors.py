@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from each import each
-from kinds import GENERAL, general, recipe
+from case_tables import each
+from pool_recipes import GENERAL, general, recipe
 from pydantic import ValidationError
 
 from heapwright._heaps.names import resolve_recipe

@@ -7,8 +7,8 @@ import sys
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from case_tables import each
 from click.testing import CliRunner
-from each import each
 
 import heapwright
 from heapwright._cli import heapwright as command_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from each import each
+from case_tables import each
 
 from heapwright._recipes.model import REQUIRED
 from heapwright._recipes.pools import KINDS, Buddy, Compact, Fixed, General, Partition, Pool, Quick

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from each import each
+from case_tables import each
 from recipes_random import random_recipes
 from traces_random import churning
 

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
-from each import each
+from case_tables import each
 
 import heapwright as hw
 from heapwright._cli import main

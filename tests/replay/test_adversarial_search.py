@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from known import known
+from metric_values import known
 from recipes_random import random_recipes
 from traces_random import churning
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_programs import ROOT, STRICT, UNCHECKED
-from known import known
+from metric_values import known
 from traces_random import random_trace
 
 from heapwright._generate.emit import generated_files

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from made_traces import trace_of
 from recipes_random import random_recipes
+from sample_traces import trace_of
 
 import heapwright as hw
 from heapwright._cli import heapwright as command_line

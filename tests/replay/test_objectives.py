@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._replay.metrics import METRICS, Columns, named_in, parse_objectives
 from heapwright._support.errors import ParameterError

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from each import each
-from effort import EFFORT, brief
-from known import known
+from case_tables import each
+from metric_values import known
 from recipes_random import random_general_recipe, random_recipe
+from run_length import EFFORT, brief
 
 from heapwright._recipes.pools import Compact, Fixed, General, Partition, Pool
 from heapwright._recipes.recipe import Recipe

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from each import each
-from known import known
+from case_tables import each
+from metric_values import known
 
 from heapwright._recipes.policy import policy, policy_struct
 from heapwright._recipes.recipe import Recipe

@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from effort import EFFORT, brief
-from made_traces import trace_of
 from recipes_random import random_recipes
+from run_length import EFFORT, brief
+from sample_traces import trace_of
 from traces_random import plain_trace, random_trace
 
 from heapwright._native import ffi, lib

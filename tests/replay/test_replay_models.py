@@ -6,12 +6,12 @@ import random
 from typing import Any
 
 import numpy as np
-from effort import EFFORT, brief
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from known import known
+from metric_values import known
 from model_heap import Block, ModelHeap
 from recipes_random import random_general_recipe, random_recipe
+from run_length import EFFORT, brief
 
 from heapwright._recipes.policy import policy, policy_struct
 from heapwright._recipes.pools import MAX_REQUEST

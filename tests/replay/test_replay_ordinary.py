@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from effort import EFFORT, brief
+from run_length import EFFORT, brief
 from traces_random import plain_trace, random_trace
 
 from heapwright._explore.default_space import technique_grid

@@ -8,8 +8,8 @@ from typing import Any
 
 import cliffs
 import pytest
-from effort import EFFORT, brief
 from recipes_random import random_recipes
+from run_length import EFFORT, brief
 from traces_random import random_trace
 
 from heapwright._native import ffi, lib

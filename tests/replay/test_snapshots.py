@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from each import each
+from case_tables import each
 from recipes_random import random_recipe
 
 from heapwright._native import lib

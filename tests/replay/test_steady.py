@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from exploring import explore
-from made_studies import OBJECTIVES, TRACES, identity, in_the_long_run, metrics
+from keyword_explorations import explore
+from sample_studies import OBJECTIVES, TRACES, identity, in_the_long_run, metrics
 from traces_random import churning, plain_trace
 
 from heapwright._cli import heapwright as command_line

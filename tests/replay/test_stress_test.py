@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from effort import brief as briefly
 from forked_commands import HEAPWRIGHT
-from known import known
+from metric_values import known
 from recipes_random import random_recipes
+from run_length import brief as briefly
 
 import heapwright as hw
 from heapwright._assure.stress_test import StressTestResult

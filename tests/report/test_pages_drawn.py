@@ -1,4 +1,4 @@
-"""Pages and pictures: every part that they promise is there, and holds numbers that can be drawn; see `drawn.py`."""
+"""Every part that pages and pictures promise is there, and holds numbers that can be drawn (`sample_pages.py`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from drawn import drawn, plain
-from each import each
+from case_tables import each
+from sample_pages import drawn, plain
 
 from heapwright._report.figure import quantity
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 from chromium import Chromium
-from effort import some
-from made_studies import identity
-from made_studies import metrics as plain_metrics
-from reported import Made, opened, packed, reported, selected, small_recipes, text
+from run_length import some
+from sample_report import Made, opened, packed, reported, selected, small_recipes, text
+from sample_studies import identity
+from sample_studies import metrics as plain_metrics
 
 from heapwright._recipes.recipe import Recipe
 from heapwright._replay.metrics import METRICS

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from axe import axe_source, faults
 from chromium import CUT_LABELS, Chromium
-from effort import LONG
-from reported import READY, Made, opened, reported
+from run_length import LONG
+from sample_report import READY, Made, opened, reported
 
 from heapwright._report import glossary, write_report
 from heapwright._report.figure import Figure, inline

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from exploring import explore
-from in_process import run_here
-from reported import Made, packed, reported, small_space, small_trace
+from command_runner import run_here
+from keyword_explorations import explore
+from sample_report import Made, packed, reported, small_space, small_trace
 
 from heapwright._recipes.zoo import catalogue as zoo
 from heapwright._replay.replay import replay

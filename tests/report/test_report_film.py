@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from chromium import Chromium
-from known import known
+from metric_values import known
 from PIL import Image, ImageColor
 
 from heapwright._heaps.names import resolve_recipe

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from chromium import CUT_LABELS, Chromium
-from effort import brief
 from PIL import ImageColor
+from run_length import brief
 
 from heapwright._heaps.names import resolve_recipe
 from heapwright._native import lib

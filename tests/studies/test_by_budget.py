@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from made_studies import IDS, identity, in_the_long_run, metrics, result
+from sample_studies import IDS, identity, in_the_long_run, metrics, result
 
 from heapwright._replay.metrics import WORST_CALLS
 from heapwright._studies.analysis import Analysis

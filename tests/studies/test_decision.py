@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from each import each
-from made_studies import IDS, TRACES, identity, in_the_long_run, metrics, result, trace, write_five
+from case_tables import each
+from sample_studies import IDS, TRACES, identity, in_the_long_run, metrics, result, trace, write_five
 
 from heapwright._replay.metrics import DEFAULT_OBJECTIVES, Value
 from heapwright._studies.analysis import Analysis

@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._assure.proof.harness import Harness
 from heapwright._assure.proof.prove import Proof

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_studies import IDS, OBJECTIVES, RECIPES, in_the_long_run, metrics
+from sample_studies import IDS, OBJECTIVES, RECIPES, in_the_long_run, metrics
 
 from heapwright._recipes.pools import General, Quick
 from heapwright._recipes.recipe import Recipe

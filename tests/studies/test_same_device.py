@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_tables import each
 from click.testing import CliRunner
-from each import each
-from exploring import explore
-from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result
+from keyword_explorations import explore
+from sample_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result
 from traces_random import plain_trace
 
 import heapwright as hw

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from effort import by_turns
-from known import known
+from metric_values import known
+from run_length import by_turns
 
 import heapwright as hw
 from heapwright._api import cut

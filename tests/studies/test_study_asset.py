@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 from click.testing import CliRunner
-from exploring import explore
-from made_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, trace, write_five
+from keyword_explorations import explore
+from sample_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, trace, write_five
 
 import heapwright as hw
 from heapwright._cli import heapwright as command_line

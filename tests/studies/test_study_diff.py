@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from exploring import explore
-from made_studies import IDS, OBJECTIVES, TRACES, identity, in_the_long_run, metrics, result, trace
+from keyword_explorations import explore
+from sample_studies import IDS, OBJECTIVES, TRACES, identity, in_the_long_run, metrics, result, trace
 
 import heapwright as hw
 from heapwright._cli import heapwright as command_line

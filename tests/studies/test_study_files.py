@@ -9,8 +9,8 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from effort import by_turns
-from made_studies import IDS, RECIPES, identity, write_five
+from run_length import by_turns
+from sample_studies import IDS, RECIPES, identity, write_five
 
 from heapwright._studies import tables
 from heapwright._studies.analysis import Analysis

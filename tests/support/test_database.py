@@ -6,11 +6,11 @@ import sqlite3
 from pathlib import Path
 
 import duckdb
-import one_database
 import pytest
-from effort import by_turns
-from made_traces import packets_of
-from needed import machine
+import shared_database
+from run_length import by_turns
+from sample_traces import packets_of
+from tool_requirements import machine
 
 import heapwright
 from heapwright._support import database, parquet
@@ -39,7 +39,7 @@ ODD_NAMES = (
 
 @pytest.fixture(autouse=True)
 def one_for_each_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "reaching", one_database.REACHING)
+    monkeypatch.setattr(database, "reaching", shared_database.REACHING)
 
 
 def few_calls() -> Trace:

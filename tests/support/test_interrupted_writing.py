@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from made_studies import IDS, identity, metrics, result
+from sample_studies import IDS, identity, metrics, result
 
 from heapwright._studies.analysis import Analysis
 from heapwright._support.errors import HeapwrightError
@@ -57,7 +57,7 @@ def path(tmp_path: Path) -> Path:
 WRITER = """
 import os, sys
 sys.path.insert(0, {tests!r})
-from made_studies import *
+from sample_studies import *
 from heapwright._support.errors import HeapwrightError
 from heapwright._studies.analysis import Analysis
 study = Analysis.create_or_resume({path!r}, identity())
@@ -105,7 +105,7 @@ def test_a_study_being_written_is_one_line(path: Path) -> None:
 FILLER = """
 import os, resource, signal, sys
 sys.path.insert(0, {tests!r})
-from made_studies import *
+from sample_studies import *
 from heapwright._support.errors import HeapwrightError
 from heapwright._studies.analysis import Analysis
 from heapwright._studies.records import Result

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import needed
 import pytest
-from in_process import run_here
+import tool_requirements
+from command_runner import run_here
 
 import heapwright as hw
 from heapwright._studies import sending
@@ -157,7 +157,7 @@ def over_tls(server: Server, tmp_path: Path) -> str:
     """The server's https address, whose certificate nobody trusts that SSL_CERT_FILE does not tell of it."""
     words = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
     files = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")]
-    subprocess.run([needed.tool("openssl"), *words.split(), *files], check=True, capture_output=True)
+    subprocess.run([tool_requirements.tool("openssl"), *words.split(), *files], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)

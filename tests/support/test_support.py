@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._support import database, kinds, parquet, remote, resources, subprocesses, temporary, units
 from heapwright._support.engine import Engine, build, engine

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from needed import programs_of_32_bits, tool
 from numpy.typing import NDArray
 from platform_builds import BOARDS, run
+from tool_requirements import programs_of_32_bits, tool
 
 import heapwright as hw
 from heapwright._traces.trace import Trace

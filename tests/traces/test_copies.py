@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from each import each
+from case_tables import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from traces_random import labelled_traces, random_trace

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from each import each
+from case_tables import each
 from traces_random import random_trace
 
 import heapwright as hw

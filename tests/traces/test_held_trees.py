@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import pytest
-from kinds import random_trace, recipe
-from known import known
+from metric_values import known
+from pool_recipes import random_trace, recipe
 
 from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe

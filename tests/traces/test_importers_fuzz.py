@@ -37,8 +37,8 @@ from captures import (
     udp6_packet,
     wifi_data,
 )
-from effort import EFFORT, SEED, tell
 from heap_logs import LOGS, MORE_LOGS
+from run_length import EFFORT, SEED, tell
 
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.logs import import_log

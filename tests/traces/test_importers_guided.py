@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from effort import EFFORT, LONG, brief, tell
-from guided import Draws, Lines, campaign
-from needed import tool
+from coverage_fuzzer import Draws, Lines, campaign
 from recipes_random import random_recipe
+from run_length import EFFORT, LONG, brief, tell
 from test_importers_fuzz import HANGS_AFTER_SECONDS, LOG_SEEDS, SEEDS, import_or_refuse, mutate, mutate_log, watched
+from tool_requirements import tool
 
 from heapwright._generate import generated_files
 from heapwright._recipes.recipe import Recipe

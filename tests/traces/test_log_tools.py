@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from needed import absent, is_installed, machine, needs
+from tool_requirements import absent, is_installed, machine, needs
 
 import heapwright as hw
 from heapwright._traces.trace import Trace

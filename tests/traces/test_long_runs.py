@@ -9,7 +9,7 @@ from pathlib import Path
 import long.programs
 import long.record
 import pytest
-from needed import machine
+from tool_requirements import machine
 
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, REALLOC

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from made_traces import packets_of, stack, trace_of
+from sample_traces import packets_of, stack, trace_of
 from traces_random import labelled_traces
 
 from heapwright._traces.holders import GROUPS, held, short_names, size_class

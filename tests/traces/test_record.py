@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from needed import machine, tool, unsuited
 from recorded_programs import HAMMER, Compile, calls_after, compiler, only
+from tool_requirements import machine, tool, unsuited
 
 import heapwright._native
 from heapwright import import_recording

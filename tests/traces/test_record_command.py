@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 from forked_commands import HEAPWRIGHT
-from needed import machine
 from processes import ended_at_last
 from recorded_programs import HAMMER, Compile, calls_after, compiler, only
+from tool_requirements import machine
 
 from heapwright import import_recording
 from heapwright._support.errors import HeapwrightError

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from needed import absent, is_installed, machine, needs
 from recorded_programs import Compile, calls_after, compiler, only
+from tool_requirements import absent, is_installed, machine, needs
 
 from heapwright._traces.record import record
 from heapwright._traces.trace import Trace

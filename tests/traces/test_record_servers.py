@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from needed import machine, tool, unsuited
+from tool_requirements import machine, tool, unsuited
 
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from each import each
+from case_tables import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from traces_random import labelled_traces, random_trace

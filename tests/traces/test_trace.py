@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from each import each
+from case_tables import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from known import known
+from metric_values import known
 
 import heapwright as hw
 from heapwright._recipes.policy import cache_class, cache_units, policy

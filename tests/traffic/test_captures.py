@@ -25,8 +25,8 @@ from captures import (
     udp6_packet,
     wifi_data,
 )
+from case_tables import each
 from click.testing import CliRunner
-from each import each
 
 from heapwright._cli import heapwright
 from heapwright._support.errors import HeapwrightError

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from case_tables import each
 from click.testing import CliRunner, Result
-from each import each
 from hypothesis import given
 from hypothesis import strategies as st
-from known import known
+from metric_values import known
 
 import heapwright as hw
 from heapwright._cli import heapwright

@@ -47,7 +47,7 @@ def forking() -> Iterator[None]:
     _HERE.mkdir(mode=0o700)
     with open(os.open(HEAPWRIGHT, os.O_CREAT | os.O_WRONLY, 0o755), "w", encoding="utf-8") as program:
         program.write(_PROGRAM)
-    server = Path(__file__).with_name("forking.py")
+    server = Path(__file__).with_name("fork_server.py")
     try:
         with subprocess.Popen([sys.executable, server, _SOCKET], start_new_session=True) as process:
             try:

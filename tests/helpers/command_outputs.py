@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from drawn import busy, study_of
-from made_traces import packets_of, stack
+from sample_pages import busy, study_of
+from sample_traces import packets_of, stack
 
 WORKING = """
 profile busy.parquet

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import needed
 import pytest
+import tool_requirements
 
 TESTS = Path(__file__).resolve().parents[1]
-MAY = {"needed.py", Path(__file__).name, "half_equipped.py", "test_half_equipped.py"}
+MAY = {"tool_requirements.py", Path(__file__).name, "partial_toolchains.py", "test_partial_toolchains.py"}
 """The last two play machines without a tool, and look whether tests skip there."""
 SKIPS = {"skip", "skipif", "importorskip", "SkipTest", "which"}
 
@@ -44,7 +44,7 @@ def test_one_file_asks_and_skips() -> None:
     files = [path for path in TESTS.rglob("*.py") if path.name not in MAY]
     assert len(files) > 100
     results = [f"{path.relative_to(TESTS)}:{place}" for path in files for place in asked(path.read_text())]
-    assert not results, f"use tests/needed.py: {results}"
+    assert not results, f"use tests/tool_requirements.py: {results}"
 
 
 @pytest.fixture
@@ -56,14 +56,14 @@ def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("nothing")
 def test_what_is_absent_skips_and_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(pytest.skip.Exception, match="valgrind is absent: it is not installed"):
-        needed.needs("valgrind")
-    assert needed.compilers() == []
+        tool_requirements.needs("valgrind")
+    assert tool_requirements.compilers() == []
     monkeypatch.setenv("CI", "true")
     with pytest.raises(pytest.fail.Exception, match="valgrind is absent"):
-        needed.needs("valgrind")
-    assert needed.compilers() == ["gcc", "clang"]
+        tool_requirements.needs("valgrind")
+    assert tool_requirements.compilers() == ["gcc", "clang"]
     with pytest.raises(pytest.fail.Exception, match="no real traces"):
-        needed.missing("no real traces")
+        tool_requirements.missing("no real traces")
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     with pytest.raises(pytest.skip.Exception, match="no real traces"):
-        needed.missing("no real traces")
+        tool_requirements.missing("no real traces")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import effort
 import pytest
 import recipes_random
+import run_length
 from recipes_random import sample, values_of
 
 from heapwright._recipes.zoo import catalogue as zoo
@@ -12,15 +12,15 @@ from heapwright._recipes.zoo import catalogue as zoo
 
 @pytest.fixture(params=[False, True], ids=["usual", "long"])
 def long(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    for module in (effort, recipes_random):
+    for module in (run_length, recipes_random):
         monkeypatch.setattr(module, "LONG", request.param)
     return bool(request.param)
 
 
 def test_turns_go_through_all(long: bool) -> None:
-    taken = [effort.by_turns("abc", turn) for turn in range(4)]
+    taken = [run_length.by_turns("abc", turn) for turn in range(4)]
     assert taken == ([list("abc")] * 4 if long else [["a"], ["b"], ["c"], ["a"]])
-    assert effort.by_turns([], 1) == []
+    assert run_length.by_turns([], 1) == []
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2])

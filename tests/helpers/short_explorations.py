@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import effort
 import pytest
+import run_length
 
 from heapwright._heaps.foreign import build
 from heapwright._measure.host import timing
@@ -36,15 +36,15 @@ CALLS: dict[tuple[str, str], dict[str, int]] = {
 FUTURE = 4_000
 """Calls of the futures that recipes are raced on, and that counts of pools are taken from, at most."""
 
-OPTIMISED, LEVEL = "-O2", effort.brief("-O0", "-O2")
+OPTIMISED, LEVEL = "-O2", run_length.brief("-O0", "-O2")
 
 CODE = f"""
 import sys
 sys.path.append({str(Path(__file__).parent)!r})
-import brief
-for module, form, value in brief.forms():
+import short_explorations
+for module, form, value in short_explorations.forms():
     setattr(module, form, value)
-for module, flags in brief.flags().items():
+for module, flags in short_explorations.flags().items():
     module.FLAGS = flags
 """
 """The same for another process."""
@@ -80,5 +80,5 @@ def small_pictures() -> Iterator[None]:
     from heapwright._report import figure  # which not all tests need, and takes half a second to import
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(figure, "SCALE", effort.brief(1, figure.SCALE))
+        patched.setattr(figure, "SCALE", run_length.brief(1, figure.SCALE))
         yield

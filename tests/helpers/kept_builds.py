@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from c_programs import kept_once
-from effort import LONG
+from run_length import LONG
 
 from heapwright._assure.proof import edges, enumeration
 from heapwright._measure.boards.compilers import Compiler

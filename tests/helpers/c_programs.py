@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from effort import brief
+from run_length import brief
 
 from heapwright._native import ffi
 from heapwright._recipes.policy import policy_struct
 from heapwright._recipes.recipe import Recipe
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CSRC = Path(os.environ.get("HEAPWRIGHT_TESTS_CSRC", ROOT / "csrc"))
 COMPILER = os.environ.get("CC", "cc")
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")

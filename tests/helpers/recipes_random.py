@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from effort import LONG
+from run_length import LONG
 
 from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe
@@ -290,7 +290,7 @@ BEYOND_THE_MODEL = set(
     """victim_up_to close_bins trailer tag_in links_in round_to top grow_least search_most search_from remainder merged
     merge_until max_block bin_by large_order unsorted most_bins""".split()  # noqa: SIM905
 )
-"""Keys of general pools that tests/model_heap.py leaves at their defaults; the zoo's behaviour tables cover them."""
+"""Keys of general pools that `model_heap.py` leaves at their defaults; the zoo's behaviour tables cover them."""
 
 
 def random_general_recipe(rng: random.Random) -> Recipe:

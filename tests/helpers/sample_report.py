@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import brief
 import numpy as np
+import short_explorations
 from c_programs import kept_once
 from chromium import Chromium
-from exploring import explore
+from keyword_explorations import explore
 
 from heapwright._explore.space import Space
 from heapwright._recipes.recipe import Recipe
@@ -78,7 +78,7 @@ def reported(base: Path, folder: Path) -> Made:
             small_trace().write(path)
             study, held_out = kept / "s.duckdb", small_trace("later", seed=2)
             explore([Trace.read(path)], small_space(), study_path=study, jobs=2, held_out=[held_out])
-            with brief.small_pictures():
+            with short_explorations.small_pictures():
                 written = write_report(study, kept / "report.html", plots=kept / "plots")
             output.write_text("\n".join(str(item.relative_to(kept)) for item in written))
         shutil.copytree(kept, folder, dirs_exist_ok=True)

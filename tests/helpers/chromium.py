@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from needed import is_installed, tool
+from tool_requirements import is_installed, tool
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 OPTIONS = [

@@ -1,6 +1,6 @@
 """Where originals that no package carries put the objects of the examples, recorded once: what their rows are held to.
 
-    python tests/original_addresses.py HEAP ADAPTER=PATH LESS
+    python tests/helpers/original_addresses.py HEAP ADAPTER=PATH LESS
 
 runs the original that lies at PATH, in arenas of LESS bytes less than the row has, and writes HEAP's lines of the
 table anew: trace, arena of the row and of the original, and a digest of the address of each call's object, counted
@@ -26,7 +26,7 @@ from heapwright._recipes.zoo import catalogue as zoo
 from heapwright._replay.arena_sizes import fit
 from heapwright._traces.trace import Trace
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_suffix(".csv")
 HEADINGS = "heap,trace,arena,original_arena,digest"
 BY_FOOTPRINT = ("contiki-mmem", "kingsley")

@@ -1,9 +1,9 @@
 """The papers' pages of fewer packets, calls and draws, so that making them takes seconds.
 
 All code that makes a page runs, and every heap on it, on a tenth of the traffic or less. What is on them has no
-meaning: `tests/papers_digests.txt` holds their digests, to see that nothing has changed them.
+meaning: `tests/helpers/papers_digests.txt` holds their digests, to see that nothing has changed them.
 
-    python tests/papers_briefly.py    # writes these anew
+    python tests/helpers/papers_briefly.py    # writes these anew
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import brief
-import kept_objects
+import kept_builds
 import pytest
+import short_explorations
 
 import heapwright as hw
 import heapwright_papers
@@ -32,7 +32,7 @@ WHOLE = ("wifi",)
 @contextmanager
 def briefly() -> Iterator[None]:
     """While it takes seconds to make pages without packets."""
-    with brief.small_pictures(), pytest.MonkeyPatch.context() as patched:
+    with short_explorations.small_pictures(), pytest.MonkeyPatch.context() as patched:
         for module, packets in ((drr, 1_000), (easyport, 500), (url, 1_000)):
             few = {"packets": packets, "traces": 2, "grid_packets": 100}
             patched.setattr(module, "CASE", replace(module.CASE, **few))
@@ -68,7 +68,7 @@ def promised(file: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, briefly(), kept_objects.keeping(Path(folder)):
+    with tempfile.TemporaryDirectory() as folder, briefly(), kept_builds.keeping(Path(folder)):
         heapwright_papers.reproduce("all", None, Path(folder))
         result = digests_of(Path(folder))
     kept = {name: digest for name, digest in result.items() if not name.startswith(WHOLE)}

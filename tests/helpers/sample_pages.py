@@ -10,7 +10,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from made_studies import IDS, identity, metrics, result, trace
+from sample_studies import IDS, identity, metrics, result, trace
 
 from heapwright._assure.stress_test import StressTestResult
 from heapwright._replay.admission import Admission

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chromium import Chromium
-from needed import absent
+from tool_requirements import absent
 
-SOURCE = Path(__file__).resolve().parents[1] / "build/axe/node_modules/axe-core/axe.min.js"
+SOURCE = Path(__file__).resolve().parents[2] / "build/axe/node_modules/axe-core/axe.min.js"
 
 FAULTS = """
 axe.run(document, { resultTypes: ["violations"], iframes: false, preload: false, ...RULES })

@@ -11,7 +11,7 @@ with the files of the checkout that its commands name. Three things may differ:
 `<!-- not run: WHY -->` before a block: it cannot be run everywhere, or takes minutes. `<!-- needs: PROGRAM TEXT -->`:
 it is run where `PROGRAM --version` tells TEXT.
 
-    python tests/doc_commands.py docs/tutorial.md    # writes what is printed now into the page
+    python tests/helpers/doc_commands.py docs/tutorial.md    # writes what is printed now into the page
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from needed import is_installed
+from tool_requirements import is_installed
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 COLUMNS = 80
 SECONDS = 300
 INDENT = "    "

@@ -16,7 +16,7 @@ import traceback
 from importlib import import_module
 from typing import Any, NoReturn
 
-from brief import ASKED, forms
+from short_explorations import ASKED, forms
 
 from heapwright._generate.emit import generated_files
 from heapwright._recipes.zoo import catalogue as zoo

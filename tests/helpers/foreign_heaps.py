@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from needed import programs_of_32_bits
+from tool_requirements import programs_of_32_bits
 
 from heapwright._heaps import heaps
 from heapwright._heaps.foreign.adapter import WordSize

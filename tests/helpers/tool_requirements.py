@@ -1,8 +1,8 @@
 """The one rule for what a test needs and a machine may lack: the test skips there, and says what; in CI it fails.
 
-A tool is there if it does what the test asks of it, tried once (`trials.py`), not if it has a name. Only this file asks
-for that, and only this file skips (`tests/project/test_needed.py`). What skips on machines whose tools lack a
-part is tested in `tests/project/test_half_equipped.py`.
+A tool is there if it does what the test asks of it, tried once (`tool_probes.py`), not if it has a name. Only this file
+asks for that, and only this file skips (`tests/project/test_tool_requirements.py`). What skips on machines whose tools
+lack a part is tested in `tests/project/test_partial_toolchains.py`.
 `.ci/packages` installs all that CI needs, so a test that skipped there would have tested nothing for nobody to see.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-import trials
+import tool_probes
 
 
 def in_ci() -> bool:
@@ -42,7 +42,7 @@ def missing(what: str) -> NoReturn:
 def why_not(program: str, path: str | None = None) -> str:
     """Why a test cannot use a program of the path; "" where it can."""
     where = shutil.which(program, path=path)
-    return trials.works(program, where) if where else "it is not installed"
+    return tool_probes.works(program, where) if where else "it is not installed"
 
 
 def is_installed(program: str, path: str | None = None) -> bool:
@@ -55,7 +55,7 @@ def tool(name: str, why: str = "", path: str | None = None) -> str:
     where = shutil.which(name, path=path)
     if where is None:
         absent(name, why or "it is not installed")
-    if complaint := trials.works(name, where):
+    if complaint := tool_probes.works(name, where):
         absent(name, complaint)
     return where
 
@@ -75,7 +75,7 @@ def needs(*what: str) -> None:
 
 def has_header(header: str) -> bool:
     """Whether the C compiler finds a header."""
-    return trials.finds(header, _host_compiler())
+    return tool_probes.finds(header, _host_compiler())
 
 
 def _host_compiler() -> str:
@@ -84,7 +84,9 @@ def _host_compiler() -> str:
 
 def programs_of_32_bits(*flags: str, compiler: str | None = None) -> None:
     """Skip where the C compiler builds none with these flags, or they do not run; others than x86 have no such two."""
-    complaint = trials.builds(compiler or _host_compiler(), "-m32", *flags, source=trials.OF_THE_KERNEL, runs=True)
+    complaint = tool_probes.builds(
+        compiler or _host_compiler(), "-m32", *flags, source=tool_probes.OF_THE_KERNEL, runs=True
+    )
     if complaint:
         if platform.machine() != "x86_64":
             unsuited("only x86 runs both")
@@ -93,7 +95,7 @@ def programs_of_32_bits(*flags: str, compiler: str | None = None) -> None:
 
 def syntax(compiler: str, *flags: str) -> None:
     """Skip where a compiler takes no freestanding source with these flags."""
-    complaint = trials.builds(compiler, *flags, "-fsyntax-only", source=trials.FREESTANDING, links=False)
+    complaint = tool_probes.builds(compiler, *flags, "-fsyntax-only", source=tool_probes.FREESTANDING, links=False)
     if complaint:
         if platform.machine() != "x86_64":
             unsuited(f"{' '.join(flags)} is x86's")
@@ -103,7 +105,7 @@ def syntax(compiler: str, *flags: str) -> None:
 def library(name: str, compiler: str, flags: Iterable[str]) -> str:
     """The path of a cross compiler that links programs with these flags, which choose a C library with that name."""
     program = tool(compiler)
-    if complaint := trials.builds(program, *flags):
+    if complaint := tool_probes.builds(program, *flags):
         absent(f"{compiler} with {name}", complaint)
     return program
 
@@ -111,7 +113,7 @@ def library(name: str, compiler: str, flags: Iterable[str]) -> str:
 def fuzzer(*flags: str) -> str:
     """The path of a clang that links libFuzzer with these flags."""
     clang = tool("clang", "the coverage-guided driver needs its libFuzzer")
-    if complaint := trials.builds(clang, *flags, source=trials.FUZZ_TARGET):
+    if complaint := tool_probes.builds(clang, *flags, source=tool_probes.FUZZ_TARGET):
         absent("libFuzzer", f"{complaint} (Debian: libclang-rt-14-dev)")
     return clang
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from needed import programs_of_32_bits
 from numpy.typing import NDArray
+from tool_requirements import programs_of_32_bits
 
 from heapwright._generate import generate
 from heapwright._generate.emit import replayed_secret

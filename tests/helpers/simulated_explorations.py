@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import brief
-from kinds import random_trace
+import short_explorations
+from pool_recipes import random_trace
 
 from heapwright._explore import (
     budget,
@@ -42,7 +42,7 @@ from heapwright._traces.cut import cut
 from heapwright._traces.streams import Stream
 from heapwright._traces.trace import Trace
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 TIMED = (
     budget,
     validation,
@@ -134,7 +134,7 @@ def in_its_own_time() -> Iterator[Clock]:
     ):
         for module in TIMED:
             patched.enter_context(mock.patch.object(module, "time", clock))
-        for module, form, effort in brief.forms():
+        for module, form, effort in short_explorations.forms():
             patched.enter_context(mock.patch.object(module, form, effort))
         yield clock
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import built_once
+import object_cache
 
 from heapwright._generate.emit import ALLOCATING, CHECKING, COUNTING, LOOKING, MOVING, RESERVING
 from heapwright._recipes.pools import Compact
@@ -23,4 +23,4 @@ def entries(recipe: Recipe) -> tuple[str, ...]:
 
 def generated_once(base: Path) -> Callable[[Recipe], Path]:
     """The folder of a recipe's generated files, which tests only read; `base` is that of the run."""
-    return cache(lambda recipe: built_once.generated(recipe, base / "app_heap.c"))
+    return cache(lambda recipe: object_cache.generated(recipe, base / "app_heap.c"))

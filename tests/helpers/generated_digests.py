@@ -1,4 +1,4 @@
-"""What every heap of the zoo is generated as, a digest a file: `python tests/generated_digests.py` writes the table.
+"""The C that each zoo allocator is generated as, a digest a file: `generated_digests.py` writes the table anew.
 
 A change of the core that firmware must not notice leaves it as it is; any other one writes it anew, and its commit says
 what in the text has changed and why.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import originals
-from needed import library, missing, tool
+from tool_requirements import library, missing, tool
 
-BOARDS = Path(__file__).resolve().parent / "c" / "boards"
+BOARDS = Path(__file__).resolve().parents[1] / "c" / "boards"
 CORTEX_M3 = ("-mcpu=cortex-m3", "-mthumb")
 NANO, NOSYS = "--specs=nano.specs", "--specs=nosys.specs"
 PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=hosted")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from effort import LONG
+from run_length import LONG
 
 from heapwright._support import database
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import needed
 import pytest
-from half_equipped import MACHINES, path_of
+import tool_requirements
+from partial_toolchains import MACHINES, path_of
 from platform_builds import CORTEX_M3, NOSYS, PICOLIBC, cross_compiler
 
 from heapwright._assure.attack.exploits import buildable
@@ -22,15 +22,17 @@ from heapwright._support.errors import HeapwrightError
 ROOT = Path(__file__).resolve().parents[2]
 
 ABILITIES: dict[str, Callable[[], object]] = {
-    "Arm's gcc": lambda: needed.tool("arm-none-eabi-gcc"),
+    "Arm's gcc": lambda: tool_requirements.tool("arm-none-eabi-gcc"),
     "newlib": lambda: cross_compiler((*CORTEX_M3, NOSYS)),
     "picolibc": lambda: cross_compiler((*CORTEX_M3, *PICOLIBC)),
-    "QEMU": lambda: needed.tool("qemu-system-arm"),
-    "clang": lambda: needed.tool("clang"),
-    "libFuzzer": lambda: needed.fuzzer("-fsanitize=fuzzer,address,undefined"),
-    "gcc": lambda: needed.tool("gcc"),
-    "-m32": lambda: needed.syntax("gcc", "-m32", "-ffreestanding"),
-    "programs of 32 bits": lambda: needed.programs_of_32_bits("-fsanitize=address,undefined", compiler="gcc"),
+    "QEMU": lambda: tool_requirements.tool("qemu-system-arm"),
+    "clang": lambda: tool_requirements.tool("clang"),
+    "libFuzzer": lambda: tool_requirements.fuzzer("-fsanitize=fuzzer,address,undefined"),
+    "gcc": lambda: tool_requirements.tool("gcc"),
+    "-m32": lambda: tool_requirements.syntax("gcc", "-m32", "-ffreestanding"),
+    "programs of 32 bits": lambda: tool_requirements.programs_of_32_bits(
+        "-fsanitize=address,undefined", compiler="gcc"
+    ),
 }
 """How tests ask for what is tried here."""
 
@@ -143,19 +145,19 @@ def test_a_name_alone_is_no_tool(code: int, works: bool, tmp_path: Path, monkeyp
     program.chmod(0o755)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert needed.is_installed("some-tool") == works
+    assert tool_requirements.is_installed("some-tool") == works
     if works:
-        needed.needs("some-tool")
-        assert needed.tool("some-tool") == str(program)
+        tool_requirements.needs("some-tool")
+        assert tool_requirements.tool("some-tool") == str(program)
     else:
         with pytest.raises(pytest.skip.Exception, match="some-tool is absent: cannot open a library"):
-            needed.needs("some-tool")
+            tool_requirements.needs("some-tool")
 
 
 def test_compilers_are_those_that_compile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needed.needs("gcc")
+    tool_requirements.needs("gcc")
     (tmp_path / "clang").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "clang").chmod(0o755)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    assert needed.compilers() == ["gcc"]
+    assert tool_requirements.compilers() == ["gcc"]

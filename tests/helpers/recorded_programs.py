@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from needed import tool
+from tool_requirements import tool
 
 from heapwright._traces.record import Recording
 from heapwright._traces.recorded import Recorded
