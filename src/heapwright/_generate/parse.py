@@ -77,7 +77,7 @@ def parse(file: str, text: str, defines: frozenset[str]) -> c.SourceFile:
     """Read one file.
 
     `file` is for messages; `defines` are the HW_ names taken as defined. Raises GrammarError for what it cannot read.
-    What it reads has to keep to the grammar in docs/developing/core-grammar.md: tests/helpers/core_grammar.py checks it.
+    What it reads has to keep to the grammar in docs/developing/core-grammar.md (tests/helpers/core_grammar.py).
     """
     lines = text.split("\n")
     kept = resolved(file, lines, defines)
