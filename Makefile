@@ -13,7 +13,7 @@ BIN     := $(VENV)/bin
 # papers/ is a path, and needs no more.
 PACKAGE := $(VENV)/.package-$(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
 TOOLS   := $(VENV)/.tools
-INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --constraint requirements/constraints.txt
 
 # What the build needs lies in a place of its own: from a folder that is new each time, as pip makes one, all C would be
 # compiled anew. What scikit-build-core wants beside it, cmake or ninja where the machine has none, it says itself.
@@ -26,7 +26,7 @@ PREPARE  = rm -rf $(NEEDS) && $(INSTALL) --no-compile --target $(NEEDS) $(call N
            if [ "$$wanted" ]; then $(INSTALL) --no-compile --target $(NEEDS) --upgrade $$wanted; fi && touch $(NEEDS)
 BUILD    = $(subst $(BIN)/python,$(WITH),$(INSTALL)) --no-build-isolation --no-deps --editable .
 
-SOURCES := pyproject.toml papers/pyproject.toml constraints.txt CMakeLists.txt \
+SOURCES := pyproject.toml papers/pyproject.toml requirements/constraints.txt CMakeLists.txt \
            $(wildcard csrc/*.h csrc/*/*.h native/* recorder/*) \
            $(addprefix src/heapwright/_generate/, core.py parse.py pasting.py syntax.py)
 
@@ -65,7 +65,7 @@ $(VENV)/.docs: $(PACKAGE)
 $(VENV)/.demo: INSTALL += --no-compile
 $(VENV)/.demo: $(BIN)/python $(SOURCES)
 	@echo "Setting up in $(VENV): C is compiled while packages come, half a minute on two processors"
-	@{ $(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.txt && \
+	@{ $(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements/install.txt && \
 	{ $(INSTALL) $(call NEEDED,target) || true; }; } & \
 	$(PREPARE) && $(BUILD) && wait $$!
 	touch $@

@@ -13,7 +13,7 @@ from markdown.util import AtomicString
 from heapwright._report import glossary
 
 
-class Terms(Extension):
+class Terms(Extension):  # type: ignore[misc]  # Markdown has no types
     """The first time that a page's text has a term of the glossary, it can be pointed at, and reached by keys.
 
     Attributes:
@@ -27,7 +27,7 @@ class Terms(Extension):
         md.treeprocessors.register(_Marking(self), "terms", 7)
 
 
-class _Marking(Treeprocessor):
+class _Marking(Treeprocessor):  # type: ignore[misc]
     APART = ("a", "code", "pre", "th", *(f"h{level}" for level in range(1, 7)))
 
     def __init__(self, terms: Terms) -> None:

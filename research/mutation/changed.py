@@ -111,6 +111,24 @@ def forked(log: str, cpu_seconds: int, work: Callable[..., int], *arguments: Any
 
 def noticed(change: Change, batches: list[list[str]]) -> int:
     """Not 0 where one of these tests, batch by batch, fails, or none can be imported."""
+    with applied(change), forking(batches):
+        for tests in batches:
+            files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
+            ended = run(files, Chosen(tests))
+            if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+                return ended
+    return 0
+
+
+def failing(change: Change, files: list[str]) -> int:
+    """The exit code of pytest on all tests of these files, which ends at the first failure."""
+    with applied(change), forking([files]):
+        return run(files)
+
+
+@contextlib.contextmanager
+def applied(change: Change) -> Iterator[None]:
+    """While this process, and those that it starts, import the changed module."""
     code, written = change.code(), mine("change")
     SCRATCH.mkdir(parents=True, exist_ok=True)
     changed_processes.write(written, change.path, code)
@@ -123,13 +141,7 @@ def noticed(change: Change, batches: list[list[str]]) -> int:
         changed_processes.change(change.path, code)
     os.environ.update(changed_processes.in_processes(SCRATCH / "processes", CHANGED, written))
     try:
-        with forking(batches):
-            for tests in batches:
-                files = list(dict.fromkeys(test.partition("::")[0] for test in tests))
-                ended = run(files, Chosen(tests))
-                if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-                    return ended
-        return 0
+        yield
     finally:
         written.unlink()
         shutil.rmtree(mine("tmp"), ignore_errors=True)
