@@ -62,18 +62,31 @@ def values(annotation: Any) -> Iterator[str]:
 # ---- the glossary ----------------------------------------------------------------------------------------------------
 
 
-def test_every_word_of_a_summary_is_in_the_glossary() -> None:
+MOST_ROWS = 60
+RECIPES = (DOCS / "recipes.md").read_text(encoding="utf-8")
+EXPLAINED = GLOSSARY | words(" ".join(re.findall(r"`[^`\n]*`|\"[^\"\n]*\"|^\|.*", RECIPES, re.MULTILINE)).replace("_", " "))
+"""Words of the glossary, and of the keys and values that the page on recipes explains."""
+
+
+def test_the_glossary_has_at_most_sixty_rows() -> None:
+    rows = [row for row in _ROWS if row not in ("word", "---")]
+    assert 30 <= len(rows) <= MOST_ROWS
+    assert len(set(rows)) == len(rows)
+
+
+def test_every_word_of_a_summary_is_explained() -> None:
     shared = (General._found, BasePool.range_summary, sizes_summary, Recipe.summary)
     output: list[Callable[..., Any]] = [*(kind.summary for kind in KINDS.values()), *shared]
     trees = [ast.parse(textwrap.dedent(inspect.getsource(item))) for item in output]
     code = words(" ".join(text for tree in trees for text in texts(tree)))
     fields = [field for model in KINDS.values() for field in model.model_fields.values()]
     keys = {item for field in fields for item in values(field.annotation)}
-    assert (code | words(" ".join(keys))) - GLOSSARY == set()
+    assert (code | words(" ".join(keys))) - EXPLAINED == set()
+    assert sorted(key for key in keys if f'"{key}"' not in RECIPES) == []
 
 
 def test_so_is_every_word_of_the_zoo_as_it_is_printed() -> None:
-    assert words(" ".join(zoo.load(name).summary() for name in zoo.names())) - GLOSSARY == set()
+    assert words(" ".join(zoo.load(name).summary() for name in zoo.names())) - EXPLAINED == set()
 
 
 def test_so_is_every_heading_and_pick() -> None:
