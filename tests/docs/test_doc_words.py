@@ -64,7 +64,8 @@ def values(annotation: Any) -> Iterator[str]:
 
 MOST_ROWS = 60
 RECIPES = (DOCS / "recipes.md").read_text(encoding="utf-8")
-EXPLAINED = GLOSSARY | words(" ".join(re.findall(r"`[^`\n]*`|\"[^\"\n]*\"|^\|.*", RECIPES, re.MULTILINE)).replace("_", " "))
+_CODE = re.findall(r"`[^`\n]*`|\"[^\"\n]*\"|^\|.*", RECIPES, re.MULTILINE)
+EXPLAINED = GLOSSARY | words(" ".join(_CODE).replace("_", " "))
 """Words of the glossary, and of the keys and values that the page on recipes explains."""
 
 
