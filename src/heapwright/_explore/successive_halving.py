@@ -109,7 +109,7 @@ def _distances(points: Floats, keys: Sequence[str]) -> Floats:
 
 def _beginning(future: Trace, share: float) -> Trace:
     calls = max(1, int(share * len(future)))
-    columns = ("ts_us", "tid", "op", "id", "size", "align", "low", "phase", "site")
+    columns = ("ts_us", "tid", "op", "id", "size", "align", "low", "failed", "phase", "site")
     return replace(future, **{key: getattr(future, key)[:calls] for key in columns})
 
 

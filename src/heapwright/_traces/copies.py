@@ -334,6 +334,7 @@ def _copy(trace: Trace, kind: Kind, number: int, seed: int) -> Trace:
         tid=trace.tid[row],
         align=trace.align[row],
         low=trace.low[row],
+        failed=trace.failed[row],
         phase=trace.phase[row],
         phases=trace.phases,
         site=trace.site[row],

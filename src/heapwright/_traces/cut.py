@@ -254,6 +254,7 @@ class _Part:
             "size": none,
             "align": none,
             "low": none.astype(np.uint8),
+            "failed": none.astype(np.uint8),
         }
 
     def _from_0(self, calls: Columns) -> Columns:

@@ -551,9 +551,10 @@ def _assembled(trace: Trace, source: _Source, future: _Future, calls: int, seed:
     before = source.calls
     whole = np.concatenate([np.arange(before), row])
     lacks = np.concatenate([np.zeros(before, bool), is_free])
-    columns = {key: getattr(trace, key)[whole] for key in ("tid", "op", "size", "align", "low", "phase", "site")}
+    keys = ("tid", "op", "size", "align", "low", "failed", "phase", "site")
+    columns = {key: getattr(trace, key)[whole] for key in keys}
     columns["op"][lacks] = FREE
-    for key in ("size", "align", "low"):
+    for key in ("size", "align", "low", "failed"):
         columns[key][lacks] = 0
     return Trace.from_columns(
         **columns,

@@ -51,6 +51,8 @@ class Trace:
         size: uint32, bytes requested; without meaning for a free.
         align: uint32, alignment asked for in bytes, a power of two; 0 is the allocator's default.
         low: uint8, 1 where the request has low priority; a heap with a `reserve` may refuse it for that.
+        failed: uint8, 1 on a malloc or calloc that failed when it was recorded. Its object is in the trace as if it had
+            been served; `heapwright._traces.failures` says for how long it lives.
         phase: uint16, index into `phases`; all 0 where the file names none.
         site: uint32, index into `sites`; all 0 where the file names none.
         phases: names of the phases; ``("",)`` where the file names none.
@@ -68,6 +70,7 @@ class Trace:
     size: NDArray[np.uint32]
     align: NDArray[np.uint32]
     low: NDArray[np.uint8]
+    failed: NDArray[np.uint8]
     phase: NDArray[np.uint16]
     site: NDArray[np.uint32]
     phases: tuple[str, ...]
@@ -120,6 +123,7 @@ class Trace:
         tid: ArrayLike | None = None,
         align: ArrayLike | None = None,
         low: ArrayLike | None = None,
+        failed: ArrayLike | None = None,
         phase: ArrayLike | None = None,
         phases: Sequence[str] = ("",),
         site: ArrayLike | None = None,
@@ -130,13 +134,14 @@ class Trace:
     ) -> Trace:
         """Make a trace of columns of equal length (any integer type) and validate it.
 
-        Columns left out mean: no times, one thread, default alignment, no low priority, one unnamed phase and site.
+        Columns left out mean: no times, one thread, default alignment, no low priority, no failure, one unnamed phase and
+        site.
 
         Raises:
             HeapwrightError: as for `read`, with `name` in place of the file.
         """
         given = {"ts_us": ts_us, "tid": tid, "op": op, "id": id, "size": size}
-        given |= {"align": align, "low": low, "phase": phase, "site": site}
+        given |= {"align": align, "low": low, "failed": failed, "phase": phase, "site": site}
         columns: Columns = {key: np.asanyarray(values) for key, values in given.items() if values is not None}
         columns.setdefault("ts_us", np.full(len(columns["op"]), -1, np.int64))
         columns.setdefault("tid", np.zeros(len(columns["op"]), np.uint16))

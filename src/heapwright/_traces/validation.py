@@ -22,7 +22,7 @@ MAX_SIZE = 1 << 31
 
 REQUIRED = {"ts_us": np.int64, "tid": np.uint16, "op": np.uint8, "id": np.uint32, "size": np.uint32}
 
-OPTIONAL = {"align": np.uint32, "low": np.uint8}
+OPTIONAL = {"align": np.uint32, "low": np.uint8, "failed": np.uint8}
 """Columns of numbers that a file may lack: then they are 0."""
 
 LABEL_TYPES = {"phase": np.uint16, "site": np.uint32}
@@ -170,6 +170,11 @@ def _row_faults(columns: Columns, _: PrecedingCalls) -> Iterator[_Fault]:
         yield _Fault(np.flatnonzero(bad_align), lambda row: f"align {align[row]}; {says}", "align not a power of two")
     if "low" in columns:
         yield _outside(columns, "low", 1, "must be 0, or 1 for low priority", "low priority that is none")
+    if "failed" in columns:
+        yield _outside(columns, "failed", 1, "must be 0, or 1 for a failed request", "failed that is not 0 or 1")
+        allocates = (op == MALLOC) | (op == CALLOC)
+        rows = np.flatnonzero((filled(columns["failed"], 0) == 1) & ~allocates)
+        yield _Fault(rows, lambda row: "failed 1; only a malloc or calloc fails", "failed of a realloc or free")
     ts = filled(columns["ts_us"], 0)
     bad_time = (ts < -1) | (ts > np.iinfo(np.int64).max)
     yield _Fault(np.flatnonzero(bad_time), lambda row: f"ts_us {ts[row]}; must be 0 or more, or -1", "time below -1")

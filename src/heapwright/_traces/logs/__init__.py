@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from heapwright._support.errors import HeapwrightError, ParameterError
+from heapwright._traces.failures import Failures, failures_of, with_life
 from heapwright._traces.logs import (
     board,
     bpftrace,
@@ -98,6 +99,7 @@ class Imported:
         live_objects_peak: largest number of live objects.
         caveats: what the log cannot tell.
         repairs: what was left out or put in.
+        failures: requests that failed; they count as served in the numbers above.
     """
 
     path: Path
@@ -107,6 +109,7 @@ class Imported:
     live_objects_peak: int
     caveats: tuple[str, ...]
     repairs: tuple[str, ...]
+    failures: Failures | None = None
 
 
 def import_log(
@@ -115,6 +118,7 @@ def import_log(
     arena: int | None = None,
     repair: bool = False,
     elf: str | os.PathLike[str] | None = None,
+    failed_life: int | None = None,
 ) -> Trace:
     """Read a log of heap calls into memory.
 
@@ -127,6 +131,8 @@ def import_log(
         arena: bytes that the heap had when the log was written; None for what the log says, if it does.
         repair: where more than that lives at once, put frees in rather than refuse the log.
         elf: the program of a board, which names the sites that its log tells.
+        failed_life: calls for which the object of a failed request lives; None for the life of its size
+            (`heapwright._traces.failures`).
 
     Raises:
         HeapwrightError: the format is not known, single calls are gone from it, or it has none; or more bytes live at
@@ -134,7 +140,7 @@ def import_log(
     """
     format_ = format_of(Path(path), format_name)
     read = Reading(Source(Path(path), elf=elf_of(elf, format_)), format_)
-    trace = read.history.trace(read.name, read.metadata)
+    trace = with_life(read.history.trace(read.name, read.metadata), failed_life)
     return read.within_arena(replace(trace, repairs=(*read.repairs, *trace.repairs)), arena, repair)
 
 
@@ -145,6 +151,7 @@ def convert_log(
     arena: int | None = None,
     repair: bool = False,
     elf: str | os.PathLike[str] | None = None,
+    failed_life: int | None = None,
 ) -> Imported:
     """Write the trace of a log of heap calls as Parquet, in memory that does not grow with its calls.
 
@@ -155,18 +162,19 @@ def convert_log(
     format_ = format_of(Path(path), format_name)
     with room_beside(output) as folder:
         read = Reading(Source(Path(path), folder, elf_of(elf, format_)), format_)
-        if not read.outgrows(arena):
+        if not read.outgrows(arena) and not read.history.failed:
             return read.write(output)
-    if not repair:
+    if read.outgrows(arena) and not repair:
         raise read.too_much(arena)
-    return _repaired(import_log(path, format_.name, arena, repair, elf), output, read)
+    # Lives of failed requests follow from all other lives: such a log is read whole.
+    return _rewritten(import_log(path, format_.name, arena, repair, elf, failed_life), output, read)
 
 
-def _repaired(trace: Trace, output: Path, read: Reading) -> Imported:
+def _rewritten(trace: Trace, output: Path, read: Reading) -> Imported:
     trace.write(output)
     live = np.where(trace.op == FREE, -1, trace.op != REALLOC).cumsum()
     peaks = trace.peak_live_bytes, int(live.max())
-    return Imported(output, read.format.name, len(trace), *peaks, read.caveats, trace.repairs)
+    return Imported(output, read.format.name, len(trace), *peaks, read.caveats, trace.repairs, failures_of(trace))
 
 
 class Reading:

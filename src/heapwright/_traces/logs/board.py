@@ -200,7 +200,7 @@ class _Records:
         """What ends them may be missing: their objects lie where they did, as far as is known."""
         for address, numbers in self._resizing.items():
             for number in numbers:
-                self.history.end_resize(address, number, 0, 1)
+                self.history.cancel_resize(address, number)
         self._resizing.clear()
 
     def _give(self, moved: int | None, word: int, size: int, *, cleared: bool) -> None:

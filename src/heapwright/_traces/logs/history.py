@@ -37,6 +37,7 @@ class LogHistory:
         caveats: what the log cannot tell, in words; readers add to it.
         arena: bytes that the heap has, where the log tells; 0 where it does not.
         skipped: lines or records that should have been a call and were none.
+        failed: requests that failed; `peak_bytes` and `peak_objects` are without them.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
         most: how many bytes live at most from here on, where the log tells it ahead and lacks calls; else None.
@@ -53,13 +54,13 @@ class LogHistory:
         """
         self.now_ns = -1
         self.caveats: list[str] = []
-        self.skipped = self.arena = 0
+        self.skipped = self.arena = self.failed = 0
         self.peak_bytes = self.peak_objects = 0
         self._site_names = [""]
         self._rows = TableWriter(folder, {"site": self._site_names})
         self._rows_before = 0
         self._ops, self._ids, self._sizes, self._times = array("B"), array("I"), array("I"), array("q")
-        self._threads, self._sites, self._aligns = _Changes(), _Changes(), _Changes()
+        self._threads, self._sites, self._aligns, self._failed = (_Changes() for _ in range(4))
         self._live = LiveBlocks(overlap)
         self._ended: dict[int, int] = {}  # address: size, of what other objects' addresses ended and nothing since
         self._ended_bytes = self._peak_without_ending = 0
@@ -115,6 +116,7 @@ class LogHistory:
         `align` is rounded up to a power of two, as C libraries do; 0 where none was asked for.
         """
         if not pointer:
+            self.fail(size, cleared=cleared, align=align)
             return
         if not self._make_room(pointer, size):
             self._live.put(pointer, LEFT_OUT)
@@ -126,6 +128,25 @@ class LogHistory:
         self._live.put(pointer, self._begin(CALLOC if cleared else MALLOC, size))
         self._asked += 1
         self._asked_bytes += size
+
+    def fail(self, size: int, *, cleared: bool = False, align: int = 0) -> None:
+        """Note a request of `size` bytes that failed; one of 0 bytes may return NULL and is none.
+
+        The trace holds it as served and freed at once; `heapwright._traces.failures.with_life` lets it live longer.
+        """
+        if not 0 < size <= MAX_SIZE:
+            self._huge += size > MAX_SIZE
+            return
+        self.failed += 1
+        if 0 < align <= MAX_SIZE:
+            self._aligns.put(len(self._ops), 1 << (align - 1).bit_length())
+            self._aligns.put(len(self._ops) + 1, 0)
+        self._failed.put(len(self._ops), 1)
+        self._failed.put(len(self._ops) + 1, 0)
+        number = self._born
+        self._born += 1
+        for op, requested in ((CALLOC if cleared else MALLOC, size), (FREE, 0)):
+            self._append(op, number, requested)
 
     def release(self, pointer: int, size: int | None = None) -> None:
         """Note a free, of so many bytes where the log tells; nothing where `pointer` is 0."""
@@ -208,13 +229,18 @@ class LogHistory:
         """Take the address from its object while a realloc runs; returns what `end_resize` needs."""
         return self._live.take(old)
 
+    def cancel_resize(self, old: int, known: int | None) -> None:
+        """Give the object of `begin_resize` its address back: how the realloc ended is not in the log."""
+        if known is not None and old not in self._live:
+            self._live.place(old, 0)
+            self._live.put(old, known)
+
     def end_resize(self, old: int, known: int | None, pointer: int, size: int) -> None:
         """Give the object of `begin_resize` its new address; 0 where the realloc failed, or freed it."""
         if not pointer:
-            if known is not None and size:
-                if old not in self._live:
-                    self._live.place(old, 0)
-                    self._live.put(old, known)
+            if size:
+                self.fail(size)
+                self.cancel_resize(old, known)
             elif known is not None:
                 self._free(known)
         elif known is None or known == LEFT_OUT:
@@ -431,6 +457,9 @@ class LogHistory:
             self._peak_without_stand_ins = self._bytes - self._stand_ins.bytes
         if self._ended_bytes and self._bytes + self._ended_bytes > self._peak_without_ending:
             self._peak_without_ending = self._bytes + self._ended_bytes
+        self._append(op, number, size)
+
+    def _append(self, op: int, number: int, size: int) -> None:
         self._ops.append(op)
         self._ids.append(number)
         self._sizes.append(size)
@@ -448,6 +477,7 @@ class LogHistory:
             "id": np.array(self._ids, np.uint32),
             "size": np.array(self._sizes, np.uint32),
             "align": self._aligns.column(rows, np.uint32),
+            "failed": self._failed.column(rows, np.uint8),
         }
         sites = self._sites.column(rows, np.uint32)
         if len(self._site_numbers) > 1:

@@ -13,6 +13,8 @@ _EVENT = re.compile(
     rb"\s(\d{1,9})\.(\d{6,9}): (?:kmem:)?(kmalloc|kmalloc_node|kfree|kmem_cache_alloc|kmem_cache_alloc_node|"
     rb"kmem_cache_free): (.*)"
 )
+_NULL = (b"null", b"0x0", b"0")
+"""How the kernel prints the pointer of a failed request, as `_FIELD` reads it."""
 _FIELD = re.compile(rb"(call_site|ptr|bytes_req)=\(?(\S{1,200}?)\)?(?: |$)")
 
 
@@ -25,7 +27,7 @@ def _read(source: Source) -> LogHistory:
         seconds, part, event, rest = result.groups()
         fields = dict(_FIELD.findall(rest))
         try:
-            pointer = int(fields[b"ptr"], 16)
+            pointer = 0 if fields[b"ptr"] in _NULL else int(fields[b"ptr"], 16)
             size = 0 if b"free" in event else int(fields[b"bytes_req"][:19])
             if size < 0:
                 raise ValueError(size)

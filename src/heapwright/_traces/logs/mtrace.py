@@ -31,6 +31,8 @@ def _read(source: Source) -> LogHistory:
         elif sign == b">" and old is not None:
             history.resize(old, pointer, size)
             old = None
+        elif sign == b"!":
+            history.fail(size)
     return history
 
 

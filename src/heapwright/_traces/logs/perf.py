@@ -79,7 +79,7 @@ class _Thread:
         if self._call is None:
             return
         if self._call.name == "realloc":
-            self.history.end_resize(self._call.numbers[0], self._call.taken, 0, 1)
+            self.history.cancel_resize(self._call.numbers[0], self._call.taken)
         self.history.skipped += 1
         self._call, self._nested, self._seen = None, [], 0
 

@@ -31,6 +31,8 @@ def _read(source: Source) -> LogHistory:
             history.allocate(pointer, int(size))
         elif action == b"free":
             history.release(pointer)
+        else:
+            history.fail(int(size))
     return history
 
 

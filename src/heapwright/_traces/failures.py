@@ -1,0 +1,193 @@
+"""Failed requests of a recording: the trace holds them as if they had been served, for a life that can be set.
+
+A recording cannot show when the program would have freed an object that it never got. Its life is taken from the
+objects of its size that were served: the call count that `SHARE` of them live at most, to the end where that many are
+never freed, and 0, a free at once, where no object is of about that size.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._support.errors import ParameterError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE
+
+SHARE = 0.9
+"""Share of the objects of a size that live no longer than a failed request of that size is taken to."""
+
+NEAR = 1.25
+"""Sizes within this factor count as the same, if none is equal."""
+
+LIFE = "failed_life"
+"""Key of a trace's metadata: the life of its failed requests, in words."""
+
+_FOREVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Requests that failed while a trace was recorded.
+
+    Attributes:
+        count: of them.
+        sizes: requested size in bytes -> failures, the most frequent first.
+        sites: call site -> failures, the most frequent first; empty if the trace names none.
+        first: index of the first failed call; with `count` 0 it is -1.
+        live_bytes: requested bytes of served objects that were live at the first failure.
+        served_peak_bytes: peak of requested live bytes without the failed requests.
+        peak_bytes: the same with them.
+        life: how long their objects live in the trace, in words.
+    """
+
+    count: int
+    sizes: Mapping[int, int]
+    sites: Mapping[str, int]
+    first: int
+    live_bytes: int
+    served_peak_bytes: int
+    peak_bytes: int
+    life: str
+
+    def __bool__(self) -> bool:
+        return self.count > 0
+
+    def __str__(self) -> str:
+        """One sentence for people."""
+        if not self:
+            return "no request failed"
+        shown = ", ".join(f"{count:,} x {size:,} B" for size, count in list(self.sizes.items())[:3])
+        more = f" and {len(self.sizes) - 3} more sizes" if len(self.sizes) > 3 else ""
+        plural = "s" * (self.count != 1)
+        return (
+            f"{self.count:,} request{plural} failed in the recording ({shown}{more}): counted as served, {self.life}; "
+            f"peak {self.peak_bytes:,} B live with them, {self.served_peak_bytes:,} B without"
+        )
+
+
+def failures_of(trace: Trace) -> Failures:
+    """Summarise the failed requests of a trace. O(calls)."""
+    rows = np.flatnonzero(trace.failed)
+    peak = trace.peak_live_bytes
+    if not len(rows):
+        return Failures(0, {}, {}, -1, 0, peak, peak, "")
+    served = live_after_each(trace, served_only=True)
+    sizes = Counter(trace.size[rows].tolist())
+    sites = Counter(trace.sites[site] for site in trace.site[rows].tolist() if trace.sites[site])
+    return Failures(
+        count=len(rows),
+        sizes=dict(sizes.most_common()),
+        sites=dict(sites.most_common()),
+        first=int(rows[0]),
+        live_bytes=int(served[rows[0]]),
+        served_peak_bytes=int(served.max()),
+        peak_bytes=peak,
+        life=trace.metadata.get(LIFE, "each freed at once"),
+    )
+
+
+def live_after_each(trace: Trace, *, served_only: bool = False) -> NDArray[np.int64]:
+    """Requested bytes live after each call, int64[calls]; without the objects of failed requests if `served_only`."""
+    objects, count = trace.objects()
+    order = np.argsort(objects, kind="stable")
+    size = np.where(trace.op == FREE, 0, trace.size).astype(np.int64)[order]
+    change = size.copy()
+    same = objects[order][1:] == objects[order][:-1]
+    change[1:][same] -= size[:-1][same]
+    if served_only:
+        failed = np.zeros(count, bool)
+        failed[objects[trace.failed > 0]] = True
+        change[failed[objects[order]]] = 0
+    result = np.empty(len(trace), np.int64)
+    result[order] = change
+    return result.cumsum()
+
+
+def with_life(trace: Trace, life: int | None = None) -> Trace:
+    """The trace with other lives of its failed requests; itself if none failed.
+
+    Args:
+        trace: any.
+        life: calls from each failed request to the free of its object; None takes that of served objects of its size,
+            as the module says.
+
+    Raises ParameterError for a life below 0. O(calls log calls).
+    """
+    if life is not None and life < 0:
+        raise ParameterError(f"life {life}: a number of calls, 0 or more", parameter="failed_life")
+    if not trace.failed.any():
+        return trace
+    objects, count = trace.objects()
+    failed = np.zeros(count, bool)
+    failed[objects[trace.failed > 0]] = True
+    kept = np.flatnonzero(~(failed[objects] & (trace.op == FREE)))
+    asked = np.flatnonzero(trace.failed[kept])
+    sizes = trace.size[kept][asked]
+    if life is None:
+        lives = _lives_of_sizes(trace, kept, failed, np.unique(sizes))
+        each = np.array([lives[size] for size in sizes.tolist()], np.int64)
+    else:
+        each = np.full(len(asked), life, np.int64)
+    ends = each < len(kept) - asked
+    frees = kept[asked[ends]]
+    row = np.concatenate([kept, frees])
+    place = np.concatenate([2 * np.arange(len(kept)), 2 * (asked + each)[ends] + 1])
+    order = np.argsort(place, kind="stable")
+    row, is_free = row[order], order >= len(kept)
+    before = np.minimum(place[order] // 2, len(kept) - 1)
+    columns: dict[str, Any] = {
+        key: getattr(trace, key)[row] for key in ("tid", "op", "size", "align", "low", "failed", "phase", "site")
+    }
+    columns["op"][is_free] = FREE
+    for key in ("size", "align", "low", "failed"):
+        columns[key][is_free] = 0
+    return Trace.from_columns(
+        **columns,
+        id=objects[row],
+        ts_us=trace.ts_us[kept][before],
+        phases=trace.phases,
+        sites=trace.sites,
+        name=trace.name,
+        metadata={**trace.metadata, LIFE: _in_words(each, life)},
+    )
+
+
+def _lives_of_sizes(
+    trace: Trace, kept: NDArray[np.intp], failed: NDArray[np.bool_], sizes: NDArray[np.uint32]
+) -> dict[int, int]:
+    """Size -> calls that a failed request of it lives, from served objects of about that size."""
+    objects, op = trace.objects()[0][kept], trace.op[kept]
+    count = len(failed)
+    begin, end = np.zeros(count, np.int64), np.full(count, -1, np.int64)
+    size = np.zeros(count, np.int64)
+    rows = np.arange(len(kept))
+    births = op <= 1
+    begin[objects[births]], size[objects[births]] = rows[births], trace.size[kept][births]
+    end[objects[op == FREE]] = rows[op == FREE]
+    lives = np.where(end < 0, _FOREVER, end - begin)
+    served = ~failed
+    result: dict[int, int] = {}
+    for wanted in sizes.tolist():
+        near = served & (size == wanted)
+        if not near.any():
+            near = served & (size * NEAR >= wanted) & (size <= wanted * NEAR)
+        result[wanted] = int(np.quantile(lives[near], SHARE, method="higher")) if near.any() else 0
+    return result
+
+
+def _in_words(lives: NDArray[np.int64], life: int | None) -> str:
+    if life is not None:
+        return f"each for {life:,} calls" if life else "each freed at once"
+    finite = lives[lives < _FOREVER]
+    if not len(finite):
+        return "each to the end, as most served objects of their sizes"
+    low, high = int(finite.min()), int(finite.max())
+    to_end = len(lives) - len(finite)
+    words = f"each for {low:,} calls" if low == high else f"for {low:,} to {high:,} calls"
+    return f"{words}{f' ({to_end:,} to the end)' if to_end else ''}, as served objects of their sizes"
