@@ -27,7 +27,7 @@
 /* The lowest three bits of `what`: every allocator aligns to 8 bytes, so the rest of it is the pointer. */
 enum raw_kind {
     RAW_EMPTY, /* or a note, where any other bit of `what` is set */
-    RAW_MALLOC,
+    RAW_MALLOC, /* this and RAW_CALLOC: with pointer 0 the request failed */
     RAW_CALLOC,
     RAW_FREE,
     RAW_REALLOC_BEGIN,  /* pointer: the old block, which is nobody's until the end of the same thread's realloc */

@@ -30,7 +30,7 @@ FAST void *allocated(void *const pointer, const enum raw_kind kind, const size_t
                      const void *const site)
 {
     me.inside = false;
-    if (pointer != NULL) {
+    if (pointer != NULL || size != 0) { /* a request of no bytes may return NULL, and has not failed */
         record(kind, pointer, size, align, site);
     }
     return pointer;

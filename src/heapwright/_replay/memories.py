@@ -33,7 +33,8 @@ class Routed:
     """Where the calls of a trace went.
 
     Attributes:
-        traces: the calls of each memory's heap, by its name. One that it refused, and passed on, is freed at once.
+        traces: the calls of each memory's heap that got any, by its name. A request that it refused, and passed on, is
+            freed at once.
         where: uint32, one a call: which memory has its object after it, from 1; 0 where that is not alive.
         at: uint32: the object's address there, from the memory's first byte.
         found: what the native engine counted over all (`struct hw_metrics *`).
@@ -72,6 +73,7 @@ def route(trace: Trace, recipe: Recipe) -> Routed:
         {
             name: _trace(trace, name, {key: column[: int(memory.count)] for key, column in own.items()})
             for name, memory, own in zip(parts, memories, columns, strict=True)
+            if memory.count
         },
         where[: len(trace)],
         at[: len(trace)],
@@ -97,6 +99,13 @@ def _reserved(size: int) -> Any:
     return ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, 0, size))
 
 
+def _metrics(trace: Trace | None, part: Recipe, arena: int) -> dict[str, Value]:
+    """Every metric of one memory's heap; without calls it covers its control data, and all else is 0."""
+    if trace is None:
+        return {**dict.fromkeys(METRICS, 0), "footprint_bytes": control_bytes(policy_struct(part))}
+    return dict(replay(trace, part, arena=arena))
+
+
 def replay_memories(trace: Trace, recipe: Recipe) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
     """Every metric of a recipe in several memories: over all, and of each memory by its name.
 
@@ -107,7 +116,7 @@ def replay_memories(trace: Trace, recipe: Recipe) -> tuple[dict[str, Value], dic
     """
     routed, sizes = route(trace, recipe), dict(recipe.memory)
     memories = {
-        name: {**replay(routed.traces[name], part, arena=sizes[name]), "lower_bound_bytes": None}
+        name: _metrics(routed.traces.get(name), part, sizes[name]) | {"lower_bound_bytes": None}
         for name, part in recipe.parts().items()
     }
     result = routed.found

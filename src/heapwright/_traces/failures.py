@@ -137,7 +137,7 @@ def with_life(trace: Trace, life: int | None = None) -> Trace:
     ends = each < len(kept) - asked
     frees = kept[asked[ends]]
     row = np.concatenate([kept, frees])
-    place = np.concatenate([2 * np.arange(len(kept)), 2 * (asked + each)[ends] + 1])
+    place = np.concatenate([2 * np.arange(len(kept)), 2 * (asked + np.maximum(each, 1))[ends] - 1])
     order = np.argsort(place, kind="stable")
     row, is_free = row[order], order >= len(kept)
     before = np.minimum(place[order] // 2, len(kept) - 1)
@@ -184,6 +184,8 @@ def _lives_of_sizes(
 def _in_words(lives: NDArray[np.int64], life: int | None) -> str:
     if life is not None:
         return f"each for {life:,} calls" if life else "each freed at once"
+    if not lives.any():
+        return "each freed at once, as no served object has their size"
     finite = lives[lives < _FOREVER]
     if not len(finite):
         return "each to the end, as most served objects of their sizes"

@@ -7,7 +7,7 @@ the end of one window goes before the rows of the next.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,15 @@ _NOTES = {
 
 
 def allocations(kind: NDArray[np.uint8]) -> int:
-    """How many records of these kinds gave out an address."""
-    return int(np.count_nonzero((kind == _MALLOC) | (kind == _CALLOC) | (kind == _END)))
+    """How many records of these kinds make an object or move one; failed requests are among them."""
+    return int(np.count_nonzero((kind == _MALLOC) | (kind == _CALLOC) | (kind == _END) | (kind == _FAILED)))
+
+
+class _FailedRecords(NamedTuple):
+    """Records of requests that failed, and how many others came before each in its window."""
+
+    before: Rows
+    records: NDArray[Any]
 
 
 class History:
@@ -62,6 +69,7 @@ class History:
         threads: threads that made them.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
+        failed: requests that failed; the peaks are without them.
     """
 
     def __init__(self, begun_ns: int | None = None, sites: bool = False) -> None:
@@ -71,6 +79,7 @@ class History:
         self.threads = 0
         self.peak_bytes = 0
         self.peak_objects = 0
+        self.failed = 0
         self._bytes = 0
         self._objects = 0
         self._born = 0
@@ -98,6 +107,7 @@ class History:
     def feed(self, records: NDArray[Any]) -> Columns:
         """Give the columns of the calls that some records are, which follow those fed before; none may be empty."""
         carried = len(self._carried)
+        records, failures = self._without_failures(records)
         rows = np.concatenate([self._carried, records])
         kind, begin = rows["kind"].copy(), _begin_of(rows)
         huge = (rows["size"] > MAX_SIZE) & ((kind == _MALLOC) | (kind == _CALLOC) | (kind == _END))
@@ -136,7 +146,45 @@ class History:
         size = np.where(op == FREE, 0, rows["size"][at]).astype(np.int64)
         now = self._account(op, roots, size, np.where(np.arange(len(rows)) < carried, rows["size"], 0))
         self._carry(rows, kind, last, object_, names, now)
-        return self._columns(rows, at, op, names[roots], size)
+        columns = self._columns(rows, at, op, names[roots], size)
+        return self._with_failures(columns, np.searchsorted(at, carried + failures.before), failures.records)
+
+    def _without_failures(self, records: NDArray[Any]) -> tuple[NDArray[Any], _FailedRecords]:
+        """Take out the mallocs and callocs that failed; a realloc that failed stays, and is among them."""
+        kind, size = records["kind"], records["size"]
+        allocates = ((kind == _MALLOC) | (kind == _CALLOC)) & (records["pointer"] == 0)
+        failing = (allocates | (kind == _FAILED)) & (size <= MAX_SIZE) & (size > 0)
+        self._counts["huge"] += int(np.count_nonzero(allocates & (size > MAX_SIZE)))
+        at = np.flatnonzero(failing)
+        before = at - np.concatenate([[0], np.cumsum(allocates)])[at]
+        return records[~allocates], _FailedRecords(before, records[at])
+
+    def _with_failures(self, columns: Columns, places: Rows, records: NDArray[Any]) -> Columns:
+        """Insert each failed request as a malloc, marked, and a free at once."""
+        self.failed += len(records)
+        self.calls += 2 * len(records)
+        if not len(records):
+            return columns
+        twice, is_free = np.repeat(records, 2), np.tile([False, True], len(records))
+        align = np.where(twice["align_log2"] > 0, np.uint32(1) << twice["align_log2"].astype(np.uint32), 0)
+        time = np.concatenate([columns["ts_us"], [self._latest_us()]])[np.minimum(places, len(columns["ts_us"]))]
+        inserted = {
+            "ts_us": np.repeat(time, 2),
+            "tid": (self._numbered(twice["thread"]) % 65536).astype(np.uint16),
+            "op": np.where(is_free, FREE, np.where(twice["kind"] == _CALLOC, CALLOC, MALLOC)).astype(np.uint8),
+            "id": np.repeat(self._born + np.arange(len(records)), 2).astype(np.uint32),
+            "size": np.where(is_free, 0, twice["size"]).astype(np.uint32),
+            "align": np.where(is_free, 0, align).astype(np.uint32),
+            "failed": (~is_free).astype(np.uint8),
+            "site": twice["site"],
+        }
+        self._born += len(records)
+        at = np.repeat(places, 2)
+        self.changes = np.insert(self.changes, at, 0, axis=0)
+        return {key: np.insert(values, at, inserted[key]) for key, values in columns.items()}
+
+    def _latest_us(self) -> int:
+        return (self._latest - (self._begun or 0)) // 1000
 
     def _account(self, op: NDArray[np.uint8], roots: Rows, size: NDArray[np.int64], now: NDArray[Any]) -> NDArray[Any]:
         """Follow what is live; `now` is each object's size before the calls, and after them what is returned."""
@@ -202,6 +250,7 @@ class History:
             "id": objects.astype(np.uint32),
             "size": size.astype(np.uint32),
             "align": np.where(align > 0, np.uint32(1) << align, np.uint32(0)),
+            "failed": np.zeros(len(at), np.uint8),
         }
 
     def _numbered(self, threads: NDArray[np.uint32]) -> NDArray[np.int64]:

@@ -17,12 +17,13 @@ from heapwright._native import lib
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.names import shortened
 from heapwright._support.version import __version__
+from heapwright._traces.failures import failures_of, with_life
 from heapwright._traces.history import RECORD, History
 from heapwright._traces.interleave import Stream, together
 from heapwright._traces.raw import RawFile, Window
 from heapwright._traces.sites import Module, Sites
 from heapwright._traces.tables import writing_to
-from heapwright._traces.trace import FORMAT_VERSION
+from heapwright._traces.trace import FORMAT_VERSION, Trace
 from heapwright._traces.validation import Columns
 
 
@@ -177,6 +178,7 @@ def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[
         if len(first):
             metadata["inherited"] = str(len(first))
         table.write(path, metadata)
+    failures = _with_lives(path, history.failed)
     begun = f"begins with {len(first):,} blocks ({int(first['size'].sum()):,} B) inherited at the fork"
     return Recorded(
         path=path,
@@ -190,8 +192,17 @@ def _convert(image: _Image, path: Path, children: list[_Image], inherited: dict[
         live_objects_peak=history.peak_objects,
         recording_ns=recording_ns,
         processor_seconds=image.processor_seconds,
-        notes=(*([begun] if len(first) else []), *history.notes, *_ended(image)),
+        notes=(*([begun] if len(first) else []), *failures, *history.notes, *_ended(image)),
     )
+
+
+def _with_lives(path: Path, failed: int) -> list[str]:
+    """Let the objects of failed requests in the trace at `path` live as long as served ones; what to say of them."""
+    if not failed:
+        return []
+    trace = with_life(Trace.read(path))
+    trace.write(path)
+    return [str(failures_of(trace))]
 
 
 def _metadata(image: _Image, recording_ns: float, calls: int) -> dict[str, str]:
@@ -284,6 +295,7 @@ def _convert_tree(images: list[_Image], path: Path) -> Recorded:
         calls = sum(process.history.calls for process in processes)
         recording_ns = sum(process.recording_ns for process in processes)
         table.write(path, _metadata(images[0], recording_ns, calls) | {"processes": str(len(images))})
+    failures = _with_lives(path, sum(process.history.failed for process in processes))
     notes = [
         f"{name}: {note}"
         for name, process in zip(_names(images), processes, strict=True)
@@ -304,7 +316,7 @@ def _convert_tree(images: list[_Image], path: Path) -> Recorded:
         live_objects_peak=int(peak[1]),
         recording_ns=recording_ns,
         processor_seconds=sum(used.values()),
-        notes=(f"one trace of {len(images)} process images", *notes),
+        notes=(f"one trace of {len(images)} process images", *failures, *notes),
     )
 
 

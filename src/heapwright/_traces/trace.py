@@ -134,8 +134,8 @@ class Trace:
     ) -> Trace:
         """Make a trace of columns of equal length (any integer type) and validate it.
 
-        Columns left out mean: no times, one thread, default alignment, no low priority, no failure, one unnamed phase and
-        site.
+        Columns left out mean: no times, one thread, default alignment, no low priority, no failed request, one unnamed
+        phase and site.
 
         Raises:
             HeapwrightError: as for `read`, with `name` in place of the file.
