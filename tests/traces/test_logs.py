@@ -66,6 +66,8 @@ EXPECTED = {
         (CALLOC, 1, 15 + (2 << 20)),
         (MALLOC, 2, 40),
         (REALLOC, 0, 48),
+        (MALLOC, 3, 1000),  # failed
+        (FREE, 3, 0),
         (FREE, 0, 0),
         (FREE, 2, 0),
     ],
@@ -91,7 +93,7 @@ EXPECTED = {
     "mtrace": [(MALLOC, 0, 24), (REALLOC, 0, 48), (FREE, 0, 0)],
     "heaptrack": [(MALLOC, 0, 24), (MALLOC, 1, 100), (FREE, 0, 0), (FREE, 1, 0)],
     "malloclab": [(MALLOC, 0, 512), (MALLOC, 1, 128), (REALLOC, 0, 640), (FREE, 1, 0), (FREE, 0, 0)],
-    "rmm": [(MALLOC, 0, 256), (FREE, 0, 0)],
+    "rmm": [(MALLOC, 0, 256), (MALLOC, 1, 4096), (FREE, 1, 0), (FREE, 0, 0)],
     "kmem": [(MALLOC, 0, 640), (MALLOC, 1, 232), (FREE, 0, 0), (FREE, 1, 0)],
     "lttng": [(MALLOC, 0, 24), (CALLOC, 1, 15), (REALLOC, 0, 48), (MALLOC, 2, 128), (FREE, 0, 0)],
     "esp-idf": [(MALLOC, 0, 24), (FREE, 0, 0), (MALLOC, 1, 48), (MALLOC, 2, 16), (FREE, 2, 0)],
@@ -137,10 +139,10 @@ def test_the_format_is_found_and_the_calls_are_those_of_the_log(name: str, tmp_p
     ("name", "times"),
     [
         ("text", [0, 500, 800, 1000, 1000]),
-        ("board", [0, 7171, 7173, 7174, 7175, 7175]),
+        ("board", [0, 7171, 7173, 7174, 7175, 7175, 7175, 7175]),
         ("ltrace", [0, 2, 3, 5, 6, 7, 8]),
         ("heaptrack", [0, 10_000, 10_000, 10_000]),
-        ("rmm", [0, 200]),
+        ("rmm", [0, 100, 100, 200]),
         ("kmem", [0, 50, 100, 150]),
         ("lttng", [0, 1, 2, 3, 4]),
         ("perf", [0, 3, 4, 8, 11, 14, 15, 16]),
@@ -160,9 +162,9 @@ def test_times_are_microseconds_since_the_first_call(name: str, times: list[int]
     ("name", "threads"),
     [
         ("text", [0, 1, 1, 1, 1]),
-        ("board", [0, 0, 1, 1, 1, 1]),
+        ("board", [0, 0, 1, 1, 1, 1, 1, 1]),
         ("ltrace", [0, 0, 1, 0, 0, 0, 0]),
-        ("rmm", [0, 1]),
+        ("rmm", [0, 1, 1, 1]),
         ("kmem", [0, 0, 1, 1]),
         ("lttng", [0, 1, 0, 0, 0]),
         ("perf", [0, 1, 0, 0, 0, 0, 1, 0]),
@@ -189,7 +191,7 @@ def test_a_dump_of_a_boards_ring_is_as_its_lines(order: str, before: int, tmp_pa
 def test_what_a_board_lost_goes_with_the_trace(tmp_path: Path) -> None:
     for log in (board_lines(3), board_dump(lost=3)):
         assert imported(tmp_path, log).metadata["caveats"] == "3 calls were lost on the board, whose ring was full"
-    assert imported(tmp_path, board_lines(ticks_per_second=0)).ts_us.tolist() == [-1] * 6
+    assert imported(tmp_path, board_lines(ticks_per_second=0)).ts_us.tolist() == [-1] * 8
 
 
 def test_a_dump_of_half_a_ring_keeps_what_is_sound(tmp_path: Path) -> None:
@@ -241,9 +243,11 @@ def test_what_a_log_cannot_tell_goes_with_the_trace(tmp_path: Path) -> None:
     ]
 
 
-def test_a_realloc_that_fails_changes_nothing_and_one_to_nothing_frees(tmp_path: Path) -> None:
+def test_a_realloc_that_fails_leaves_its_object_and_one_to_nothing_frees(tmp_path: Path) -> None:
     trace = imported(tmp_path, "hw+ 16 8\nhw= 16 0 99\nhw= 16 32 24\nhw= 32 0 0\nhw- 32\n")
-    assert calls(trace) == [(MALLOC, 0, 8), (REALLOC, 0, 24), (FREE, 0, 0)]
+    served = [(MALLOC, 0, 8), (MALLOC, 1, 99), (FREE, 1, 0), (REALLOC, 0, 24), (FREE, 0, 0)]
+    assert calls(trace) == served
+    assert trace.failed.tolist() == [0, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("name", sorted(LOGS.keys() - {"bytehound", "sysview", "tracealyzer"}))

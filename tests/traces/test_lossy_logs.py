@@ -135,7 +135,7 @@ def test_a_dump_tells_where_its_full_ring_lost_calls(tmp_path: Path) -> None:
     trace = imported(tmp_path, board_dump(room=32, lost=31_457, more=mark))
     assert trace.metadata["caveats"] == "31457 calls were lost on the board, whose ring was full"
     assert trace.repairs == (
-        "calls missing in the log: 31457 in 1 place, the most, 31457, after call 6; 8543 objects stand for those "
+        "calls missing in the log: 31457 in 1 place, the most, 31457, after call 8; 8543 objects stand for those "
         "they left: the peak is 273,288 B higher for it",  # 8,543 of 32 bytes, 88 bytes below the peak before
     )
 

@@ -25,6 +25,16 @@ SHARE = 0.9
 NEAR = 1.25
 """Sizes within this factor count as the same, if none is equal."""
 
+BEYOND = 16
+"""A failed request larger than so many times the peak of what was served, and than `LEAST_BEYOND`, is a probe or an
+error of the program: no reserve is made for it, and it is left out."""
+
+LEAST_BEYOND = 1 << 20
+"""Bytes; smaller requests always count."""
+
+LEFT_OUT = "failed_left_out"
+"""Key of a trace's metadata: how many failed requests were left out as `BEYOND` says, and the largest."""
+
 LIFE = "failed_life"
 """Key of a trace's metadata: the life of its failed requests, in words."""
 
@@ -44,6 +54,7 @@ class Failures:
         served_peak_bytes: peak of requested live bytes without the failed requests.
         peak_bytes: the same with them.
         life: how long their objects live in the trace, in words.
+        left_out: requests that are left out as `BEYOND` says, in words; "" for none.
     """
 
     count: int
@@ -54,20 +65,22 @@ class Failures:
     served_peak_bytes: int
     peak_bytes: int
     life: str
+    left_out: str = ""
 
     def __bool__(self) -> bool:
-        return self.count > 0
+        return self.count > 0 or bool(self.left_out)
 
     def __str__(self) -> str:
         """One sentence for people."""
-        if not self:
-            return "no request failed"
+        if not self.count:
+            return f"left out: {self.left_out}" if self.left_out else "no request failed"
         shown = ", ".join(f"{count:,} x {size:,} B" for size, count in list(self.sizes.items())[:3])
         more = f" and {len(self.sizes) - 3} more sizes" if len(self.sizes) > 3 else ""
         plural = "s" * (self.count != 1)
         return (
             f"{self.count:,} request{plural} failed in the recording ({shown}{more}): counted as served, {self.life}; "
             f"peak {self.peak_bytes:,} B live with them, {self.served_peak_bytes:,} B without"
+            f"{f'; left out: {self.left_out}' if self.left_out else ''}"
         )
 
 
@@ -76,7 +89,7 @@ def failures_of(trace: Trace) -> Failures:
     rows = np.flatnonzero(trace.failed)
     peak = trace.peak_live_bytes
     if not len(rows):
-        return Failures(0, {}, {}, -1, 0, peak, peak, "")
+        return Failures(0, {}, {}, -1, 0, peak, peak, "", trace.metadata.get(LEFT_OUT, ""))
     served = live_after_each(trace, served_only=True)
     sizes = Counter(trace.size[rows].tolist())
     sites = Counter(trace.sites[site] for site in trace.site[rows].tolist() if trace.sites[site])
@@ -89,6 +102,7 @@ def failures_of(trace: Trace) -> Failures:
         served_peak_bytes=int(served.max()),
         peak_bytes=peak,
         life=trace.metadata.get(LIFE, "each freed at once"),
+        left_out=trace.metadata.get(LEFT_OUT, ""),
     )
 
 
@@ -123,6 +137,7 @@ def with_life(trace: Trace, life: int | None = None) -> Trace:
         raise ParameterError(f"life {life}: a number of calls, 0 or more", parameter="failed_life")
     if not trace.failed.any():
         return trace
+    trace = _without_probes(trace)
     objects, count = trace.objects()
     failed = np.zeros(count, bool)
     failed[objects[trace.failed > 0]] = True
@@ -156,6 +171,28 @@ def with_life(trace: Trace, life: int | None = None) -> Trace:
         name=trace.name,
         metadata={**trace.metadata, LIFE: _in_words(each, life)},
     )
+
+
+def _without_probes(trace: Trace) -> Trace:
+    """The trace without failed requests that are far beyond all that was served."""
+    limit = max(BEYOND * int(live_after_each(trace, served_only=True).max()), LEAST_BEYOND)
+    probes = (trace.failed > 0) & (trace.size > limit)
+    if not probes.any():
+        return trace
+    objects, count = trace.objects()
+    gone = np.zeros(count, bool)
+    gone[objects[probes]] = True
+    kept = np.flatnonzero(~gone[objects])
+    if not len(kept):
+        return trace
+    number = int(np.count_nonzero(probes))
+    words = f"{number:,} failed request{'s' * (number != 1)} of up to {int(trace.size[probes].max()):,} B, more than"
+    columns: dict[str, Any] = {
+        key: getattr(trace, key)[kept]
+        for key in ("ts_us", "tid", "op", "id", "size", "align", "low", "failed", "phase", "site")
+    }
+    metadata = {**trace.metadata, LEFT_OUT: f"{words} {BEYOND} times what was served"}
+    return Trace.from_columns(**columns, phases=trace.phases, sites=trace.sites, name=trace.name, metadata=metadata)
 
 
 def _lives_of_sizes(
