@@ -38,7 +38,7 @@ def designs() -> Iterator[tuple[str, hw.Recipe]]:
     chosen = hw.zoo(RECOMMENDED)
     (general,) = chosen.to_dict()["pool"]
     quick = {"kind": "quick", "keep": "apart"}
-    growing = {"flush": "before-growing", "flush_growth": 1 / 32, "flush_large": 500}
+    growing = {"flush": "before-growing"}
 
     def built(*pools: Mapping[str, Any]) -> hw.Recipe:
         return chosen.from_dict({"align": chosen.align, "pool": list(pools)})

@@ -77,7 +77,6 @@ HW_COLD void *heap_malloc_from(const struct hw_policy *p, const uint32_t from, s
                                uint32_t site)
 {
     uint32_t at = 0;
-    count_miss(p, from, h);
     if (p->ages) {
         at = heap_find_idle(p, from, h, size);
         if (at) {

@@ -30,7 +30,7 @@ enum {
 #define HW_MAX_REQUEST 0x7fff0000u
 
 /* pool kinds */
-enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3, HW_BUDDY = 4, HW_PARTITION = 5, HW_COMPACT = 6, HW_PAGES = 7 };
+enum { HW_QUICK = 1, HW_GENERAL = 2, HW_FIXED = 3, HW_BUDDY = 4, HW_PARTITION = 5, HW_COMPACT = 6 };
 
 /* general: how free blocks are found */
 enum { HW_DOUBLE = 0, HW_SINGLE = 1, HW_IMPLICIT = 2, HW_TREE = 3 };
@@ -93,12 +93,9 @@ struct hw_quick {
     uint32_t up_to;                 /* largest cached block, header included */
     uint32_t sizes[HW_MAX_CLASSES]; /* payload capacity of each list's blocks */
     uint32_t limit_blocks;          /* most blocks a list keeps; 0: any number */
-    uint32_t limit_bytes;           /* most payload bytes a list keeps; 0: any number */
     uint32_t flush;                 /* when cached blocks go back to their pool */
     uint32_t flush_from;            /* a request from this size on empties the lists; 0: none does */
     uint32_t flush_share;           /* cached 1024ths of the heap from which a flush is tried */
-    uint32_t flush_growth;          /* 1024ths by which the heap has to grow before the next flush */
-    uint32_t flush_large;           /* a request from this size on that makes the heap grow does not wait for that */
     uint32_t idle_share;            /* 1024ths of the heap asked for past the lists until what waited goes back */
     uint32_t release_most;          /* most idle blocks that go back at a time; 0: any number */
     uint32_t octave_log2;           /* log2 of the lists to a power of two; 0: one for every block size */
@@ -117,8 +114,6 @@ struct hw_quick {
     uint32_t heads_at;              /* derived: address of the list heads */
     uint32_t counts_at;             /* derived: address of the number of blocks in each list */
     uint32_t cached_at;             /* derived: address of the sum of cached payload bytes */
-    uint32_t grown_at;              /* derived: address of the bytes that the heap may cover before the next flush */
-    uint32_t misses_at;             /* derived: address of the number of misses since the heap last had to grow */
     uint32_t first;                 /* derived: number of the first list, where that of blocks of one unit is 0 */
     uint32_t left_at;               /* derived: address of the bytes to ask for past the lists until the next turn */
 };
@@ -148,7 +143,6 @@ struct hw_general {
     uint32_t search_from;     /* HW_FROM_START, HW_FROM_FREED, HW_FROM_LOWEST_FREE, HW_FROM_TRIED */
     uint32_t split;           /* 0: blocks are handed out whole */
     uint32_t split_least;     /* smallest remainder that is split off */
-    uint32_t split_share;     /* smallest remainder, in 256ths of the block that is split */
     uint32_t split_tail;      /* 1: the request is cut from the block's end */
     uint32_t refile;          /* 1: a remainder goes where the order wants it, not to the place of what was split */
     uint32_t coalesce;        /* HW_NEVER, HW_IMMEDIATE, HW_FORWARD, HW_LAZY, HW_DEFERRED, HW_SWEEP */
@@ -275,50 +269,18 @@ struct hw_partition {
 
 /* Blocks that move, reached through handles. */
 struct hw_compact {
-    struct hw_links links; /* how a handle in the arena stores the address of a payload */
-    struct hw_field word;  /* how each number in a header is stored */
-    uint32_t header;       /* bytes before the payload; 0: handles hold sizes, and are chained */
-    uint32_t align;        /* alignment of payloads */
-    uint32_t lazy;         /* 1: holes are closed when room is short; 0: at once */
-    uint32_t in_arena;     /* 1: handles lie in the arena; 0: in the caller's memory */
-    uint32_t handle;       /* bytes of a handle in the arena */
-    uint32_t size_shift;   /* derived: log2 of the unit in which sizes are stored */
-    uint32_t most;         /* derived: largest number of a handle that can be stored */
-    uint32_t head_at;      /* derived: address of the first handle's number */
-    uint32_t unused_at;    /* derived: address of the number of the first handle that was given back */
-    uint32_t handles_at;   /* derived: address of the number of handles in the arena */
-    uint32_t holes_at;     /* derived: address of the sum of bytes in holes */
-    uint32_t top_at;       /* derived: address of the end of the blocks */
-    uint32_t high_at;      /* derived: address of the high-water mark */
-    uint32_t limit_at;     /* derived: address of the end of the memory for blocks */
-    uint32_t end_at;       /* derived: address of the end of the handles in the arena */
-    uint32_t start;        /* derived: address of the first block */
-};
-
-/* Pages of objects of one size. */
-struct hw_pages {
-    struct hw_links links;           /* what masks descriptions */
-    struct hw_field word;            /* how a word of a description is stored */
-    struct hw_field number;          /* how a description stores the number of a page */
-    uint32_t count;                  /* number of classes */
-    uint32_t sizes[HW_MAX_CLASSES];  /* payload bytes of each class, ascending */
-    uint32_t counts[HW_MAX_CLASSES]; /* derived: objects of each class in a page */
-    uint32_t even;                   /* derived: 1: each class is larger than the one before by the same power of two */
-    uint32_t step_log2;              /* derived: log2 of it */
-    uint32_t page_log2;              /* log2 of a page's bytes */
-    uint32_t trailer;                /* derived: bytes behind the payload */
-    uint32_t align;                  /* alignment of payloads */
-    uint32_t unit_shift;             /* derived: log2 of the bytes for which a page has a bit */
-    uint32_t words;                  /* derived: words of such bits in a page */
-    uint32_t room;                   /* derived: bytes of a page for objects, the bits behind them */
-    uint32_t state;                  /* derived: bytes from a page's start to its class and objects in use */
-    uint32_t most;                   /* derived: most pages there can be */
-    uint32_t heads_at;               /* derived: address of the first page's number, a class, then of empty pages */
-    uint32_t given_at;               /* derived: address of the bytes that were given back and not taken since */
-    uint32_t seen_at;                /* derived: address of the high-water mark when they were counted last */
-    uint32_t limit_at;               /* derived: address of the lower end of the pages */
-    uint32_t high_at;                /* derived: address of the high-water mark of what lies below */
-    uint32_t end_at;                 /* derived: address of the upper end of the pages */
+    struct hw_field word; /* how each number in a header is stored */
+    uint32_t header;      /* bytes before the payload; 0: handles hold sizes, and are chained */
+    uint32_t align;       /* alignment of payloads */
+    uint32_t lazy;        /* 1: holes are closed when room is short; 0: at once */
+    uint32_t size_shift;  /* derived: log2 of the unit in which sizes are stored */
+    uint32_t most;        /* derived: largest number of a handle that can be stored */
+    uint32_t head_at;     /* derived: address of the first handle's number */
+    uint32_t holes_at;    /* derived: address of the sum of bytes in holes */
+    uint32_t top_at;      /* derived: address of the end of the blocks */
+    uint32_t high_at;     /* derived: address of the high-water mark */
+    uint32_t limit_at;    /* derived: address of the end of the memory for blocks */
+    uint32_t start;       /* derived: address of the first block */
 };
 
 /* One pool; which member of the union counts is for `kind` to say. */
@@ -337,7 +299,6 @@ struct hw_pool {
         struct hw_buddy buddy;
         struct hw_partition partition;
         struct hw_compact compact;
-        struct hw_pages pages;
     };
 };
 

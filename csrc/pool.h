@@ -30,7 +30,6 @@
 #include "pool_compact.h"
 #include "pool_fixed.h"
 #include "pool_general.h"
-#include "pool_pages.h"
 #include "pool_partition.h"
 #include "pool_quick.h"
 #include "requests.h"
@@ -41,7 +40,6 @@
     ((pool)->kind == HW_GENERAL ? general_##what(&(pool)->general, __VA_ARGS__)                                        \
      : (pool)->kind == HW_FIXED ? fixed_##what(&(pool)->fixed, __VA_ARGS__)                                            \
      : (pool)->kind == HW_BUDDY ? buddy_##what(&(pool)->buddy, __VA_ARGS__)                                            \
-     : (pool)->kind == HW_PAGES ? pages_##what(&(pool)->pages, __VA_ARGS__)                                            \
                                 : partition_##what(&(pool)->partition, __VA_ARGS__))
 
 /* Asks a pool whose blocks may also move. */
@@ -300,9 +298,6 @@ static inline uint32_t block_capacity(const struct hw_pool *pool, struct hw_heap
     if (pool->kind == HW_FIXED) {
         return fixed_capacity(&pool->fixed, h, block->offset + block->header);
     }
-    if (pool->kind == HW_PAGES) {
-        return pages_payload(&pool->pages, h, block->offset);
-    }
     if (pool->kind == HW_GENERAL) {
         return block->size - block->header - pool->general.trailer;
     }
@@ -333,9 +328,6 @@ static inline uint32_t bytes_with(const struct hw_pool *pool, uint32_t capacity)
     if (pool->kind == HW_FIXED) {
         const uint32_t class_ = fixed_class_for(&pool->fixed, capacity);
         return fixed_stride(&pool->fixed, class_ < pool->fixed.count ? class_ : pool->fixed.count - 1u);
-    }
-    if (pool->kind == HW_PAGES) {
-        return pages_stride(&pool->pages, pages_class_for(&pool->pages, smaller(capacity, pool->max_size)));
     }
     return pool->kind == HW_BUDDY ? capacity + pool->buddy.header + pool->buddy.trailer
                                   : capacity + pool->partition.trailer;

@@ -2,9 +2,9 @@
  *
  *   start                                        top         high-water mark                   limit
  *   |                                            |           |                                 |
- *   +------+------+------+--------+------+-------+-----------+---------------------------------+---------+
- *   | used | hole | used | hole   | used | used  | was used  | never used                      | handles |
- *   +------+------+------+--------+------+-------+-----------+---------------------------------+---------+
+ *   +------+------+------+--------+------+-------+-----------+---------------------------------+
+ *   | used | hole | used | hole   | used | used  | was used  | never used                      |
+ *   +------+------+------+--------+------+-------+-----------+---------------------------------+
  *
  * Every request is served at the top. Holes are closed by sliding the blocks above them down and telling their handles:
  * at once when a block is freed (eager), or when the memory above the top is too short to serve a request below the
@@ -16,10 +16,9 @@
  *     header:     | size | handle | not used |      handle 0: a hole
  *     no header:  handle = | address | size | next block's handle |
  *
- * A handle is a reference in the caller's memory, known by its distance from the arena; or it lies in the arena, where
- * handles grow from the end downwards and are numbered from 1. With headers only the address is in the handle, and the
- * blocks are found one behind the other; without, the handles are chained in order of address, and a hole is where a
- * block does not begin at the end of the one before.
+ * A handle is a reference in the caller's memory, known by its distance from the arena. With headers it holds only the
+ * address, and the blocks are found one behind the other; without, the handles are chained in order of address, and a
+ * hole is where a block does not begin at the end of the one before.
  *
  * Sources: Das et al., "A low overhead dynamic memory management system for constrained memory embedded systems",
  * section V.B (ST_COMPACT_MEMMGR: headers of 2 + 2 bytes, references that the heap rewrites); Contiki's managed memory

@@ -118,7 +118,7 @@ HW_HOT uint32_t quick_head(const struct hw_quick *q, uint32_t list)
 /* Keeps account of what is cached. */
 HW_HOT void quick_account(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t blocks, uint32_t bytes)
 {
-    if (q->limit_blocks || q->limit_bytes) {
+    if (q->limit_blocks) {
         const uint32_t at = q->counts_at + 4u * list;
         HW_ASSERT(load4(h, at) + blocks != UINT32_MAX);
         store4(h, at, load4(h, at) + blocks);
@@ -220,19 +220,12 @@ HW_HOT uint32_t quick_find(const struct hw_quick *q, struct hw_heap *h, size_t s
 }
 
 /* Whether a list has reached its limit. */
-static inline int quick_is_full(const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t capacity)
+static inline int quick_is_full(const struct hw_quick *q, struct hw_heap *h, uint32_t list)
 {
-    if (q->limit_blocks == 0 && q->limit_bytes == 0) {
+    if (q->limit_blocks == 0) {
         return 0;
     }
-    const uint32_t blocks = load4(h, q->counts_at + 4u * list);
-    if (q->limit_blocks && blocks >= q->limit_blocks) {
-        return 1;
-    }
-    if (q->limit_bytes) {
-        return (blocks + 1u) * capacity > q->limit_bytes;
-    }
-    return 0;
+    return load4(h, q->counts_at + 4u * list) >= q->limit_blocks;
 }
 
 /* Whether a link of a list may lead to `node`: a block that is cached can lie there, between `low` and `end`. */
@@ -270,7 +263,7 @@ static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
     for (uint32_t list = 0; list < q->count; list++) {
         store_link(&q->links, h, quick_head(q, list), 0);
     }
-    if (q->limit_blocks || q->limit_bytes) {
+    if (q->limit_blocks) {
         for (uint32_t list = 0; list < q->count; list++) {
             store4(h, q->counts_at + 4u * list, 0);
         }
@@ -283,10 +276,6 @@ static inline void quick_init(const struct hw_quick *q, struct hw_heap *h)
             store_link(&q->links, h, quick_head(q, quick_older(q, list)), 0);
         }
         store4(h, q->left_at, 0);
-    }
-    if (q->flush_growth) {
-        store4(h, q->grown_at, 0);
-        store4(h, q->misses_at, 0);
     }
 }
 

@@ -22,43 +22,9 @@ HW_COLD void flush_list(const struct hw_policy *p, const struct hw_quick *q, str
     }
 }
 
-/* Misses of quick lists in a row that free memory served: from so many on a heap that would grow is no program's that
- * has just begun. */
-enum { HW_STEADY_MISSES = 32 };
-
-/* Counts a request that the lists of a pool did not serve. */
-static inline void count_missed(const struct hw_pool *pool, struct hw_heap *h)
+/* Whether a flush of this quick pool is worth its while before the heap grows. */
+static inline int is_worth_a_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
-    if (pool->kind == HW_QUICK && pool->quick.flush_growth) {
-        store4(h, pool->quick.misses_at, load4(h, pool->quick.misses_at) + 1u);
-    }
-}
-
-/* Counts a request that no quick list above pool `from` served. */
-static inline void count_miss(const struct hw_policy *p, const uint32_t from, struct hw_heap *h)
-{
-    for (uint32_t i = 0; i < from; i++) {
-        count_missed(&p->pools[i], h);
-    }
-}
-
-/* Whether a quick pool waits with its flush although the heap has to grow for a request of so many bytes: while all
- * that is asked for makes it grow, up to a share of it. */
-static inline int may_grow_first(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
-                                 uint32_t request)
-{
-    const uint32_t misses = load4(h, q->misses_at);
-    store4(h, q->misses_at, 0);
-    return request < q->flush_large && misses < HW_STEADY_MISSES && heap_covered(p, h) < load4(h, q->grown_at);
-}
-
-/* Whether a flush of this quick pool is worth its while before the heap grows for a request of so many bytes. */
-static inline int is_worth_a_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
-                                   uint32_t request)
-{
-    if (q->flush_growth && may_grow_first(p, q, h, request)) {
-        return 0;
-    }
     if (q->flush_share) {
         return load4(h, q->cached_at) >= heap_covered(p, h) / 1024u * q->flush_share;
     }
@@ -218,8 +184,8 @@ static inline uint32_t heap_find_idle(const struct hw_policy *p, const uint32_t 
     return 0;
 }
 
-/* Serves a request from the lists of a pool that stands behind another: what waits, or what idles; else counts it. The
- * address of the payload, or 0. */
+/* Serves a request from the lists of a pool that stands behind another: what waits, or what idles. The address
+ * of the payload, or 0. */
 static inline uint32_t pool_find_waiting(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
                                          size_t size)
 {
@@ -227,7 +193,6 @@ static inline uint32_t pool_find_waiting(const struct hw_policy *p, const struct
     if (at) {
         return at;
     }
-    count_missed(pool, h);
     return pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_IDLE ? find_idle(p, &pool->quick, h, size) : 0;
 }
 
@@ -270,15 +235,6 @@ HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, stru
     return flushed;
 }
 
-/* Sets up to where the heap may grow until the next flush. */
-static inline void set_next_flush(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
-{
-    if (q->flush_growth) {
-        const uint32_t covered = heap_covered(p, h);
-        store4(h, q->grown_at, covered + covered / 1024u * q->flush_growth);
-    }
-}
-
 /* Gives back what waits because the heap would have to grow for a request of so many bytes, where no list has such
  * blocks: a smaller one has gone on with a turn before it searched; 0 where nothing came back. */
 static inline int release_before_growing(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
@@ -299,8 +255,7 @@ static inline int flush_before_growing(const struct hw_policy *p, const uint32_t
     for (uint32_t i = 0; i < owner; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (pool->kind == HW_QUICK && pool->quick.flush == HW_FLUSH_BEFORE_GROWING) {
-            if (is_worth_a_flush(p, &pool->quick, h, request)) {
-                set_next_flush(p, &pool->quick, h);
+            if (is_worth_a_flush(p, &pool->quick, h)) {
                 if (flush_pool(p, &pool->quick, h)) {
                     flushed = 1;
                 }
@@ -344,8 +299,8 @@ static inline void flush_ahead(const struct hw_policy *p, const struct hw_pool *
 HW_HOT int cache_on(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t list, uint32_t at,
                     uint32_t capacity)
 {
-    if (quick_is_full(q, h, list, capacity)) {
-        if (q->flush != HW_FLUSH_OVER_LIMIT || (q->limit_bytes && capacity > q->limit_bytes)) {
+    if (quick_is_full(q, h, list)) {
+        if (q->flush != HW_FLUSH_OVER_LIMIT) {
             return 0;
         }
         flush_list(p, q, h, list, capacity);
@@ -543,15 +498,12 @@ static inline int quick_check(const struct hw_policy *p, const struct hw_quick *
             blocks++;
             node = load_link(&q->links, h, node);
         }
-        if (q->limit_blocks || q->limit_bytes) {
+        if (q->limit_blocks) {
             if (load4(h, q->counts_at + 4u * list) != blocks) {
                 return HW_BROKEN_COUNT;
             }
         }
         if (q->limit_blocks && blocks > q->limit_blocks) {
-            return HW_BROKEN_QUICK;
-        }
-        if (q->limit_bytes && blocks * capacity > q->limit_bytes) {
             return HW_BROKEN_QUICK;
         }
         cached += blocks * capacity;

@@ -23,7 +23,7 @@ static int moves(const struct hw_policy *policy)
 static size_t reference_words(const struct hw_policy *policy)
 {
     const struct hw_compact *c = &policy->pools[0].compact;
-    return c->header == 0 && c->in_arena == 0 ? sizeof(struct hw_handle) / sizeof(void *) : 1u;
+    return c->header == 0 ? sizeof(struct hw_handle) / sizeof(void *) : 1u;
 }
 
 /* Makes true what the arena says of the object with this reference, or of all where that is NULL. */
@@ -37,7 +37,7 @@ static void settle_object(const struct hw_policy *policy, struct hw_heap *h, voi
         settle_blocks(c, h);
     } else if (*reference) {
         const uint64_t reads = h->reads;
-        settle_handle(c, h, handle_of(c, h, handle_table(c, h), reference));
+        settle_handle(c, h, reference_number(h, reference));
         h->reads = reads;
     }
 }
@@ -62,7 +62,7 @@ static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
     if (pool->kind == HW_PARTITION) {
         return (capacity + pool->partition.trailer) / pool->partition.partition * pool->partition.descriptor;
     }
-    return pool->kind == HW_PAGES ? 0 : pool->general.overhead;
+    return pool->general.overhead;
 }
 
 /* Payload bytes of a block; padding counts as overhead on whichever side of the payload it lies. */
@@ -75,21 +75,11 @@ static uint32_t capacity_of(const struct hw_pool *pool, struct hw_heap *h, uint3
     return pool_capacity(pool, h, at);
 }
 
-/* Bytes that pools gave back to the memory between two ends of the arena, and that nobody has taken since. */
-static uint32_t given_back(const struct hw_policy *policy, struct hw_heap *h)
-{
-    uint32_t bytes = 0;
-    for (uint32_t i = 0; i < policy->pool_count; i++) {
-        bytes += policy->pools[i].kind == HW_PAGES ? pages_given(&policy->pools[i].pages, h) : 0;
-    }
-    return bytes;
-}
-
 /* Metadata bytes of an object that moves. */
 static uint32_t overhead_of_moving(const struct hw_policy *policy)
 {
     const struct hw_compact *c = &policy->pools[0].compact;
-    return c->header + (c->in_arena ? c->handle : 0);
+    return c->header;
 }
 
 /* ---- links ------------------------------------------------------------------------------------------------------- */
@@ -106,8 +96,6 @@ static inline struct hw_links *links_of(struct hw_pool *pool)
         return &pool->fixed.links;
     case HW_BUDDY:
         return &pool->buddy.links;
-    case HW_COMPACT:
-        return &pool->compact.links;
     default:
         return NULL;
     }
@@ -513,25 +501,10 @@ static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_h
 
 /* ---- what of the arena is metadata ------------------------------------------------------------------------------- */
 
-/* Tells where a pool's descriptors or handles lie, those ever used first or, if they grow downwards, last; of pages the
- * description behind the objects that end at *from. 0 where it has none. */
+/* Tells where a pool's descriptors lie, those ever used first or, if they grow downwards, last. 0 where it has none. */
 static int descriptor_table(struct hw_heap *h, const struct hw_pool *pool, uint32_t *from, uint32_t *used,
                             uint32_t *end)
 {
-    if (pool->kind == HW_COMPACT && pool->compact.in_arena) {
-        *from = load4(h, pool->compact.limit_at);
-        *end = load4(h, pool->compact.end_at);
-        *used = *end - *from;
-        return 1;
-    }
-    if (pool->kind == HW_PAGES && *from > load4(h, pool->pages.limit_at)) {
-        const struct hw_pages *s = &pool->pages;
-        const uint32_t b = page_at(s, load4(h, s->end_at), page_number(s, load4(h, s->end_at), *from - 1u));
-        *from = b + s->room;
-        *end = b + ((uint32_t)1 << s->page_log2);
-        *used = *end - *from;
-        return 1;
-    }
     if (pool->kind != HW_PARTITION) {
         return 0;
     }

@@ -79,38 +79,10 @@ static void partition_mark(const struct hw_partition *g, const struct hw_block *
     }
 }
 
-/* The description of a page is marked with the first of its blocks. */
-static void pages_mark(const struct hw_pages *s, const struct hw_block *block, struct marks *m)
-{
-    const uint32_t end = load4(m->heap, s->end_at);
-    const uint32_t b = page_at(s, end, page_number(s, end, block->offset));
-    if (block->offset == b) {
-        mark(m, b + s->room, ((uint32_t)1 << s->page_log2) - s->room);
-    }
-}
-
 static void compact_mark(const struct hw_compact *c, const struct hw_block *block, struct marks *m)
 {
     if (c->header) {
         mark(m, block->offset, 2u * c->word.bytes);
-    }
-}
-
-/* The handles in the arena: those given back hold a link, the others an address, and more where there are no headers.
- */
-static void mark_handles(const struct hw_pool *pool, struct marks *m)
-{
-    const struct hw_compact *c = &pool->compact;
-    const uint32_t table = handle_table(c, m->heap);
-    const uint32_t width = c->links.field.bytes;
-    if (c->in_arena == 0) {
-        return;
-    }
-    for (uint32_t k = load4(m->heap, c->handles_at); k > 0; k--) {
-        mark(m, handle_at(c, table, k), width);
-        if (c->header == 0 && is_chained(c, m->heap, table, k)) {
-            mark(m, handle_at(c, table, k), 3u * width);
-        }
     }
 }
 

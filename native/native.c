@@ -392,8 +392,5 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
         mark_cached(policy, &block, &m);
         mark_guard(policy, &block, &m);
     }
-    if (moves(policy)) {
-        mark_handles(&policy->pools[0], &m);
-    }
     return replay_end(&r) ? HW_NO_MEMORY : (int64_t)m.end;
 }

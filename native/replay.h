@@ -479,7 +479,6 @@ static uint64_t shared_bytes(struct replay *r)
     uint64_t bytes = load4(&r->heap, r->policy->shared_high_at) - r->policy->fixed_end;
     if (r->policy->grows_down) {
         bytes += load4(&r->heap, r->policy->shared_end_at) - load4(&r->heap, r->policy->shared_limit_at);
-        bytes += given_back(r->policy, &r->heap);
     }
     r->heap.reads = reads;
     return bytes;

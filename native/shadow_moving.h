@@ -82,7 +82,7 @@ static void settle(const struct hw_compact *c, struct hw_heap *h, const struct s
 {
     const uint64_t reads = h->reads;
     const uint64_t writes = h->writes;
-    store_handle(c, h, handle_table(c, h), stay->k, c->start + at + c->header);
+    store_reference(h, stay->k, c->start + at + c->header);
     if (c->header) {
         write_header(c, h, c->start + at, stay->size, stay->k);
     }
@@ -291,21 +291,14 @@ static inline void note_hole(const struct hw_compact *c, struct hw_heap *h, uint
 
 /* ---- moving all blocks ------------------------------------------------------------------------------------------- */
 
-/* Loads or stores of a number of a handle. */
-static inline uint64_t loads_of_handle(const struct hw_compact *c)
-{
-    return c->in_arena ? loads_of(&c->links.field) : 1u;
-}
-
 /* Counts a walk over so many blocks and holes, `moved` of which tell their handles where they are. */
 static void count_walk(const struct hw_compact *c, struct hw_heap *h, const struct sums *walked, uint64_t moved,
                        uint64_t handle_loads)
 {
     const uint64_t headers = (uint64_t)walked->used + walked->holes;
-    const uint64_t writes = moved * loads_of_handle(c);
-    count_skipped(h, c->header ? headers * 2u * loads_of(&c->word) : walked->used * handle_loads * loads_of_handle(c));
-    h->writes += writes;
-    h->engine.skipped += writes;
+    count_skipped(h, c->header ? headers * 2u * loads_of(&c->word) : walked->used * handle_loads);
+    h->writes += moved;
+    h->engine.skipped += moved;
 }
 
 static HW_NOINLINE void shift_blocks(const struct hw_compact *c, struct hw_heap *h, struct moving *m, uint32_t k,
@@ -320,7 +313,7 @@ static HW_NOINLINE void shift_blocks(const struct hw_compact *c, struct hw_heap 
     note_moved(h, top - from);
     store4(h, c->top_at, top - from + to);
     if (c->header == 0) {
-        count_skipped(h, loads_of_handle(c));
+        count_skipped(h, 1u);
     }
     count_walk(c, h, &behind, behind.used, 2u);
     stretch(m, place, to - from);
@@ -389,7 +382,7 @@ static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap 
     const struct moving *m = moving_of(c, h);
     if (m && *last) {
         const uint32_t used = sums_to(m, m->room).used;
-        count_skipped(h, loads_of_handle(c) * (used - 1u));
+        count_skipped(h, used - 1u);
         *last = m->stays[place_of_rank(m, used)].k;
     }
 }
@@ -401,7 +394,7 @@ static uint32_t pass_chained(const struct hw_compact *c, struct hw_heap *h, cons
 {
     const uint32_t rank = m->place_of[k] ? sums_to(m, m->place_of[k]).used : 0;
     if (rank > 1u) {
-        count_skipped(h, loads * loads_of_handle(c) * (rank - 2u));
+        count_skipped(h, loads * (rank - 2u));
         *at = m->stays[place_of_rank(m, rank - 1u)].k;
     }
     return rank;
@@ -446,17 +439,16 @@ static int fill_by_headers(struct moving *m, const struct hw_compact *c, struct 
 /* The same along the chain: a hole is where the next block does not begin. */
 static int fill_by_chain(struct moving *m, const struct hw_compact *c, struct hw_heap *h)
 {
-    const uint32_t table = handle_table(c, h);
     const uint32_t top = load4(h, c->top_at);
     uint32_t end = c->start;
-    for (uint32_t k = load4(h, c->head_at); k || end < top; k = k ? load_handle_next(c, h, table, k) : 0) {
-        const uint32_t at = k ? load_handle(c, h, table, k) : top;
+    for (uint32_t k = load4(h, c->head_at); k || end < top; k = k ? load_handle_next(h, k) : 0) {
+        const uint32_t at = k ? load_reference(h, k) : top;
         if (at != end && !(add_block_at_end(m, 0, 0) && add_hole(m, m->count, at - end))) {
             return 0;
         }
         end = at;
         if (k) {
-            const uint32_t size = load_handle_size(c, h, table, k);
+            const uint32_t size = load_handle_size(h, k);
             if (!add_block_at_end(m, k, size)) {
                 return 0;
             }

@@ -11,9 +11,8 @@
 /* Bytes of an object's block, header included. */
 static inline uint32_t object_bytes(const struct hw_compact *c, struct hw_heap *h, void **reference)
 {
-    const uint32_t table = handle_table(c, h);
-    const uint32_t k = handle_of(c, h, table, reference);
-    return compact_size(c, h, table, k, load_handle(c, h, table, k) - c->header);
+    const uint32_t k = reference_number(h, reference);
+    return compact_size(c, h, k, load_reference(h, k) - c->header);
 }
 
 /* Counts a reference that leads to no object; 0 for such a one. */
@@ -63,9 +62,8 @@ static inline int hw_handle_realloc(const struct hw_policy *p, struct hw_heap *h
         return 0;
     }
     const uint32_t bytes = p->counters_at ? object_bytes(c, heap, reference) : 0;
-    const uint32_t table = handle_table(c, heap);
     if (!exceeds(size, HW_MAX_REQUEST) && may_resize_to(&p->pools[0], n) &&
-        compact_resize(c, heap, table, handle_of(c, heap, table, reference), n)) {
+        compact_resize(c, heap, reference_number(heap, reference), n)) {
         if (p->counters_at) {
             count_used(p, heap, object_bytes(c, heap, reference) - bytes);
         }
@@ -87,18 +85,14 @@ static inline void hw_handle_free(const struct hw_policy *p, struct hw_heap *hea
     if (p->counters_at) {
         count_free_call(p, heap, object_bytes(c, heap, reference));
     }
-    const uint32_t table = handle_table(c, heap);
-    compact_release(c, heap, table, handle_of(c, heap, table, reference));
+    compact_release(c, heap, reference_number(heap, reference));
     *reference = NULL;
 }
 
 static inline void *hw_handle_pointer(const struct hw_policy *p, struct hw_heap *heap, void **reference)
 {
-    const struct hw_compact *c = &p->pools[0].compact;
-    if (c->in_arena && *reference) {
-        const uint32_t table = handle_table(c, heap);
-        return arena_pointer(heap, load_handle(c, heap, table, handle_of(c, heap, table, reference)));
-    }
+    (void)p;
+    (void)heap;
     return *reference;
 }
 

@@ -122,15 +122,6 @@ HW_HOT uint32_t block_of(const struct hw_general *g, struct hw_heap *h, uint32_t
     return b;
 }
 
-/* Whether so much of a block is a share of it that is split off. */
-static inline int is_large_share(const struct hw_general *g, uint32_t size, uint32_t rest)
-{
-    if (g->split_share) {
-        return rest >= (size >> 8) * g->split_share + (((size & 255u) * g->split_share) >> 8);
-    }
-    return 1;
-}
-
 /* Whether a free block of this size takes part in merging. */
 static inline int can_merge(const struct hw_general *g, uint32_t size)
 {

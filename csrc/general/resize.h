@@ -4,10 +4,10 @@
 
 #include "general/grow.h"
 
-/* Whether a used block of which so many bytes are too many gives them back. */
-static inline int is_trimmed(const struct hw_general *g, uint32_t size, uint32_t rest)
+/* Whether a used block with `rest` bytes too many gives them back. */
+static inline int is_trimmed(const struct hw_general *g, uint32_t rest)
 {
-    return g->split && rest >= g->split_least && is_large_share(g, size, rest);
+    return g->split && rest >= g->split_least;
 }
 
 /* Gives back what a used block has beyond `size`, where that is enough for a block of its own. */
@@ -17,7 +17,7 @@ static inline void trim_block(const struct hw_general *g, struct hw_heap *h, uin
     const uint32_t rest = word_size(g, word) - size;
     HW_ASSERT((word & HW_USED) != 0 && word_size(g, word) >= size);
     note_rest(g, h, rest);
-    if (!is_trimmed(g, word_size(g, word), rest)) {
+    if (!is_trimmed(g, rest)) {
         return;
     }
     const uint32_t flags = word_flags(g, word);
@@ -162,7 +162,7 @@ static inline uint32_t resize_block(const struct hw_general *g, struct hw_heap *
         slide_down(g, h, b, all, ahead);
     }
     all += ahead;
-    raise_reach(g, h, b - ahead, is_trimmed(g, all, all - need) ? need : all);
+    raise_reach(g, h, b - ahead, is_trimmed(g, all - need) ? need : all);
     trim_block(g, h, b - ahead, need);
     return b - ahead;
 }

@@ -99,7 +99,7 @@ HW_HOT uint32_t take(const struct hw_general *g, struct hw_heap *h, struct hw_fo
     note_rest(g, h, word_size(g, found.word) - size);
     if (g->split) {
         const uint32_t rest = word_size(g, found.word) - size;
-        if (rest >= g->split_least && is_large_share(g, word_size(g, found.word), rest)) {
+        if (rest >= g->split_least) {
             if (g->split_tail) {
                 raise_reach(g, h, found.b + rest, size);
                 return split_from_tail(g, h, found, size, rest);

@@ -218,13 +218,13 @@ def descriptor_bytes(recipe: Recipe) -> int:
     """
     header = probe(recipe, [(MALLOC, 0, _WHOLE)], "header_bytes")
     pool = recipe.canonical().pools[0]
-    return header if header or not isinstance(pool, hw.pools.Compact) else pool.handle_bytes
+    return header if header or not isinstance(pool, hw.pools.Compact) else pool.outside_bytes
 
 
 def allocation_bytes(recipe: Recipe) -> int:
     """Header and handle of an object that moves, on a 32-bit target; of others the descriptor."""
     pool = recipe.canonical().pools[0]
-    return pool.header + pool.handle_bytes if isinstance(pool, hw.pools.Compact) else descriptor_bytes(recipe)
+    return pool.header + pool.outside_bytes if isinstance(pool, hw.pools.Compact) else descriptor_bytes(recipe)
 
 
 def holes(count: int) -> list[tuple[int, int, int]]:

@@ -43,7 +43,6 @@ class _Lib:
     HW_PADDED: Final[int]
     HW_PARTITION: Final[int]
     HW_COMPACT: Final[int]
-    HW_PAGES: Final[int]
 
     # policy.h: how free blocks are found
     HW_DOUBLE: Final[int]

@@ -17,7 +17,6 @@ import heapwright as hw
 from heapwright._assure.attack import on_host
 from heapwright._assure.attack.attack import attack
 from heapwright._assure.attack.faults import FAULTS, OUTCOMES, program
-from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.zoo import catalogue as zoo
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.validation import FREE, MALLOC, REALLOC
@@ -111,15 +110,6 @@ def test_no_fault_ends_a_program_at_level_full(heap: str) -> None:
     """Heaps of which some fault once did: by bent tops and victims, lists in a circle, groups that lead nowhere."""
     (level,) = attack(zoo.load(heap), checks=["full"], runs=30, seed=11)
     assert {fault: counts["crashed"] for fault, counts in level["faults"].items() if counts["crashed"]} == {}
-
-
-def test_wrong_frees_of_pages_are_told_exactly() -> None:
-    """Bits beside the objects tell which begin where, so that no free is taken for another; damage ends no program."""
-    heap = Recipe.from_dict({"align": 8, "pool": [{"kind": "pages", "up_to": 128}, {"kind": "general"}]})
-    frees, full = attack(heap, checks=["frees", "full"], runs=12)
-    for fault in ("double_free", "foreign_free", "interior_free"):
-        assert frees["faults"][fault]["at_once"] == full["faults"][fault]["at_once"] == 12, fault
-    assert {fault: counts["crashed"] for fault, counts in full["faults"].items() if counts["crashed"]} == {}
 
 
 def test_counts_are_those_of_the_matrix(tmp_path: Path) -> None:

@@ -363,7 +363,7 @@ static void checked_close(struct checked *c)
         }
         if (pool->kind == HW_COMPACT) {
             if (pool->compact.lazy) {
-                compact_slide(&pool->compact, &c->heap, handle_table(&pool->compact, &c->heap));
+                compact_slide(&pool->compact, &c->heap);
             }
             expect(c, load4(&c->heap, pool->compact.top_at) == pool->compact.start, "drained, but holes left", 0);
         }

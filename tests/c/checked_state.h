@@ -98,21 +98,9 @@ static unsigned char *object_at(struct checked *c, const struct object *object)
     return moves(c) ? hw_handle_pointer(c->policy, &c->heap, object->reference) : object->at;
 }
 
-/* Bytes of handles in the arena. */
-static uint32_t handles_of(struct checked *c)
-{
-    const struct hw_compact *compact = &c->policy->pools[0].compact;
-    return moves(c) && compact->in_arena ? load4(&c->heap, compact->handles_at) * compact->handle : 0;
-}
-
-/* Bytes of descriptors that lie elsewhere; of a page with the first of its blocks. */
+/* Bytes of descriptors that lie elsewhere. */
 static uint32_t descriptors_of(struct checked *c, const struct hw_pool *pool, const struct hw_block *block)
 {
-    if (pool->kind == HW_PAGES) {
-        const uint32_t end = load4(&c->heap, pool->pages.end_at);
-        const uint32_t b = page_at(&pool->pages, end, page_number(&pool->pages, end, block->offset));
-        return block->offset == b ? ((uint32_t)1 << pool->pages.page_log2) - pool->pages.room : 0;
-    }
     const struct hw_partition *g = &pool->partition;
     return pool->kind == HW_PARTITION ? block->size / g->partition * g->descriptor : 0;
 }
@@ -121,7 +109,7 @@ static uint32_t descriptors_of(struct checked *c, const struct hw_pool *pool, co
 static void check_walk(struct checked *c, const struct hw_statistics *told)
 {
     struct hw_block block = {0, 0, 0, 0, 0};
-    uint32_t headers = handles_of(c);
+    uint32_t headers = 0;
     uint32_t used = 0;
     uint32_t end = 0;
     uint32_t pool = 0;

@@ -94,21 +94,6 @@ static void damage_partition(struct checked *c, const struct hw_partition *g, co
     }
 }
 
-/* Bits behind the last object's are of no object, and must be clear. */
-static void damage_pages(struct checked *c, const struct hw_pages *s, const struct hw_block *block)
-{
-    const uint32_t end = load4(&c->heap, s->end_at);
-    const uint32_t b = page_at(s, end, page_number(s, end, block->offset));
-    if (block->offset == b) {
-        const int is_empty = state_class(load_state(s, &c->heap, b)) == s->count;
-        flip_bits(c, TAG, b + s->room, is_empty ? 0 : 4u * s->words);
-        flip_bits(c, WORD, b + s->state, is_empty ? 1u : 4u); /* within a run the number of its pages is of no use */
-        if (!is_empty && state_used(load_state(s, &c->heap, b)) < s->counts[state_class(load_state(s, &c->heap, b))]) {
-            flip_bits(c, LINKS, b + s->state + 4u, 4u);
-        }
-    }
-}
-
 static void damage(struct checked *c)
 {
     struct hw_block block = {0, 0, 0, 0, 0};
@@ -118,8 +103,6 @@ static void damage(struct checked *c)
             damage_fixed(c, &pool->fixed, &block);
         } else if (pool->kind == HW_BUDDY) {
             damage_buddy(c, &pool->buddy, &block);
-        } else if (pool->kind == HW_PAGES) {
-            damage_pages(c, &pool->pages, &block);
         } else if (pool->kind == HW_PARTITION) {
             damage_partition(c, &pool->partition, &block);
         } else if (pool->kind == HW_GENERAL) {

@@ -87,9 +87,6 @@ static void start_program(struct program *program, const struct checked *c)
         if (pool->kind == HW_FIXED) {
             program->favourites[i] = pool->fixed.sizes[random_below(pool->fixed.count)] - random_below(2);
         }
-        if (pool->kind == HW_PAGES) {
-            program->favourites[i] = pool->pages.sizes[random_below(pool->pages.count)] + 1u - random_below(3);
-        }
         if (pool->kind == HW_PARTITION) {
             program->favourites[i] = pool->partition.partition * (1u + random_below(5)) - random_below(2);
         }

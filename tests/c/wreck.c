@@ -291,7 +291,7 @@ int main(int argc, char **argv)
             return 2;
         }
         saved = malloc(bytes);
-        if (policy.pools[0].kind != HW_COMPACT || policy.pools[0].compact.in_arena) {
+        if (policy.pools[0].kind != HW_COMPACT) {
             wreck(all + FURTHEST, room, (uint32_t)strtoul(argv[3], NULL, 0));
         }
         free(saved);

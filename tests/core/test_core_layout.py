@@ -107,43 +107,8 @@ def test_drr_proposed(script: Path, tmp_path: Path) -> None:
     play(script, tmp_path, zoo.load("drr-proposed"), table, room=4000)
 
 
-GROWING_FIRST = """
-align = 4
-[[pool]]
-kind = "quick"
-sizes = [16]
-flush = "before-growing"
-flush_growth = 0.5
-flush_large = 100
-[[pool]]
-kind = "general"
-order = "address"
-"""
-
-
-def test_a_heap_grows_by_a_share_between_flushes_but_not_for_large_requests(script: Path, tmp_path: Path) -> None:
-    """c is the first to make the heap grow, and flushes; f comes soon after, and grows; g is large, and flushes."""
-    table = """
-        malloc a 16     |0:20:a|
-        malloc b 16     |0:20:a|20:20:b|
-        malloc p 20000  |0:20:a|20:20:b|40:20004:p|
-        free a          |0:20:~|20:20:b|40:20004:p|
-        free b          |0:20:~|20:20:~|40:20004:p|
-        malloc c 36     |0:40:c|40:20004:p|
-        malloc d 16     |0:40:c|40:20004:p|20044:20:d|
-        malloc e 16     |0:40:c|40:20004:p|20044:20:d|20064:20:e|
-        malloc q 16     |0:40:c|40:20004:p|20044:20:d|20064:20:e|20084:20:q|
-        free d          |0:40:c|40:20004:p|20044:20:~|20064:20:e|20084:20:q|
-        free e          |0:40:c|40:20004:p|20044:20:~|20064:20:~|20084:20:q|
-        malloc f 36     |0:40:c|40:20004:p|20044:20:~|20064:20:~|20084:20:q|20104:40:f|
-        malloc g 100    |0:40:c|40:20004:p|20044:40:.|20084:20:q|20104:40:f|20144:104:g|
-        malloc h 36     |0:40:c|40:20004:p|20044:40:h|20084:20:q|20104:40:f|20144:104:g|
-    """
-    play(script, tmp_path, Recipe.parse(GROWING_FIRST, "here"), table, room=40_000)
-
-
 def test_a_list_with_room_for_one_block_is_emptied_for_the_next(script: Path, tmp_path: Path) -> None:
-    quick = 'kind = "quick"\nsizes = [16]\nflush = "over-limit"\nlimit_bytes = 16\n'
+    quick = 'kind = "quick"\nsizes = [16]\nflush = "over-limit"\nlimit_blocks = 1\n'
     table = """
         malloc a 16     |0:20:a|
         malloc b 16     |0:20:a|20:20:b|

@@ -304,8 +304,8 @@ def test_a_search_begins_near_the_best_of_the_zoo(trace: Trace, space: WideSpace
 
 
 def test_a_space_that_is_used_up_ends_the_search(trace: Trace, tmp_path: Path) -> None:
-    axes = [f"up_to = {list(range(8, 808, 8))}", "limit_blocks = [1]", f"limit_bytes = {[1 << 20] * 40}"]
-    axes += [f"flush_large = {[0] * 30}"]
+    axes = [f"up_to = {list(range(8, 808, 8))}", "limit_blocks = [1]", f"idle_share = {[0.5] * 40}"]
+    axes += [f"release_most = {[2] * 30}"]
     quick = "\n".join(["include_zoo = false", "[[pool]]", 'kind = "quick"', *axes])
     (tmp_path / "few.toml").write_text(f"{quick}\n{GENERAL}")
     few = Space.load(tmp_path / "few.toml")

@@ -26,7 +26,6 @@ LISTS: dict[str, dict[str, Any]] = {
     "idle, one for each size": {"up_to": 132, "flush": "idle", "idle_share": 1 / 16},
     "before growing": {"up_to": 132, "flush": "before-growing"},
     "before growing, by share": {"up_to": 512, "flush": "before-growing", "flush_share": 1 / 128},
-    "before growing, by growth": {"up_to": 512, "flush": "before-growing", "flush_growth": 1 / 16, "flush_large": 1000},
     "before refusing": {"sizes": [16, 40, 64]},
 }
 MOST = 1.02

@@ -194,13 +194,12 @@ class ModelHeap:
 
     # ---- handing out
 
-    def splits(self, size: int, rest: int) -> bool:
-        least = max(self.numbers["split_least"], size * int(256 * self.pool.split_share) // 256)
-        return self.pool.split != "never" and rest >= least
+    def splits(self, rest: int) -> bool:
+        return self.pool.split != "never" and rest >= self.numbers["split_least"]
 
     def take(self, block: Block, size: int) -> Block:
         rest = block.size - size
-        if not self.splits(block.size, rest):
+        if not self.splits(rest):
             self.remove(block)
             block.free = False
             return block
@@ -221,7 +220,7 @@ class ModelHeap:
 
     def trim(self, block: Block, size: int) -> None:
         rest = block.size - size
-        if self.splits(block.size, rest):
+        if self.splits(rest):
             block.size = size
             end = Block(block.at + size, rest)
             self.blocks.insert(self.blocks.index(block) + 1, end)

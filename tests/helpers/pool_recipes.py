@@ -55,9 +55,4 @@ MMEM: dict[str, Any] = {"align": 1, "when": "eager", "header": 0}
 """Contiki's managed memory: bytes back to back, 12-byte handles with the caller, holes closed at once."""
 
 
-KINDS_OF_HANDLES = [
-    {"when": when, "handles": handles, "header": header}
-    for when in ("lazy", "eager")
-    for handles in ("caller", "arena")
-    for header in (0, 4, 8)
-]
+KINDS_OF_HANDLES = [{"when": when, "header": header} for when in ("lazy", "eager") for header in (0, 4, 8)]

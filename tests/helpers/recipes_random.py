@@ -25,7 +25,7 @@ def random_recipe(rng: random.Random) -> Recipe:
             policy(recipe)
         except HeapwrightError:
             continue
-        return _with_pages(heap) or recipe
+        return recipe
 
 
 def random_recipes(count: int, seed: int) -> list[Recipe]:
@@ -38,7 +38,7 @@ def recipes_from_both_ends(count: int, seed: int) -> list[Recipe]:
     rng, result = random.Random(f"both ends {seed}"), list[Recipe]()
     while len(result) < count:
         recipe = random_recipe(rng)
-        result += [recipe] * any(pool.place == "ends" for pool in recipe.pools)
+        result += [recipe] * any(pool.grows_down for pool in recipe.pools)
     return result
 
 
@@ -167,12 +167,8 @@ def _quick(rng: random.Random) -> dict[str, Any]:
     else:
         quick["sizes"] = rng.sample(SIZES, rng.randint(1, 4))
     _maybe(rng, 0.5, quick, "limit_blocks", rng.randint(1, 5))
-    _maybe(rng, 0.3, quick, "limit_bytes", rng.randint(1, 4000))
     _maybe(rng, 0.3, quick, "flush_from", rng.choice([1, 100, 500]))
     _maybe(rng, 0.5, quick, "flush_share", rng.choice([1 / 1024, 0.1, 0.5, 1.0]))
-    apart = random.Random(str(quick))  # drawn apart, so that the recipes of older seeds stay what they were
-    _maybe(apart, 0.5, quick, "flush_growth", apart.choice([1 / 1024, 1 / 32, 1.0]))
-    _maybe(apart, 0.5, quick, "flush_large", apart.choice([1, 100, 500]))
     return quick
 
 
@@ -190,10 +186,10 @@ def _age(pools: list[dict[str, Any]]) -> None:
         plain = len(below) == 1 and below[0]["kind"] in ("general", "partition") and not bounds & {*below[0]}
         if pool["kind"] == "quick" and apart.random() < 0.5:
             pool |= {"flush": "idle", "idle_share": apart.choice([1 / 1024, 1 / 64, 0.5])}
-            _leave_out(pool, "limit_blocks", "limit_bytes")
+            _leave_out(pool, "limit_blocks")
             pool["release_most"] = random.Random(str(pool)).choice([0, 1, 2, 4, 9])
         if "up_to" in pool and plain and below[0].get("round_to") != "power-of-two" and apart.random() < 0.7:
-            _leave_out(pool, "limit_bytes", "flush_share")
+            _leave_out(pool, "flush_share")
             pool["lists_per_octave"] = apart.choice([2, 4, 8, 16, 32])
 
 
@@ -264,9 +260,6 @@ def _general_keys(rng: random.Random, header: int) -> dict[str, Any]:
         _maybe(rng, 0.3, general, "most_bins", rng.choice([1, 40, 130, 600]))
         if rng.random() < 0.4:
             general |= {"victim_up_to": rng.choice([1, 64, 500, 4000]), "boundary_tags": True, "coalesce": "immediate"}
-    if "victim_up_to" not in general:
-        apart = random.Random(str(general))
-        _maybe(apart, 0.2, general, "split_share", apart.choice([0.1, 0.5, 0.9]))
     return general
 
 
@@ -329,40 +322,9 @@ def _partition(rng: random.Random, count: Any) -> dict[str, Any]:
     return partition
 
 
-def _with_pages(heap: dict[str, Any]) -> Recipe | None:
-    """Sometimes the heap with pages behind its quick lists, or with nothing else; drawn apart as in `_quick`."""
-    apart = random.Random(f"pages {heap!r}")
-    pools = heap["pool"]
-    if apart.random() > 0.25:
-        return None
-    quick = [pool for pool in pools if pool["kind"] == "quick"]
-    others = [pool for pool in pools if pool["kind"] != "quick"] if apart.random() < 0.85 else []
-    try:
-        recipe = Recipe.from_dict(heap | {"pool": [*quick, _pages(apart), *others]})
-        policy(recipe)
-    except HeapwrightError:
-        return None
-    return recipe
-
-
-def _pages(rng: random.Random) -> dict[str, Any]:
-    pages: dict[str, Any] = {"kind": "pages", "page_bytes": rng.choice([512, 512, 1024, 2048, 4096])}
-    if rng.random() < 0.5:
-        pages["sizes"] = rng.sample(SIZES[:14], rng.randint(1, 5))
-    else:
-        pages["up_to"] = rng.choice([16, 40, 64, 128, 480])
-        _maybe(rng, 0.7, pages, "spacing", rng.choice([8, 16, 24]))
-    _maybe(rng, 0.1, pages, "min_size", rng.choice([1, 8]))
-    _maybe(rng, 0.1, pages, "max_size", rng.choice([24, 100]))
-    return pages
-
-
 def _compact(rng: random.Random) -> dict[str, Any]:
-    compact: dict[str, Any] = {
+    return {
         "kind": "compact",
         "when": rng.choice(["lazy", "eager"]),
-        "handles": rng.choice(["caller", "arena"]),
         "header": rng.choice([0, 0, *range(4, 17)]),
     }
-    _maybe(rng, 0.3, compact, "handle_bytes", rng.choice([12, 16, 20]))
-    return compact

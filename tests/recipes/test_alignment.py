@@ -38,10 +38,10 @@ def test_classes_that_become_equal_are_one_with_the_counts_of_both() -> None:
 
 def test_lists_of_blocks_that_become_equal_are_one() -> None:
     # With a header of 4, blocks of 8-byte steps hold 12, 20, 28, ... bytes.
-    lists, _ = moved({"kind": "quick", "sizes": [1476, 24, 16, 20], "limit_bytes": 1480}, GENERAL)
-    assert told(lists, "sizes", "limit_bytes") == ((20, 28, 1476), 1480)
-    lists, _ = moved({"kind": "quick", "sizes": [16], "limit_bytes": 16, "max_size": 16}, GENERAL)
-    assert told(lists, "sizes", "limit_bytes", "max_size") == ((20,), 20, None)
+    lists, _ = moved({"kind": "quick", "sizes": [1476, 24, 16, 20], "limit_blocks": 3}, GENERAL)
+    assert told(lists, "sizes", "limit_blocks") == ((20, 28, 1476), 3)
+    lists, _ = moved({"kind": "quick", "sizes": [16], "max_size": 16}, GENERAL)
+    assert told(lists, "sizes", "max_size") == ((20,), None)
 
 
 def test_a_block_that_two_quick_pools_come_to_hold_is_left_to_one() -> None:

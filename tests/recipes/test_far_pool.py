@@ -117,11 +117,6 @@ REFUSED = [
     ([far(top="bump", boundary_tags=False), general()], 'it needs "top" "last"'),
     ([far(region=400), general()], 'it needs "top" "last"'),
     ([far(unit=16), general()], '"unit" 16 would have to divide the arena\'s end'),
-    ([{"kind": "quick", "sizes": [8], "place": "ends"}, general()], "it has no blocks of its own"),
-    ([{"kind": "fixed", "sizes": [8], "header": 4, "place": "ends"}, general()], "far end as it is"),
-    ([{"kind": "buddy", "place": "ends"}], "how far from its start"),
-    ([{"kind": "partition", "place": "ends"}], "how far from its start"),
-    ([{"kind": "compact", "place": "ends"}], "its objects slide down"),
 ]
 
 
@@ -138,7 +133,7 @@ def test_the_place_is_part_of_the_recipe() -> None:
     assert near.hash != away.hash
     assert "from the far end" in away.summary()
     assert Recipe.parse(away.to_toml()).hash == away.canonical().hash == away.hash
-    assert away.at_alignment(16).pools[0].place == "ends"
+    assert away.at_alignment(16).pools[0].grows_down
     plain = recipe(general(place="start"))
     assert plain.hash == recipe(general()).hash
     assert "place" not in plain.to_toml()

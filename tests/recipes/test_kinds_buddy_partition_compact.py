@@ -200,10 +200,7 @@ def test_quick_lists_hold_blocks_of_these_pools(below: dict[str, Any], lists: li
 
 @each("keys", KINDS_OF_HANDLES, ids=str)
 def test_compaction_leaves_no_external_fragmentation(keys: dict[str, Any]) -> None:
-    """At the peak all memory is objects in use with their headers and handles; the arena needs no more than that.
-
-    But for the last bytes of an arena: handles hang from an aligned end.
-    """
+    """At the peak all memory is objects in use with their headers; the arena needs no more than that."""
     for align, link_bytes, seed in [(1, 4, 1), (4, 2, 2), (8, 4, 3)]:
         heap = compact(align, link_bytes, **keys)
         trace = random_trace(seed)
@@ -225,7 +222,7 @@ def test_a_heap_of_bare_bytes_needs_what_is_live_and_no_more(when: str) -> None:
 def test_descriptors_of_das_et_al_table_1() -> None:
     """ST_COMPACT_MEMMGR has 4 bytes for each allocation in the arena, mmem 12 bytes outside."""
     trace = Trace.from_columns(op=[MALLOC] * 50, id=range(50), size=[100] * 50)
-    kinds: list[tuple[dict[str, Any], int, int]] = [({}, 4, 4), (MMEM, 0, 12), ({"handles": "arena"}, 8, 0)]
+    kinds: list[tuple[dict[str, Any], int, int]] = [({}, 4, 4), (MMEM, 0, 12)]
     for keys, inside, outside in kinds:
         heap = compact(**keys)
         assert replay(trace, heap)["header_bytes"] == inside * 50
@@ -274,7 +271,6 @@ def test_pictures_of_a_heap_that_moves() -> None:
         ({}, ["header", "free", "header", "payload in use", "header", "payload in use"]),
         ({"when": "eager"}, ["header", "payload in use", "header", "payload in use", "untouched"]),
         ({"when": "eager", "header": 0}, ["payload in use", "untouched"]),
-        ({"header": 0, "handles": "arena"}, ["free", "payload in use", "header"]),
     ]
     for keys, drawn in kinds:
         result = heap_map(trace, compact(**keys), columns=4)
@@ -364,11 +360,6 @@ GENERAL = {"kind": "general"}
             [{**COMPACT, "header": 3}],
             '"header" 3 cannot hold a size and a handle; valid: 0 (handles hold them), 4 to 16',
         ),
-        ([{**COMPACT, "handle_bytes": 3}], '"handle_bytes" 3 cannot hold an address; valid: 0 (the least), 4 or more'),
-        (
-            [{**COMPACT, "header": 0, "handle_bytes": 4}],
-            "cannot hold an address, a size and a link; valid: 0 (the least), 12",
-        ),
         ([{**COMPACT, "when": "never"}], '"when": "never" is not valid; valid: lazy, eager'),
         ([{**COMPACT, "min_size": 262137}], '"min_size" 262137 is above what a header can tell, 262136'),
     ],
@@ -395,8 +386,8 @@ def test_contradictions_of_these_pools_say_what_is_valid(pools: list[dict[str, A
         [{"kind": "quick", "up_to": 99}, {**PARTITION, "size": 4}],
         [{"kind": "fixed", "sizes": [8], "counts": [4]}, PARTITION],
         [{"kind": "fixed", "sizes": [8], "header": 8}, {**PARTITION, "count": 4}],
-        [{**COMPACT, "header": 4, "handle_bytes": 4}],
-        [{**COMPACT, "header": 0, "handle_bytes": 12}],
+        [{**COMPACT, "header": 4}],
+        [{**COMPACT, "header": 0}],
         [{**COMPACT, "min_size": 262136}],
     ],
 )
@@ -421,8 +412,6 @@ def test_narrow_links_number_fewer_partitions() -> None:
         ({**PARTITION, "order": "size", "fit": "best"}, {**PARTITION, "order": "size"}),
         ({**PARTITION, "count": 4, "max_size": 2048}, {**PARTITION, "count": 4}),
         ({**PARTITION, "count": 4, "lists": 32}, {**PARTITION, "count": 4, "lists": 4}),
-        ({**COMPACT, "handle_bytes": 4}, COMPACT),
-        ({**COMPACT, "header": 0, "handle_bytes": 12}, {**COMPACT, "header": 0}),
         ({**COMPACT, "max_size": 300_000}, COMPACT),
     ],
 )
@@ -445,7 +434,7 @@ def test_recipes_of_these_pools_that_differ_are_distinct() -> None:
         {"lists": 3},
     ]
     groups.append({"coalesce": "never"})
-    objects: list[dict[str, Any]] = [{}, {"when": "eager"}, {"handles": "arena"}, {"handle_bytes": 8}, {"header": 0}]
+    objects: list[dict[str, Any]] = [{}, {"when": "eager"}, {"header": 0}]
     results = [recipe({**COMPACT, **keys}) for keys in objects]
     results += [recipe({**BUDDY, **keys}) for keys in buddies] + [recipe({**PARTITION, **keys}) for keys in groups]
     assert len({item.hash for item in results}) == len(results)

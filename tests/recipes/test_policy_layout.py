@@ -32,9 +32,8 @@ def pool_fields(pool: dict[str, Any], link: int) -> list[Field]:
     quick, general, fixed = pool.get("quick"), pool.get("general"), pool.get("fixed")
     results: list[Field] = []
     if quick:
-        limited = quick["limit_blocks"] or quick["limit_bytes"]
         results.append(("heads", quick["heads_at"], quick["count"] * link))
-        results += [("counts", quick["counts_at"], 4 * quick["count"])] if limited else []
+        results += [("counts", quick["counts_at"], 4 * quick["count"])] if quick["limit_blocks"] else []
         results += [("cached", quick["cached_at"], 4)] if quick["flush_share"] else []
     if general:
         own = ["top_at"] + (["high_at", "limit_at"] if general["region"] else [])

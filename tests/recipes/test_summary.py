@@ -20,7 +20,7 @@ GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
         (Quick(up_to=64, lists_per_octave=8, flush="idle"), "quick up to 64 8 an octave flush idle each 0.03125"),
         (Quick(up_to=64, flush="idle", release_most=4), "quick up to 64 flush idle each 0.03125 4 at a time"),
         (Quick(up_to=64, flush="idle", release_most=0), "quick up to 64 flush idle each 0.03125 all at once"),
-        (Quick(up_to=64, limit_bytes=999, flush_from=501), "quick up to 64 limit 999 B flush for 501 B"),
+        (Quick(up_to=64, limit_blocks=9, flush_from=501), "quick up to 64 limit 9 blocks flush for 501 B"),
         (
             Quick(up_to=64, flush="before-growing", flush_share=0.25),
             "quick up to 64 flush before-growing above 0.25",
@@ -42,10 +42,10 @@ GENERAL = "general double/lifo first-fit, split always, coalesce immediate"
             Partition(size=128, count=9, order="lifo", fit="best", descriptor_bytes=16, coalesce="never", min_size=65),
             "partitions of 128 B lifo/best-fit, count 9, descriptors of 16 B, coalesce never from 65 B",
         ),
-        (Compact(), "compact lazy, handles with the caller"),
+        (Compact(), "compact lazy"),
         (
-            Compact(when="eager", handles="arena", handle_bytes=8, header=8),
-            "compact eager, handles in the arena, of 8 B, header 8",
+            Compact(when="eager", header=8),
+            "compact eager, header 8",
         ),
     ],
 )
@@ -92,11 +92,7 @@ def test_a_general_pool_tells_what_it_adds(keys: dict[str, Any], more: str) -> N
 @each(
     ("keys", "words"),
     [
-        ({"split_share": 0.9}, "general double/lifo first-fit, split always, share 0.9, coalesce immediate"),
-        (
-            {"split": 64, "split_share": 0.5},
-            "general double/lifo first-fit, split from 64 B, share 0.5, coalesce immediate",
-        ),
+        ({"split": 64}, "general double/lifo first-fit, split from 64 B, coalesce immediate"),
         ({"free_list": "implicit"}, "general implicit first-fit, split always, coalesce immediate"),
         ({"free_list": "tree", "fit": "best"}, "general tree best-fit, split always, coalesce immediate"),
         ({"free_list": "single", "order": "fifo"}, "general single/fifo first-fit, split always, coalesce immediate"),

@@ -226,8 +226,8 @@ def test_bytes_of_descriptors_of_objects_that_move() -> None:
     (outside,) = zoo.load("contiki-mmem").canonical().pools
     assert isinstance(in_front, Compact)
     assert isinstance(outside, Compact)
-    assert (in_front.header, in_front.handle_bytes) == (4, 4)  # the program's own pointer
-    assert (outside.header, outside.handle_bytes) == (0, 12)
+    assert (in_front.header, in_front.outside_bytes) == (4, 4)  # the program's own pointer
+    assert (outside.header, outside.outside_bytes) == (0, 12)
 
 
 def test_victim_bins_is_exact_bins_with_a_victim() -> None:

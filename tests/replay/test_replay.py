@@ -250,13 +250,12 @@ def test_an_arena_that_cannot_hold_the_control_data() -> None:
 @pytest.mark.parametrize(
     ("pool", "ends", "need"),
     [
-        ({"kind": "compact", "handles": "arena", "header": 15}, 33, 48),  # 32 of control data; payloads from 48 on
-        ({"kind": "compact", "handles": "caller", "header": 15}, 33, 33),
+        ({"kind": "compact", "header": 15}, 33, 33),
         ({"kind": "partition"}, 32, 32),
         ({"kind": "fixed", "sizes": [16], "counts": "grow", "header": 5}, 27, 27),  # payloads from 32 on
     ],
 )
-def test_handles_in_the_arena_need_its_aligned_end(pool: dict[str, Any], ends: int, need: int) -> None:
+def test_an_arena_holds_the_control_data_at_least(pool: dict[str, Any], ends: int, need: int) -> None:
     recipe = Recipe.from_dict({"name": "aligned", "align": 16, "pool": [pool]})
     assert policy(recipe)["fixed_end"] == ends
     trace = trace_of((MALLOC, "a", 1 << 31))

@@ -131,7 +131,7 @@ def test_lists_that_are_flushed_as_the_heap_grows_stay_bounded(trace: Trace) -> 
     (exact,) = hw.zoo("victim-bins").to_dict()["pool"]
     general = exact | {"close_bins": 1}
     kept = {"kind": "quick", "up_to": 256, "keep": "apart"}
-    flushing = {"flush": "before-growing", "flush_growth": 1 / 32, "flush_large": 500}
+    flushing = {"flush": "before-growing"}
     unflushed = Recipe.from_dict({"align": 8, "pool": [kept, general]})
     flushed = Recipe.from_dict({"align": 8, "pool": [kept | flushing, general]})
     last = [

@@ -62,8 +62,8 @@ def _problem(recipe: Recipe) -> str | None:
     if recipe.link_bytes != 4 or recipe.align < 4 or header % 4 or getattr(unsited[1], "unit", 0) < recipe.align:
         return "links or headers are no whole words"
     quick = lists[0]
-    if quick.limit_blocks is not None or quick.limit_bytes is not None or quick.flush_share or quick.keep == "apart":
-        return 'its lists keep an account of their blocks ("limit_blocks", "limit_bytes", "flush_share", "keep")'
+    if quick.limit_blocks is not None or quick.flush_share or quick.keep == "apart":
+        return 'its lists keep an account of their blocks ("limit_blocks", "flush_share", "keep")'
     if quick.lists_per_octave:
         return 'its lists hold blocks of several requests\' sizes ("lists_per_octave")'
     return None

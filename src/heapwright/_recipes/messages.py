@@ -61,7 +61,7 @@ def _explain_pool(detail: ErrorDetails) -> str:
 def _explain_key(detail: ErrorDetails, table: type[Table], key: str) -> str:
     names = {"pool" if name == "pools" else name: field for name, field in by_pydantic(table).model_fields.items()}
     if detail["type"] == "extra_forbidden":
-        return unknown_key(key, names)
+        return _removed(table, key) or unknown_key(key, names)
     if hint := _hint(table, key, detail["input"]):
         return hint
     if key == "memory" and table not in KINDS.values():
@@ -72,6 +72,12 @@ def _explain_key(detail: ErrorDetails, table: type[Table], key: str) -> str:
     if detail["type"] == "missing":
         return f'"{key}" is missing; valid: {_valid(names[key])}'
     return f'"{key}": {_quoted(detail["input"])} is not valid; valid: {_valid(names[key])}'
+
+
+def _removed(table: type[Table], key: str) -> str:
+    """The message for a key that a kind of pool once had; empty for any other."""
+    instead = table.removed_keys.get(key, "") if issubclass(table, BasePool) else ""
+    return instead and f'"{key}" was removed, Heapwright 0.2.0 is the last to read it; {instead}'
 
 
 def _hint(table: type[Table], key: str, value: Any) -> str:

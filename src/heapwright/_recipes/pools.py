@@ -10,7 +10,6 @@ from heapwright._recipes.kinds.buddy import Buddy
 from heapwright._recipes.kinds.compact import Compact
 from heapwright._recipes.kinds.fixed import Fixed
 from heapwright._recipes.kinds.general.pool import General
-from heapwright._recipes.kinds.pages import Pages
 from heapwright._recipes.kinds.partition import Partition
 from heapwright._recipes.kinds.quick import Quick
 from heapwright._recipes.limits import MAX_CLASSES, MAX_MEMORIES, MAX_POOLS, MAX_REACH, MAX_REQUEST, MAX_UP_TO
@@ -34,7 +33,6 @@ __all__ = [
     "General",
     "Lists",
     "Owner",
-    "Pages",
     "Partition",
     "Pool",
     "Quick",
@@ -47,7 +45,7 @@ __all__ = [
 Lists = Quick
 """Pools that keep blocks of those below; what the cache of a thread has, too."""
 
-Owner = General | Fixed | Buddy | Partition | Compact | Pages
+Owner = General | Fixed | Buddy | Partition | Compact
 """Pools that blocks belong to."""
 
 Pool = Lists | Owner
@@ -59,7 +57,6 @@ KINDS: dict[str, type[BasePool]] = {
     "buddy": Buddy,
     "partition": Partition,
     "compact": Compact,
-    "pages": Pages,
 }
 """The model of each kind of pool."""
 

@@ -263,7 +263,7 @@ class Recipe(Table):
         """Return the same design for another alignment of payloads, in bytes.
 
         Classes and sizes of lists are those of the blocks handed out there; equal ones are merged, and their counts
-        add up. `min_block`, `unit` and `limit_bytes` grow where they have to. Descriptive keys stay.
+        add up. `min_block` and `unit` grow where they have to. Descriptive keys stay.
 
         Raises HeapwrightError for an alignment that is none, ContradictionError where no such heap can be.
         """
@@ -479,7 +479,7 @@ def _heap_toml(*values: Any) -> str:
 
 @lru_cache(maxsize=65536)
 def _pool_json(pool: Pool) -> str:
-    data = {"kind": pool.kind, **_non_default(pool, skip={"kind"})}
+    data = {"kind": pool.kind, **_non_default(pool, skip={"kind"}), **pool.hashed_keys}
     return json.dumps(data, sort_keys=True, separators=(",", ":"))
 
 

@@ -15,9 +15,6 @@ def contradictions(pools: tuple[Pool, ...], geometry: Geometry) -> Iterator[tupl
     for index, pool in enumerate(pools):
         if pool.max_size is not None and pool.min_size > pool.max_size:
             yield index, f'"min_size" {pool.min_size} is above "max_size" {pool.max_size}; it would take no request'
-        if pool.place == "ends" and pool.starts_because:
-            yield index, f'"place" "ends" is not for {pool.kind} pools: {pool.starts_because}; valid: start'
-            continue
         yield from ((index, problem) for problem in pool.contradictions(pools, geometry, index))
 
 

@@ -320,14 +320,11 @@ static uint32_t some_head(const struct hw_pool *pool)
     if (pool->kind == HW_BUDDY) {
         return order_head(&pool->buddy, choose(pool->buddy.orders));
     }
-    if (pool->kind == HW_PAGES) {
-        return pool->pages.heads_at + 2u * choose(pool->pages.count + 1u);
-    }
     return pool->kind == HW_PARTITION ? pool->partition.head_at + 4u * choose(pool->partition.lists) : 0;
 }
 
-/* Where a pool keeps a random word that marks lists as filled, or blocks as used, or counts them, in its pages or in
- * the control data; 0 where it has none. */
+/* Where a pool keeps a random word that marks lists as filled, or blocks as used, or counts them, in the control
+ * data; 0 where it has none. */
 static uint32_t some_marks(const struct hw_pool *pool)
 {
     if (pool->kind == HW_GENERAL && pool->general.bins) {
@@ -344,20 +341,14 @@ static uint32_t some_marks(const struct hw_pool *pool)
         const uint32_t flag = pool->fixed.flags_at[class_] + choose(pool->fixed.counts[class_]);
         return flags ? flag & ~3u : pool->fixed.carved_at + 4u * class_;
     }
-    if (pool->kind == HW_PAGES) {
-        const uint32_t end = load4(view, pool->pages.end_at);
-        const uint32_t pages = (end - load4(view, pool->pages.limit_at)) >> pool->pages.page_log2;
-        const uint32_t b = end - ((1u + choose(pages ? pages : 1u)) << pool->pages.page_log2);
-        return pages ? b + pool->pages.room + 4u * choose(pool->pages.words + 1u) : 0;
-    }
     return 0;
 }
 
 /* A list's head is overwritten, which is in the control data. */
 static void bend_head(const struct hw_pool *pool, uint32_t at)
 {
-    if (pool->kind == HW_PARTITION || pool->kind == HW_PAGES) {
-        put(at, pool->kind == HW_PAGES ? 2 : 4, choose(3) ? choose(4096) : choose(UINT32_MAX));
+    if (pool->kind == HW_PARTITION) {
+        put(at, 4, choose(3) ? choose(4096) : choose(UINT32_MAX));
         return;
     }
     const struct hw_links *links = links_of_cached(pool) ? links_of_cached(pool) : links_of(pool);

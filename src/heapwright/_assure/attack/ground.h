@@ -392,9 +392,6 @@ static uint32_t drawn_class(const struct hw_pool *pool)
         const uint32_t size = pool->fixed.sizes[choose(pool->fixed.count)];
         return size < 3000u ? size : 40u;
     }
-    if (pool->kind == HW_PAGES) {
-        return choose(2) ? pool->pages.sizes[choose(pool->pages.count)] : 0;
-    }
     return 0;
 }
 

@@ -54,10 +54,7 @@
 {% if moving %}
  * Objects move. They are reached through references, variables of type void * that the caller provides and that stay
  * where they are as long as the object lives. Any call that gives or takes memory may move objects; no other does.
-{% if moving.handles == "arena" %}
- * A reference leads to the object's handle, which stays where it is, and may be copied; {{ prefix }}_handle_pointer() tells
- * where the object is now.
-{% elif chained %}
+{% if chained %}
  * A reference is the first member of a struct {{ prefix }}_handle. It holds the object's address, and the heap rewrites it
  * whenever the object moves: read it anew after every such call.
 {% else %}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from heapwright._recipes.geometry import Geometry, round_up
 from heapwright._recipes.kinds.bounds import AccessBounds, BlockLoad, Thresholds, WorstCase
@@ -66,13 +66,12 @@ class BasePool(Table):
     """Whether two replays may differ in nothing but sizes that are compared."""
     hints: ClassVar[Mapping[tuple[str, int], str]] = {}
     """What is told of a key with a value that the model refuses, where bounds alone would not tell why."""
+    removed_keys: ClassVar[Mapping[str, str]] = {}
+    """Keys that version 0.2.0 was the last to read, with what to use instead."""
     space_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that a space file has beyond the model's."""
     word: ClassVar[str] = ""
     """The field of the policy that tells how a block's size or place is read; none where nothing asks."""
-
-    starts_because: ClassVar[str] = "its blocks are found by how far from its start they lie"
-    """Why a pool of the kind cannot lie at the arena's far end; empty where one can."""
 
     min_size: int = field(default=0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
     max_size: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
@@ -82,9 +81,6 @@ class BasePool(Table):
         strict=False,
         max_length=MAX_SITES,
         description="call sites that it serves alone, as traces name them; * stands for any letters",
-    )
-    place: Literal["start", "ends"] = field(
-        default="start", description='"ends": it grows downwards from the arena\'s far end, toward the last pool'
     )
 
     @property
@@ -169,6 +165,11 @@ class BasePool(Table):
             "max_size": None if self.max_size is not None and self.max_size >= largest else self.max_size,
         }
 
+    @property
+    def hashed_keys(self) -> dict[str, Any]:
+        """Former keys with a value that follows from others, which its content hash has always had."""
+        return {}
+
     # ---- words
 
     def summary(self) -> str:
@@ -234,6 +235,11 @@ class BasePool(Table):
     @property
     def has_null_node(self) -> bool:
         """Whether ends of lists are written to as if they were nodes."""
+        return False
+
+    @property
+    def grows_down(self) -> bool:
+        """Whether it grows downwards from the arena's far end, toward the last pool."""
         return False
 
     @property

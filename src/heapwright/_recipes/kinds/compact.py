@@ -23,29 +23,25 @@ class Compact(BasePool):
 
     number: ClassVar[int] = lib.HW_COMPACT
     moves_objects: ClassVar[bool] = True
-    starts_because: ClassVar[str] = "its objects slide down"
+    removed_keys: ClassVar[Mapping[str, str]] = {
+        "handles": "handles lie with the caller",
+        "handle_bytes": "a handle has 4 bytes, and 12 without headers",
+    }
 
     kind: Literal["compact"] = "compact"
     when: Literal["lazy", "eager"] = field(default="lazy", description="when holes are closed")
-    handles: Literal["caller", "arena"] = field(default="caller", description="where handles lie")
-    handle_bytes: int = field(default=0, ge=0, le=64, description="bytes of a handle; 0: the least")
     header: int = field(default=4, ge=0, le=16, description="bytes before the payload; 0: handles hold sizes and chain")
 
     @property
     def reference_words(self) -> int:
         """Pointers that the caller keeps for each object: the reference, or with size and chain a struct hw_handle."""
-        return 3 if self.header == 0 and self.handles == "caller" else 1
+        return 1 if self.header else 3
 
     # ---- sizes
 
-    def least_handle(self, geometry: Geometry) -> int:
-        """Bytes of the smallest handle: an address, without headers a size and a link, too; 32 bits with the caller."""
-        number = geometry.link_bytes if self.handles == "arena" else 4
-        return number if self.header else 3 * number
-
     def largest_served(self, geometry: Geometry) -> int:
         """Bytes of the largest object whose size it can store, in units of the alignment."""
-        width = min(self.header // 2, 4) or (geometry.link_bytes if self.handles == "arena" else 4)
+        width = min(self.header // 2, 4) or 4
         return min(((1 << (8 * width)) - 1) * geometry.align - self.header, MAX_REQUEST)
 
     def largest_request(self, geometry: Geometry) -> int:
@@ -59,10 +55,6 @@ class Compact(BasePool):
         if 0 < self.header < 4:
             yield f'"header" {self.header} cannot hold a size and a handle; valid: 0 (handles hold them), 4 to 16'
             return
-        least = self.least_handle(geometry)
-        if 0 < self.handle_bytes < least:
-            held = "an address" if self.header else "an address, a size and a link"
-            yield f'"handle_bytes" {self.handle_bytes} cannot hold {held}; valid: 0 (the least), {least} or more'
         largest = self.largest_served(geometry)
         if self.min_size > largest:
             yield f'"min_size" {self.min_size} is above what a header can tell, {largest}; it would take no request'
@@ -72,19 +64,14 @@ class Compact(BasePool):
     def canonical(self, below: Sequence[BasePool], geometry: Geometry) -> Compact:
         return _canonical(self, geometry)
 
-    def without_resolved(self, geometry: Geometry) -> Compact:
-        if self.handle_bytes == self.least_handle(geometry):
-            return self.model_copy(update={"handle_bytes": 0})
-        return self
+    @property
+    def hashed_keys(self) -> dict[str, Any]:
+        return {"handle_bytes": self.outside_bytes}
 
     # ---- words
 
     def summary(self) -> str:
-        words = [
-            f"compact {self.when}",
-            "handles in the arena" if self.handles == "arena" else "handles with the caller",
-        ]
-        words += [f"of {self.handle_bytes} B"] if self.handle_bytes else []
+        words = [f"compact {self.when}"]
         words += [f"header {self.header}"] if self.header != 4 else []
         return ", ".join(words) + self.range_summary()
 
@@ -105,44 +92,28 @@ class Compact(BasePool):
 
     @property
     def outside_bytes(self) -> int:
-        return self.handle_bytes if self.handles == "caller" else 0
-
-    @property
-    def takes_from_end(self) -> bool:
-        return self.handles == "arena"
+        return 4 if self.header else 12
 
     def control(self, layout: lay.Layout) -> tuple[lay.Field, ...]:
         """What it keeps in the arena, in the order of memory."""
-        in_arena = self.handles == "arena"
         return (
             lay.Field("head_at", 4, present=not self.header),
-            lay.Field("unused_at", 4, present=in_arena),
-            lay.Field("handles_at", 4, present=in_arena),
             lay.Field("holes_at", 4, present=self.when == "lazy"),
             lay.Field("top_at", 4),
             *layout.shared_bounds(True),
-            lay.Field("end_at", 4, present=in_arena),
         )
 
     def lay_out(self, layout: lay.Layout, below: Sequence[BasePool], listed: bool) -> dict[str, Any]:
-        in_arena, align = self.handles == "arena", layout.align
-        links = layout.links()
-        width = links["field"]["bytes"]
-        links["field"]["natural"] = int(align % width == 0 and self.handle_bytes % width == 0)
+        align = layout.align
         half = min(self.header // 2, 4)
         natural = half in (1, 2, 4) and align % half == 0 and self.header % half == 0
-        numbers = [8 * half] if half else []
-        numbers += [8 * layout.link_bytes] if in_arena else []
         return {
-            "links": links,
             "word": {"bytes": half or 4, "natural": int(natural)},
             "header": self.header,
             "align": align,
             "lazy": int(self.when == "lazy"),
-            "in_arena": int(in_arena),
-            "handle": self.handle_bytes if in_arena else 0,
             "size_shift": log2(align),
-            "most": min([(1 << bits) - 1 for bits in numbers], default=0xFFFFFFFF),
+            "most": (1 << 8 * (half or 4)) - 1,
             **layout.place(self.control(layout)),
         }
 
@@ -167,12 +138,9 @@ class Compact(BasePool):
 
     @classmethod
     def least_blocks(cls, laid_out: Any, sizes: Sizes) -> Sizes:
-        compact = laid_out.compact
-        beside: int = compact.header + (compact.handle if compact.in_arena else 0)
-        return sizes + beside
+        return sizes + int(laid_out.compact.header)
 
 
 @lru_cache(maxsize=65536)
 def _canonical(pool: Compact, geometry: Geometry) -> Compact:
-    changes: dict[str, Any] = {"handle_bytes": pool.handle_bytes or pool.least_handle(geometry)}
-    return pool.model_copy(update=pool.request_range(pool.largest_served(geometry)) | changes)
+    return pool.model_copy(update=pool.request_range(pool.largest_served(geometry)))

@@ -32,7 +32,6 @@ class Fixed(BasePool):
 
     number: ClassVar[int] = lib.HW_FIXED
     word: ClassVar[str] = "word"
-    starts_because: ClassVar[str] = "classes that grow lie at the far end as it is, others have regions of their own"
 
     kind: Literal["fixed"] = "fixed"
     sizes: tuple[Size, ...] = field(

@@ -32,7 +32,7 @@ MOST_AN_OCTAVE = 32
 """Most lists from a power of two to the next one."""
 
 FLUSH_STEPS = 1024
-"""`flush_share`, `flush_growth` and `idle_share` are kept in 1024ths, so that firmware compares them with a shift."""
+"""`flush_share` and `idle_share` are kept in 1024ths, so that firmware compares them with a shift."""
 
 WAITING_SHARE = 1 / 16
 """Lists that give back what waits idle are not doubted where they do so at least once in such a share of the heap."""
@@ -60,7 +60,11 @@ class Quick(BasePool):
 
     number: ClassVar[int] = lib.HW_QUICK
     owns_blocks: ClassVar[bool] = False
-    starts_because: ClassVar[str] = "it has no blocks of its own"
+    removed_keys: ClassVar[Mapping[str, str]] = {
+        "flush_growth": 'use "flush" "idle"',
+        "flush_large": 'use "flush" "idle"',
+        "limit_bytes": 'use "limit_blocks"',
+    }
     space_keys: ClassVar[tuple[str, ...]] = ("most_frequent",)
 
     kind: Literal["quick"] = "quick"
@@ -81,7 +85,6 @@ class Quick(BasePool):
         description="lists from a power of two to the next; 0: one for every block size",
     )
     limit_blocks: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
-    limit_bytes: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="most payload bytes a list keeps")
     flush: Annotated[Flush, Conversion(_flush_name)] = field(
         default="before-refusing", description="when blocks go back, at the latest before a request is refused"
     )
@@ -93,15 +96,6 @@ class Quick(BasePool):
     )
     flush_share: float = field(
         default=0.0, ge=0, le=1, description="cached share of the heap from which a flush is tried"
-    )
-    flush_growth: float = field(
-        default=0.0, ge=0, le=1, description="share by which a heap that only grows may grow before the next flush"
-    )
-    flush_large: int = field(
-        default=0,
-        ge=0,
-        le=MAX_REQUEST,
-        description="a request from this size on flushes whenever the heap would grow, bytes; 0: none does",
     )
     idle_share: float = field(
         default=IDLE_SHARE,
@@ -141,12 +135,12 @@ class Quick(BasePool):
         if (self.sizes is None) == (self.up_to is None):
             yield 'needs either "sizes" (a list of request sizes) or "up_to" (every block size up to that of a request)'
             return
-        if self.flush == "over-limit" and self.limit_blocks is None and self.limit_bytes is None:
-            yield '"flush" "over-limit" has no limit to go over; add "limit_blocks" or "limit_bytes"'
+        if self.flush == "over-limit" and self.limit_blocks is None:
+            yield '"flush" "over-limit" has no limit to go over; add "limit_blocks"'
         yield from self._kept_contradictions(pools, owners)
         yield from self._octave_contradictions(owners, geometry)
-        if self.gives_back_idle and (self.limit_blocks is not None or self.limit_bytes is not None):
-            yield '"flush" "idle" is not valid with "limit_blocks" or "limit_bytes"; valid: one of them'
+        if self.gives_back_idle and self.limit_blocks is not None:
+            yield '"flush" "idle" is not valid with "limit_blocks"; valid: one of them'
         cached = [size for size in self.sizes or () if self.takes(size)]
         if self.sizes is not None and not cached:
             yield '"sizes" has none between "min_size" and "max_size"'
@@ -173,8 +167,8 @@ class Quick(BasePool):
             yield f'"lists_per_octave" {lists} is not valid; valid: 0, 2, 4, 8, 16, 32'
         if self.up_to is None:
             yield '"lists_per_octave" needs "up_to", the largest request that has a list'
-        if self.limit_bytes is not None or self.flush_share:
-            yield '"lists_per_octave" is not valid with "limit_bytes" or "flush_share"; valid: "limit_blocks"'
+        if self.flush_share:
+            yield '"lists_per_octave" is not valid with "flush_share"; valid: "limit_blocks"'
         below = owners[0]
         if len(owners) > 1 or below.min_size or below.max_size is not None or below.sites:
             yield '"lists_per_octave" needs one pool below, which takes every size'
@@ -186,10 +180,6 @@ class Quick(BasePool):
             yield (
                 f'"sizes": no pool below serves {size} bytes; valid: sizes that a general or fixed pool after it takes'
             )
-            return
-        [capacity] = capacities_below([size], below, geometry)
-        if self.limit_bytes is not None and self.limit_bytes < capacity:
-            yield f'"limit_bytes" {self.limit_bytes} keeps no block of {capacity} bytes; valid: {capacity} or more'
 
     def _shared_sizes(self, earlier: Quick) -> Iterator[str]:
         if self.up_to is not None and earlier.up_to is not None:
@@ -209,8 +199,7 @@ class Quick(BasePool):
         if self.sizes is None:
             return self.model_copy()
         blocks = sorted(set(capacities_below(filter(self.takes, self.sizes), below, geometry)))
-        limit = self.limit_bytes and max(self.limit_bytes, blocks[-1])
-        return self.model_copy(update={"sizes": tuple(blocks), "min_size": 0, "max_size": None, "limit_bytes": limit})
+        return self.model_copy(update={"sizes": tuple(blocks), "min_size": 0, "max_size": None})
 
     @classmethod
     def each_list_once(cls, pools: tuple[BasePool, ...], geometry: Geometry) -> tuple[BasePool, ...]:
@@ -238,11 +227,8 @@ class Quick(BasePool):
             (self.lists_per_octave, f"{self.lists_per_octave} an octave"),
             (self.keep != "all", f"kept {self.keep}"),
             (self.limit_blocks, f"limit {self.limit_blocks} blocks"),
-            (self.limit_bytes, f"limit {self.limit_bytes} B"),
             (self.flush != "before-refusing", f"flush {self.flush}"),
             (self.flush_share, f"above {self.flush_share:.4g}"),
-            (self.flush_growth, f"each {self.flush_growth:.4g}"),
-            (self.flush_large, f"grown for {self.flush_large} B"),
             (self.gives_back_idle, f"each {self.idle_share:.4g}"),
             (self.gives_back_idle and self.release_most != RELEASE_MOST, self._release_summary()),
             (self.flush_from, f"flush for {self.flush_from} B"),
@@ -282,7 +268,7 @@ class Quick(BasePool):
             lists = range(quick.count)
             least, most = (np.array([of[at] for at in lists]) for of in (quick.least, quick.sizes))
             held = ((sizes[:, np.newaxis] >= least) & (sizes[:, np.newaxis] <= most)).any(axis=1)
-        account = 0 if idles else _account(quick.limit_blocks or quick.limit_bytes, quick.flush_share)
+        account = 0 if idles else _account(quick.limit_blocks, quick.flush_share)
         return np.where(held, 3 + account, NEVER), 3
 
     # ---- the arena
@@ -308,13 +294,11 @@ class Quick(BasePool):
     def control(self, layout: lay.Layout, lists: int) -> tuple[lay.Field, ...]:
         """What so many lists keep in the arena, in the order of memory."""
         link = layout.link_bytes
-        limited = self.limit_blocks is not None or self.limit_bytes is not None
+        limited = self.limit_blocks is not None
         return (
             lay.Field("heads_at", lists * link * (2 if self.gives_back_idle else 1), link),
             lay.Field("counts_at", 4 * lists, 4, present=limited),
             lay.Field("cached_at", 4, present=_steps(self.flush_share) > 0),
-            lay.Field("grown_at", 4, present=_steps(self.flush_growth) > 0),
-            lay.Field("misses_at", 4, present=_steps(self.flush_growth) > 0),
             lay.Field("left_at", 4, present=self.gives_back_idle),
         )
 
@@ -360,12 +344,9 @@ class Quick(BasePool):
             "up_to": up_to,
             "sizes": sizes,
             "limit_blocks": self.limit_blocks or 0,
-            "limit_bytes": self.limit_bytes or 0,
             "flush": FLUSHES[self.flush],
             "flush_from": self.flush_from,
             "flush_share": _steps(self.flush_share),
-            "flush_growth": _steps(self.flush_growth),
-            "flush_large": (self.flush_large or MAX_REQUEST) if self.flush_growth else 0,
             "idle_share": _steps(self.idle_share) if self.gives_back_idle else 0,
             "release_most": self.release_most if self.gives_back_idle else 0,
             "octave_log2": log2(self.lists_per_octave) if self.lists_per_octave else 0,
@@ -387,7 +368,7 @@ class Quick(BasePool):
 
     def hit(self, values: Mapping[str, Any]) -> int:
         """Accesses to take a block from a list."""
-        account = _account(values["limit_blocks"] or values["limit_bytes"], values["flush_share"])
+        account = _account(values["limit_blocks"], values["flush_share"])
         return 3 * width(values["links"]["field"]) + account
 
     def push(self, values: Mapping[str, Any]) -> int:
@@ -413,12 +394,8 @@ class Quick(BasePool):
 
     def empty(self, values: Mapping[str, Any], lists: int, release: int) -> int:
         """Accesses to empty so many lists, and to see that they are; `release` is what giving back a block takes."""
-        if values["limit_blocks"]:
-            kept = values["limit_blocks"]
-        elif values["limit_bytes"]:
-            least = min(values["sizes"], default=values["block_least"] - values["block_header"])
-            kept = values["limit_bytes"] // max(1, least)
-        else:
+        kept = values["limit_blocks"]
+        if not kept:
             raise UnboundedError("a flush empties lists of any length, at the latest before a request is refused")
         each = self.hit(values) + release
         return 6 + int(lists) * (int(kept) * each + width(values["links"]["field"]))
@@ -428,7 +405,7 @@ class Quick(BasePool):
     def edges(self, values: Mapping[str, Any]) -> Iterator[int]:
         yield from values["sizes"] or range(0, (self.up_to or 0) + 1, values["align"])
         yield from values["least"]
-        yield from (values["largest"], self.flush_from, self.flush_large)
+        yield from (values["largest"], self.flush_from)
 
 
 def _steps(share: float) -> int:
@@ -485,10 +462,7 @@ def _canonical(pool: Quick, below: tuple[BasePool, ...], geometry: Geometry) -> 
         changes["up_to"] = min(capacity, MAX_UP_TO)
         if pool.max_size is not None and pool.max_size >= pool.up_to:
             changes["max_size"] = None
-    for key in ("flush_share", "flush_growth"):
-        share = _steps(getattr(pool, key)) / FLUSH_STEPS
-        changes[key] = share if pool.flush == "before-growing" else 0.0
+    changes["flush_share"] = _steps(pool.flush_share) / FLUSH_STEPS if pool.flush == "before-growing" else 0.0
     changes["idle_share"] = _steps(pool.idle_share) / FLUSH_STEPS if pool.gives_back_idle else IDLE_SHARE
     changes["release_most"] = pool.release_most if pool.gives_back_idle else RELEASE_MOST
-    changes["flush_large"] = pool.flush_large if changes["flush_growth"] else 0
     return pool.model_copy(update=changes)

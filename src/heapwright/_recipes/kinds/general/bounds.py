@@ -38,7 +38,7 @@ class _Steps:
         self.pad = self.word if g["pad"] else 0
         self.reach = 3 if pool.top == "list" else 0
         self.victim = bool(pool.victim_up_to)
-        self.far = pool.place == "ends"
+        self.far = pool.grows_down
 
     def take(self) -> int:
         """To hand out a block that was found, whole or split; beside a victim the old one is filed."""
@@ -138,7 +138,6 @@ def passes_none_by(pool: GeneralKeys, general: Any, largest: int) -> bool:
         and pool.coalesce == "immediate"
         and general.coalesce_from <= general.min_block
         and pool.split != "never"
-        and not general.split_share
         and pool.fit != "exact"
         and general.search_percent == 100
         and (not pool.search_most or own_bin_alone)

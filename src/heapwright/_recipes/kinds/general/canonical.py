@@ -47,8 +47,8 @@ def _bins_name(pool: GeneralKeys, linear: int, per_octave: int, unit: int) -> Bi
 
 
 def _least_remainder(pool: GeneralKeys, unit: int, min_block: int) -> Literal["always", "never"] | int:
-    if isinstance(pool.split, str) or pool.split_share == 1:
-        return "always" if pool.split == "always" and pool.split_share < 1 else "never"
+    if isinstance(pool.split, str):
+        return pool.split
     return "always" if pool.split <= min_block else round_up(pool.split, unit)
 
 
@@ -90,7 +90,6 @@ def _canonical_thresholds(pool: GeneralKeys, unit: int, min_block: int) -> dict[
         "split": _least_remainder(pool, unit, min_block),
         "coalesce_from": round_up(pool.coalesce_from, unit) if merging else 0,
     }
-    changes["split_share"] = int(256 * pool.split_share) / 256
     if changes["split"] == "never" or pool.fit == "exact":
-        changes["split_from"], changes["split_share"] = "head", 0
+        changes["split_from"] = "head"
     return changes

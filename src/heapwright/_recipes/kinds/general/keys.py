@@ -31,6 +31,9 @@ class GeneralKeys(BasePool):
     """Blocks of any size, each with a header: the keys, and the sizes that follow from them; all in bytes."""
 
     kind: Literal["general"] = "general"
+    place: Literal["start", "ends"] = field(
+        default="start", description='"ends": it grows downwards from the arena\'s far end, toward the last pool'
+    )
     header: int = field(default=4, ge=1, le=16, description="bytes before the payload")
     trailer: int = field(default=0, ge=0, le=16, description="bytes behind the payload, such as guard bytes")
     boundary_tags: bool = field(default=True, description="a free block repeats its size for the block behind it")
@@ -80,9 +83,6 @@ class GeneralKeys(BasePool):
     )
     split: Literal["always", "never"] | Annotated[int, field(ge=0, le=MAX_REQUEST)] = field(
         default="always", description="least remainder, bytes"
-    )
-    split_share: float = field(
-        default=0, ge=0, le=1, description="least remainder as a share of the block, beside that in bytes; in 256ths"
     )
     split_from: Literal["head", "tail"] = field(default="head", description="end of the block the request is cut from")
     remainder: Literal["in-place", "filed"] = field(

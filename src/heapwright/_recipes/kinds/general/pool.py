@@ -50,8 +50,8 @@ class General(GeneralKeys):
     aligns: ClassVar[bool] = True
     has_thresholds: ClassVar[bool] = True
     hints: ClassVar[Mapping[tuple[str, int], str]] = {("header", 0): NO_HEADER}
+    removed_keys: ClassVar[Mapping[str, str]] = {"split_share": 'use "split", in bytes'}
     word: ClassVar[str] = "word"
-    starts_because: ClassVar[str] = ""
 
     # ---- sizes
 
@@ -116,7 +116,6 @@ class General(GeneralKeys):
 
     def summary(self) -> str:
         split = f"split from {self.split} B" if isinstance(self.split, int) else f"split {self.split}"
-        split += f", share {self.split_share:.3g}" if self.split_share else ""
         split += " off the tail" if self.split_from == "tail" else ""
         merge = f"coalesce {self.coalesce}" + (f" from {self.coalesce_from} B" if self.coalesce_from else "")
         info = (
@@ -131,7 +130,7 @@ class General(GeneralKeys):
             (self.merged == "in-place", "merged in place"),
             (self.merge_until == "enough", "merge until enough"),
             (self.top != "last", f"top {self.top}"),
-            (self.place == "ends", "from the far end"),
+            (self.grows_down, "from the far end"),
             (self.grow_least, f"grow at least {self.grow_least} B"),
             (self.resize != "in-place", f"resize {self.resize}"),
             (self.large_order, f"large bins {self.large_order}"),
@@ -193,16 +192,20 @@ class General(GeneralKeys):
         return self.region == 0
 
     @property
-    def takes_from_end(self) -> bool:
+    def grows_down(self) -> bool:
         return self.place == "ends"
+
+    @property
+    def takes_from_end(self) -> bool:
+        return self.grows_down
 
     @property
     def carves_from_end(self) -> bool:
-        return self.place == "ends"
+        return self.grows_down
 
     @property
     def end_header(self) -> int:
-        return self.header if self.place == "ends" else 0
+        return self.header if self.grows_down else 0
 
     @property
     def end_mark(self) -> int:
@@ -301,15 +304,14 @@ class General(GeneralKeys):
             "search_from": SEARCH_FROM[self.search_from],
             "split": int(self.split != "never"),
             "split_least": split_least,
-            "split_share": int(256 * self.split_share),
             "split_tail": int(self.split_from == "tail"),
             "coalesce": lay.COALESCE[self.coalesce],
             "coalesce_from": self.coalesce_from,
             "refile": int(self.remainder == "filed"),
             "merge_enough": int(self.merge_until == "enough"),
             "keep_place": int(self.merged == "in-place"),
-            "top": TOPS[self.top] if self.place == "start" else lib.HW_TOP_BELOW,
-            "end_word": int(self.place == "ends" or (tags and self.top == "list")),
+            "top": TOPS[self.top] if not self.grows_down else lib.HW_TOP_BELOW,
+            "end_word": int(self.grows_down or (tags and self.top == "list")),
             "facing_at": 0,
             "grow_least": round_up(self.grow_least, self.unit),
             "resize": RESIZES[self.resize],
@@ -373,14 +375,14 @@ class General(GeneralKeys):
             layout.cursor += self.region
 
     def place_shared(self, layout: lay.Layout, values: dict[str, Any]) -> None:
-        if self.region == 0 and self.place == "start":
+        if self.region == 0 and not self.grows_down:
             values["start"] = self._start(layout)
 
     def end_at(self, values: Mapping[str, Any]) -> int:
         return int(values["top_at"])
 
     def face(self, values: dict[str, Any], last: Mapping[str, Any]) -> None:
-        if self.place == "ends":
+        if self.grows_down:
             values |= {"start": last["start"], "facing_at": last["top_at"]}
 
     def _start(self, layout: lay.Layout) -> int:
@@ -506,7 +508,7 @@ class General(GeneralKeys):
         return super().serves(align)
 
     def wasted(self, values: Mapping[str, Any]) -> int | None:
-        if values["split"] != 1 or values["split_share"] or values["powers"]:
+        if values["split"] != 1 or values["powers"]:
             return None
         return int((1 << values["unit_shift"]) + values["min_block"] + values["split_least"])
 

@@ -18,7 +18,7 @@ def contradictions(pool: GeneralKeys, pools: Sequence[BasePool], geometry: Geome
         yield from _padding_contradictions(pool, pools, geometry, index)
     yield from _search_contradictions(pool)
     yield from _top_contradictions(pool, pools)
-    if pool.place == "ends":
+    if pool.grows_down:
         yield from _far_contradictions(pool, pools, geometry, index)
     if pool.bins != "none":
         listed = not all(above.owns_blocks for above in pools[:index])
@@ -32,13 +32,13 @@ def contradictions(pool: GeneralKeys, pools: Sequence[BasePool], geometry: Geome
     least = pool.metadata_block(geometry)
     if 0 < pool.min_block < least:
         yield f'"min_block" {pool.min_block} cannot hold header, links and tag; valid: 0 (the least), {least} or more'
-    if pool.place == "start":
+    if not pool.grows_down:
         yield from region_contradictions(pool.region, pools, geometry, index, max(least, pool.min_block))
 
 
 def _far_contradictions(pool: GeneralKeys, pools: Sequence[BasePool], geometry: Geometry, index: int) -> Iterator[str]:
     last = pools[-1]
-    if index + 1 == len(pools) or last.shared_top != "last" or last.place != "start":
+    if index + 1 == len(pools) or last.shared_top != "last" or last.grows_down:
         yield (
             '"place" "ends" grows toward the last pool, and shares what lies between; make the last one a general pool '
             'with "top" "last" and no "region"'
@@ -98,8 +98,6 @@ def _place_contradictions(pool: GeneralKeys) -> Iterator[str]:
             '"resize" "both-sides" looks at the block ahead; it needs "boundary_tags", "coalesce" "immediate" '
             'and no "victim_up_to"; valid: in-place, keep, move'
         )
-    if pool.split_share and pool.victim_up_to:
-        yield '"split_share" is not valid with "victim_up_to", which cuts where the rest makes a block; valid: 0'
     if pool.coalesce == "sweep" and (pool.bins != "none" or not pool.has_lists or pool.order == "size"):
         yield '"coalesce" "sweep" passes over one list before each search; it needs one list, not in "order" "size"'
 
