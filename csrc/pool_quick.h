@@ -225,7 +225,8 @@ static inline int quick_is_full(const struct hw_quick *q, struct hw_heap *h, uin
     if (q->limit_blocks == 0) {
         return 0;
     }
-    return load4(h, q->counts_at + 4u * list) >= q->limit_blocks;
+    const uint32_t blocks = load4(h, q->counts_at + 4u * list);
+    return blocks >= q->limit_blocks;
 }
 
 /* Whether a link of a list may lead to `node`: a block that is cached can lie there, between `low` and `end`. */

@@ -88,7 +88,7 @@ static inline void tell_headers(const struct hw_compact *c, struct hw_heap *h, u
 }
 
 /* Tells the chained handles from k on that their blocks have moved by so many bytes, modulo 2^32. O(blocks). */
-static inline void tell_chain(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t by)
+static inline void tell_chain(struct hw_heap *h, uint32_t k, uint32_t by)
 {
     while (k) {
         store_reference(h, k, load_reference(h, k) + by);
@@ -110,7 +110,7 @@ static inline void compact_shift(const struct hw_compact *c, struct hw_heap *h, 
     if (c->header) {
         tell_headers(c, h, to, top - from + to);
     } else {
-        tell_chain(c, h, load_handle_next(h, k), to - from);
+        tell_chain(h, load_handle_next(h, k), to - from);
     }
 }
 
@@ -169,8 +169,8 @@ static inline void compact_slide(const struct hw_compact *c, struct hw_heap *h)
     store4(h, c->holes_at, 0);
 }
 
-/* Makes sure of `size` bytes above the top, returns the top, or 0. Holes are closed before the
- * high-water mark is raised. */
+/* Makes sure of `size` bytes above the top; returns the top, or 0. Holes are closed before the high-water mark is
+ * raised. */
 static inline uint32_t compact_make_room(const struct hw_compact *c, struct hw_heap *h, uint32_t size)
 {
     uint32_t top = load4(h, c->top_at);
