@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from each import each
+from case_tables import each
 
 from heapwright._recipes.kinds.base import BasePool
 from heapwright._recipes.pools import KINDS
