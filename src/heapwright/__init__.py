@@ -36,7 +36,6 @@ __all__ = [
     "Trace",
     "WideSpace",
     "__version__",
-    "admit",
     "attack",
     "births_and_deaths",
     "check",
@@ -82,6 +81,7 @@ __all__ = [
     "read_recipe",
     "read_trace",
     "record",
+    "repair_trace",
     "replay",
     "report",
     "reproduce",
@@ -93,7 +93,6 @@ __all__ = [
     "special_pools",
     "stress",
     "suggest",
-    "sweep",
     "synthesise",
     "timing",
     "trace_facts",
@@ -107,6 +106,13 @@ __all__ = [
 RENAMED = {"endure": "stress", "families": "default_space", "taught": "portfolio"}
 """Names of 0.2 and earlier, each with today's; they warn, and go with the next release (docs/upgrading.md)."""
 
+REMOVED = {
+    "Admission": "replay pools of several counts, and read the metric admitted_fraction",
+    "admit": "replay pools of several counts, and read the metric admitted_fraction",
+    "sweep": "call workload once for each value",
+}
+"""Names of 0.2 that have no successor, each with what to do instead."""
+
 
 def __getattr__(name: str) -> Any:
     import importlib
@@ -116,6 +122,8 @@ def __getattr__(name: str) -> Any:
 
         warnings.warn(f"heapwright.{name} is now heapwright.{RENAMED[name]}", DeprecationWarning, stacklevel=2)
         name = RENAMED[name]
+    elif name in REMOVED:
+        raise AttributeError(f"heapwright.{name} is gone: {REMOVED[name]}")
     elif name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("heapwright._api"), name)

@@ -16,7 +16,6 @@ from heapwright._cli import heapwright as command_line
 from heapwright._explore.options import Strategy
 from heapwright._measure.boards.compilers import LEVELS
 from heapwright._measure.boards.cpus import CPUS
-from heapwright._measure.boards.measure import BACKENDS
 from heapwright._recipes.recipe import CHECKS
 from heapwright._replay.adversarial_search import OBJECTIVES
 from heapwright._replay.metrics import METRICS
@@ -75,7 +74,7 @@ def test_every_command_has_a_line_and_a_json_flag() -> None:
         assert any(option.opts == ["--json"] for option in options(command)), names
 
 
-@pytest.mark.parametrize("name", ["explore", "pareto", "measure"])
+@pytest.mark.parametrize("name", ["explore", "pareto"])
 def test_help_lists_every_objective(name: str) -> None:
     help_text = CliRunner().invoke(command_line, [name, "-h"]).stdout
     listed = help_text[help_text.index("Objectives:") :].splitlines()[1:]
@@ -87,15 +86,14 @@ def test_help_lists_every_objective(name: str) -> None:
 
 def test_a_flag_takes_the_same_in_every_command() -> None:
     """Where a number may begin, and what it is if not given, may differ: it depends on what is counted. A --budget is
-    what may be spent: time of an exploration, bytes of a program. Of a --baseline of traces there may be several. With
-    --live a part of a trace begins with what is live; for a reserve it is how much that is.
+    what may be spent: time of an exploration, bytes of a program. With --live a part of a trace begins with what is live; for a reserve it is how much that is.
     """
     result: dict[str, set[Any]] = defaultdict(set)
     for command in LEAVES.values():
         for option in options(command):
             for flag in option.opts:
                 result[flag].add((type(option.type), option.is_flag, option.multiple))
-    assert {flag for flag, kinds in result.items() if len(kinds) > 1} == {"--baseline", "--budget", "--live"}
+    assert {flag for flag, kinds in result.items() if len(kinds) > 1} == {"--budget", "--live"}
 
 
 def test_a_seed_is_0_unless_it_is_given_and_never_negative() -> None:
@@ -112,7 +110,6 @@ def test_choices_are_those_of_the_library() -> None:
     assert choices(import_.command, "format_name") == (*LOGS, *FORMATS)
     assert sorted(choices(measure.command, "cpu")) == sorted(CPUS)
     assert choices(live.command, "format_name") == LIVE_FORMATS
-    assert choices(measure.command, "backend") == BACKENDS
     assert choices(measure.command, "level") == LEVELS
     assert choices(attack.command, "checks") == CHECKS
     assert sorted(choices(attack.command, "cpu")) == sorted(CPUS)

@@ -69,10 +69,14 @@ def test_repair_says_what_it_dropped(tmp_path: Path) -> None:
             f"TO '{broken}' (FORMAT parquet)"
         )
     assert run("profile", broken).returncode == 1
-    repaired = run("profile", broken, "--repair", "--json")
-    assert repaired.stderr.count("\n") == 1
-    assert json.loads(repaired.stdout)["events"] == 6
+    assert "(heapwright trace repair)" in run("profile", broken).stderr
+    repaired = tmp_path / "repaired.parquet"
+    written = run("trace", "repair", broken, "-o", repaired, "--json")
+    assert written.stderr == f"heapwright: {broken}: 1 call dropped: double free\n"
+    profile = run("profile", repaired, "--json")
+    assert json.loads(profile.stdout)["events"] == json.loads(written.stdout)[0]["events"] == 6
+    assert "1 call dropped: double free" in profile.stderr, "a caveat of the repaired trace"
     page = tmp_path / "page.html"
     assert run("report", broken, "-o", page, "--no-plots").returncode == 1
-    assert run("report", broken, "-o", page, "--no-plots", "--repair").returncode == 0
+    assert run("report", repaired, "-o", page, "--no-plots").returncode == 0
     assert "1 call dropped: double free" in page.read_text(encoding="utf-8")

@@ -83,10 +83,9 @@ def test_a_heap_without_its_flag_is_told_from_a_trace(run: Run, heap: str) -> No
 def test_replay_is_deterministic_and_measures_on_request(run: Run) -> None:
     plain = ("replay", "a.parquet", "--heap", "tlsf", "--json")
     assert run(*plain).stdout == run(*plain).stdout
-    metrics = output(run(*plain, "--time", "--fit"))[0]["metrics"]
-    assert metrics["ns_per_event"] > 0
+    assert output(run(*plain, "--time"))[0]["metrics"]["ns_per_event"] > 0
     (fitted,) = output(run("fit", "a.parquet", "--heap", "tlsf", "--json"))
-    assert fitted["smallest_arena_bytes"] == metrics["smallest_arena_bytes"] <= fitted["safe_arena_bytes"]
+    assert fitted["smallest_arena_bytes"] <= fitted["safe_arena_bytes"]
     assert (fitted["safe_tried"], fitted["safe_proved"], fitted["reach_bytes"]) == (1000, False, 1 << 30)
 
 
@@ -96,20 +95,12 @@ def test_a_fitted_arena_serves_and_less_does_not(run: Run) -> None:
     for arena, failed in ((least, False), (least - 4, True)):
         (item,) = output(run("replay", "a.parquet", "--heap", "mine.toml", "--arena", str(arena), "--json"))
         assert (item["metrics"]["failed"] > 0) == failed
-    (coarse,) = output(run("fit", "a.parquet", "--heap", "mine.toml", "--step", "256", "--json"))
-    assert least <= coarse["smallest_arena_bytes"] < least + 256
 
 
 def test_refused_requests_are_a_result_not_a_failure(run: Run) -> None:
     (item,) = output(run("replay", "b.parquet", "--heap", "mine.toml", "--arena", "400", "--json"))
     assert item["metrics"]["failed"] == 1
     assert item["metrics"]["admitted_fraction"] < 1
-
-
-def test_an_energy_table_replaces_the_default(run: Run) -> None:
-    words = ("replay", "a.parquet", "--heap", "tlsf", "--energy-table", "energy.csv", "--json")
-    metrics = output(run(*words))[0]["metrics"]
-    assert metrics["energy_nJ"] == pytest.approx(metrics["accesses"])
 
 
 def test_tables_name_metrics_and_heaps(run: Run) -> None:
@@ -125,9 +116,10 @@ def test_a_trace_that_frees_twice_is_one_line_or_repaired(run: Run) -> None:
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr.count("\n") == 1
         assert "row 2: double free" in refused.stderr
-        repaired = run(command, "twice.parquet", "--heap", "tlsf", "--repair", "--json")
+        repaired = run(command, "twice.parquet", "--heap", "tlsf", "--repair", "--json")  # until the next release
         assert output(repaired)
         assert "1 call dropped: double free" in repaired.stderr
+        assert f"{command} --repair is now heapwright trace repair" in repaired.stderr
 
 
 @pytest.mark.parametrize("heap", ["tslf", "none.toml", "none.duckdb:ab", "a.parquet:ab"])
@@ -158,7 +150,8 @@ def test_generate_from_a_study_says_what_it_was_tuned_for(run: Run, tmp_path: Pa
         run(
             "explore",
             "a.parquet",
-            "--no-endurance",
+            "--long-run",
+            "0",
             "--copies",
             "0",
             "--space",

@@ -20,7 +20,7 @@ from heapwright._cli import demo, heapwright
 from heapwright._support.errors import HeapwrightError
 
 PIPED_COLUMNS = 100
-FEW = ("--strategy", "random", "--limit", "30", "--no-endurance")
+FEW = ("--strategy", "random", "--limit", "30", "--long-run", "0")
 SPACE = """
 include_zoo = false
 [[pool]]
@@ -35,8 +35,8 @@ bins = ["none", "exact"]
 def short(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setattr(demo, "EXPLORE", ("explore", *brief(FEW, ())))
     part = tmp_path_factory.mktemp("shipped") / demo.TRACE
-    hw.cut(hw.read_trace(demo._shipped()), first=brief(2_000, 1 << 30)).write(part)
-    monkeypatch.setattr(demo, "_shipped", lambda: part)
+    hw.cut(hw.read_trace(demo._example()), first=brief(2_000, 1 << 30)).write(part)
+    monkeypatch.setattr(demo, "_example", lambda: part)
 
 
 def demonstrate(*words: str) -> Result:
@@ -52,7 +52,7 @@ def test_the_demo_makes_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyP
     lines = printed.splitlines()
     assert re.findall(r"^(\d)\. ", printed, re.MULTILINE) == list("123456")
     assert [line for line in lines if len(line) > PIPED_COLUMNS and str(tmp_path) not in line] == []
-    assert "Left out" not in printed
+    assert "Skipped" not in printed
     assert "app_heap: ok" in printed
     places = dict(re.findall(r"^  (\w+) +(\S+)$", printed.partition("\nDone in ")[2], re.MULTILINE))
     assert sorted(places) == ["firmware", "report", "study", "trace"]
@@ -69,7 +69,7 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
     find, without = importlib.util.find_spec, ("unicorn", "ziglang")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name in without else find(name))
     (tmp_path / "space.toml").write_text(SPACE)
-    monkeypatch.setattr(demo, "EXPLORE", ("explore", "--space", "space.toml", "--no-endurance"))
+    monkeypatch.setattr(demo, "EXPLORE", ("explore", "--space", "space.toml", "--long-run", "0"))
     output = json.loads(demonstrate("--json").stdout)
     assert [reason.partition(";")[0].partition(",")[0] for reason in output["left_out"]] == [
         "no compiler for cortex-m3",
@@ -82,7 +82,7 @@ def test_without_compilers_and_emulators_it_says_what_it_leaves_out(
         "app_heap_checks.h",
         "app_heap_test.c",
     ]
-    monkeypatch.setattr(demo, "_beside", lambda *words: nullcontext(str))  # the report stands there
+    monkeypatch.setattr(demo, "_in_parallel", lambda *words: nullcontext(str))  # the report stands there
     again = json.loads(demonstrate("--json").stdout)  # in the same folder, from the start
     assert again["metrics"] == output["metrics"]
 
@@ -93,7 +93,7 @@ def test_a_report_that_fails_is_one_line_and_what_fails_beside_it_ends_it(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "json.py").write_text("raise SystemExit('one that lies about')")
     with (
-        demo._beside("report", "no-such.duckdb", "-o", "page.html") as printed,
+        demo._in_parallel("report", "no-such.duckdb", "-o", "page.html") as printed,
         pytest.raises(HeapwrightError, match=r"^no-such.duckdb: No such file or directory$"),
     ):
         printed()
@@ -101,7 +101,7 @@ def test_a_report_that_fails_is_one_line_and_what_fails_beside_it_ends_it(
     waiting = threading.Timer(20, Path("board").write_bytes, [b""])  # which ends it, were it not ended
     waiting.start()
     begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), demo._beside("import", "board", "-o", "t.parquet"):
+    with pytest.raises(KeyboardInterrupt), demo._in_parallel("import", "board", "-o", "t.parquet"):
         time.sleep(0.5)
         raise KeyboardInterrupt
     assert time.monotonic() - begun < 15

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from heapwright._cli import demo, heapwright
 from heapwright._support.errors import HeapwrightError
 
-STEPS = ("Try more than 10,000", "Count instructions", "The answer", "Why", "Ship it", "The report")
+STEPS = ("Replay a recorded MQTT broker", "Count instructions", "The recommendation", "Why", "Ship it", "The report")
 
 Asked = list[tuple[str, ...]]
 
@@ -37,7 +37,7 @@ def played(monkeypatch: pytest.MonkeyPatch, folder: Path, *words: str, missing: 
         yield lambda: run(*words) and ""
 
     monkeypatch.setattr(demo, "_run", run)
-    monkeypatch.setattr(demo, "_beside", beside)
+    monkeypatch.setattr(demo, "_in_parallel", beside)
     monkeypatch.setattr(demo, "_tool", run)
     monkeypatch.setattr(demo, "find_compiler", lambda what: "cc")
     return CliRunner(env={"COLUMNS": "200"}).invoke(heapwright, ["demo", str(folder), *words]), requested
@@ -52,7 +52,7 @@ def test_every_step_is_a_command_that_works_by_hand(tmp_path: Path, monkeypatch:
     assert requested == [
         ("explore", trace, "-o", "DIR/study.duckdb", "--json"),
         ("pareto", "DIR/study.duckdb", "--pick", "balanced", "--json"),
-        ("measure", "--front", "DIR/study.duckdb", "--json"),
+        ("measure", "DIR/study.duckdb", "--json"),
         ("pareto", "DIR/study.duckdb"),
         ("profile", trace),
         ("fit", trace, "--heap", heap, "--heap", "tlsf", "--heap", "newlib-nano"),
@@ -73,7 +73,7 @@ def test_every_step_is_a_command_that_works_by_hand(tmp_path: Path, monkeypatch:
     lines = done.output.splitlines()
     assert [line[:2] for line in lines if line[1:3] == ". "] == [f"{number}." for number in range(1, 7)]
     assert all(f"{number}. {step}" in done.output for number, step in enumerate(STEPS, 1))
-    assert (tmp_path / demo.TRACE).read_bytes() == demo._shipped().read_bytes()
+    assert (tmp_path / demo.TRACE).read_bytes() == demo._example().read_bytes()
     assert not (tmp_path / "study.duckdb").exists(), "the exploration begins anew"
     ends = [f"  {name:10} {tmp_path / file}" for name, file in (("report", "report.html"), ("firmware", "firmware"))]
     assert set(ends) <= set(lines) and lines[-1] == f"  trace      {tmp_path / demo.TRACE}"
@@ -99,7 +99,7 @@ def test_what_a_step_lacks_is_said_and_the_others_go_on(
     missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done, requested = played(monkeypatch, tmp_path, missing=missing)
-    assert f"Left out: no {missing}." in done.output
+    assert f"Skipped: no {missing}." in done.output
     assert requested[-1][0] == "report"
 
 

@@ -82,7 +82,7 @@ def is_alive(process: int) -> bool:
 
 FOREIGN = ["replay", "calls.parquet", "--heap", "hanging.c", "--word-size", "64"]
 TIMED = ["replay", "calls.parquet", "--heap", "tlsf", "--time"]
-MEASURED = ["measure", "tlsf", "calls.parquet", "--compiler", "gcc"]
+MEASURED = ["measure", "tlsf", "calls.parquet"]
 
 
 @pytest.mark.parametrize(

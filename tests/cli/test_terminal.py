@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for trace in (TRACE, BROKER):
         hw.cut(EXAMPLES / trace.name, first=1_500).write(made / trace)
     words = [HEAPWRIGHT, "explore", str(TRACE), "--limit", "30", "--copies", "2", "-o"]
-    subprocess.run([*words, "s.duckdb", "--no-endurance"], cwd=made, check=True, capture_output=True)
+    subprocess.run([*words, "s.duckdb", "--long-run", "0"], cwd=made, check=True, capture_output=True)
     subprocess.run([*words, "endured.duckdb"], cwd=made, check=True, capture_output=True)
     (made / "board.log").write_text("hw+ 0x100 24 0\nhw- 0x100 10\n")
     return made

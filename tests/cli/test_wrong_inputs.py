@@ -49,7 +49,7 @@ replay t.parquet --heap lib:nolib
 replay t.parquet --heap tlsf --arena 12Q
 replay t.parquet --heap tlsf --arena 16
 fit t.parquet --heap tlsf --clients 3
-fit t.parquet --heap tlsf --step 0
+fit t.parquet --heap tlsf --growth 0
 explore t.parquet
 explore t.parquet -o text.txt --limit 5
 explore t.parquet -o s.duckdb --limit 5
@@ -57,7 +57,7 @@ explore t.parquet -o x.duckdb --objectives acceses
 explore t.parquet -o x.duckdb --objectives accesses/
 explore t.parquet -o x.duckdb --space space.toml
 explore t.parquet -o x.duckdb --budget abc
-explore t.parquet -o x.duckdb --energy-table energy.csv
+explore t.parquet -o x.duckdb --long-run 10
 explore t.parquet -o x.duckdb --tolerance 0.1 --objectives accesses/calls
 pareto nope.duckdb
 pareto t.parquet

@@ -88,10 +88,10 @@ def failure(done: "subprocess.CompletedProcess[str]") -> str:
     return done.stderr
 
 
-EXPLORE = ("explore", "first.parquet", "--no-endurance", "--space", "space.toml", "--copies", "0", "-o", "s.duckdb")
+EXPLORE = ("explore", "first.parquet", "--long-run", "0", "--space", "space.toml", "--copies", "0", "-o", "s.duckdb")
 
 
-EXPLORE_HUGE = ("explore", "huge.parquet", "--no-endurance")
+EXPLORE_HUGE = ("explore", "huge.parquet", "--long-run", "0")
 
 
 def test_explore_then_pareto_then_replay(run: Run) -> None:
@@ -176,7 +176,7 @@ def test_an_exploration_ranks_by_the_long_run_and_shows_the_current_heap(
 ) -> None:
     """The current heap, once named, stands in every table of the study, and what was not raced on no front."""
     monkeypatch.setenv("COLUMNS", "1000")
-    words = ("explore", "first.parquet", "--space", "space.toml", "--future", "3000", "-o", "f.duckdb")
+    words = ("explore", "first.parquet", "--space", "space.toml", "--long-run", "3000", "-o", "f.duckdb")
     done = run(*words, "--current", "freertos-heap4")
     assert done.returncode == 0, done.stderr
     with Analysis.open(files / "f.duckdb") as study:
@@ -199,7 +199,8 @@ def test_an_exploration_ranks_by_the_long_run_and_shows_the_current_heap(
 def test_picks_hold_on_copies_and_meet_conditions(run: Run) -> None:
     words = [
         "explore",
-        "--no-endurance",
+        "--long-run",
+        "0",
         "first.parquet",
         "--space",
         "space.toml",
@@ -282,7 +283,7 @@ def test_a_partial_study_says_so_everywhere(run: Run, files: Path) -> None:
     assert f"The exploration is not finished: {output} of its space were tried." in page
     assert output.replace("recipes", "allocators of alignment 8 tried on first") in page
     assert f"{output} tried" in (files / "out/app_heap.h").read_text()
-    measure = run("measure", "s.duckdb", "--front", "--arena", "8")  # too small for what is on it
+    measure = run("measure", "s.duckdb", "--arena", "8")  # too small for what is on it
     assert measure.stderr.startswith(line) and "the arena has 8" in measure.stderr
 
     whole = run(*explore)
@@ -362,7 +363,7 @@ def long_run(files: Path) -> Iterator["subprocess.Popen[str]"]:
     """An exploration of the default space on a long trace, under way for a while."""
     plain_trace(3, calls=60_000, name="long").write(files / "long.parquet")
     process = subprocess.Popen(
-        [INSTALLED, "explore", "long.parquet", "--no-endurance", "--limit", "3000", "-o", "l.duckdb"],
+        [INSTALLED, "explore", "long.parquet", "--long-run", "0", "--limit", "3000", "-o", "l.duckdb"],
         cwd=files,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -442,7 +443,7 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
         finished = study.finished()
     stored = len(finished)
     assert stored > 0
-    fewest = ("--no-endurance", "--limit", "1", "--copies", "0")
+    fewest = ("--long-run", "0", "--limit", "1", "--copies", "0")
     words = [INSTALLED, "explore", "long.parquet", *fewest, "-o", "l.duckdb", "--json"]  # counts of pools as before
     resumed = subprocess.run(words, cwd=files, capture_output=True, text=True, check=True)
     again = json.loads(resumed.stdout)

@@ -54,7 +54,7 @@ def test_a_crash_costs_only_its_own_row(run: Callable[..., subprocess.CompletedP
 
 
 def test_fit_takes_foreign_heaps(run: Callable[..., subprocess.CompletedProcess[str]]) -> None:
-    words = ("--heap", "bump.c", "--heap", "bad.c", "--word-size", "64", "--step", "48")
+    words = ("--heap", "bump.c", "--heap", "bad.c", "--word-size", "64")
     done = run("fit", "three.parquet", *words, "--json")
     assert done.returncode == 0, done.stderr
     bump, bad = json.loads(done.stdout)

@@ -18,10 +18,9 @@ profile stack.parquet --json
 replay busy.parquet --heap tlsf --heap all-round
 replay stack.parquet --heap tlsf --arena 20000 --json
 fit busy.parquet --heap tlsf --heap fixed-pool --heap victim-bins
-fit busy.parquet stack.parquet --heap tlsf --held-out stack.parquet --clients 10:25
+fit busy.parquet stack.parquet --heap tlsf --held-out stack.parquet --growth 2.5
 fit busy.parquet --heap tlsf --copies 2 --growth 2
 fit stack.parquet --heap tlsf --json
-fit busy.parquet --heap tlsf --admit 0.9
 fit busy.parquet --heap few.toml
 import calls.log -o imported.parquet
 import calls.log -o imported.parquet --json
@@ -71,10 +70,9 @@ FAILING = (
 WRONG: tuple[tuple[str, int, str], ...] = (
     ("profile nothing.parquet", 1, "nothing.parquet: No such file"),
     ("replay busy.parquet --heap tls", 1, "did you mean tlsf"),
-    ("fit busy.parquet --heap tlsf --growth 2 --clients 1:2", 2, "--growth, --clients and --live"),
-    ("fit busy.parquet --heap tlsf --admit 0.9 --step 8", 2, "--admit"),
-    ("fit busy.parquet --heap tlsf --set n=2", 2, "--set and --sweep"),
-    ("fit --heap tlsf", 2, "give traces"),
+    ("fit busy.parquet --heap tlsf --growth 2 --live 1K", 2, "--growth and --live both set the load"),
+    ("fit busy.parquet --heap tlsf --admit 0.9", 2, "--admit is gone from fit"),
+    ("fit --heap tlsf", 2, "Missing argument 'TRACE...'"),
     ("fit stack.parquet --heap tlsf --growth 0", 2, "0.0 is not in the range x>0"),
     ("import stack.parquet --repair -o imported.parquet", 2, "leave them out"),
     ("check busy.parquet --heap tlsf --fail-if 'accesses > +5%'", 2, "busy has no baseline with accesses"),

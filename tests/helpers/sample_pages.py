@@ -13,8 +13,7 @@ import numpy as np
 from sample_studies import IDS, identity, metrics, result, trace
 
 from heapwright._assure.stress_test import StressTestResult
-from heapwright._replay.admission import Admission
-from heapwright._report import admission_picture, attack_picture, stress_picture
+from heapwright._report import attack_picture, stress_picture
 from heapwright._report.figure import Figure, dark_style
 from heapwright._report.page import Content
 from heapwright._report.pull_request import fronts_of
@@ -143,7 +142,7 @@ def of_content(name: str, content: Content) -> dict[str, Any]:
 
 
 def pictures() -> dict[str, Any]:
-    """What commands draw of an attack, of endurance and of a sweep."""
+    """What commands draw of an attack and of a stress test."""
     found_items: dict[str, Any] = {}
 
     def kept(name: str) -> Callable[..., None]:
@@ -164,18 +163,12 @@ def pictures() -> dict[str, Any]:
         StressTestResult(item, "tlsf", 1.05, "churn", {"a pass": 1.0, "churn": 1.2}, True, (), 1000, loops)
         for item in ("a", "b")
     ]
-    swept = [
-        Admission("a", heap, load, 0.99, arena, utilisation=0.5 * load)
-        for heap in ("pool", "tlsf")
-        for load, arena in ((1.0, 4000), (1.5, 7000), (2.0, None))
-    ]
-    rooms = {"attack": attack_picture, "endurance": stress_picture, "admission": admission_picture}
+    rooms = {"attack": attack_picture, "endurance": stress_picture}
     with ExitStack() as stack:
         for name, room in rooms.items():
             stack.enter_context(mock.patch.object(room, "write_drawing", kept(name)))
         attack_picture.write_picture(attacks, Path("a.svg"))
         stress_picture.write_picture(endured, Path("e.svg"))
-        admission_picture.write_picture(swept, "load", Path("s.svg"))
     return found_items
 
 

@@ -277,7 +277,7 @@ def test_fit_and_a_study_tell_one_reserve(broker: Trace, tmp_path: Path) -> None
     assert output == hw.fit(file, f"{study}:{pick.id}").reserve_bytes
 
 
-def test_growth_is_named_by_a_factor_or_by_clients(broker: Trace, tmp_path: Path) -> None:
+def test_growth_is_a_factor_of_what_depends_on_the_load(broker: Trace, tmp_path: Path) -> None:
     file = tmp_path / "broker.parquet"
     broker.write(file)
 
@@ -286,29 +286,19 @@ def test_growth_is_named_by_a_factor_or_by_clients(broker: Trace, tmp_path: Path
         return done.exit_code, " ".join(done.output.split())
 
     load = load_of(broker)
-    parts = f"{load.fixed_bytes:,} bytes are permanent, {load.varying_bytes:,} depend on the load"
+    parts = f"{load.fixed_bytes:,} live bytes are permanent, {load.varying_bytes:,} depend on the load"
     assert f"{parts}." in told()[1]
-    assert f"{parts}; the reserve is for 2.5 times what depends on the load." in told("--growth", "2.5")[1]
-    assert (
-        f"{parts} ({load.varying_bytes / 8:,.0f} a client); the reserve is for 20 clients."
-        in told("--clients", "8:20")[1]
-    )
-    (by_factor, by_clients) = (
-        json.loads(told("--json", *options)[1])[0]["reserve_bytes"]
-        for options in (("--growth", "2.5"), ("--clients", "8:20"))
-    )
-    assert by_factor == by_clients == hw.fit(broker, "victim-bins", growth=2.5).reserve_bytes
+    assert f"{parts}; the recommended size is for 2.5 times that load." in told("--growth", "2.5")[1]
+    (fit,) = json.loads(told("--json", "--growth", "2.5")[1])
+    assert fit["reserve_bytes"] == hw.fit(broker, "victim-bins", growth=2.5).reserve_bytes
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--clients", "20"), "is no pair of numbers"),
-        (("--clients", "0:20"), "both must be above 0"),
-        (("--clients", "nan:20"), "both must be above 0"),
-        (("--clients", "2:20", "--growth", "3"), "give one of them"),
+        (("--clients", "20:50"), "give --growth WANTED/RECORDED, as 2.5 for 20 clients recorded and 50 wanted"),
+        (("--live", "9999", "--growth", "3"), "give one of them"),
         (("--growth", "0"), "--growth"),
-        (("--admit", "0.9", "--growth", "3"), "leave out what reserves"),
     ],
 )
 def test_a_growth_that_means_nothing_is_refused(options: tuple[str, ...], says: str) -> None:

@@ -40,8 +40,8 @@ def test_a_page_has_all_its_parts(page: str, names: str, parts: Mapping[str, Any
     assert {name.replace("busy; held", "busy, held") for name in wanted} <= results
 
 
-def test_commands_draw_attacks_endurance_and_sweeps(parts: Mapping[str, Any]) -> None:
-    assert {"picture: attack", "picture: endurance", "picture: admission"} <= parts.keys()
+def test_commands_draw_attacks_and_stress_tests(parts: Mapping[str, Any]) -> None:
+    assert {"picture: attack", "picture: endurance"} <= parts.keys()
 
 
 def test_no_part_holds_a_number_that_cannot_be_drawn(parts: Mapping[str, Any]) -> None:

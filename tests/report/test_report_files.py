@@ -151,11 +151,6 @@ def test_command_writes_plots_beside_the_page_or_none(made: Made, tmp_path: Path
     assert list(quiet.parent.iterdir()) == [quiet]
 
 
-def test_command_refuses_contradicting_flags(made: Made, tmp_path: Path) -> None:
-    result = run("report", made.study, "-o", tmp_path / "r.html", "--plots", tmp_path, "--no-plots")
-    assert result.returncode == 2
-
-
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -55,7 +55,8 @@ def test_the_command_ends_with_the_pick_at_each_load(tmp_path: Path) -> None:
     for trace in hw.workload("easyport", packets(), load=[0.5, 1.5]):
         paths.append(str(tmp_path / f"{trace.name}.parquet"))
         trace.write(paths[-1])
-    words = ["explore", *paths, "--limit", "5", "--copies", "0", "--no-endurance", "-o", str(tmp_path / "study.duckdb")]
+    words = ["explore", *paths, "--limit", "5", "--copies", "0", "--long-run", "0"]
+    words += ["-o", str(tmp_path / "study.duckdb")]
     (least, most) = json.loads(CliRunner().invoke(heapwright, [*words, "--json"]).stdout)["by_load"]
     assert (least["load"], most["load"]) == (0.5, 1.5)
     assert set(least["beside"]) == {"newlib-nano", "tlsf"}

@@ -203,7 +203,7 @@ def test_every_page_says_which_question_was_answered(tmp_path: Path) -> None:
     explore([Trace.read(path) for path in paths], few(), study_path=study, copies=0, endurance=False)
     run = CliRunner()
     requested = [["pareto", str(study)], ["pareto", str(study), "--pick", "smallest"], ["pareto", str(study), "--json"]]
-    requested.append(["explore", *map(str, paths), "--no-endurance", "--copies", "0", "--limit", "1", "--json"])
+    requested.append(["explore", *map(str, paths), "--long-run", "0", "--copies", "0", "--limit", "1", "--json"])
     (tmp_path / "few.toml").write_text('include_zoo = false\n[[pool]]\nkind = "general"\n')
     requested[-1] += ["--space", str(tmp_path / "few.toml"), "--no-same-device", "-o", str(tmp_path / "other.duckdb")]
     said = [run.invoke(command_line, words) for words in requested]

@@ -256,7 +256,7 @@ def test_a_pull_request_is_told_as_it_was(made: Made, tmp_path: Path) -> None:
 def test_what_is_printed_shows_no_picture(made: Made) -> None:
     alone, files = hw.pull_request(made.new)
     assert files == [] and "![" not in alone and "ship: " in alone
-    done = CliRunner().invoke(command_line, ["report", str(made.new), "--format", "github"])
+    done = CliRunner().invoke(command_line, ["report", str(made.new)])
     assert (done.exit_code, done.stdout) == (0, alone)
     tables = [line for line in alone.splitlines() if line.startswith("|")]
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in tables}) == 1
@@ -282,9 +282,9 @@ def test_a_page_begins_with_what_changed(made: Made, tmp_path: Path) -> None:
     ("words", "code", "told"),
     [
         (["report", "a", "b", "c", "-o", "x.html"], 2, "one study or trace, and at most one older study"),
-        (["report", "old.duckdb"], 2, "a page is written to a file"),
-        (["report", "old.duckdb", "--format", "github", "--no-plots"], 2, "are for pages"),
-        (["report", "100/app.parquet", "--baseline", "old.duckdb", "-o", "x.html"], 2, "only a study is compared"),
+        (["report", "100/app.parquet"], 2, "the page of a trace is written to a file"),
+        (["report", "old.duckdb", "--no-plots"], 2, "are for pages"),
+        (["report", "old.duckdb", "100/app.parquet", "-o", "x.html"], 2, "only a study is compared"),
         (["study", "diff", "old.duckdb", "100/app.parquet"], 1, "app.parquet: a trace, and no study"),
         (["study", "diff", "old.duckdb", "none.duckdb"], 1, "none.duckdb: no such study"),
     ],

@@ -45,7 +45,7 @@ def texts(tree: ast.AST) -> Iterator[str]:
 
 def test_the_library_names_no_flag_of_the_command_line() -> None:
     """In messages: what stands alone is a word for a compiler, and pages of the papers quote commands."""
-    assert {"--arena", "--repair", "-o", "--held-out"} <= FLAGS
+    assert {"--arena", "--live", "-o", "--held-out"} <= FLAGS
     flag = re.compile("|".join(rf"(?<![\w-]){re.escape(item)}(?![\w-])" for item in sorted(FLAGS)))
     wrong = []
     papers = Path(heapwright_papers.__file__).parent

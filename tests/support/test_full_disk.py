@@ -47,8 +47,8 @@ RAISED = "ulimit -S -f unlimited; exec ls -lR /usr/include"
 
 COMMANDS = {
     "generate": (8000, "out/heap/app_heap.c", (HEAPWRIGHT, "generate", "tlsf", "-o", "out/heap")),
-    "report": (8000, "out/plots/", (HEAPWRIGHT, "report", "TRACE", "-o", "page.html", "--plots", "out/plots")),
-    "page": (250_000, "page.html", (HEAPWRIGHT, "report", "TRACE", "-o", "page.html", "--plots", "out/plots")),
+    "report": (8000, "page_plots/", (HEAPWRIGHT, "report", "TRACE", "-o", "page.html")),
+    "page": (250_000, "page.html", (HEAPWRIGHT, "report", "TRACE", "-o", "page.html")),
     "import": (2000, "new.parquet", (HEAPWRIGHT, "import", "packets.csv", "-o", "new.parquet")),
     "workload": (2000, "new.parquet", (HEAPWRIGHT, "workload", "poisson", "--requests", "9999", "-o", "new.parquet")),
     "record": (2000, "new.parquet", (HEAPWRIGHT, "record", "-o", "new.parquet", "--", "sh", "-c", RAISED)),

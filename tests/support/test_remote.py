@@ -1,12 +1,10 @@
-"""Traces and studies by address, from servers of this process: the part of S3 that is used, and https."""
+"""Remote files: http and https addresses, from servers of this process."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import ssl
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,32 +15,22 @@ import tool_requirements
 from command_runner import run_here
 
 import heapwright as hw
-from heapwright._studies import sending
 from heapwright._support import remote
 from heapwright._support.remote import local
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "mosquitto_broker.parquet"
-BUCKET = "lab"
-FEW = ("--copies", "0", "--no-endurance", "--complete")
-SPACE = """
-include_zoo = false
-[[pool]]
-kind = "general"
-bins = ["none", "exact"]
-coalesce = ["immediate", "deferred"]
-"""
+FOLDER = "lab"
 
 
 class Server(ThreadingHTTPServer):
-    """Objects by path, /BUCKET/KEY. `cut` sends so many bytes of one alone, `leads_to` redirects, `in_chunks` tells no
-    length."""
+    """Files by path. `cut` limits the bytes that are sent, `leads_to` redirects, `in_chunks` sends no length."""
 
     daemon_threads = False
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.objects: dict[str, bytes] = {}
-        self.asked: list[tuple[str, str]] = []
+        self.files: dict[str, bytes] = {}
+        self.requests: list[str] = []
         self.logins: list[str | None] = []
         self.cut: int | None = None
         self.leads_to = ""
@@ -68,85 +56,33 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body[: self.server.cut])
-
-    def refused(self, code: int, name: str) -> None:
-        self.answer(code, f"<Error><Code>{name}</Code><Message>No.</Message></Error>".encode())
-
-    def known(self) -> bool:
-        self.server.asked.append((self.command, self.path))
-        self.server.logins.append(self.headers.get("Authorization"))
-        if self.path.split("/")[1] == BUCKET:
-            return True
-        self.refused(404, "NoSuchBucket")
-        return False
-
-    def do_HEAD(self) -> None:
-        if self.known():
-            self.answer(200)
+        self.wfile.write(body[: self.server.cut])
 
     def do_GET(self) -> None:
-        body = self.server.objects.get(self.path)
+        self.server.requests.append(self.path)
+        self.server.logins.append(self.headers.get("Authorization"))
+        body = self.server.files.get(self.path)
         if self.server.leads_to:
             self.answer(302, Location=self.server.leads_to)
-        elif self.known() and body is None:
-            self.refused(404, "NoSuchKey")
-        elif body is not None and self.server.in_chunks:
+        elif body is None:
+            self.answer(404)
+        elif self.server.in_chunks:
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             self.wfile.write(f"{len(body):x}\r\n".encode() + body[: self.server.cut])
-        elif body is not None:
-            self.answer(200, body, ETag=tag(body))
-
-    def do_PUT(self) -> None:
-        body = self.content()
-        if not self.known():
-            return
-        there = self.server.objects.get(self.path)
-        only_over, only_new = self.headers.get("If-Match"), self.headers.get("If-None-Match")
-        if (only_new and there is not None) or (only_over and (there is None or tag(there) != only_over)):
-            self.refused(412, "PreconditionFailed")
-            return
-        self.server.objects[self.path] = body
-        self.answer(200, ETag=tag(body))
-
-    def content(self) -> bytes:
-        if self.headers.get("Expect"):
-            self.send_response_only(100)
-            self.end_headers()
-        if "aws-chunked" not in self.headers.get("Content-Encoding", ""):
-            return self.rfile.read(int(self.headers["Content-Length"]))
-        body = b""
-        while size := int(self.rfile.readline().partition(b";")[0], 16):
-            body += self.rfile.read(size)
-            self.rfile.readline()
-        while self.rfile.readline().strip():
-            pass
-        return body
-
-
-def tag(body: bytes) -> str:
-    return f'"{hashlib.sha256(body).hexdigest()}"'
+        else:
+            self.answer(200, body)
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
     monkeypatch.setattr(remote, "_files", remote._Files())
-    for name in ("AWS_PROFILE", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "SECRETID")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "SECRETKEY")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with Server() as item:
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{item.host}")
-        item.objects[f"/{BUCKET}/broker.parquet"] = EXAMPLE.read_bytes()
+        item.files[f"/{FOLDER}/broker.parquet"] = EXAMPLE.read_bytes()
         threading.Thread(target=item.serve_forever, args=(0.01,), daemon=True).start()
         yield item
         item.shutdown()
@@ -164,15 +100,8 @@ def over_tls(server: Server, tmp_path: Path) -> str:
     return f"https://{server.host}"
 
 
-@pytest.fixture
-def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("space") / "space.toml"
-    path.write_text(SPACE)
-    return path
-
-
 def fails(*words: str | Path) -> str:
-    """What a command says that exits 1: one line."""
+    """The one line of a command that exits with 1."""
     done = run_here(*words)
     assert done.returncode == 1, done
     last = done.stderr.splitlines()[-1].removeprefix("heapwright: ")
@@ -180,92 +109,24 @@ def fails(*words: str | Path) -> str:
     return last
 
 
-def test_a_trace_on_s3_replays_as_its_file_does_and_is_fetched_once(server: Server) -> None:
-    given = f"s3://{BUCKET}/broker.parquet"
-    item, two = (hw.replay(path, "tlsf") for path in (given, EXAMPLE))
-    assert item.metrics == two.metrics
-    assert hw.read_trace(given).name == "broker"
-    assert server.asked == [("GET", f"/{BUCKET}/broker.parquet")]
-    assert "SECRETID" in str(server.logins)
+def test_a_remote_trace_replays_like_its_file_and_is_fetched_once(server: Server) -> None:
+    address = f"http://{server.host}/{FOLDER}/broker.parquet"
+    remote_metrics, local_metrics = (hw.replay(path, "tlsf").metrics for path in (address, EXAMPLE))
+    assert remote_metrics == local_metrics
+    assert hw.read_trace(address).name == "broker"
+    assert server.requests == [f"/{FOLDER}/broker.parquet"]
 
 
-def test_what_s3_does_not_have_is_one_line(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    given = f"s3://{BUCKET}/none.parquet"
-    assert fails("profile", given) == f"{given}: no such object in the bucket"
-    assert fails("profile", "s3://other/x.parquet") == "s3://other/x.parquet: no such bucket other"
-    assert fails("profile", f"s3://{BUCKET}") == f"s3://{BUCKET}: no key; an address there is s3://BUCKET/KEY"
-    server.objects[f"/{BUCKET}/none.parquet"] = b"no Parquet"
-    assert fails("replay", given, "--heap", "tlsf").startswith(f"{given}: not a whole Parquet file")
-    server.cut = 100
-    whole = f"s3://{BUCKET}/broker.parquet"
-    assert fails("profile", whole).startswith(f"{whole}: the transfer was cut off")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://SECRET:SECRET@127.0.0.1:9")
-    assert fails("profile", whole) == f"{whole}: S3 cannot be reached; AWS_ENDPOINT_URL and AWS_REGION say where"
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    assert "no credentials; set AWS_ACCESS_KEY_ID" in fails("profile", whole)
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    assert fails("profile", whole) == f"{whole}: boto3 is missing; install heapwright[remote]"
+def test_addresses_are_only_read(server: Server) -> None:
+    trace = f"http://{server.host}/{FOLDER}/broker.parquet"
+    target = f"https://{server.host}/target"
+    for words in (("trace", "cut", trace, "--first", "5"), ("explore", trace), ("generate", "tlsf")):
+        assert fails(*words, "-o", target) == f"{target}: is only read; write to a file of this machine"
 
 
-def test_a_study_on_s3_goes_on_and_is_read(server: Server, tmp_path: Path, space: Path) -> None:
-    trace, study = f"s3://{BUCKET}/broker.parquet", f"s3://{BUCKET}/studies/b.duckdb"
-    for recipes in ("2", "4"):
-        remote._files.__init__()  # type: ignore[misc]  # as in a process of its own
-        done = run_here(
-            "explore", trace, "-o", study, "--limit", recipes, "--json", "--space", space, *FEW, folder=tmp_path
-        )
-        assert done.returncode == 0, done
-        assert f'"study": "{study}"' in done.stdout
-    assert not list(tmp_path.glob("s3:*"))
-    run_here("explore", EXAMPLE, "-o", tmp_path / "b.duckdb", "--space", space, *FEW)
-    remote._files.__init__()  # type: ignore[misc]
-    there, here = hw.open_study(study), hw.open_study(tmp_path / "b.duckdb")
-    assert there.finished_recipes == here.finished_recipes
-    assert [info.path for info in there.traces()] == [trace]
-    assert b"SECRET" not in server.objects[f"/{BUCKET}/studies/b.duckdb"]
-    replayed = run_here("replay", trace, "--heap", f"{study}:balanced")
-    assert replayed.returncode == 0 and "b.duckdb:balanced" in replayed.stdout
-    id = there.front()[0].id
-    server.asked.clear()
-    assert "an address that a study holds is not fetched" in fails("study", "again", f"{study}:{id}")
-    assert not server.asked
-    assert run_here("study", "again", f"{study}:{id}", "--moved", trace).returncode == 0
-
-
-def test_a_study_that_changed_meanwhile_is_not_written_over(server: Server, tmp_path: Path, space: Path) -> None:
-    trace, study = f"s3://{BUCKET}/broker.parquet", f"s3://{BUCKET}/b.duckdb"
-    place = f"/{BUCKET}/b.duckdb"
-
-    def meanwhile(_: object) -> None:
-        server.objects[place] = b"of another"
-
-    with pytest.raises(hw.HeapwrightError, match="another was written there meanwhile; the study is kept as") as output:
-        hw.explore(trace, study, space=space, copies=0, endurance=False, progress=meanwhile)
-    assert server.objects[place] == b"of another"
-    kept = Path(str(output.value).rpartition(" ")[2])
-    assert hw.open_study(kept).ranked
-    kept.unlink()
-    kept.parent.rmdir()
-
-
-def test_a_study_is_sent_while_it_is_written(server: Server, space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "EVERY_SECONDS", 0.0)
-    hw.explore(EXAMPLE, f"s3://{BUCKET}/b.duckdb", space=space, copies=1, endurance=False)
-    assert server.asked.count(("PUT", f"/{BUCKET}/b.duckdb")) > 1
-
-
-def test_traces_are_written_to_s3_and_to_no_other_address(server: Server, tmp_path: Path, space: Path) -> None:
-    trace, cut = f"s3://{BUCKET}/broker.parquet", f"s3://{BUCKET}/cut.parquet"
-    for _ in range(2):  # over the one that is there
-        assert run_here("trace", "cut", trace, "--first", "500", "-o", cut, folder=tmp_path).returncode == 0
-    assert len(hw.read_trace(cut)) < len(hw.read_trace(EXAMPLE))
-    assert not list(tmp_path.iterdir())
-    assert "no such bucket other" in fails("trace", "cut", trace, "--first", "5", "-o", "s3://other/cut.parquet")
-    elsewhere = f"https://{server.host}/cut.parquet"
-    for words in (("trace", "cut", trace, "--first", "5"), ("explore", trace, "--space", str(space))):
-        assert fails(*words, "-o", elsewhere) == f"{elsewhere}: is only read; write to a file, or to s3://BUCKET/KEY"
-    assert "name a folder of this machine" in fails("generate", "tlsf", "-o", f"s3://{BUCKET}/firmware")
+def test_s3_is_not_supported_and_the_error_names_the_alternatives() -> None:
+    for words in (("profile", "s3://lab/x.parquet"), ("import", "s3://lab/x.log", "-o", "x.parquet")):
+        assert fails(*words).endswith("S3 is not supported; copy the file here, or give an https address")
 
 
 LOGS = {
@@ -275,22 +136,21 @@ LOGS = {
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_logs_and_packets_are_imported_from_s3_to_s3(server: Server, name: str) -> None:
-    server.objects[f"/{BUCKET}/{name}"] = LOGS[name]
-    done = run_here("import", f"s3://{BUCKET}/{name}", "-o", f"s3://{BUCKET}/{name}.parquet")
+def test_remote_logs_and_packets_are_imported(server: Server, tmp_path: Path, name: str) -> None:
+    server.files[f"/{FOLDER}/{name}"] = LOGS[name]
+    done = run_here("import", f"http://{server.host}/{FOLDER}/{name}", "-o", tmp_path / "out.parquet")
     assert done.returncode == 0, done
-    assert run_here("profile", f"s3://{BUCKET}/{name}.parquet").returncode == 0
-    assert server.objects[f"/{BUCKET}/{name}.parquet"].startswith(b"PAR1")
+    assert run_here("profile", tmp_path / "out.parquet").returncode == 0
 
 
 def test_http_and_what_goes_wrong_with_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    base = f"http://{server.host}/{BUCKET}"
+    base = f"http://{server.host}/{FOLDER}"
     assert len(hw.read_trace(f"{base}/broker.parquet")) == len(hw.read_trace(EXAMPLE))
     assert fails("profile", f"{base}/none.parquet") == f"{base}/none.parquet: the server says 404 Not Found"
     assert fails("profile", "http://127.0.0.1:9/x").endswith("cannot be reached (Connection refused)")
     assert fails("profile", f"http://SECRET:SECRET@{server.host}/x").startswith(f"http://{server.host}/x: no user")
     assert fails("profile", f"{base}/x?token=SECRET").startswith(f"{base}/x: nothing after a ?")
-    server.objects[f"/{BUCKET}/long.parquet"] = bytes(5000)
+    server.files[f"/{FOLDER}/long.parquet"] = bytes(5000)
     with monkeypatch.context() as patched:
         patched.setattr(remote, "MOST_FETCHED", 4000)
         assert "long.parquet: 5,000 bytes" in fails("profile", f"{base}/long.parquet")
@@ -305,17 +165,17 @@ def test_http_and_what_goes_wrong_with_it(server: Server, monkeypatch: pytest.Mo
 def test_a_login_is_from_netrc_and_goes_to_its_host_alone(server: Server, tmp_path: Path) -> None:
     (tmp_path / "netrc").write_text("machine localhost login me password SECRET")
     port = server.server_address[1]
-    local(Path(f"http://localhost:{port}/{BUCKET}/broker.parquet"))
+    local(Path(f"http://localhost:{port}/{FOLDER}/broker.parquet"))
     assert server.logins == ["Basic bWU6U0VDUkVU"]
     server.logins.clear()
-    local(Path(f"http://127.0.0.1:{port}/{BUCKET}/broker.parquet"))
+    local(Path(f"http://127.0.0.1:{port}/{FOLDER}/broker.parquet"))
     assert server.logins == [None]
 
 
 def test_https_has_a_certificate_that_is_trusted(
     server: Server, over_tls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = f"{over_tls}/{BUCKET}/broker.parquet"
+    given = f"{over_tls}/{FOLDER}/broker.parquet"
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     assert "cannot be reached" in (said := fails("profile", given)) and "certificate verify failed" in said
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))

@@ -63,8 +63,8 @@ def test_what_cannot_be_flushed_takes_no_name(tmp_path: Path, monkeypatch: pytes
 def test_no_folder_is_made_at_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with (
-        pytest.raises(HeapwrightError, match=r"^s3://lab/heap: an address; name a folder of this machine$"),
-        making(Path("s3://lab/heap")),
+        pytest.raises(HeapwrightError, match=r"^https://lab/heap: is only read; write to a file of this machine$"),
+        making(Path("https://lab/heap")),
     ):
         pytest.fail("was made")
     assert not list(tmp_path.iterdir())

@@ -468,8 +468,8 @@ def test_the_command_writes_a_trace_for_each_load_of_poisson(tmp_path: Path) -> 
     words: list[str | Path] = [
         "--requests",
         "2000",
-        "--hold",
-        "0.1",
+        "--set",
+        "hold=0.1",
         "--load",
         "0.5,2",
         "-o",
@@ -561,17 +561,17 @@ def test_a_rate_is_one_load(tmp_path: Path) -> None:
     packets = tmp_path / "packets.parquet"
     random_packets(100).write(packets)
     result = run_workload("easyport", packets, "--load", "0.5,0.7", "--rate", "1e6", "-o", tmp_path / "out.parquet")
-    assert result.exit_code == 2 and "a --rate is one load" in result.output
+    assert result.exit_code == 2 and "--rate is one load" in result.output
 
 
 @pytest.mark.parametrize(
     ("words", "peak"),
     [
-        (["drr", "p", "--count", "500", "--load", "0.5", "--rotation", "classic"], None),
+        (["drr", "p", "--count", "500", "--load", "0.5", "--set", "rotation=classic"], None),
         (["easyport", "p"], None),
-        (["url", "p", "--patterns", "3"], None),
-        (["queue", "p", "--limit", "7", "--cycles", "3"], 7),
-        (["queue", "p", "--limit", "7", "--all"], 7),
+        (["url", "p", "--set", "patterns=3"], None),
+        (["queue", "p", "--limit", "7", "--set", "cycles=3"], 7),
+        (["queue", "p", "--limit", "7", "--set", "cycles=all"], 7),
         (["queue", "p", "--limit", "7", "--load", "2"], 7),
         (["modem", "--calls", "9", "--seed", "3"], None),
         (["poisson", "--requests", "900", "--interarrival", "0.1", "--min-size", "1", "--max-size", "9"], None),
@@ -593,6 +593,14 @@ def test_every_command_writes_a_trace(tmp_path: Path, words: list[str], peak: in
     assert f"{output}: {len(trace):,} calls" in plain.stdout and plain.stderr == ""
 
 
-@pytest.mark.parametrize("words", [["drr"], ["poisson", "--requests", "-1", "-o", "x"], ["drr", "p", "--size", "x"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["drr"],
+        ["poisson", "--requests", "-1", "-o", "x"],
+        ["drr", "p", "--size", "x"],
+        ["drr", "p", "--set", "quantum=1", "-o", "x"],
+    ],
+)
 def test_wrong_flags_exit_2(words: list[str]) -> None:
     assert CliRunner().invoke(heapwright, ["workload", *words]).exit_code == 2

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
         Fit,
         Replay,
         Worst,
-        admit,
         find_heap,
         find_worst,
         fit,
@@ -74,9 +73,9 @@ if TYPE_CHECKING:
         profile,
         read_trace,
         record,
+        repair_trace,
         resample,
         scale,
-        sweep,
         trace_facts,
         workload,
     )
@@ -99,7 +98,6 @@ if TYPE_CHECKING:
     from heapwright._recipes.worst_steps import worst_steps
     from heapwright._recipes.zoo.catalogue import RECOMMENDED
     from heapwright._recipes.zoo.facts import facts
-    from heapwright._replay.admission import Admission
     from heapwright._replay.energy import default_energy_table
     from heapwright._replay.pictures import HEAP_MAP_STATES, heap_map
     from heapwright._report import figure, labels
@@ -121,7 +119,6 @@ __all__ = [
     "REALLOC",
     "RECOMMENDED",
     "SPECIAL_POOLS",
-    "Admission",
     "AnyHeap",
     "AnyTrace",
     "Fit",
@@ -142,7 +139,6 @@ __all__ = [
     "Trace",
     "WideSpace",
     "Worst",
-    "admit",
     "attack",
     "births_and_deaths",
     "check",
@@ -197,6 +193,7 @@ __all__ = [
     "read_trace",
     "recipe_of",
     "record",
+    "repair_trace",
     "replay",
     "report",
     "reproduce",
@@ -210,7 +207,6 @@ __all__ = [
     "stress",
     "study_in",
     "suggest",
-    "sweep",
     "synthesise",
     "timing",
     "trace_facts",
@@ -244,7 +240,6 @@ _NAMES = {
         "Fit",
         "Replay",
         "Worst",
-        "admit",
         "stress",
         "find_heap",
         "find_worst",
@@ -284,9 +279,9 @@ _NAMES = {
         "profile",
         "read_trace",
         "record",
+        "repair_trace",
         "resample",
         "scale",
-        "sweep",
         "trace_facts",
         "workload",
     ),
@@ -303,7 +298,6 @@ _NAMES = {
     "_recipes.worst_steps": ("worst_steps",),
     "_recipes.zoo.catalogue": ("RECOMMENDED",),
     "_recipes.zoo.facts": ("facts",),
-    "_replay.admission": ("Admission",),
     "_replay.energy": ("default_energy_table",),
     "_replay.pictures": ("HEAP_MAP_STATES", "heap_map"),
     "_traces.profile": ("births_and_deaths", "sample_events", "size_table"),

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from heapwright._heaps.foreign.heap import ForeignHeap
     from heapwright._heaps.heaps import Arenas, RecipeHeap
     from heapwright._recipes.recipe import Recipe
-    from heapwright._replay.admission import Admission
     from heapwright._replay.energy import EnergyTable
     from heapwright._traces.trace import Trace
 
@@ -362,50 +361,6 @@ def fit(
         fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)
         result += [Fit.of(trace, label, fitted[key], len(made), grown) for label, key in requested.each]
     return _alone(result, traces, heaps)
-
-
-@one_line
-def admit(
-    traces: AnyTrace | Sequence[AnyTrace],
-    heaps: AnyHeap | Sequence[AnyHeap],
-    share: float,
-    *,
-    output: PathLike | None = None,
-    repair: bool = False,
-) -> list[Admission]:
-    """Find the least memory that admits a share of what traces ask for: an arena, or how many blocks, and how large.
-
-    Args:
-        traces, heaps: one of each, or lists of them; heaps are recipes. `heapwright._replay.admission.admit` says what
-            is searched in which.
-        share: of the requests, and of their bytes, above 0 and at most 1.
-        output: a picture of traces that `sweep` made, a file that ends in .svg or .html; None for none.
-        repair: drop the invalid calls of traces that are read.
-
-    Returns an `Admission` for each, trace by trace. Raises HeapwrightError for input that cannot be used, pools whose
-    counts cannot be told apart among it, and for a picture of other traces.
-    """
-    from heapwright._replay.admission import admit as find_least
-    from heapwright._traffic.workloads.loads import SWEPT
-
-    read = [trace_of(item, repair) for item in listed(traces)]
-    options = {trace.metadata.get(SWEPT, "") for trace in read}
-    if output is not None:
-        from heapwright._report.drawing import check_suffix
-
-        check_suffix(Path(output))
-        if len(options) != 1 or "" in options:
-            raise ParameterError("a picture is drawn of the traces of one sweep", parameter="output")
-    results = []
-    for trace in read:
-        at = float(trace.metadata[trace.metadata[SWEPT]]) if SWEPT in trace.metadata else None
-        for heap in listed(heaps):
-            results.append(replace(find_least(trace, recipe_of(heap), share), heap=label_of(heap), swept=at))
-    if output is not None:
-        from heapwright._report.admission_picture import write_picture
-
-        write_picture(results, options.pop(), Path(output))
-    return results
 
 
 @one_line

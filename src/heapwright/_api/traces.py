@@ -204,19 +204,6 @@ def workload(
 
 
 @one_line
-def sweep(
-    name: str, option: str, values: Sequence[float], packets: PacketTable | PathLike | None = None, **options: Any
-) -> list[Trace]:
-    """Make a trace of a workload for each value of one of its options, as "interarrival" of "poisson".
-
-    The other arguments are those of `workload`, which raises the same.
-    """
-    from heapwright._traffic.workloads.loads import swept
-
-    return swept(_workload(name, packets, options, option), option, values)
-
-
-@one_line
 def load_peaks(name: str, packets: PacketTable | PathLike | None, *, load: float, **options: Any) -> dict[float, int]:
     """How steep a workload's peak is: the largest live bytes at a tenth less load, at this load and at a tenth more.
 
@@ -379,6 +366,14 @@ def cut(
         close=close,
     )
     return part.trace() if output is None else part.write(output)
+
+
+@one_line
+def repair_trace(trace: AnyTrace, output: PathLike) -> Written:
+    """Write a trace without its invalid calls, in bounded memory; each kind of dropped call becomes a caveat of it."""
+    from heapwright._traces.repair import repaired
+
+    return repaired(Stream.of(trace, repair=True)).write(output)
 
 
 @overload

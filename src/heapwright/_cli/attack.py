@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from heapwright._cli.options import CPUS, heap_argument, repair_option, seed_option, word_size_option
+from heapwright._cli.options import CPUS, heap_argument
 from heapwright._cli.output import json_option, print_json
 from heapwright._cli.pipes import from_stdin
-
-if TYPE_CHECKING:
-    from heapwright._api import WordSize
+from heapwright._cli.renamed import repairs_requested
 
 LEVELS = ("none", "frees", "neighbours", "full")
 
@@ -34,16 +32,10 @@ LEVELS = ("none", "frees", "neighbours", "full")
     multiple=True,
     help="A heap to set beside it: also lib:NAME, PATH.so, PATH.c or ADAPTER=PATH; repeat the flag for more.",
 )
-@word_size_option
 @click.option("--cpu", type=click.Choice(CPUS), help="An emulated processor to run it on; default is this machine.")
-@click.option(
-    "--compiler", type=click.Choice(("gcc", "zig")), help="With --cpu: the compiler; default is what is there."
-)
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Picture to draw: FILE.svg or FILE.html."
 )
-@seed_option
-@repair_option
 @json_option
 def command(
     heap: str,
@@ -52,12 +44,8 @@ def command(
     runs: int | None,
     exploits: bool,
     beside: tuple[str, ...],
-    word_size: WordSize | None,
     cpu: str | None,
-    compiler: str | None,
     output: Path | None,
-    seed: int,
-    repair: bool,
     as_json: bool,
 ) -> None:
     """Commit eleven faults on a heap, and count which it notices, and when.
@@ -71,8 +59,6 @@ def command(
     pointers of 32 and of 64 bits. Control is proved: a word outside the arena changed, a pointer outside was handed
     out, or two objects overlap.
     """
-    if compiler is not None and cpu is None:
-        raise click.UsageError("--compiler goes with --cpu: this machine's is cc, or CC")
     from heapwright import _api as api
 
     result = api.attack(
@@ -80,13 +66,10 @@ def command(
         trace,
         checks=checks or None,
         runs=runs,
-        seed=seed,
-        repair=repair,
+        repair=repairs_requested(),
         beside=beside,
-        word_size=word_size,
         output=output,
         cpu=cpu,
-        compiler=compiler,
         exploits=exploits,
     )
     if as_json:

@@ -1,4 +1,4 @@
-"""Text in lines of so many cells: measured, wrapped and cut as a terminal shows it."""
+"""Text in terminal cells: measured, wrapped and cut as a terminal shows it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GAP = 2
 
 
 class Rules(NamedTuple):
-    """What stands between columns, under the headings and there between columns, and the same between sections."""
+    """The rules of a table: between columns, under the headings, and between sections."""
 
     gap: str = "  "
     head: str = "─"
@@ -23,7 +23,7 @@ class Rules(NamedTuple):
 
 
 ASCII = Rules(" |", "-", "-+", "-", "-+")
-"""Where lines cannot be drawn."""
+"""Rules for an output without line-drawing characters."""
 
 _ONE_CELL = re.compile("[ -~\u2500-\u25fc\xa1-\xac\xae-\u02ff≥…]*")
 """Letters, lines and bars that take a cell each; rich, which takes long to import, measures all others."""
@@ -33,7 +33,7 @@ _WORD = re.compile(r"\s*\S+\s*")
 
 @lru_cache(maxsize=4096)
 def cell_len(text: str) -> int:
-    """How many cells a text without line breaks takes."""
+    """Width in cells of a text without line breaks."""
     if _ONE_CELL.fullmatch(text):
         return len(text)
     from rich import cells
@@ -63,7 +63,7 @@ def wrapped(text: str, width: int, fold: bool) -> list[str]:
 
 
 def _breaks(line: str, width: int, fold: bool) -> list[int]:
-    """Where lines begin but the first, each filled with words as far as it goes."""
+    """Start of each line but the first; lines are filled with as many words as fit."""
     results: list[int] = []
     used = 0
     for word in _WORD.finditer(line):
@@ -157,22 +157,26 @@ def _row(
 
 
 def _column_widths(rows: Sequence[Sequence[str]], columns: Sequence[Column], width: int) -> list[int]:
-    """How many cells each column takes: the widest of those that wrap give way until the table is `width` wide."""
+    """Width of each column in cells: the widest wrapping columns are narrowed until the table is `width` wide."""
     texts = [[line for row in rows for line in row[at].split("\n")] for at in range(len(columns))]
     widths = [max(item.least, *map(cell_len, lines)) for item, lines in zip(columns, texts, strict=True)]
     last = len(columns) - 1
     room = max(width, sum(column.least for column in columns) + GAP * last) - last
     pads = [int(at < last) for at in range(len(columns))]  # one blank of each gap belongs to the column before it
     padded = [min(item + pad, room) for item, pad in zip(widths, pads, strict=True)]
-    while (excess := sum(padded) - room) > 0:
-        giving = {at: item for at, item in enumerate(padded) if columns[at].wraps}
-        widest = max(giving.values(), default=0)
-        step = widest - max((item for item in giving.values() if item < widest), default=0)
+    _narrow(padded, [at for at, column in enumerate(columns) if column.wraps], room)
+    _give(padded, range(len(padded)), max(0, sum(padded) - room), room)
+    return [item - pad for item, pad in zip(padded, pads, strict=True)]
+
+
+def _narrow(widths: list[int], wrapping: Sequence[int], room: int) -> None:
+    """Narrow the widest of the wrapping columns, step by step, until all columns fit or these are equally wide."""
+    while (excess := sum(widths) - room) > 0:
+        widest = max((widths[at] for at in wrapping), default=0)
+        step = widest - max((widths[at] for at in wrapping if widths[at] < widest), default=0)
         if not step:
             break
-        _give(padded, [at for at, item in giving.items() if item == widest], excess, step)
-    _give(padded, range(len(padded)), max(0, excess), room)
-    return [item - pad for item, pad in zip(padded, pads, strict=True)]
+        _give(widths, [at for at in wrapping if widths[at] == widest], excess, step)
 
 
 def _give(widths: list[int], places: Sequence[int], excess: int, most: int) -> None:

@@ -12,12 +12,11 @@ from heapwright._cli.options import (
     Bytes,
     growth_option,
     heap_option,
-    repair_option,
     replayed_argument,
     reserved_for_option,
-    seed_option,
 )
 from heapwright._cli.output import SHUT, json_option, print_json, print_verdicts
+from heapwright._cli.renamed import repairs_requested
 
 if TYPE_CHECKING:
     from heapwright._studies.gate import Checked
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 @growth_option
 @click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write JUnit's XML, a case a rule.")
 @click.option("--sarif", metavar="FILE", type=click.Path(path_type=Path), help="Write SARIF, a result a broken rule.")
-@seed_option
-@repair_option
 @json_option
 def command(
     traces: tuple[Path, ...],
@@ -58,8 +55,6 @@ def command(
     growth: float,
     junit: Path | None,
     sarif: Path | None,
-    seed: int,
-    repair: bool,
     as_json: bool,
 ) -> None:
     """Say whether heaps still fit today's build of a program; exit code 3 where a rule is broken.
@@ -78,8 +73,7 @@ def command(
         baseline=baseline,
         held_out=held_out,
         growth=growth,
-        seed=seed,
-        repair=repair,
+        repair=repairs_requested(),
         junit=junit,
         sarif=sarif,
     )

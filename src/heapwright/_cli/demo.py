@@ -1,4 +1,4 @@
-"""`heapwright demo`: the whole way on a recorded trace that ships with the package, command by command."""
+"""`heapwright demo`: all steps on a recorded trace that ships with the package, command by command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from heapwright._support.subprocesses import find_compiler, kill_tools, run_tool
 
 TRACE = "mosquitto_broker.parquet"
 EXPLORE = ("explore",)
-MEASURE = ("measure", "--front")
+MEASURE = ("measure",)
 """The words of two steps, before their files."""
 CFLAGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DAPP_HEAP_ALIGN_UNCHECKED")
 
@@ -33,44 +33,45 @@ CFLAGS = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-DAPP_HEAP_A
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default="heapwright-demo")
 @json_option
 def command(folder: Path, as_json: bool) -> None:
-    """Go the whole way on a recorded MQTT broker: explore, measure, generate C, report.
+    """Run all steps on a recorded MQTT broker: explore, measure, generate C, report.
 
-    The trace ships with Heapwright, and nothing is loaded from elsewhere. Results go to FOLDER, heapwright-demo unless
-    given. Every step is a command that works as well by hand. What needs a tool that is missing is left out, and why is
-    said.
+    The trace ships with Heapwright, and nothing is downloaded. Results go to FOLDER, by default heapwright-demo. Every
+    step is a command that you can run yourself. A step whose tool is missing is skipped with a message.
     """
     with contextlib.redirect_stdout(io.StringIO()) if as_json else contextlib.nullcontext():
-        made = _demonstrate(folder)
+        summary = _demonstrate(folder)
     if as_json:
-        print_json(made)
+        print_json(summary)
 
 
 def _demonstrate(folder: Path) -> dict[str, Any]:
-    """Run all steps, and return what JSON tells of them."""
+    """Run all steps, and return their summary for JSON."""
     start = time.monotonic()
     trace, study, firmware, page = (folder / name for name in (TRACE, "study.duckdb", "firmware", "report.html"))
     folder.mkdir(parents=True, exist_ok=True)
     study.unlink(missing_ok=True)
-    shutil.copyfile(_shipped(), trace)
+    shutil.copyfile(_example(), trace)
 
-    _say("1. Try more than 10,000 allocators on the calls of a recorded MQTT broker, the best on a future of it")
+    _print_heading(
+        "1. Replay a recorded MQTT broker on more than 10,000 allocators, and a long run on the best of them"
+    )
     _run(*EXPLORE, trace, "-o", study, "--json")
     (pick,) = json.loads(_run("pareto", study, "--pick", "balanced", "--json"))
     heap = f"{study}:{pick['id']}"
 
-    _say("2. Count instructions of the front and of the zoo on an emulated Cortex-M3")
+    _print_heading("2. Count instructions of the Pareto front and of common allocators on an emulated Cortex-M3")
     left_out = _tried(lambda: _run(*MEASURE, study, "--json"))
 
     report = "report", study, "-o", page
-    with _beside(*report) as printed:  # it takes longest of what is left
+    with _in_parallel(*report) as printed:
         files, missing = _answer(heap, trace, study, firmware)
         left_out += missing
-        _say("6. The report: front, recipes, size histogram, memory over time, heap maps")
+        _print_heading("6. The report: Pareto front, recipes, size histogram, memory over time, heap maps")
         _show(("heapwright", *report))
         click.echo(printed(), nl=False)
 
     seconds = time.monotonic() - start
-    _say(f"Done in {seconds:.0f} seconds.")
+    _print_heading(f"Done in {seconds:.0f} seconds.")
     for name, path in {"report": page, "firmware": firmware, "study": study, "trace": trace}.items():
         click.echo(f"  {name:10} {path}")
     return {
@@ -86,26 +87,28 @@ def _demonstrate(folder: Path) -> dict[str, Any]:
 
 
 def _answer(heap: str, trace: Path, study: Path, firmware: Path) -> tuple[list[Path], list[str]]:
-    """The steps that print what to ship, and make it: the C files, and what was left out."""
-    _say("3. The answer: what to ship and to reserve, compared with alternatives, and the Pareto front")
+    """Print the recommendation and generate it; returns the C files, and the steps that were skipped."""
+    _print_heading("3. The recommendation: allocator and arena size, compared with alternatives, and the Pareto front")
     _run("pareto", study)
 
-    _say("4. Why: what the broker asks of memory, and the arenas that serve the recording alone, without the long run")
+    _print_heading(
+        "4. Why: the broker's memory profile, and the arena sizes for the recording alone, without the long run"
+    )
     _run("profile", trace)
     _run("fit", trace, "--heap", heap, "--heap", "tlsf", "--heap", "newlib-nano")
 
-    _say("5. Ship it: C for the firmware, compiled without warnings and tested here, for a target whose objects need 8")
+    _print_heading("5. Ship it: C for firmware with 8-byte alignment, compiled without warnings and tested here")
     _run("generate", heap, "--prefix", "app", "-o", firmware)
     files = sorted(firmware.glob("app_heap*.[ch]"))
     return files, _tried(lambda: _compile(firmware))
 
 
 def _tried(step: Callable[[], object]) -> list[str]:
-    """Take a step that needs other programs; where one is missing say so, and return what was said."""
+    """Run a step that needs other programs; returns the message about a missing one."""
     try:
         step()
     except HeapwrightError as error:
-        print_sentences([f"Left out: {error}."])
+        print_sentences([f"Skipped: {error}."])
         return [str(error)]
     return []
 
@@ -119,7 +122,7 @@ def _compile(folder: Path) -> None:
     _tool(program.resolve())
 
 
-def _shipped() -> Path:
+def _example() -> Path:
     """The trace: in the checkout, or installed beside this package."""
     package = Path(__file__).resolve().parents[1]
     for directory in (package.parents[1] / "examples", package / "examples"):
@@ -128,39 +131,38 @@ def _shipped() -> Path:
     raise HeapwrightError(f"{package / 'examples' / TRACE}: the trace is missing; install heapwright again")
 
 
-def _say(text: str) -> None:
-    """A heading."""
+def _print_heading(text: str) -> None:
     click.echo()
     click.secho(textwrap.fill(text, stdout_columns()), bold=True)
 
 
 def _show(words: Sequence[str | Path]) -> list[str]:
     """Print a command as a shell takes it, and return its words."""
-    info = [str(word) for word in words]
+    texts = [str(word) for word in words]
     width = stdout_columns() - 6
-    lines = textwrap.wrap(shlex.join(info), width, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(shlex.join(texts), width, break_long_words=False, break_on_hyphens=False)
     click.echo("$ " + " \\\n    ".join(lines))
-    return info
+    return texts
 
 
 def _run(*words: str | Path) -> str:
-    """Run a command of ours; what it prints goes to the screen, or with --json is returned."""
+    """Run a heapwright command; its output is printed, or with --json returned."""
     from heapwright._cli import heapwright
 
-    _, *info = _show(("heapwright", *words))
+    _, *arguments = _show(("heapwright", *words))
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed) if "--json" in info else contextlib.nullcontext():
-        heapwright.main(info, "heapwright", standalone_mode=False)
+    with contextlib.redirect_stdout(printed) if "--json" in arguments else contextlib.nullcontext():
+        heapwright.main(arguments, "heapwright", standalone_mode=False)
     return printed.getvalue()
 
 
 _PROGRAM = "import sys; sys.path[:] = filter(None, sys.path); from heapwright._cli import program; program()"
-"""Nothing in the working directory stands in for a module."""
+"""The program of a process; its module path excludes the working directory."""
 
 
 @contextlib.contextmanager
-def _beside(*words: str | Path) -> Iterator[Callable[[], str]]:
-    """Meanwhile run a command of ours in a process of its own; gives what waits for it and returns what it prints."""
+def _in_parallel(*words: str | Path) -> Iterator[Callable[[], str]]:
+    """Run a heapwright command in parallel, in a process of its own; yields the function that waits for its output."""
     env = {**os.environ, "COLUMNS": str(stdout_columns())}
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run_tool, [sys.executable, "-c", _PROGRAM, *map(str, words)], text=True, env=env)
@@ -180,7 +182,7 @@ def _beside(*words: str | Path) -> Iterator[Callable[[], str]]:
 
 
 def _tool(*words: str | Path) -> None:
-    """Run another program, which has to succeed."""
+    """Run another program; raises click.ClickException if it fails."""
     done = run_tool(_show(words), text=True)
     click.echo(done.stdout + done.stderr, nl=False)
     if done.returncode:

@@ -1,4 +1,4 @@
-"""`heapwright explore`: try every recipe of a space on traces and keep the results as a study."""
+"""`heapwright explore`: the search of a design space."""
 
 from __future__ import annotations
 
@@ -12,37 +12,46 @@ from heapwright._cli.options import (
     OBJECTIVES,
     Duration,
     align_option,
-    energy_option,
     objectives_option,
     read_traces,
-    repair_option,
     seed_option,
     traces_argument,
 )
 from heapwright._cli.output import command_line, json_option, note, note_partial, print_json, print_sentences
 from heapwright._cli.pipes import called
-from heapwright._cli.progress import showing
+from heapwright._cli.progress import exploration_progress
+
+
+class LongRun(click.ParamType[int]):
+    """Calls of a long run: 1,000 or more, or 0 for none."""
+
+    name = "calls"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the number."""
+        calls = click.IntRange(min=0).convert(value, param, ctx)
+        if 0 < calls < 1000:
+            self.fail(f"{calls}: valid: 1000 calls or more, or 0 for no long run", param, ctx)
+        return calls
 
 
 @click.command(epilog=OBJECTIVES)
 @traces_argument
-@click.option(
-    "--space", "space_path", metavar="SPACE.toml", type=click.Path(path_type=Path), help="The recipes to try."
-)
+@click.option("--space", "space_path", metavar="SPACE.toml", type=click.Path(path_type=Path), help="The design space.")
 @align_option
 @objectives_option("footprint_bytes,accesses")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one per processor.")
 @click.option(
     "--dask",
     metavar="ADDRESS",
-    help="Replay on the workers of this Dask scheduler; local starts one here, with a process for every job.",
+    help="Replay on the workers of this Dask scheduler; local starts one here, with a process per job.",
 )
 @click.option(
     "--held-out",
     metavar="TRACE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Try candidates on this trace too, without ranking by it. Repeat the flag for more.",
+    help="Replay candidates on this trace, too, without ranking by it. Repeat the flag for more.",
 )
 @click.option(
     "--copies",
@@ -50,60 +59,55 @@ from heapwright._cli.progress import showing
     default=0,
     show_default=True,
     metavar="N",
-    help="Try candidates on N perturbed copies of each trace, too.",
+    help="Replay candidates on N perturbed copies of each trace, too.",
 )
 @click.option(
-    "--endurance/--no-endurance",
-    default=True,
-    show_default=True,
-    help="Rank by the need in the long run: candidates are replayed on a future of each trace, and stress-tested.",
-)
-@click.option(
-    "--future",
-    type=click.IntRange(min=1000),
+    "--long-run",
+    type=LongRun(),
     default=500_000,
     show_default=True,
     metavar="CALLS",
-    help="Length of the future: traffic like the trace's (heapwright trace resample).",
+    help="Rank by the memory needed in the long run: candidates are replayed on this many more calls like the trace's "
+    "(heapwright trace resample), and stress-tested. 0: rank by the traces alone.",
 )
 @click.option(
     "--current",
     metavar="NAME",
-    help="The reference allocator that you use today, as freertos-heap4: it stands in every table.",
+    help="Your current allocator, as freertos-heap4: it is shown in every table.",
 )
 @click.option(
     "--same-device/--no-same-device",
     default=None,
-    help="The traces are loads of one device: memory is the largest, accesses are summed. The default where they come "
-    "from one program; else the worst ratio over each trace's best counts.",
+    help="The traces are loads of one device: the largest memory counts, accesses are summed. Default for one program "
+    "traces. Otherwise the worst ratio to each trace's best counts.",
 )
 @click.option(
     "--strategy",
     type=click.Choice(["exhaustive", "random", "search"]),
-    help="Take the space's recipes in order, draw them with --seed, or search: the default of a space of more than "
-    "100,000 combinations.",
+    help="Evaluate recipes in order, at random with --seed, or by a search: the default above 100,000 combinations.",
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Try at most so many recipes beside the zoo.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N recipes besides the zoo.")
 @seed_option
 @click.option(
     "--warm",
     metavar="STUDY",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Begin a search near the front of this study, too. Repeat the flag for more.",
+    help="Start a search near the Pareto front of this study, too. Repeat the flag for more.",
 )
-@click.option("--complete", is_flag=True, help="Finish every recipe, however long it takes.")
+@click.option("--complete", is_flag=True, help="Prune nothing: finish every recipe, however long it takes.")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Give recipes up that a front within this share of the best does not need; 0 for the exact front.",
+    help="Prune recipes that a Pareto front within this share of the best does not need; 0: the exact front.",
 )
 @click.option(
-    "--budget", type=Duration(), metavar="TIME", help="The best front that can be had in 90s, 5m or 1h; then go on."
+    "--budget",
+    type=Duration(),
+    metavar="TIME",
+    help="Find the best front within this time, as 90s, 5m or 1h; the same command then continues.",
 )
-@energy_option
-@repair_option
 @click.option("-o", "--output", metavar="STUDY", required=True, type=click.Path(path_type=Path), help="The study file.")
 @json_option
 def command(
@@ -112,46 +116,46 @@ def command(
     align: int | None,
     held_out: tuple[Path, ...],
     warm: tuple[Path, ...],
-    energy_table: Path | None,
-    repair: bool,
     output: Path,
+    long_run: int,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Try every recipe of a space on traces and keep the results as a study.
+    """Explore a design space: replay its recipes on traces and keep the results as a study, a database file.
 
-    Without --space the space is built from the traces. The zoo belongs to every space that does not leave it out. An
-    exploration that was interrupted goes on where it stopped when the same command is given again.
+    Without --space the space is built from the traces. Every space includes the zoo unless it says otherwise. The same
+    command continues an exploration that was interrupted.
 
-    Every recipe is finished where that takes about a minute. Where it would take longer, those are given up that
-    cannot come on a front which needs at most 1 % more than the best.
+    If all recipes would take more than about a minute, recipes are pruned that cannot come on a Pareto front within
+    1 % of the best.
 
-    All recipes have one alignment: 8 is what 32-bit ABIs want of malloc, 16 what 64-bit hosts want. Zoo heaps that have
-    another of their own are also shown at that one, unranked.
+    All recipes have one alignment: 8 is malloc's on 32-bit ABIs, 16 on 64-bit hosts. Zoo heaps with another alignment
+    of their own are also shown at that one, unranked.
     """
     from heapwright import _api as api
-    from heapwright._replay.energy import EnergyTable
     from heapwright._studies.analysis import Analysis
     from heapwright._studies.by_load import picks_by_load
 
-    energies = EnergyTable.read(energy_table) if energy_table else None
-    given = {key: value for key, value in options.items() if value is not None}
-    requested = api.Options(energy_table=energies, command=command_line(), **given)
-    read = read_traces(traces, repair)
-    space = api.space_for(read, space_path, align)
-    for trace in read:
-        for info in trace.notes:
-            note(f"{info}; explored at {space.align}")
-    apart = read_traces(held_out, repair)
-    with showing() as show:
-        done = api.explore_with(requested, read, space, output, held_out=apart, warm=warm, progress=show)
-    for info in space.notes:
-        note(f"space: {info}")
-    for info in done.short:
-        note(f"{done.study}: {info}")
+    settings = {key: value for key, value in options.items() if value is not None}
+    settings["endurance"] = long_run > 0
+    if long_run:
+        settings["future"] = long_run
+    requested = api.Options(command=command_line(), **settings)
+    recordings = read_traces(traces)
+    space = api.space_for(recordings, space_path, align)
+    for trace in recordings:
+        for text in trace.notes:
+            note(f"{text}; explored at {space.align}")
+    apart = read_traces(held_out)
+    with exploration_progress() as report:
+        done = api.explore_with(requested, recordings, space, output, held_out=apart, warm=warm, progress=report)
+    for text in space.notes:
+        note(f"space: {text}")
+    for text in done.short:
+        note(f"{done.study}: {text}")
     with Analysis.open(done.study) as study:
         note_partial(study)
-        by_load, question = picks_by_load(study, read), study.question
+        by_load, question = picks_by_load(study, recordings), study.question
         if not as_json:
             from heapwright._cli.front import print_front
             from heapwright._cli.tables import print_by_load
@@ -163,5 +167,5 @@ def command(
                 print_sentences([decision.evidence()])
             return
     loads = {"by_load": list(map(dataclasses.asdict, by_load))} if by_load else {}
-    said = {"study": called(done.study), "question": question, "seconds": round(done.seconds, 3)}
-    print_json({**dataclasses.asdict(done), **said, **loads})
+    head = {"study": called(done.study), "question": question, "seconds": round(done.seconds, 3)}
+    print_json({**dataclasses.asdict(done), **head, **loads})

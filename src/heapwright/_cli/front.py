@@ -1,4 +1,4 @@
-"""The front of a study, with the picks on it and what everybody knows beside it, as one table."""
+"""The Pareto front of a study as one table, with the picks on it and common allocators."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
     from heapwright._studies.robustness import Robustness
 
 SHOWN_MEMBERS = 16
-"""About so many of a front are shown where nobody asks for all."""
+"""Members of a Pareto front that are shown by default, about."""
 _ALWAYS = ("footprint_bytes", "fragmentation", "accesses", "accesses_malloc_max", "accesses_free_max", "failed")
 _HEADINGS = {
-    "reserve": "reserve",
-    "long_run_bytes": "long-run\nneed",
-    "long_run_accesses": "accesses\na call",
-    "long_run_malloc_max": "worst\nmalloc",
-    "long_run_free_max": "worst\nfree",
-    "footprint_bytes": "footprint",
+    "reserve": "recommended\narena, B",
+    "long_run_bytes": "long-run\narena, B",
+    "long_run_accesses": "accesses\nper call",
+    "long_run_malloc_max": "worst-case\nmalloc,\naccesses",
+    "long_run_free_max": "worst-case\nfree,\naccesses",
+    "footprint_bytes": "footprint,\nB",
     "fragmentation": "frag.",
     "accesses": "accesses",
-    "instructions_pair_mean": "instr.\na pair",
-    "accesses_malloc_max": "worst\nmalloc",
-    "accesses_free_max": "worst\nfree",
-    "failed": "refused",
-    "role": "role",
+    "instructions_pair_mean": "instr.\nper pair",
+    "accesses_malloc_max": "worst-case\nmalloc,\naccesses",
+    "accesses_free_max": "worst-case\nfree,\naccesses",
+    "failed": "failed\nrequests",
+    "role": "status",
 }
-_WORST = {"copy": "copies,\nworst", "held out": "held out,\nworst"}
-_LEAST_ROLE = 8
-"""The column of roles is wrapped to no less."""
+_WORST = {"copy": "perturbed,\nworst", "held out": "held out,\nworst"}
+_LEAST_STATUS = 8
+"""Least width of the column of statuses."""
 
 Column = tuple[str, "Callable[[Candidate], str]"]
-"""A heading, and what stands below it for a heap."""
+"""A heading, and the function that returns a heap's cell."""
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """What of a study stands in the table: members of its front, picks near it, and heaps of the zoo."""
+class _Contents:
+    """The rows of the table: members of the Pareto front, recommendations near it, and heaps of the zoo."""
 
     study: Analysis
     objectives: Sequence[str]
@@ -55,13 +55,22 @@ class _Shown:
     members: list[Candidate]
     others: list[Candidate]
     zoo: list[Ranking]
-    yours: str | None
+    current: str | None
     robustness: Robustness
 
     def every(self) -> list[Candidate]:
-        """Each of them once, the front first."""
-        results = [*self.members, *self.others, *(item.candidate for item in self.zoo)]
-        return list({item.id: item for item in results}.values())
+        """Each heap once, the front first."""
+        results = [*self.members, *self.others, *(ranking.candidate for ranking in self.zoo)]
+        return list({candidate.id: candidate for candidate in results}.values())
+
+    def title(self, front_size: int) -> str:
+        """The title of the table."""
+        study = self.study
+        size = f"{front_size:,} members" + (f", {len(self.members)} shown" if len(self.members) < front_size else "")
+        parts = f"{', picks near it' if self.others else ''}{' and zoo' if self.zoo else ''}"
+        traces = printable(", ".join(trace.name for trace in study.traces()))
+        question = f"; {study.question}" if study.question else ""
+        return f"Pareto front ({size}){parts}: {study.tried} recipes of alignment {study.align} on {traces}{question}\n"
 
 
 def print_front(
@@ -72,120 +81,151 @@ def print_front(
     against: str | None = None,
     everything: bool = False,
 ) -> Decision | None:
-    """Print what to ship, the front with the picks, and rivals from the zoo, each heap with what it is.
+    """Print the recommendation, the Pareto front with its picks, and common allocators, each with its status.
 
-    Returns the decision that it told; None where there is none.
+    Returns the decision behind the recommendation; None if there is none.
 
-    With ``everything`` all members of the front and all of the zoo are shown, with their recipes, more metrics, the
-    worst ratio to the best on copies and on traces held out, and how far each is from the front. Zoo allocators at an
-    alignment of their own come last, for comparison.
+    With ``everything`` the whole front and the whole zoo are shown, with their recipes, more metrics, the worst ratio
+    to the best on perturbed and held-out traces, and their distance from the front. Zoo allocators at an alignment of
+    their own come last, for comparison.
     """
-    from heapwright._studies.decision import decide
-    from heapwright._studies.recommendations import RIVALS, NoPickError
-
     front = study.front(objectives, where)
-    decision = None
-    if front:
-        try:
-            decision = decide(study, "balanced", objectives, where, against)
-        except NoPickError as error:
-            print_sentences([str(error)])
-        else:
-            print_sentences(decision.sentences())
-            click.echo()
-            print_side_by_side(decision)
-    picks = study.picks(objectives, where) if front else {}
-    standings = study.zoo_standings(objectives)
-    yours = study.resolve(against) if against else None
-    beside = {*RIVALS, against, yours}
-    zoo = [item for item in standings if everything or {item.candidate.label, item.candidate.id} & beside]
-    always = {*picks, *(standing.dominated_by for standing in zoo)}
-    members = _thinned(front, None if everything else SHOWN_MEMBERS, always)
-    others = [study.candidate(id) for id in picks if id not in {item.id for item in front}]
-    shown = _Shown(study, objectives, picks, members, others, zoo, yours, study.robustness(objectives))
-    traces = printable(", ".join(trace.name for trace in study.traces()))
-    question = f"; {study.question}" if study.question else ""
-    size = f"{len(front):,} members" + (f", {len(members)} shown" if len(members) < len(front) else "")
-    title = f"Front ({size}){', picks near it' if others else ''}{' and zoo' if zoo else ''}: {study.tried} recipes of "
-    title += f"alignment {study.align} on {traces}{question}\n"
+    decision = _print_decision(study, objectives, where, against) if front else None
+    contents = _contents(study, front, objectives, where, against, everything)
+    title = contents.title(len(front))
     if everything:
-        _print_whole(title, shown)
+        _print_whole(title, contents)
         return decision
-    _print_short(title, shown)
-    hidden = len(front) - len(members) + len(standings) - len(zoo)
+    _print_short(title, contents)
+    hidden = len(front) - len(contents.members) + len(study.zoo_standings(objectives)) - len(contents.zoo)
     more = f"{hidden:,} more, and all recipes" if hidden else "All recipes"
     print_sentences([f"{more}: heapwright pareto {printable(str(study.path))} --all"])
     return decision
 
 
-def _print_short(title: str, shown: _Shown) -> None:
-    """One line a heap, with what decides, and the recipes of the picks below it."""
+def _print_decision(
+    study: Analysis, objectives: Sequence[str], where: Sequence[str], against: str | None
+) -> Decision | None:
+    from heapwright._studies.decision import decide
+    from heapwright._studies.recommendations import NoPickError
+
+    try:
+        decision = decide(study, "balanced", objectives, where, against)
+    except NoPickError as error:
+        print_sentences([str(error)])
+        return None
+    print_sentences(decision.sentences())
+    click.echo()
+    print_side_by_side(decision)
+    return decision
+
+
+def _contents(
+    study: Analysis,
+    front: Sequence[Candidate],
+    objectives: Sequence[str],
+    where: Sequence[str],
+    against: str | None,
+    everything: bool,
+) -> _Contents:
+    from heapwright._studies.recommendations import RIVALS
+
+    picks = study.picks(objectives, where) if front else {}
+    current = study.resolve(against) if against else None
+    compared = {*RIVALS, against, current}
+    zoo = [
+        ranking
+        for ranking in study.zoo_standings(objectives)
+        if everything or {ranking.candidate.label, ranking.candidate.id} & compared
+    ]
+    always = {*picks, *(ranking.dominated_by for ranking in zoo)}
+    members = _thinned(front, None if everything else SHOWN_MEMBERS, always)
+    others = [study.candidate(id) for id in picks if id not in {candidate.id for candidate in front}]
+    return _Contents(study, objectives, picks, members, others, zoo, current, study.robustness(objectives))
+
+
+def _print_short(title: str, contents: _Contents) -> None:
+    """Print one line per heap, with the deciding metrics, and the recipes of the picks below the table."""
     from heapwright._studies.results import ADMITTED
 
-    study, picks = shown.study, shown.picks
-    refusing = ADMITTED in shown.objectives
-    keys = [key for key in shown.objectives if refusing or key != "footprint_bytes"]
-    first = [] if refusing else [_reserve(study)]
-    columns = [*first, *map(_metric, dict.fromkeys([*keys, *_measured(shown), *_worst_calls(shown)])), *_grows(shown)]
-    zoo = {item.candidate.id for item in shown.zoo}
-    front = {member.id for member in shown.members}
-    competing = front | picks.keys()
-
-    def role(item: Candidate) -> str:
-        known = ["front"] if item.id in front else ["zoo"] if item.id in zoo else []
-        info = [", ".join(picks[item.id]).upper()] if item.id in picks else known
-        info += ["yours"] * (item.id == shown.yours)
-        if refused := item.metrics["failed"]:
-            info.append(f"refused {refused:,}")
-        elif shown.robustness.foreseen and (shown.robustness.why_not_lasting(item.id)):
-            info.append("grows")
-        elif item.id in competing and shown.robustness.why_not(item.id):
-            info.append("not fit")
-        return ", ".join(info)
-
-    columns.append((_HEADINGS["role"], role))
-    every = shown.every()
-    sections = [shown.members, shown.others, every[len(shown.members) + len(shown.others) :]]
-    _print(title, columns, sections, picks, _LEAST_ROLE)
+    study, picks = contents.study, contents.picks
+    partial = ADMITTED in contents.objectives
+    keys = [key for key in contents.objectives if partial or key != "footprint_bytes"]
+    columns = [] if partial else [_recommended_arena(study)]
+    columns += map(_metric, dict.fromkeys([*keys, *_measured(contents), *_worst_calls(contents)]))
+    columns += _growth_column(contents)
+    columns.append((_HEADINGS["role"], _statuses(contents)))
+    every = contents.every()
+    sections = [contents.members, contents.others, every[len(contents.members) + len(contents.others) :]]
+    _print(title, columns, sections, picks, _LEAST_STATUS)
     for id, roles in picks.items():
-        item = study.candidate(id)
-        named = "" if item.zoo_name else f" {item.id}"
-        print_sentences([f"{', '.join(roles).upper()}{named}: {study.recipe(id).summary(study.align)}"])
+        id_text = "" if study.candidate(id).zoo_name else f" {id}"
+        print_sentences([f"{', '.join(roles).upper()}{id_text}: {study.recipe(id).summary(study.align)}"])
 
 
-def _print_whole(title: str, shown: _Shown) -> None:
-    """All that is known of each heap, its recipe or how far it is from the front, and why it is no pick."""
+def _statuses(contents: _Contents) -> Callable[[Candidate], str]:
+    """The function that returns a heap's status: pick, front or zoo, and why it is no pick."""
+    zoo = {ranking.candidate.id for ranking in contents.zoo}
+    front = {member.id for member in contents.members}
+    robustness = contents.robustness
+
+    def status(heap: Candidate) -> str:
+        if heap.id in contents.picks:
+            words = [", ".join(contents.picks[heap.id]).upper()]
+        else:
+            words = ["front"] if heap.id in front else ["zoo"] if heap.id in zoo else []
+        words += ["current"] * (heap.id == contents.current)
+        if failed := heap.metrics["failed"]:
+            words.append(f"{failed:,} failed")
+        elif robustness.foreseen and robustness.why_not_lasting(heap.id):
+            words.append("unstable")
+        elif heap.id in front | contents.picks.keys() and robustness.why_not(heap.id):
+            words.append("not robust")
+        return ", ".join(words)
+
+    return status
+
+
+def _print_whole(title: str, contents: _Contents) -> None:
+    """Print all metrics of each heap, its recipe or its distance from the front, and why it is not recommended."""
     from heapwright._api import worst_steps
     from heapwright._replay.metrics import TARGET_METRICS
 
-    study, robustness = shown.study, shown.robustness
-    keys = dict.fromkeys([*shown.objectives, *_measured(shown), *_ALWAYS])
-    columns = [_reserve(study), *map(_metric, keys)]
-    columns.append(("worst\nsteps", lambda item: worst_steps(study.recipe(item.id)).short()))
-    columns += _grows(shown)
+    study = contents.study
+    keys = dict.fromkeys([*contents.objectives, *_measured(contents), *_ALWAYS])
+    columns = [_recommended_arena(study), *map(_metric, keys)]
+    columns.append(("accesses,\nbound", lambda heap: worst_steps(study.recipe(heap.id)).short()))
+    columns += _growth_column(contents)
     for role in study.elsewhere:
-        for key in shown.objectives:
+        for key in contents.objectives:
             if key not in TARGET_METRICS:
-                columns.append((f"{_WORST[role]}\n{_heading(key)}", _elsewhere(shown, role, key)))
-    standings = {item.candidate.id: item for item in shown.zoo}
-    competing = {item.id for item in [*shown.members, *shown.others]}
+                columns.append((f"{_WORST[role]}\n{_heading(key)}", _worst_ratio(contents, role, key)))
+    columns.append(("recipe; zoo: distance from the front", _remarks(contents)))
+    standings = {ranking.candidate.id: ranking for ranking in contents.zoo}
+    zoo = contents.every()[len(contents.members) + len(contents.others) :]
+    ranked = [heap for heap in zoo if standings[heap.id].ranked]
+    unranked = [heap for heap in zoo if not standings[heap.id].ranked]
+    _print(title, columns, [contents.members, contents.others, ranked, unranked], contents.picks)
 
-    def remark(item: Candidate) -> str:
-        roles = f"{', '.join(shown.picks[item.id]).upper()}: " if item.id in shown.picks else ""
-        what = f"{roles}{study.recipe(item.id).summary(study.align)}" if item.id in competing else ""
-        standing = _standing(standings[item.id]) if item.id in standings else ""
-        why_not = robustness.why_not_lasting(item.id)
-        if item.id in competing:  # of what failed requests nothing else is known
-            why_not = robustness.why_not(item.id)
-        info = f"not fit to ship: {why_not}" if why_not else ""
-        return "; ".join(filter(None, [what, standing, info]))
 
-    columns.append(("recipe; zoo: against the front", remark))
-    zoo = shown.every()[len(competing) :]
-    ranked = [item for item in zoo if standings[item.id].ranked]
-    _print(
-        title, columns, [shown.members, shown.others, ranked, [item for item in zoo if item not in ranked]], shown.picks
-    )
+def _remarks(contents: _Contents) -> Callable[[Candidate], str]:
+    """The function that returns a heap's recipe, its distance from the front, and why it is not recommended."""
+    study, robustness = contents.study, contents.robustness
+    standings = {ranking.candidate.id: ranking for ranking in contents.zoo}
+    candidates = {heap.id for heap in [*contents.members, *contents.others]}
+
+    def remark(heap: Candidate) -> str:
+        recipe = ""
+        if heap.id in candidates:
+            roles = f"{', '.join(contents.picks[heap.id]).upper()}: " if heap.id in contents.picks else ""
+            recipe = f"{roles}{study.recipe(heap.id).summary(study.align)}"
+            why_not = robustness.why_not(heap.id)
+        else:  # only the long run of a heap with failed requests is known
+            why_not = robustness.why_not_lasting(heap.id)
+        standing = _standing(standings[heap.id]) if heap.id in standings else ""
+        return "; ".join(filter(None, [recipe, standing, f"not robust: {why_not}" if why_not else ""]))
+
+    return remark
 
 
 def _print(
@@ -205,56 +245,59 @@ def _metric(key: str) -> Column:
     return _heading(key), lambda item: number(key, item.metrics[key])
 
 
-def _reserve(study: Analysis) -> Column:
+def _recommended_arena(study: Analysis) -> Column:
     from heapwright._studies.analysis import reserve_for
 
     return _HEADINGS["reserve"], lambda item: number("reserve_bytes", reserve_for(study.needs(item.id)))
 
 
-def _measured(shown: _Shown) -> list[str]:
-    """Instructions of a malloc and a free, where they were measured for any."""
+def _measured(contents: _Contents) -> list[str]:
+    """The metric of instructions per pair of malloc and free, if it was measured for any heap."""
     key = "instructions_pair_mean"
-    return [key] if any(item.metrics[key] is not None for item in shown.every()) else []
+    return [key] if any(item.metrics[key] is not None for item in contents.every()) else []
 
 
-def _worst_calls(shown: _Shown) -> tuple[str, str]:
-    """The metrics of worst-case calls: on the future, if there was one."""
-    if shown.robustness.foreseen:
+def _worst_calls(contents: _Contents) -> tuple[str, str]:
+    """The metrics of worst-case calls: of the long run, if there was one."""
+    if contents.robustness.foreseen:
         return "long_run_malloc_max", "long_run_free_max"
     return "accesses_malloc_max", "accesses_free_max"
 
 
-def _grows(shown: _Shown) -> list[Column]:
-    """Growth over the last nine tenths of the future, if there was one."""
-    if not shown.robustness.foreseen:
+def _growth_column(contents: _Contents) -> list[Column]:
+    """Growth over the last nine tenths of the long run, if there was one."""
+    if not contents.robustness.foreseen:
         return []
     return [
-        ("growth", lambda item: growth(item.metrics["long_run_growth"], item.metrics["long_run_bytes"] is not None))
+        (
+            "long-run\ngrowth",
+            lambda item: growth(item.metrics["long_run_growth"], item.metrics["long_run_bytes"] is not None),
+        )
     ]
 
 
-def _elsewhere(shown: _Shown, role: str, key: str) -> Callable[[Candidate], str]:
+def _worst_ratio(contents: _Contents, role: str, key: str) -> Callable[[Candidate], str]:
     def show(item: Candidate) -> str:
-        worst = shown.robustness.worst(item.id)
+        worst = contents.robustness.worst(item.id)
         return _ratio(worst[role].ratios.get(key)) if role in worst else "-"
 
     return show
 
 
 def _heading(key: str) -> str:
-    """What stands above a metric: a few words, or its key, a word a line."""
+    """The heading of a metric: a few words, or its key, one word per line."""
     return _HEADINGS.get(key, key.replace("_", "\n"))
 
 
 def _ratio(value: float | None) -> str:
-    """How many times the best a value is, for people."""
+    """The ratio of a value to the best one, as text."""
     if value is None:
         return "-"
-    return "refused" if value == float("inf") else f"{value:,.2f} x"
+    return "failed" if value == float("inf") else f"{value:,.2f} x"
 
 
 def _thinned(front: Sequence[Candidate], most: int | None, always: set[str | None]) -> list[Candidate]:
-    """About so many members, evenly spaced along the front, with those that are always shown."""
+
     if most is None or len(front) <= most:
         return list(front)
     room = max(most - len(always), 2)
@@ -269,8 +312,8 @@ def _standing(standing: Ranking) -> str:
     if not standing.ranked:
         return "not ranked: at its own alignment"
     if standing.dominated_by is None:
-        refused = standing.candidate.metrics["failed"]
-        return f"not ranked: refused {number('failed', refused)} requests" if refused else "not ranked: not measured"
+        failed = standing.candidate.metrics["failed"]
+        return f"not ranked: {number('failed', failed)} requests failed" if failed else "not ranked: not measured"
     worse = {key: ratio for key, ratio in standing.ratios.items() if ratio > 1}
     if not worse:
         return f"equal to {standing.dominated_by}"
@@ -279,7 +322,7 @@ def _standing(standing: Ranking) -> str:
 
 
 def _difference(key: str, ratio: float) -> str:
-    """How far a value is from one that it is so many times worse than, with its sign."""
+    """The difference of a value from the best one, from their ratio, with its sign."""
     from heapwright._replay.metrics import METRICS
 
     if ratio >= 10:

@@ -1,4 +1,4 @@
-"""`heapwright generate`: write a heap as C for firmware."""
+"""`heapwright generate`: a heap as C for firmware."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from heapwright._cli.completion import platforms
-from heapwright._cli.options import cpu_option, heap_argument, read_traces, repair_option, reserved_for_option
+from heapwright._cli.options import cpu_option, heap_argument, read_traces, reserved_for_option
 from heapwright._cli.output import json_option, note, print_json
+from heapwright._cli.progress import steps
 
 
 @click.command()
@@ -17,24 +18,26 @@ from heapwright._cli.output import json_option, note, print_json
     "--platform",
     metavar="NAME",
     shell_complete=platforms,
-    help="Also write what binds it there; `heapwright platforms` lists them.",
+    help="Also write the port to this platform; `heapwright platforms` lists them.",
 )
-@click.option("--prefix", default="app", show_default=True, metavar="NAME", help="What names in the C begin with.")
+@click.option("--prefix", default="app", show_default=True, metavar="NAME", help="Prefix of all names in the C code.")
 @click.option(
-    "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Where to write it."
+    "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The folder to write to."
 )
 @click.option(
-    "--watched", is_flag=True, help="Also write NAME_heap_watched.c, for AddressSanitizer and Valgrind to see objects."
+    "--watched",
+    is_flag=True,
+    help="Also write NAME_heap_watched.c, which reports objects to AddressSanitizer and Valgrind.",
 )
 @click.option(
     "--package",
     is_flag=True,
-    help="Also write what makes DIR a library of CMake and PlatformIO, a component of ESP-IDF, a module of Zephyr.",
+    help="Also write package files: CMake, PlatformIO, a component of ESP-IDF, a module of Zephyr.",
 )
 @click.option(
     "--behind",
     metavar="MALLOC",
-    help="Stand in front of another allocator, named by its malloc, which gets what the pools do not serve.",
+    help="Fall back to another allocator, named by its malloc, for requests that the pools do not serve.",
 )
 @click.option("--inline", is_flag=True, help="Also write NAME_heap_inline.h: macros for calls of constant sizes.")
 @click.option(
@@ -42,14 +45,17 @@ from heapwright._cli.output import json_option, note, print_json
     metavar="TRACE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Also write what is known of the heap on this trace, as a page. Repeat the flag for more.",
+    help="Also write a page of evidence about the heap on this trace. Repeat the flag for more.",
 )
 @reserved_for_option
 @cpu_option
 @click.option(
-    "--prove", "prove_calls", type=click.IntRange(2, 8), metavar="N", help="As prove --calls, for the evidence."
+    "--prove",
+    "prove_calls",
+    type=click.IntRange(2, 8),
+    metavar="N",
+    help="For the evidence: bounded model checking of sequences of N allocations, as prove --calls.",
 )
-@repair_option
 @json_option
 def command(
     heap: str,
@@ -64,38 +70,38 @@ def command(
     held_out: tuple[Path, ...],
     cpu: str,
     prove_calls: int | None,
-    repair: bool,
     as_json: bool,
 ) -> None:
     """Write a heap as C for firmware: source, header and a small test, freestanding and without dependencies.
 
-    HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; for the last the comments say what it was tuned for. Where it aligns
-    objects to less than the platform needs, it is generated at the platform's alignment, which is said.
+    HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID; of the last the comments state the traces that it was tuned for. If
+    the platform needs a larger alignment than the heap's, the C has the platform's, and a note says so.
 
-    With --behind malloc the recipe's pools, which need bounds, are asked first, and what they do not take or have no
-    room for goes on to malloc; --behind mi_malloc goes on to mi_malloc, mi_realloc and mi_free.
+    With --behind malloc the recipe's pools, which must be limited in size, are tried first. Requests that they do not
+    serve go to malloc; --behind mi_malloc uses mi_malloc, mi_realloc and mi_free.
 
-    With --evidence a page says what is known of it, for a review: recipe, traces and their digests, the arena to
-    reserve, the dearest calls on the target, what misuse it notices, what was proved, and by which tools.
+    With --evidence a page documents the heap for a review: recipe, traces and their digests, the recommended arena
+    size, the worst-case calls on the target, the misuse that it detects, the proofs, and the versions of the tools.
     """
     from heapwright import _api as api
 
-    files = api.generate(
-        heap,
-        output,
-        prefix=prefix,
-        platform=platform,
-        watched=watched,
-        package=package,
-        behind=behind,
-        inline=inline,
-        evidence=read_traces(evidence, repair),
-        held_out=read_traces(held_out, repair),
-        cpu=cpu,
-        prove_calls=prove_calls,
-        progress=lambda step: note(f"{step} ..."),
-        notes=note,
-    )
+    with steps() as report:
+        files = api.generate(
+            heap,
+            output,
+            prefix=prefix,
+            platform=platform,
+            watched=watched,
+            package=package,
+            behind=behind,
+            inline=inline,
+            evidence=read_traces(evidence),
+            held_out=read_traces(held_out),
+            cpu=cpu,
+            prove_calls=prove_calls,
+            progress=lambda step: report(f"{step} ..."),
+            notes=note,
+        )
     if as_json:
         print_json({"files": [str(file) for file in files]})
         return

@@ -1,9 +1,10 @@
-"""Groups of commands, and the one place where an error of the library gets the flag that would help."""
+"""Groups of commands: old options are translated, and an error of the library gets the flag that would help."""
 
 from __future__ import annotations
 
 import click
 
+from heapwright._cli.renamed import current_words
 from heapwright._support.errors import HeapwrightError, ParameterError
 
 
@@ -17,10 +18,26 @@ class Group(click.Group):
         except HeapwrightError as error:
             raise self._with_flag(error, ctx) from error
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; its old options become today's."""
+        name, command, words = super().resolve_command(ctx, args)
+        if command is None or isinstance(command, click.Group):
+            return name, command, words
+        path = " ".join([*ctx.command_path.split()[1:], name or ""])
+        return name, command, current_words(ctx, path, words)
+
     def _with_flag(self, error: HeapwrightError, ctx: click.Context) -> Exception:
         command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        if error.parameter == "repair" and ctx.invoked_subcommand != "import":
+            return HeapwrightError(f"{error} (heapwright trace repair)")
         flag = "--" + (error.parameter or "").replace("_", "-")
         option = next((param for param in command.params if flag in param.opts), None) if command else None
+        if command and option is None and isinstance(error, ParameterError):
+            setting = next((param for param in command.params if "--set" in param.opts), None)
+            if setting:
+                return click.BadParameter(str(error), click.Context(command, ctx, ctx.invoked_subcommand), setting)
         if command is None or option is None:
             return error
         if isinstance(error, ParameterError):

@@ -12,6 +12,7 @@ import click
 from heapwright._cli import completion
 from heapwright._cli.output import note
 from heapwright._cli.pipes import from_stdin, recipe_from_stdin, to_stdout
+from heapwright._cli.renamed import repairs_requested
 from heapwright._replay.metrics import METRICS
 from heapwright._support.units import number_of
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _no_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Tell a heap that lacks its flag from a trace that is missing."""
+def _reject_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Distinguish a heap without its flag from a missing trace."""
     from heapwright._api import is_heap
 
     for path in paths:
@@ -110,16 +111,13 @@ against_option = click.option(
 )
 
 
-def _replayed(metavar: str, required: bool) -> Callable[[Command], Command]:
-    return click.argument(
-        "traces", metavar=metavar, nargs=-1, required=required, type=click.Path(path_type=Path), callback=_no_heaps
-    )
-
-
-replayed_argument = _replayed("TRACE...", required=True)
-fitted_argument = _replayed("[TRACE...]", required=False)
-repair_option = click.option(
-    "--repair", is_flag=True, help="Drop the invalid calls of a trace and say so, rather than refuse it."
+replayed_argument = click.argument(
+    "traces",
+    metavar="TRACE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+    callback=_reject_heaps,
 )
 align_option = click.option(
     "--align",
@@ -198,12 +196,6 @@ trace_output_option = click.option(
     callback=to_stdout,
     help="The trace to write, a Parquet file; - is stdout.",
 )
-energy_option = click.option(
-    "--energy-table",
-    metavar="CSV",
-    type=click.Path(path_type=Path),
-    help="Energy of an access by SRAM size (size_bytes, read_pJ, write_pJ), in place of the 90 nm table.",
-)
 _WIDTH = 2 + max(map(len, METRICS))
 OBJECTIVES = "\b\nObjectives:\n" + "\n".join(
     f"  {metric.key:{_WIDTH}}{metric.meaning}{' (more is better)' if metric.direction == 'max' else ''}"
@@ -222,11 +214,11 @@ def objectives_option(default: str) -> Callable[[Command], Command]:
     )
 
 
-def read_traces(paths: Sequence[Path], repair: bool) -> list[Trace]:
-    """Read traces, and note what was repaired."""
+def read_traces(paths: Sequence[Path]) -> list[Trace]:
+    """Read traces, and note their repairs."""
     from heapwright import _api as api
 
-    traces = [api.read_trace(path, repair=repair) for path in paths]
+    traces = [api.read_trace(path, repair=repairs_requested()) for path in paths]
     for trace in traces:
         for repaired in trace.repairs:
             note(f"{trace.path}: {repaired}")

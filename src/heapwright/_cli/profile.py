@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from heapwright._cli.cells import Column, Rules, cut, table, wrapped
-from heapwright._cli.options import repair_option
 from heapwright._cli.output import json_option, note, print_json
 from heapwright._cli.pipes import from_stdin
+from heapwright._cli.renamed import repairs_requested
 from heapwright._cli.tables import styled
 from heapwright._support.names import printable
 
@@ -27,9 +27,8 @@ CURVE_LEVELS = " ▁▂▃▄▅▆▇█"
 
 @click.command()
 @click.argument("table", metavar="TRACE|PACKETS", type=click.Path(path_type=Path), callback=from_stdin)
-@repair_option
 @json_option
-def command(table: Path, repair: bool, as_json: bool) -> None:
+def command(table: Path, as_json: bool) -> None:
     """Characterise what a trace or a packet table asks of memory.
 
     Shows the sizes asked for and their shares (those of at least 10 % are marked), how long objects live, the curve of
@@ -37,7 +36,7 @@ def command(table: Path, repair: bool, as_json: bool) -> None:
     """
     from heapwright import _api as api
 
-    result = api.profile(table, repair=repair)
+    result = api.profile(table, repair=repairs_requested())
     for info in (*result.get("repairs", ()), *result.get("caveats", ())):
         note(f"{table}: {info}")
     if as_json:

@@ -1,4 +1,4 @@
-"""How far an exploration is, on stderr."""
+"""Progress on stderr: bars and steps on a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLAIN_SECONDS = 10
 
 
 @contextmanager
-def showing() -> Iterator[Callable[[Progress], None]]:
+def exploration_progress() -> Iterator[Callable[[Progress], None]]:
     """A bar where stderr is a terminal, a line every ten seconds elsewhere."""
     if not sys.stderr.isatty():
         yield _plain_progress()
@@ -44,6 +44,31 @@ def showing() -> Iterator[Callable[[Progress], None]]:
             bars.update(task, completed=done, total=total, rate=progress.rate, left=remaining, aim=_aim(progress))
 
         yield show
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str], None]]:
+    """A function that notes each step of a long command: all steps on a terminal, elsewhere those due.
+
+    Elsewhere the first step is due, then one every ten seconds, and the last one at the end.
+    """
+    if sys.stderr.isatty():
+        yield note
+        return
+    noted_at: float | None = None
+    pending: str | None = None
+
+    def report(step: str) -> None:
+        nonlocal noted_at, pending
+        now = time.monotonic()
+        pending = step
+        if noted_at is None or now - noted_at >= PLAIN_SECONDS:
+            note(step)
+            noted_at, pending = now, None
+
+    yield report
+    if pending is not None:
+        note(pending)
 
 
 def _plain_progress() -> Callable[[Progress], None]:

@@ -10,10 +10,8 @@ import click
 
 from heapwright._cli.options import (
     arena_option,
-    energy_option,
     heap_option,
     read_traces,
-    repair_option,
     replayed_argument,
     word_size_option,
 )
@@ -25,20 +23,14 @@ from heapwright._cli.output import check_errors, json_option, print_rows, print_
 @heap_option
 @arena_option
 @click.option("--time", "timed", is_flag=True, help="Measure host time too (ns_per_event).")
-@click.option("--fit", "fitted", is_flag=True, help="Find the smallest arena too (smallest_arena_bytes).")
 @word_size_option
-@energy_option
-@repair_option
 @json_option
 def command(
     traces: tuple[Path, ...],
     heaps: tuple[str, ...],
     arena: int | None,
     timed: bool,
-    fitted: bool,
     word_size: Literal[32, 64] | None,
-    energy_table: Path | None,
-    repair: bool,
     as_json: bool,
 ) -> None:
     """Run traces on heaps and print the metrics. Requests that a heap refuses are counted, and the replay goes on.
@@ -47,10 +39,8 @@ def command(
     """
     from heapwright import _api as api
 
-    read = read_traces(traces, repair)
-    result = api.replay(
-        read, heaps, arena=arena, time=timed, fit=fitted, word_size=word_size, energy_table=energy_table
-    )
+    recordings = read_traces(traces)
+    result = api.replay(recordings, heaps, arena=arena, time=timed, word_size=word_size)
     assert isinstance(result, list)
     check_errors(result)
     if as_json:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 import click
 
-from heapwright._cli.options import against_option, moved_option, repair_option
+from heapwright._cli.options import against_option, moved_option
 from heapwright._cli.output import json_option, note_partial, print_json
 from heapwright._cli.pipes import from_stdin
+from heapwright._cli.renamed import repairs_requested
 
 
 @click.command()
@@ -26,89 +26,71 @@ from heapwright._cli.pipes import from_stdin
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="What to write: a page in .html, or Markdown in .md with its picture in .svg beside it.",
-)
-@click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["html", "github"]),
-    default="html",
-    show_default=True,
-    help="A page, or as github Markdown of at most 40 lines; that is printed without --output.",
-)
-@click.option(
-    "--baseline",
-    metavar="OLD",
-    type=click.Path(path_type=Path),
-    help="An older study: then it is told what changed. The same as OLD before STUDY.",
+    help="The file: PAGE.html, or GitHub's Markdown in .md with a picture in .svg beside it. Default: print Markdown.",
 )
 @click.option("--heap", "heaps", multiple=True, metavar="HEAP", help="Draw this heap. Repeat the flag for more.")
 @against_option
-@click.option(
-    "--plots",
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for PNG and SVG of each plot.",
-)
-@click.option("--no-plots", is_flag=True, help="Write the page alone.")
+@click.option("--no-plots", is_flag=True, help="Write the page alone, without PNG and SVG files of its plots.")
 @moved_option
-@repair_option
 @json_option
 def command(
     sources: tuple[Path, ...],
     output: Path | None,
-    format_name: Literal["html", "github"],
-    baseline: Path | None,
     heaps: tuple[str, ...],
     against: str | None,
-    plots: Path | None,
     no_plots: bool,
     moved: tuple[Path, ...],
-    repair: bool,
     as_json: bool,
 ) -> None:
     """Show a study or a trace as one HTML page, or a study as Markdown for a pull request.
 
-    The page needs no network and no other file. Each plot is also written as PNG and SVG, into the folder
-    OUTPUT_plots beside the page unless --plots names another.
+    The file's suffix decides: .md is Markdown of at most 40 lines, which is printed without --output; any other file is
+    a page. The page needs no network and no other file. Each plot is also written as PNG and SVG, into the folder
+    OUTPUT_plots beside the page.
 
     For each --heap the page draws memory over time and a map of the heap: a recipe's id in the study, a zoo NAME,
-    RECIPE.toml or STUDY:ID. Without it these are the study's balanced pick and the heap of --against, else TLSF.
+    RECIPE.toml or STUDY:ID. The default is the study's balanced pick and the heap of --against, else TLSF.
 
-    Beside an older study, it is told what changed, and what of that is noise: what another recording moves, too.
+    With an older study OLD it reports the changes, and which of them are noise: another recording of the same build
+    would change as much.
     """
-    if len(sources) > 2 or (len(sources) == 2 and baseline):
-        raise click.UsageError("give one study or trace, and at most one older study")
+    if len(sources) > 2:
+        raise click.UsageError("give one study or trace, and at most one older study before it")
     *before, source = sources
-    baseline = before[0] if before else baseline
-    if format_name == "github":
-        if plots or no_plots or heaps or against or repair:
-            raise click.UsageError(
-                "--heap, --against, --repair and plots are for pages; leave them out, or --format github"
-            )
-        _markdown(source, output, baseline, moved, as_json)
+    baseline = before[0] if before else None
+    if output is None or output.suffix == ".md":
+        if no_plots or heaps or against:
+            raise click.UsageError("--heap, --against and --no-plots are for pages; give -o PAGE.html")
+        _write_markdown(source, output, baseline, moved, as_json)
         return
-    if plots and no_plots:
-        raise click.UsageError("--plots and --no-plots exclude each other")
-    if output is None:
-        raise click.UsageError("Missing option '-o' / '--output': a page is written to a file")
     from heapwright import _api as api
 
-    folder = None if no_plots else plots or output.with_name(f"{output.stem}_plots")
-    page, *drawn = api.report(
-        source, output, heaps=heaps, against=against, plots=folder, baseline=baseline, moved=moved, repair=repair
+    page, *plots = api.report(
+        source,
+        output,
+        heaps=heaps,
+        against=against,
+        plots=None if no_plots else output.with_name(f"{output.stem}_plots"),
+        baseline=baseline,
+        moved=moved,
+        repair=repairs_requested(),
     )
     if study := api.study_in(source):
         note_partial(study)
     if as_json:
-        print_json({"page": str(page), "plots": [str(path) for path in drawn]})
-        return
-    click.echo(f"{page}: {page.stat().st_size / 1e6:.1f} MB" + (f"; {len(drawn)} plots in {folder}" if drawn else ""))
+        print_json({"page": str(page), "plots": [str(path) for path in plots]})
+    else:
+        size = f"{page}: {page.stat().st_size / 1e6:.1f} MB"
+        click.echo(f"{size}; {len(plots)} plots in {plots[0].parent}" if plots else size)
 
 
-def _markdown(source: Path, output: Path | None, baseline: Path | None, moved: tuple[Path, ...], as_json: bool) -> None:
+def _write_markdown(
+    source: Path, output: Path | None, baseline: Path | None, moved: tuple[Path, ...], as_json: bool
+) -> None:
     from heapwright import _api as api
 
+    if output is None and api.study_in(source) is None:
+        raise click.UsageError("Missing option '-o' / '--output': the page of a trace is written to a file")
     text, files = api.pull_request(source, output, baseline=baseline, moved=moved)
     note_partial(api.open_study(source))
     if as_json:

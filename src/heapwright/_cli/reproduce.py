@@ -1,4 +1,4 @@
-"""`heapwright reproduce`: the source papers' tables and figures, theirs beside ours."""
+"""`heapwright reproduce`: the source papers' tables and figures, compared with our own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from heapwright._cli.output import json_option, note, print_json
+from heapwright._cli.output import json_option, print_json
+from heapwright._cli.progress import steps
 
 PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sensor")
 
@@ -17,7 +18,7 @@ PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sens
     "--packets",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Folder of packet tables; without it, what is told of real networks is not tested.",
+    help="Folder of packet tables; without it, claims about real networks are not tested.",
 )
 @click.option(
     "-o",
@@ -28,12 +29,13 @@ PAGES = ("drr", "easyport", "url", "techniques", "modem", "wifi", "pools", "sens
     show_default=True,
     help="Folder to write to.",
 )
-@click.option("--reading", metavar="NAME", help="Another reading of one of the paper's sentences; the page lists them.")
-@click.option("--readings", type=click.Choice(("all",)), help="Tell which statements hold under each reading.")
+@click.option(
+    "--reading",
+    metavar="NAME",
+    help="Another reading of one of the paper's sentences, as the page lists them; all: test the claims under each.",
+)
 @json_option
-def command(
-    what: str, packets: Path | None, output: Path, reading: str | None, readings: str | None, as_json: bool
-) -> None:
+def command(what: str, packets: Path | None, output: Path, reading: str | None, as_json: bool) -> None:
     """Run the experiments of the source papers and write a page for each, with its claims checked.
 
     WHAT is one of these, or all of them, which is the default. drr, easyport, url: packet scheduling, packet buffers,
@@ -46,9 +48,11 @@ def command(
     """
     from heapwright import _api as api
 
-    if reading and readings:
-        raise click.UsageError("--reading and --readings exclude each other")
-    result = api.reproduce(what, output, packets=packets, reading=reading, readings=readings is not None, progress=note)
+    every = reading == "all"
+    with steps() as report:
+        result = api.reproduce(
+            what, output, packets=packets, reading=None if every else reading, readings=every, progress=report
+        )
     if as_json:
         print_json(result)
         return

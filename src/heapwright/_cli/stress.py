@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from heapwright._cli.options import heap_option, read_traces, repair_option, replayed_argument, seed_option
+from heapwright._cli.options import heap_option, read_traces, replayed_argument
 from heapwright._cli.output import json_option, print_json, print_sentences
 
 
@@ -25,16 +25,12 @@ from heapwright._cli.output import json_option, print_json, print_sentences
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Picture to draw: FILE.svg or FILE.html."
 )
-@seed_option
-@repair_option
 @json_option
 def command(
     traces: tuple[Path, ...],
     heaps: tuple[str, ...],
     calls: int,
     output: Path | None,
-    seed: int,
-    repair: bool,
     as_json: bool,
 ) -> None:
     """Try whether a heap lasts.
@@ -46,7 +42,7 @@ def command(
     """
     from heapwright import _api as api
 
-    result = api.stress(read_traces(traces, repair), heaps, calls=calls, seed=seed, output=output)
+    result = api.stress(read_traces(traces), heaps, calls=calls, output=output)
     if as_json:
         print_json([asdict(item) for item in result])
         return

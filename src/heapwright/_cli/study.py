@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from heapwright._cli.group import Group
-from heapwright._cli.options import moved_option, read_traces, repair_option
+from heapwright._cli.options import moved_option, read_traces
 from heapwright._cli.output import command_line, json_option, note_partial, print_json, print_sentences
 from heapwright._cli.pipes import called, from_stdin
-from heapwright._cli.progress import showing
+from heapwright._cli.progress import exploration_progress
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.names import printable
 
@@ -53,17 +53,14 @@ def merge(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
 )
 @moved_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
-@repair_option
 @json_option
-def extend(
-    path: Path, traces: tuple[Path, ...], moved: tuple[Path, ...], jobs: int | None, repair: bool, as_json: bool
-) -> None:
+def extend(path: Path, traces: tuple[Path, ...], moved: tuple[Path, ...], jobs: int | None, as_json: bool) -> None:
     """Try the recipes of STUDY on more traces, and rank by them, too."""
     from heapwright import _api as api
 
-    read = read_traces(traces, repair)
-    with showing() as show:
-        study = api.extend_study(path, read, moved=moved, jobs=jobs, command=command_line(), progress=show)
+    read = read_traces(traces)
+    with exploration_progress() as report:
+        study = api.extend_study(path, read, moved=moved, jobs=jobs, command=command_line(), progress=report)
     _tell(study, as_json)
 
 
@@ -186,17 +183,16 @@ def export(path: Path, output: Path, as_json: bool) -> None:
 
 @command.command()
 @click.argument("heap", metavar="STUDY:ID")
-@click.option("--trace", "names", metavar="NAME", multiple=True, help="On this trace only. Repeat the flag for more.")
 @moved_option
 @json_option
-def again(heap: str, names: tuple[str, ...], moved: tuple[Path, ...], as_json: bool) -> None:
+def again(heap: str, moved: tuple[Path, ...], as_json: bool) -> None:
     """Make the numbers of a recipe of a study again, from its traces, and compare them with the stored ones."""
     from heapwright import _api as api
 
     path, colon, id = heap.rpartition(":")
     if not colon:
         raise click.UsageError(f"{heap}: give a recipe of a study, as STUDY:ID")
-    results = list(api.open_study(path).again(id, names, moved))
+    results = list(api.open_study(path).again(id, (), moved))
     if as_json:
         print_json([dataclasses.asdict(item) for item in results])
     else:

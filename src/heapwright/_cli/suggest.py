@@ -1,4 +1,4 @@
-"""`heapwright suggest`: what to ship by what other programs' traces taught, in seconds."""
+"""`heapwright suggest`: a recommendation in seconds, from what other programs' traces taught."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from heapwright._cli.options import align_option, read_traces, repair_option, traces_argument
+from heapwright._cli.options import align_option, read_traces, traces_argument
 from heapwright._cli.output import json_option, note, print_json, print_sentences
 from heapwright._cli.pipes import called
 
@@ -15,35 +15,31 @@ from heapwright._cli.pipes import called
 @click.command()
 @traces_argument
 @align_option
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
-@repair_option
 @click.option("-o", "--output", metavar="STUDY", type=click.Path(path_type=Path), help="Keep the study in this file.")
 @click.option("--toml", "as_toml", is_flag=True, help="Print the recipe alone, a file for any command.")
 @json_option
 def command(
     traces: tuple[Path, ...],
     align: int | None,
-    jobs: int | None,
-    repair: bool,
     output: Path | None,
     as_toml: bool,
     as_json: bool,
 ) -> None:
-    """Say what to ship by what other programs' traces taught, in seconds.
+    """Recommend a heap in seconds, from what other programs' traces taught.
 
-    Some 200 recipes of other traces' fronts are made anew from the sizes of these, and tried with the zoo. The pick is
-    tried on copies and, shorter than by explore, whether it lasts. The last line says how far such answers were from a
-    complete exploration.
+    Some 200 recipes of other traces' Pareto fronts are adapted to the sizes of these traces and replayed with the zoo.
+    The recommendation is replayed on perturbed traces and stress-tested, for a shorter time than by explore. The last
+    line says how far such recommendations were from those of a complete exploration.
     """
     if as_toml and as_json:
         raise click.UsageError("--toml prints the recipe alone, and not with --json")
     from heapwright import _api as api
 
-    read = read_traces(traces, repair)
-    for trace in read:
-        for info in trace.notes:
-            note(info)
-    result = api.suggest(read, output, align=align, jobs=jobs)
+    recordings = read_traces(traces)
+    for trace in recordings:
+        for text in trace.notes:
+            note(text)
+    result = api.suggest(recordings, output, align=align)
     if as_toml:
         click.echo(result.pick.recipe.to_toml(), nl=False)
         return

@@ -1,4 +1,4 @@
-"""Tables on stdout: styled on a terminal, plain elsewhere, no wider than either is."""
+"""Tables on stdout, as wide as the terminal: styled there, plain elsewhere."""
 
 from __future__ import annotations
 
@@ -34,28 +34,39 @@ def print_table(
 ) -> None:
     """Print rows in sections under headings; columns named in ``left`` are aligned to the left.
 
-    The leading columns in ``left``, or the first, tell rows apart. Where all others are wider than a line may be
-    (`stdout_columns`) these are printed one part below the other, each beside those that tell apart. Only a last column
-    in ``left`` wraps, to no less than ``least_wrapped``. Rows that begin with a cell in ``strong`` stand out. No line
-    ends with blanks.
+    The leading columns in ``left``, or the first, identify a row. If a line (`stdout_columns`) is too narrow for all
+    other columns, they are printed in parts, one below the other, each with the identifying columns. Only a last column
+    in ``left`` wraps, to no less than ``least_wrapped``. Rows that begin with a cell in ``strong`` are highlighted. No
+    line ends with blanks.
     """
     width = stdout_columns()
+    _print_title(title, width)
+    rows = [row for section in sections for row in section]
+    keys = _key_columns(headings, left)
+    columns = _columns(headings, rows, left, keys, least_wrapped)
+    bold_rows = {number for number, row in enumerate(rows, 1) if row[0] in strong}
+    for part in _parts(keys, [column.least for column in columns], width):
+        heads = [_lines(headings[at]) for at in part]
+        cells = [[[printable(row[at]) for at in part] for row in section] for section in sections]
+        for line, row in table(heads, cells, [columns[at] for at in part], width, _rules()):
+            click.echo(styled(line, bold=row == 0 or row in bold_rows, green=row in bold_rows))
+        click.echo()
+
+
+def _print_title(title: str, width: int) -> None:
     for line in wrapped(_lines(title), width, fold=True) if title else ():
         click.echo(styled(line.rstrip(), bold=True))
-    keys = range(_telling(headings, left))
-    widths = _widths(headings, [row for rows in sections for row in rows])
-    least = [
-        min(item, least_wrapped) if at not in keys and headings[at] in left else item for at, item in enumerate(widths)
-    ]
-    marked = [row[0] in strong for rows in sections for row in rows]
-    for columns in _parts(len(keys), least, width):
-        aligned = [Column(headings[at] in left, at not in keys and headings[at] in left, least[at]) for at in columns]
-        heads = [_lines(headings[at]) for at in columns]
-        parts = [[[printable(row[at]) for at in columns] for row in rows] for rows in sections]
-        for line, row in table(heads, parts, aligned, width, _rules()):
-            strong_row = row > 0 and marked[row - 1]
-            click.echo(styled(line, bold=row == 0 or strong_row, green=strong_row))
-        click.echo()
+
+
+def _columns(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str], keys: int, least_wrapped: int
+) -> list[Column]:
+    """Alignment and least width of each column; the first `keys` identify a row and do not wrap."""
+    columns = []
+    for at, width in enumerate(_widths(headings, rows)):
+        wraps = headings[at] in left and at >= keys
+        columns.append(Column(headings[at] in left, wraps, min(width, least_wrapped) if wraps else width))
+    return columns
 
 
 def styled(line: str, bold: bool = False, green: bool = False, dim: bool = False) -> str:
@@ -71,8 +82,8 @@ def _rules() -> Rules:
     return Rules() if encoding.lower().startswith("utf") else ASCII
 
 
-def _telling(headings: Sequence[str], left: Sequence[str]) -> int:
-    """How many leading columns tell rows apart: at least one, and never all."""
+def _key_columns(headings: Sequence[str], left: Sequence[str]) -> int:
+    """The number of leading columns that identify a row: at least one, and never all."""
     count = next((at for at, heading in enumerate(headings) if heading not in left), len(headings))
     return min(max(count, 1), len(headings) - 1)
 
@@ -101,14 +112,14 @@ def _lines(text: str) -> str:
 
 
 def short_names(heaps: Iterable[str]) -> dict[str, str]:
-    """What heaps are called in a table: without the folders they lie in, where that tells them apart."""
+    """Names of heaps in a table: without their folders if they stay distinct."""
     names = list(dict.fromkeys(heaps))
     short = [name.rpartition("/")[2] for name in names]
     return dict(zip(names, short if len(set(short)) == len(names) else names, strict=True))
 
 
 def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
-    """Print one column of metrics a heap, a row a metric, with units; what is known of studies alone where it is."""
+    """Print metrics with units, one column per heap; the metrics that only studies have if any heap has them."""
     from heapwright._replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS
 
     optional = {*SHIPPING_METRICS, *LONG_RUN_METRICS}
@@ -121,7 +132,7 @@ def print_metrics(title: str, heaps: Mapping[str, Mapping[str, Value]]) -> None:
 
 
 def number(key: str, value: Value) -> str:
-    """A metric for people: thousands marked, fragmentation in per cent, a dash for what was not measured."""
+    """A metric as text: thousands separated, fragmentation in per cent, a dash if not measured."""
     if value is None:
         return "-"
     if key in _PERCENT:
@@ -132,23 +143,23 @@ def number(key: str, value: Value) -> str:
 
 
 def print_side_by_side(decision: Decision) -> None:
-    """Print the pick beside what one could take instead: a column a heap, a row a figure."""
+    """Print the recommendation and its alternatives: one column per heap, one row per figure."""
     from heapwright._studies.comparison import side_by_side
 
-    info = side_by_side(decision)
-    names = [f"{heap.candidate.label}{' (current)' if heap.role == 'yours' else ''}" for heap in info.heaps]
-    print_heaps("Compared with alternatives", names, info)
+    comparison = side_by_side(decision)
+    names = [f"{heap.candidate.label}{' (current)' if heap.role == 'yours' else ''}" for heap in comparison.heaps]
+    print_heaps("Compared with alternatives", names, comparison)
 
 
-def print_heaps(title: str, names: Sequence[str], told: HeapComparison) -> None:
+def print_heaps(title: str, names: Sequence[str], comparison: HeapComparison) -> None:
     """Print heaps side by side under these names."""
-    rows = [[row.words, *(f"{cell.text} {cell.against}".rstrip() for cell in row.cells)] for row in told.rows]
-    units = " and ".join(dict.fromkeys(row.unit for row in told.rows if row.unit))
+    rows = [[row.words, *(f"{cell.text} {cell.against}".rstrip() for cell in row.cells)] for row in comparison.rows]
+    units = " and ".join(dict.fromkeys(row.unit for row in comparison.rows if row.unit))
     print_table(f"{title}, in {units}", ["", *names], [rows], left=("",))
 
 
 def print_by_load(result: Sequence[AtLoad]) -> None:
-    """Print the pick at each load, if there are several."""
+    """Print the recommendation at each load, if there are several."""
     if not result:
         return
     headings = ["load", "live peak", "pick", "footprint", *result[0].beside]
@@ -163,9 +174,9 @@ def print_by_load(result: Sequence[AtLoad]) -> None:
         for item in result
     ]
     click.echo()
-    print_table("Balanced picks along the load, each for its trace alone, in bytes", headings, [rows], left=("pick",))
+    print_table("Balanced picks by load, each for its own trace, in bytes", headings, [rows], left=("pick",))
 
 
 def growth(ratio: float | None, bounded: bool | None) -> str:
-    """How much a heap grows, in per cent; marked if that has no bound."""
+    """Long-run growth of a heap in per cent; marked ! if it is unbounded."""
     return "-" if ratio is None else f"{ratio - 1:.1%}{'' if bounded else '!'}"

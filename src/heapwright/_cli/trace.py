@@ -18,12 +18,12 @@ from heapwright._cli.options import (
     heap_argument,
     live_option,
     read_traces,
-    repair_option,
     seed_option,
     trace_output_option,
 )
 from heapwright._cli.output import json_option, note, print_json, print_sentences, print_written, written
 from heapwright._cli.pipes import called, from_stdin, to_stdout
+from heapwright._cli.renamed import repairs_requested
 from heapwright._cli.tables import print_table
 from heapwright._support.names import printable
 from heapwright._support.units import per_cent
@@ -75,13 +75,12 @@ def command() -> None:
 @click.argument(
     "paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
 )
-@repair_option
 @json_option
-def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
+def info(paths: tuple[Path, ...], as_json: bool) -> None:
     """Print what is in TRACE: calls, threads, peaks, phases, metadata. `heapwright profile` tells more of one."""
     from heapwright import _api as api
 
-    results = [api.trace_facts(path, repair=repair) for path in paths]
+    results = [api.trace_facts(path, repair=repairs_requested()) for path in paths]
     for facts in results:
         _note(facts["repairs"])
     if as_json:
@@ -129,7 +128,6 @@ def info(paths: tuple[Path, ...], repair: bool, as_json: bool) -> None:
 @click.option("--live", is_flag=True, help="Begin with what lives where the part begins, rather than leave it out.")
 @click.option("--leave-live", is_flag=True, help="Leave live what is live at the end, rather than free it there.")
 @trace_output_option
-@repair_option
 @json_option
 def cut(
     path: Path,
@@ -143,7 +141,6 @@ def cut(
     live: bool,
     leave_live: bool,
     output: Path,
-    repair: bool,
     as_json: bool,
 ) -> None:
     """Write a part of TRACE: a stretch of its calls or of its time, or what a thread, phase or site allocates.
@@ -167,9 +164,23 @@ def cut(
         sites=sites,
         live=live,
         close=not leave_live,
-        repair=repair,
+        repair=repairs_requested(),
     )
     _tell([part], as_json)
+
+
+@command.command()
+@_trace_argument
+@trace_output_option
+@json_option
+def repair(path: Path, output: Path, as_json: bool) -> None:
+    """Write TRACE without its invalid calls, such as a second free of an object.
+
+    Each kind of dropped call is counted, and becomes a caveat of the new trace.
+    """
+    from heapwright import _api as api
+
+    _tell([api.repair_trace(path, output)], as_json)
 
 
 @command.command()
@@ -177,9 +188,8 @@ def cut(
     "paths", metavar="TRACE TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
 )
 @trace_output_option
-@repair_option
 @json_option
-def merge(paths: tuple[Path, ...], output: Path, repair: bool, as_json: bool) -> None:
+def merge(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
     """Write one trace of several, their calls in the order of time; objects and threads stay apart.
 
     All begin at time 0, and have to have pointers of one width.
@@ -188,22 +198,21 @@ def merge(paths: tuple[Path, ...], output: Path, repair: bool, as_json: bool) ->
 
     if len(paths) < 2:
         raise click.UsageError("Give two traces or more.")
-    _tell([api.merge(paths, output, repair=repair)], as_json)
+    _tell([api.merge(paths, output, repair=repairs_requested())], as_json)
 
 
 @command.command()
 @click.argument("before", metavar="BEFORE", type=click.Path(path_type=Path))
 @click.argument("after", metavar="AFTER", type=click.Path(path_type=Path))
-@repair_option
 @json_option
-def diff(before: Path, after: Path, repair: bool, as_json: bool) -> None:
+def diff(before: Path, after: Path, as_json: bool) -> None:
     """Compare the traces of two builds of a program: totals, peak, lifetimes, sizes and sites.
 
     Sizes and sites are in the order of what changed most: bytes at the peak of live bytes, then bytes requested.
     """
     from heapwright import _api as api
 
-    result = api.diff(before, after, repair=repair)
+    result = api.diff(before, after, repair=repairs_requested())
     _note([*result["repairs"], *result["caveats"]])
     if as_json:
         print_json(result)
@@ -284,13 +293,7 @@ def _label(site: str) -> str:
     metavar="BYTES",
     help="The most live bytes with the new width, if you know them: the share is fitted to that.",
 )
-@click.option(
-    "--buffers/--no-buffers",
-    default=None,
-    help="Powers of two from 256 bytes on are buffers and stay; default unless --peak is given.",
-)
 @trace_output_option
-@repair_option
 @json_option
 def scale(
     path: Path,
@@ -298,9 +301,7 @@ def scale(
     recorded_pointer_bytes: int | None,
     pointer_share: float | None,
     peak_bytes: int | None,
-    buffers: bool | None,
     output: Path,
-    repair: bool,
     as_json: bool,
 ) -> None:
     """Write an estimate of what TRACE would be with pointers of another width.
@@ -316,8 +317,7 @@ def scale(
         recorded_pointer_bytes=recorded_pointer_bytes,
         pointer_share=pointer_share,
         peak_bytes=peak_bytes,
-        buffers=buffers,
-        repair=repair,
+        repair=repairs_requested(),
     )
     _note([f"{output}: {estimate.metadata['caveats'].splitlines()[-1]}"])
     _tell([estimate], as_json)
@@ -341,13 +341,12 @@ def scale(
     callback=to_stdout,
     help="The file to write; - is stdout.",
 )
-@repair_option
 @json_option
-def export(path: Path, format_name: str, output: Path, repair: bool, as_json: bool) -> None:
+def export(path: Path, format_name: str, output: Path, as_json: bool) -> None:
     """Write TRACE for another tool. What each format loses is said."""
     from heapwright import _api as api
 
-    done = api.export_trace(path, output, format=format_name, repair=repair)
+    done = api.export_trace(path, output, format=format_name, repair=repairs_requested())
     _note([*done.repairs, *(f"{output}: {caveat}" for caveat in done.caveats)])
     _note([f"{output}: {done.format} cannot hold {', '.join(done.loses)}"] if done.loses else [])
     if as_json:
@@ -375,11 +374,8 @@ def export(path: Path, format_name: str, output: Path, repair: bool, as_json: bo
     type=click.Path(path_type=Path),
     help="The folder to write to, made if missing.",
 )
-@repair_option
 @json_option
-def copies(
-    path: Path, kinds: tuple[str, ...], count: int, seed: int, output: Path, repair: bool, as_json: bool
-) -> None:
+def copies(path: Path, kinds: tuple[str, ...], count: int, seed: int, output: Path, as_json: bool) -> None:
     """Write perturbed copies of TRACE: what the same program might have asked on another day.
 
     What each kind changes and keeps: docs/traces.md. How well each foretells another recording: docs/robustness.md.
@@ -387,7 +383,7 @@ def copies(
     from heapwright import _api as api
     from heapwright._support.writing import making
 
-    (trace,) = read_traces([path], repair)
+    (trace,) = read_traces([path])
     traces = []
     with making(output):
         for copy in api.copies(trace, count, kinds=kinds or None, seed=seed):
@@ -423,10 +419,8 @@ def copies(
     metavar="TIMES",
     help="Memory that waits for stalled consumers, as a multiple of what waits in TRACE; 0 is none. Default: 2.",
 )
-@click.option("--block", type=click.IntRange(min=1), metavar="N", help="Calls of a block on average. Default: 512.")
 @live_option
 @trace_output_option
-@repair_option
 @json_option
 def resample(
     path: Path,
@@ -434,10 +428,8 @@ def resample(
     seed: int,
     swing: float | None,
     stalls: float | None,
-    block: int | None,
     live: int | None,
     output: Path,
-    repair: bool,
     as_json: bool,
 ) -> None:
     """Write a future of TRACE: the recording, then traffic like it for as many calls as you like.
@@ -447,10 +439,10 @@ def resample(
     """
     from heapwright import _api as api
 
-    (trace,) = read_traces([path], repair)
+    (trace,) = read_traces([path])
     if calls >= LONG_FUTURE:
         note(f"{trace.name}: drawing {calls:,} calls ...")
-    future = api.resample(trace, calls, seed=seed, swing=swing, stalls=stalls, block=block, live=live)
+    future = api.resample(trace, calls, seed=seed, swing=swing, stalls=stalls, live=live)
     future.write(output)
     if as_json:
         print_json([written(future, output)])
@@ -466,16 +458,12 @@ def resample(
     type=click.Choice(WORST_FOR),
     default=WORST_FOR[0],
     show_default=True,
-    help="What is to be as much as possible.",
+    help="The metric to maximise.",
 )
 @click.option("--tries", type=click.IntRange(min=1), metavar="N", default=200, show_default=True, help="Replays.")
-@seed_option
 @trace_output_option
-@repair_option
 @json_option
-def worst(
-    path: Path, heap: str, objective: str, tries: int, seed: int, output: Path, repair: bool, as_json: bool
-) -> None:
+def worst(path: Path, heap: str, objective: str, tries: int, output: Path, as_json: bool) -> None:
     """Search for the calls that cost HEAP most, and write them as a trace.
 
     HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID. The calls ask for no other sizes than TRACE, have no more
@@ -483,8 +471,8 @@ def worst(
     """
     from heapwright import _api as api
 
-    (trace,) = read_traces([path], repair)
-    result = api.find_worst(trace, heap, objective, tries=tries, seed=seed)
+    (trace,) = read_traces([path])
+    result = api.find_worst(trace, heap, objective, tries=tries)
     result.trace.write(output)
     if as_json:
         keys = ("heap", "objective", "value", "original_value", "worst_case_bytes", "worst_steps", "unbounded")

@@ -1,10 +1,11 @@
-"""`heapwright workload`: make a trace of what a network application asks of its heap."""
+"""`heapwright workload`: traces of modelled network applications."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -19,17 +20,112 @@ if TYPE_CHECKING:
 
 LOADS = Numbers("0.7, several as 0.5,0.7,0.9, or a range as 0.5:0.9:0.1, above 0")
 
-_ring = click.option(
-    "--ring",
-    metavar="N",
-    type=click.IntRange(1, (1 << 32) - 1),
-    help="Packets held at most; those that come while so many are there are dropped. Default no bound.",
-)
+
+class Setting(NamedTuple):
+    """A parameter of a model, given by `--set NAME=VALUE`."""
+
+    name: str
+    type: click.ParamType[Any]
+    meaning: str
+
+
+class _CyclesType(click.ParamType[int | None]):
+    """A number of cycles, or "all"."""
+
+    name = "cycles"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        return None if value == "all" else click.IntRange(min=1).convert(value, param, ctx)
+
+
+_NUMBER = click.FloatRange(min=0)
+_BYTES = click.IntRange(min=0)
+_ADDED = click.IntRange(0, 1 << 20)
+_LONGEST_GAP = Setting("longest_gap", _NUMBER, "seconds to which longer pauses are cut; default none")
+_RING = Setting("ring", click.IntRange(1, (1 << 32) - 1), "packets held at most, others are dropped; default no limit")
+_HEADERS = "bytes of a packet that are not stored; default 40 with --size ip, else 0"
+
+SETTINGS: dict[str, tuple[Setting, ...]] = {
+    "drr": (
+        _LONGEST_GAP,
+        _RING,
+        Setting("quantum", click.IntRange(64, 1 << 40), "bytes per visit of a queue; default 9216"),
+        Setting(
+            "rotation",
+            click.Choice(["restart", "classic"]),
+            "after a packet: from the oldest queue, or on from the queue served last; default restart",
+        ),
+        Setting("extra", _ADDED, "bytes added to each packet; default 16"),
+        Setting("headers", _BYTES, _HEADERS),
+        Setting("node", _ADDED, "bytes of a queue node; default 24"),
+        Setting("queues", click.IntRange(1, 1 << 31), "queues that flows are hashed into; default one per flow"),
+    ),
+    "easyport": (_LONGEST_GAP, _RING, Setting("extra", _ADDED, "bytes added to each frame; default 0")),
+    "url": (_LONGEST_GAP, _RING, Setting("patterns", _ADDED, "rows of the URL table; default 64")),
+    "queue": (
+        _LONGEST_GAP,
+        Setting("burst", click.IntRange(min=1), "packets that arrive before it is emptied; default --limit"),
+        Setting("cycles", _CyclesType(), "how often it is filled, or all: once per packet; default 1"),
+    ),
+    "modem": (
+        Setting("instances", click.IntRange(1, 1 << 16), "modem instances; default 5"),
+        Setting("idle", _NUMBER, "mean seconds between calls of an instance; default 60"),
+        Setting("hold", _NUMBER, "mean seconds of a connection; default 600"),
+        Setting("retrain", _NUMBER, "share of connections that slow down once; default 0.1"),
+        Setting("memory", click.IntRange(min=1), "bytes that all share; default 131072"),
+        Setting("low_priority", _NUMBER, "share of calls of low priority; default 0.25"),
+        Setting("reserve", _NUMBER, "share of the memory that those must leave free; default 0.1"),
+    ),
+    "poisson": (
+        Setting("hold", _NUMBER, "mean seconds that a buffer is held; default 1"),
+        Setting("low_priority", _NUMBER, "share of requests of low priority, which a reserve may reject; default 0"),
+    ),
+}
+"""The parameters of each model that few change."""
+
+
+class _SettingType(click.ParamType[tuple[str, Any]]):
+    """NAME=VALUE, a parameter of a workload."""
+
+    name = "setting"
+
+    def __init__(self, workload: str) -> None:
+        self._settings = {setting.name: setting for setting in SETTINGS[workload]}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
+        if isinstance(value, tuple):
+            return value
+        name, equals, text = value.partition("=")
+        setting = self._settings.get(name.strip().replace("-", "_"))
+        if not equals or setting is None:
+            self.fail(f"{value!r}: valid: NAME=VALUE with NAME one of {', '.join(self._settings)}", param, ctx)
+        return setting.name, setting.type.convert(text.strip(), param, ctx)
+
+
+def _set_option(workload: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--set",
+        "settings",
+        metavar="NAME=VALUE",
+        multiple=True,
+        type=_SettingType(workload),
+        help="A parameter listed below. Repeat the flag for more.",
+    )
+
+
+def _settings_help(workload: str) -> str:
+    """The end of a workload's help: its parameters, wrapped and indented."""
+    width = max(len(setting.name) for setting in SETTINGS[workload]) + 2
+    lines = []
+    for setting in SETTINGS[workload]:
+        first, *rest = textwrap.wrap(setting.meaning, 74 - width)
+        lines += [f"  {setting.name:{width}}{first}", *(" " * (width + 2) + line for line in rest)]
+    return "\b\nParameters of --set:\n" + "\n".join(lines)
 
 
 _SIZES = {
-    "ip": "its ip_len (frame_len where it carries no IP)",
-    "payload": "the data behind its headers (frame_len where it carries no IP)",
+    "ip": "its ip_len (frame_len if it carries no IP)",
+    "payload": "the data after its headers (frame_len if it carries no IP)",
     "frame": "its frame_len",
 }
 
@@ -47,7 +143,7 @@ def _load(default: str | None, help: str) -> Callable[[Command], Command]:
 
 
 def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Command]:
-    """The argument and the options of every workload that is made of packets; the first of `sizes` is the default."""
+    """The argument and the options of a workload that carries packets; the first of `sizes` is the default."""
     options = (
         click.argument("packets", metavar="PACKETS", type=click.Path(path_type=Path), callback=from_stdin),
         click.option(
@@ -62,12 +158,6 @@ def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Comma
         ),
         _load(load, "Share of time the link is busy."),
         click.option("--rate", type=float, metavar="BITS", help="Bits a second of the link, instead of --load."),
-        click.option(
-            "--longest-gap",
-            type=float,
-            metavar="SECONDS",
-            help="Close longer pauses to this, as between captures laid end to end; default none.",
-        ),
         trace_output_option,
         json_option,
     )
@@ -82,158 +172,56 @@ def _packets(*sizes: str, load: str | None = "0.9") -> Callable[[Command], Comma
 
 @click.group(cls=Group)
 def command() -> None:
-    """Make a trace of what a network application asks of its heap.
+    """Make the trace of a modelled network application.
 
     drr, easyport, url and queue carry the packets of a packet table (see `heapwright import`); modem and poisson make
     their own. docs/workloads.md has the reasons for all defaults.
     """
 
 
-@command.command()
+@command.command(epilog=_settings_help("drr"))
 @_packets("payload", "ip", "frame")
-@_ring
-@click.option(
-    "--quantum",
-    metavar="BYTES",
-    type=click.IntRange(64, 1 << 40),
-    default=9216,
-    show_default=True,
-    help="Bytes a visit.",
-)
-@click.option(
-    "--rotation",
-    type=click.Choice(["restart", "classic"]),
-    default="restart",
-    show_default=True,
-    help="After each packet, from the oldest queue on, or on from the queue served last.",
-)
-@click.option(
-    "--extra",
-    metavar="BYTES",
-    type=click.IntRange(0, 1 << 20),
-    default=16,
-    show_default=True,
-    help="Bytes beside each packet.",
-)
-@click.option(
-    "--headers",
-    metavar="BYTES",
-    type=click.IntRange(min=0),
-    help="Bytes of a packet not stored; default 40 with --size ip, else 0.",
-)
-@click.option(
-    "--node",
-    metavar="BYTES",
-    type=click.IntRange(0, 1 << 20),
-    default=24,
-    show_default=True,
-    help="Bytes of a queue node.",
-)
-@click.option(
-    "--queues",
-    metavar="N",
-    type=click.IntRange(1, 1 << 31),
-    help="Hash the flows into so many queues; default one each.",
-)
+@_set_option("drr")
 def drr(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
     """Deficit round robin: a queue for each flow of PACKETS, created and destroyed with its packets."""
     _write("drr", packets, output, as_json, **options)
 
 
-@command.command()
+@command.command(epilog=_settings_help("easyport"))
 @_packets("frame", "ip")
-@_ring
-@click.option(
-    "--extra",
-    metavar="BYTES",
-    type=click.IntRange(0, 1 << 20),
-    default=0,
-    show_default=True,
-    help="Bytes beside each frame.",
-)
+@_set_option("easyport")
 def easyport(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
     """A gateway that buffers the frames of PACKETS, first in, first out."""
     _write("easyport", packets, output, as_json, **options)
 
 
-@command.command()
+@command.command(epilog=_settings_help("url"))
 @_packets("ip", "frame")
-@_ring
-@click.option(
-    "--patterns", metavar="N", type=click.IntRange(0, 1 << 20), default=64, show_default=True, help="Rows of the table."
-)
+@_set_option("url")
 def url(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
     """URL-based switching: blocks of 8, 11 and 20 bytes for each of PACKETS."""
     _write("url", packets, output, as_json, **options)
 
 
-@command.command()
+@command.command(epilog=_settings_help("queue"))
 @_packets("ip", "frame", load=None)
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), default=1000, show_default=True, help="Packets the queue holds."
 )
-@click.option(
-    "--burst", metavar="N", type=click.IntRange(min=1), help="Packets that come before it is emptied; default --limit."
-)
-@click.option(
-    "--cycles", metavar="N", type=click.IntRange(min=1), default=1, show_default=True, help="How often it is filled."
-)
-@click.option("--all", "every", is_flag=True, help="Fill it as often as there are packets.")
-def queue(packets: Path, output: Path, as_json: bool, every: bool, **options: Any) -> None:
-    """A transmit queue, filled with PACKETS and emptied; what finds it full is dropped.
+@_set_option("queue")
+def queue(packets: Path, output: Path, as_json: bool, **options: Any) -> None:
+    """A transmit queue, filled with PACKETS and emptied; a packet that finds it full is dropped.
 
     With --load or --rate it is filled as packets arrive, and emptied as the link sends.
     """
-    if every:
-        options["cycles"] = None
     _write("queue", packets, output, as_json, **options)
 
 
-@command.command()
-@click.option(
-    "--instances", metavar="N", type=click.IntRange(1, 1 << 16), default=5, show_default=True, help="Modem instances."
-)
+@command.command(epilog=_settings_help("modem"))
 @click.option(
     "--calls", metavar="N", type=click.IntRange(1, 1 << 24), default=1000, show_default=True, help="Modem calls in all."
 )
-@click.option(
-    "--idle",
-    metavar="SECONDS",
-    type=float,
-    default=60.0,
-    show_default=True,
-    help="Mean seconds between calls of an instance.",
-)
-@click.option(
-    "--hold", metavar="SECONDS", type=float, default=600.0, show_default=True, help="Mean seconds of a connection."
-)
-@click.option(
-    "--retrain",
-    metavar="SHARE",
-    type=float,
-    default=0.1,
-    show_default=True,
-    help="Share of connections that get slower once.",
-)
-@click.option(
-    "--memory", metavar="BYTES", type=click.IntRange(min=1), default=131072, show_default=True, help="Bytes all share."
-)
-@click.option(
-    "--low-priority",
-    metavar="SHARE",
-    type=float,
-    default=0.25,
-    show_default=True,
-    help="Share of calls of low priority.",
-)
-@click.option(
-    "--reserve",
-    metavar="SHARE",
-    type=float,
-    default=0.1,
-    show_default=True,
-    help="Share of memory they must leave free.",
-)
+@_set_option("modem")
 @seed_option
 @trace_output_option
 @json_option
@@ -242,7 +230,7 @@ def modem(output: Path, as_json: bool, **options: Any) -> None:
     _write("modem", None, output, as_json, **options)
 
 
-@command.command()
+@command.command(epilog=_settings_help("poisson"))
 @click.option(
     "--interarrival",
     metavar="SECONDS",
@@ -251,37 +239,27 @@ def modem(output: Path, as_json: bool, **options: Any) -> None:
     show_default=True,
     help="Mean seconds between requests.",
 )
-@_load(None, "So many times as many requests a second; default 1, what --interarrival says.")
+@_load(None, "Factor of the request rate that --interarrival sets; default 1.")
 @click.option(
     "--min-size",
     metavar="BYTES",
     type=click.IntRange(min=0),
     default=80,
     show_default=True,
-    help="Bytes; sizes are uniform.",
+    help="Smallest request; sizes are uniform.",
 )
 @click.option(
-    "--max-size", metavar="BYTES", type=click.IntRange(min=0), default=2000, show_default=True, help="Bytes, included."
+    "--max-size", metavar="BYTES", type=click.IntRange(min=0), default=2000, show_default=True, help="Largest request."
 )
 @click.option(
-    "--hold", metavar="SECONDS", type=float, default=1.0, show_default=True, help="Mean seconds a buffer is held."
+    "--requests", metavar="N", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="Requests."
 )
-@click.option(
-    "--requests", metavar="N", type=click.IntRange(min=1), default=1_000_000, show_default=True, help="How many."
-)
-@click.option(
-    "--low-priority",
-    metavar="SHARE",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Share of the requests of low priority, which a heap's reserve may refuse.",
-)
+@_set_option("poisson")
 @seed_option
 @trace_output_option
 @json_option
 def poisson(output: Path, as_json: bool, **options: Any) -> None:
-    """Requests that come as a Poisson process, with uniform sizes and exponential holding times."""
+    """Requests of a Poisson process, with uniform sizes and exponential holding times."""
     _write("poisson", None, output, as_json, **options)
 
 
@@ -291,40 +269,51 @@ def _write(
     output: Path,
     as_json: bool,
     loads: tuple[float, ...] | None = None,
+    settings: tuple[tuple[str, Any], ...] = (),
     **options: Any,
 ) -> None:
     from heapwright import _api as api
 
+    options |= dict(settings)
     if options.get("rate") is not None:
         if loads and len(loads) > 1:
-            raise click.UsageError("a --rate is one load: give several loads without it.")
+            raise click.UsageError("--rate is one load: give several loads without it")
         loads = None
     if not loads:
         trace = api.workload(name, packets, **options)
         trace.write(output)
-        info = [_told(trace, output, as_json)]
+        reports = [_report(trace, output, as_json)]
     else:
-        info = []
+        reports = []
         traces = api.workload(name, packets, load=loads, **options)
         for trace, load in zip(traces, loads, strict=True):
             path = output if len(loads) == 1 else output.with_name(f"{output.stem}-{load:g}{output.suffix}")
             trace.write(path)
-            info.append(_told(trace, path, as_json, api.load_peaks(name, packets, load=load, **options)))
+            reports.append(_report(trace, path, as_json, api.load_peaks(name, packets, load=load, **options)))
     if as_json:
-        print_json(info if len(info) > 1 else info[0])
+        print_json(reports if len(reports) > 1 else reports[0])
 
 
-def _told(trace: Trace, path: Path, as_json: bool, peaks: dict[float, int] | None = None) -> dict[str, Any]:
-    """Tell people of a trace that was written, unless it is told as JSON; returns that."""
+def _report(trace: Trace, path: Path, as_json: bool, peaks: dict[float, int] | None = None) -> dict[str, Any]:
+    """Print what was written, or return it for JSON."""
     by_load = {f"{load:g}": peak for load, peak in (peaks or {}).items()}
     if as_json:
         return written(trace, path) | ({"peaks_by_load": by_load} if peaks else {})
     print_written(trace, path)
-    for key in ("used", "dropped", "connected", "refused_low", "refused_high"):
+    for key, label in _COUNTS.items():
         if key in trace.metadata:
-            click.echo(f"{key.replace('_', ', ')}: {int(trace.metadata[key]):,}")
+            click.echo(f"{label}: {int(trace.metadata[key]):,}")
     if peaks:
         less, here, more = peaks.values()
         at = trace.metadata["load"]
         print_sentences([f"peak {here:,} bytes at load {at}; 10 % less load: {less:,}; 10 % more: {more:,}"])
     return {}
+
+
+_COUNTS = {
+    "used": "packets used",
+    "dropped": "packets dropped",
+    "connected": "connected",
+    "refused_low": "rejected, low priority",
+    "refused_high": "rejected, high priority",
+}

@@ -41,7 +41,7 @@ from heapwright._studies.tables import Role
 from heapwright._support.engine import engine
 from heapwright._support.errors import HeapwrightError, ParameterError
 from heapwright._support.gc_tuning import seldom_collected
-from heapwright._support.remote import working
+from heapwright._support.remote import writable
 from heapwright._support.subprocesses import processors
 from heapwright._support.version import __version__
 
@@ -112,7 +112,7 @@ def explore(
     ranked = tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
     measure = replay_for(ranked, table)
     trier = Evaluator(traces, measure, ranked if set(ranked) <= set(GROWING) else ())
-    new = not working(Path(study_path)).exists() and options.dask is None
+    new = not writable(Path(study_path)).exists() and options.dask is None
     with trying_ahead(trier, _zoo_of(space) if new else ()):
         candidates = _candidates(space)
         identity = Identity.of(traces, keys, space.digest, len(space), table, space.align, options.same_device)

@@ -13,7 +13,7 @@ from heapwright._studies.study_file import StudyFile
 from heapwright._studies.tables import RUNS, TABLES, TARGET, digest_of
 from heapwright._support import database
 from heapwright._support.errors import HeapwrightError
-from heapwright._support.remote import working
+from heapwright._support.remote import writable
 from heapwright._support.version import __version__
 from heapwright._support.writing import replacing
 
@@ -38,7 +38,7 @@ def merge(paths: Sequence[Path], output: Path) -> None:
     """
     if len(paths) < 2:
         raise HeapwrightError("give two studies or more to merge")
-    if working(output).exists():
+    if writable(output).exists():
         raise HeapwrightError(f"{output}: exists; give another file", parameter="output")
     meta = _agreed(paths)
     with replacing(output) as temporary:

@@ -31,7 +31,6 @@ from heapwright._studies.candidates import Candidates
 from heapwright._studies.faults import one_line
 from heapwright._studies.migration import migrate, opened
 from heapwright._studies.records import Grown, Identity, Measured, Partial, Result, Run, TraceInfo
-from heapwright._studies.sending import Sending
 from heapwright._studies.tables import (
     PARTIAL,
     REPLAYS,
@@ -50,7 +49,7 @@ from heapwright._studies.tables import (
 from heapwright._support import database
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.kinds import is_study
-from heapwright._support.remote import local, working
+from heapwright._support.remote import local, writable
 from heapwright._support.version import __version__
 
 if TYPE_CHECKING:
@@ -73,7 +72,6 @@ class StudyFile(Candidates):
         """Wrap an open, checked connection; see `open` and `create_or_resume`."""
         self.path = path
         self._open: database.Connection | None = connection
-        self._sending: Sending | None = None
         self._stored = self._fetch_known()
 
     @classmethod
@@ -84,13 +82,11 @@ class StudyFile(Candidates):
         study, is damaged, is of a format that this version does not know, or is being written by another process.
         """
         path = Path(path)
-        if not (working(path) if write else local(path)).exists():
+        if not (writable(path) if write else local(path)).exists():
             raise HeapwrightError(f"{path}: no such study; heapwright explore makes one")
         with one_line(path):
             connection, types = opened(path, write=write)
-        study = cls._checked(path, connection, types)
-        study._sending = Sending.of(path) if write else None
-        return study
+        return cls._checked(path, connection, types)
 
     @classmethod
     def create_or_resume(cls, path: Path | str, identity: Identity) -> Self:
@@ -100,7 +96,7 @@ class StudyFile(Candidates):
         holds the results of other traces, objectives, recipes or energies.
         """
         path = Path(path)
-        file = working(path)
+        file = writable(path)
         if not file.absolute().parent.is_dir():
             raise HeapwrightError(f"{path}: there is no folder {path.parent} to write the study to")
         if file.is_file() and not file.stat().st_size:
@@ -115,9 +111,7 @@ class StudyFile(Candidates):
                 if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
                     create(connection, identity)
                     if new:  # nobody else has written to it
-                        study = cls(path, connection)
-                        study._sending = Sending.of(path)
-                        return study
+                        return cls(path, connection)
                 types = migrate(connection, str(path), plain=plain)
             except BaseException:
                 connection.close()
@@ -130,7 +124,6 @@ class StudyFile(Candidates):
         except HeapwrightError:
             study.close()
             raise
-        study._sending = Sending.of(path)
         return study
 
     @classmethod
@@ -145,15 +138,12 @@ class StudyFile(Candidates):
             raise
 
     def close(self) -> None:
-        """Write everything to the file and let other processes at it; a study of an address is sent there."""
+        """Write everything to the file and let other processes open it."""
         with one_line(self.path):
             if self._open:
                 self._open.close()
                 database.vouch(self.path)
         self._open = None
-        if self._sending:
-            self._sending.at_end()
-        self._sending = None
 
     def __enter__(self) -> Self:
         return self
@@ -263,8 +253,6 @@ class StudyFile(Candidates):
             insert(self._connection, "recipes", recipes)
             insert(self._connection, _table(role), rows)
             self._connection.commit()
-            if self._sending:
-                self._sending.now_and_then(self._connection)
         self._stored.update({id: (result.zoo_name, result.ranked) for id, result in fresh.items()})
         self._forget()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright._support.errors import HeapwrightError
-from heapwright._support.remote import check_sendable, is_address, refuse_folder, sending
+from heapwright._support.remote import writable
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
@@ -20,13 +20,9 @@ if TYPE_CHECKING:
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary file beside `path` that takes its place if all goes well, and is removed if not.
 
-    For an address of S3 it is sent there. Raises HeapwrightError where `path` is a folder or a device, or no file can
-    be written there.
+    Raises HeapwrightError if `path` is an address, a folder or a device, or no file can be written there.
     """
-    if is_address(path):
-        with sending(path) as temporary:
-            yield temporary
-        return
+    writable(path)
     temporary = _new_file_beside(path)
     try:
         yield temporary
@@ -47,16 +43,8 @@ def write_text(path: Path, text: str) -> None:
 
 def check_writable(path: Path) -> None:
     """Raise HeapwrightError now, not after long work, where no file can be written under this name."""
-    if is_address(path):
-        check_sendable(path)
-    else:
-        _new_file_beside(path).unlink()
-
-
-def folder_of(path: Path) -> Path | None:
-    """The folder of a file that is to be written, for what is written before it; None, that of temporary files, where
-    the path is an address."""
-    return None if is_address(path) else path.parent
+    writable(path)
+    _new_file_beside(path).unlink()
 
 
 @contextlib.contextmanager
@@ -65,7 +53,7 @@ def making(folder: Path) -> Iterator[None]:
 
     Raises HeapwrightError where it cannot be made or is none.
     """
-    refuse_folder(folder)
+    writable(folder)
     missing = [item for item in (folder, *folder.parents) if not item.exists()]
     try:
         with _naming(folder):

@@ -25,7 +25,7 @@ from typing import Any
 
 from heapwright._support import parquet
 from heapwright._support.errors import HeapwrightError
-from heapwright._support.writing import folder_of
+from heapwright._support.remote import writable
 from heapwright._traces.recorded import Follow, Recorded, convert
 
 
@@ -127,7 +127,7 @@ def _raw_folder(output: Path) -> Iterator[Path]:
     only its owner lists, by a name that only those who are recorded know.
     """
     parquet.check_writable(output)
-    private = Path(tempfile.mkdtemp(prefix=".heapwright-", suffix=".recording", dir=folder_of(output))).absolute()
+    private = Path(tempfile.mkdtemp(prefix=".heapwright-", suffix=".recording", dir=writable(output).parent)).absolute()
     try:
         private.chmod(0o711)
         folder = Path(tempfile.mkdtemp(dir=private))

@@ -12,8 +12,7 @@ import numpy as np
 from heapwright._support import database, parquet
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.kinds import is_study
-from heapwright._support.remote import local
-from heapwright._support.writing import folder_of
+from heapwright._support.remote import local, writable
 from heapwright._traces.validation import OPTIONAL, REQUIRED, Columns
 
 WINDOW = 1 << 18
@@ -187,7 +186,7 @@ def room_beside(path: Path) -> Iterator[Path]:
     import tempfile
 
     parquet.check_writable(path)
-    with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=folder_of(path)) as folder:
+    with tempfile.TemporaryDirectory(prefix=".heapwright-", suffix=".parts", dir=writable(path).parent) as folder:
         yield Path(folder)
 
 
