@@ -1,0 +1,221 @@
+"""Logs in any wording: lines described by patterns, which are proposed from the log itself.
+
+A pattern is `EVENT=TEXT` with EVENT one of alloc, calloc, realloc, free and fail. TEXT is the text of the line with
+fields in braces: {size}, {address}, {old} (the block that a realloc resizes), {align}, {seconds}, {ms}, {us}, {thread}
+and {site}; `...` stands for any text, and blanks for any number of blanks. It may match anywhere in a line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from heapwright._support.errors import HeapwrightError, ParameterError
+from heapwright._traces.logs.formats import Format
+from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.source import Source
+
+EVENTS = ("alloc", "calloc", "realloc", "free", "fail")
+
+_ADDRESS = rb"(?:0x)*([0-9a-fA-F]{1,16}|\(nil\)|\(null\)|NULL|nil)"
+_FIELDS = {
+    "size": rb"(0x[0-9a-fA-F]{1,16}|\d{1,19})",
+    "address": _ADDRESS,
+    "old": _ADDRESS,
+    "align": rb"(0x[0-9a-fA-F]{1,16}|\d{1,10})",
+    "seconds": rb"(\d{1,12}(?:\.\d{1,9})?)",
+    "ms": rb"(\d{1,15}(?:\.\d{1,9})?)",
+    "us": rb"(\d{1,18}(?:\.\d{1,9})?)",
+    "thread": rb"(\S{1,80})",
+    "site": rb"(\S{1,200})",
+}
+_NEEDED = {"alloc": ("size", "address"), "calloc": ("size", "address"), "realloc": ("old", "address", "size")}
+_NEEDED |= {"free": ("address",), "fail": ("size",)}
+_NANOSECONDS = {"seconds": 10**9, "ms": 10**6, "us": 10**3}
+
+SHARE = 1 / 3
+"""Share of the lines that must hold an address, with a size in some, for patterns to be proposed."""
+
+_SAMPLE = 2000
+"""Lines that are looked at for a proposal."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """One kind of line.
+
+    Attributes:
+        event: one of EVENTS.
+        text: as the user wrote it.
+        fields: in the order of the groups of `line`.
+        line: finds it.
+    """
+
+    event: str
+    text: str
+    fields: tuple[str, ...]
+    line: re.Pattern[bytes]
+
+    @classmethod
+    def parse(cls, text: str) -> Pattern:
+        """Read `EVENT=TEXT`; raises ParameterError for an unknown event or field, or one that is missing."""
+        event, equals, words = text.partition("=")
+        if not equals or event not in EVENTS:
+            raise ParameterError(
+                f"pattern {text!r}: must be EVENT=TEXT with EVENT one of {', '.join(EVENTS)}", parameter="pattern"
+            )
+        fields: list[str] = []
+        line = b""
+        for part in re.split(r"(\{\w*\}|\.\.\.|\s+)", words.strip()):
+            if part == "...":
+                line += rb".*?"
+            elif part.isspace():
+                line += rb"\s+"
+            elif part.startswith("{"):
+                field = part[1:-1]
+                if field not in _FIELDS or field in fields:
+                    problem = "stands there twice" if field in fields else "is no field"
+                    raise ParameterError(
+                        f"pattern {text!r}: {part} {problem}; valid: {', '.join(_FIELDS)}", parameter="pattern"
+                    )
+                fields.append(field)
+                line += _FIELDS[field]
+            else:
+                line += re.escape(part.encode())
+        if lacking := [field for field in _NEEDED[event] if field not in fields]:
+            raise ParameterError(f"pattern {text!r}: {event} needs {{{lacking[0]}}}", parameter="pattern")
+        return cls(event, text, tuple(fields), re.compile(line))
+
+
+def format_of_patterns(texts: Sequence[str]) -> Format:
+    """The format of logs whose lines match some patterns, of which one must allocate.
+
+    A line is taken by the first pattern that matches. Raises ParameterError as `Pattern.parse` does.
+    """
+    patterns = [Pattern.parse(text) for text in texts]
+    if not any(pattern.event in ("alloc", "calloc") for pattern in patterns):
+        raise ParameterError("no pattern allocates; give one that begins with alloc=", parameter="pattern")
+    loses = () if any(pattern.event == "free" for pattern in patterns) else ("no pattern frees: all objects live on",)
+
+    def read(source: Source) -> LogHistory:
+        history = source.history()
+        unused = Counter(pattern.text for pattern in patterns)
+        for line in source.lines():
+            for pattern in patterns:
+                if match := pattern.line.search(line):
+                    del unused[pattern.text]
+                    _note(history, pattern, match)
+                    break
+        if unused:
+            history.caveats.append(f"no line matches {', '.join(map(repr, unused))}")
+        return history
+
+    return Format("pattern", lambda _: False, read, loses)
+
+
+def _note(history: LogHistory, pattern: Pattern, match: re.Match[bytes]) -> None:
+    values = dict(zip(pattern.fields, match.groups(), strict=True))
+    for unit, nanoseconds in _NANOSECONDS.items():
+        if unit in values:
+            history.now_ns = round(float(values[unit]) * nanoseconds)
+    if "thread" in values:
+        history.set_thread(values["thread"])
+    if "site" in values:
+        history.set_site(values["site"].decode(errors="replace"))
+    size = int(values["size"], 0 if values["size"].startswith(b"0x") else 10) if "size" in values else 0
+    address = _address(values.get("address", b"0"))
+    if pattern.event == "free":
+        history.release(address)
+    elif pattern.event == "realloc":
+        history.resize(_address(values["old"]), address, size)
+    elif pattern.event == "fail":
+        history.fail(size)
+    else:
+        align = int(values.get("align", b"0"), 0)
+        history.allocate(address, size, cleared=pattern.event == "calloc", align=align)
+
+
+def _address(text: bytes) -> int:
+    """A hexadecimal address; 0 for a null pointer in words."""
+    return 0 if text.strip(b"()").lower() in (b"nil", b"null") else int(text, 16)
+
+
+_TOKEN = re.compile(r"(?:0x)*0x[0-9a-fA-F]+|\d+(?:\.\d+)?")
+_KINDS = (
+    ("fail", re.compile(r"(?i)fail|out of memory|oom\b|no memory|null")),
+    ("free", re.compile(r"(?i)\bfreed?\b|dealloc|release|\bdel(?:ete)?\b|\bfree\w*")),
+    ("realloc", re.compile(r"(?i)realloc|resize")),
+    ("calloc", re.compile(r"(?i)calloc|zalloc")),
+    ("alloc", re.compile(r"(?i)alloc|\bnew\b|\btake\b|\bget\b|reserve")),
+)
+_SIZE_BEFORE = re.compile(r"(?i)(?:size|bytes|len(?:gth)?|sz|n)\s*[:=]?\s*\(?$")
+_SIZE_AFTER = re.compile(r"(?i)^\s*\)?\s*(?:bytes?\b|b\b|octets)")
+
+
+def propose(lines: Iterable[str]) -> list[str]:
+    """Patterns for a log in unknown wording, from its first lines; empty if they hold no calls.
+
+    A third of the lines that are not blank must hold an address, and an allocation a size. Lines that differ in
+    numbers alone are of one kind; the most frequent of each event gives the pattern.
+    """
+    shapes: dict[str, Counter[str]] = {}
+    with_address = total = 0
+    for number, line in enumerate(lines):
+        if number == _SAMPLE:
+            break
+        if not line.strip():
+            continue
+        total += 1
+        if "0x" not in line:
+            continue
+        with_address += 1
+        event, word = next(((name, found) for name, words in _KINDS if (found := words.search(line))), ("", None))
+        if word is not None and (text := _shape(line.rstrip(), event, word.start())):
+            shapes.setdefault(event, Counter())[text] += 1
+    if not total or with_address < SHARE * total or not shapes.keys() & {"alloc", "calloc"}:
+        return []
+    return [f"{event}={text}" for event in EVENTS if event in shapes for text, _ in shapes[event].most_common(2)]
+
+
+def _shape(line: str, event: str, word: int) -> str | None:
+    """The text of a pattern for a line of an event, which is named at `word`: fields for the numbers that matter, `...`
+    for others between.
+    """
+    tokens = list(_TOKEN.finditer(line))
+    addresses = [token for token in tokens if "0x" in token[0]]
+    sizes = [token for token in tokens if "0x" not in token[0] and "." not in token[0]]
+    sized = [
+        token for token in sizes if _SIZE_AFTER.match(line[token.end() :]) or _SIZE_BEFORE.search(line[: token.start()])
+    ]
+    chosen: dict[int, str] = {}
+    if event == "realloc":
+        if len(addresses) < 2:
+            return None
+        chosen |= {addresses[0].start(): "{old}", addresses[1].start(): "{address}"}
+    elif event != "fail":
+        chosen[addresses[0].start()] = "{address}"
+    if event != "free":
+        size = next(iter(sized), next(iter(sizes), None))
+        if size is None:
+            return None
+        chosen[size.start()] = "{size}"
+    if (time := re.match(r"\s*\[\s*(\d+\.\d+)\]", line)) is not None:
+        chosen[time.start(1)] = "{seconds}"
+    first, last = min(chosen), max(chosen)
+    begin = min(first, line.rfind(" ", 0, word) + 1)
+    result, at = "", begin
+    for token in tokens:
+        if token.end() <= begin or token.start() > last:
+            continue
+        result += line[at : token.start()]
+        result += chosen.get(token.start(), "...")
+        at = token.end()
+    return re.sub(r"\s+", " ", result).strip() or None
+
+
+def no_pattern_error(path: object, proposed: Sequence[str]) -> HeapwrightError:
+    """What to say of a log in unknown wording: the patterns that would read it."""
+    words = " ".join(f"--pattern '{text}'" for text in proposed)
+    return HeapwrightError(f"{path}: no format that is known, but lines like calls; try {words}", parameter="pattern")
