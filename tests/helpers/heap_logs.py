@@ -343,6 +343,7 @@ LOGS: dict[str, str | bytes] = {
     "sysview": SYSVIEW,
     "tracealyzer": tracealyzer(TRACEALYZER_EVENTS),
     "bytehound": bytehound((1, 0, 10, 24), (1, 1, 20, 100), (3, 0, 30, 48), (2, 1, 40, 0), (4, 0, 41, 0)),
+    "calls-csv": "op,address,size\nmalloc,0x1000,24\nmalloc,0x2000,100\nfree,0x1000,24\n",
 }
 
 MORE_LOGS: dict[str, list[str | bytes]] = {

@@ -33,7 +33,7 @@ CANNOT_TELL = {
         "bpftrace lost 12 events; give it more room (BPFTRACE_PERF_RB_PAGES)",
     ],
     "esp-idf": [
-        "when a block was freed is not told: its free stands where the address is given out again, or at the end",
+        "when a block was freed is not in the dump: its free stands where its address is used again, or at the end",
         "no times",
     ],
     "nuttx": ["sizes are those of blocks, rounded and with their headers"],

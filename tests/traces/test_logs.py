@@ -120,6 +120,7 @@ EXPECTED = {
     "sysview": [(MALLOC, 0, 24), (MALLOC, 1, 100), (FREE, 0, 0), (FREE, 1, 0)],
     "tracealyzer": [(MALLOC, 0, 32), (MALLOC, 1, 104), (FREE, 0, 0), (FREE, 1, 0)],
     "bytehound": [(MALLOC, 0, 24), (MALLOC, 1, 100), (REALLOC, 0, 48), (FREE, 1, 0)],
+    "calls-csv": [(MALLOC, 0, 24), (MALLOC, 1, 100), (FREE, 0, 0)],
 }
 
 

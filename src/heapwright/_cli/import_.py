@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PACKETS = ("capture", "tsh", "csv", "profile")
 LOGS = (
+    "calls-csv",
     "text",
     "board",
     "valgrind",

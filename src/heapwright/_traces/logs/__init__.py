@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from heapwright._traces.logs import (
     board,
     bpftrace,
     bytehound,
+    call_table,
     esp_idf,
     heaptrack,
     kmem,
@@ -33,6 +35,7 @@ from heapwright._traces.logs import (
 from heapwright._traces.logs.arena import within_arena
 from heapwright._traces.logs.formats import Format
 from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.pattern import format_of_patterns, no_pattern_error, propose
 from heapwright._traces.logs.source import Source
 from heapwright._traces.tables import room_beside
 from heapwright._traces.trace import FORMAT_VERSION, Trace
@@ -56,6 +59,7 @@ _ALL = (
     tracealyzer,
     ltrace,
     bytehound,
+    call_table,
 )
 
 FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _ALL}
@@ -119,6 +123,8 @@ def import_log(
     repair: bool = False,
     elf: str | os.PathLike[str] | None = None,
     failed_life: int | None = None,
+    heap: str | None = None,
+    patterns: Sequence[str] = (),
 ) -> Trace:
     """Read a log of heap calls into memory.
 
@@ -133,13 +139,16 @@ def import_log(
         elf: the program of a board, which names the sites that its log tells.
         failed_life: calls for which the object of a failed request lives; None for the life of its size
             (`heapwright._traces.failures`).
+        heap: of a log of several heaps or memories, the one to read; None for the one with the most calls.
+        patterns: what the lines of a log in its own wording are (`heapwright._traces.logs.pattern`), in place of
+            `format_name`.
 
     Raises:
         HeapwrightError: the format is not known, single calls are gone from it, or it has none; or more bytes live at
             once than its arena holds; or `elf` is no program, or the format has no use for it.
     """
-    format_ = format_of(Path(path), format_name)
-    read = Reading(Source(Path(path), elf=elf_of(elf, format_)), format_)
+    format_ = format_of(Path(path), format_name, patterns)
+    read = Reading(Source(Path(path), elf=elf_of(elf, format_), heap=heap), format_)
     trace = with_life(read.history.trace(read.name, read.metadata), failed_life)
     return read.within_arena(replace(trace, repairs=(*read.repairs, *trace.repairs)), arena, repair)
 
@@ -152,6 +161,8 @@ def convert_log(
     repair: bool = False,
     elf: str | os.PathLike[str] | None = None,
     failed_life: int | None = None,
+    heap: str | None = None,
+    patterns: Sequence[str] = (),
 ) -> Imported:
     """Write the trace of a log of heap calls as Parquet, in memory that does not grow with its calls.
 
@@ -159,15 +170,17 @@ def convert_log(
     whole. Arguments and errors are those of `import_log`; also HeapwrightError where `output` cannot be written.
     """
     output = Path(output)
-    format_ = format_of(Path(path), format_name)
+    format_ = format_of(Path(path), format_name, patterns)
     with room_beside(output) as folder:
-        read = Reading(Source(Path(path), folder, elf_of(elf, format_)), format_)
+        read = Reading(Source(Path(path), folder, elf_of(elf, format_), heap), format_)
         if not read.outgrows(arena) and not read.history.failed:
             return read.write(output)
     if read.outgrows(arena) and not repair:
         raise read.too_much(arena)
     # Lives of failed requests follow from all other lives: such a log is read whole.
-    return _rewritten(import_log(path, format_.name, arena, repair, elf, failed_life), output, read)
+    name = None if patterns else format_.name
+    trace = import_log(path, name, arena, repair, elf, failed_life=failed_life, heap=heap, patterns=patterns)
+    return _rewritten(trace, output, read)
 
 
 def _rewritten(trace: Trace, output: Path, read: Reading) -> Imported:
@@ -192,7 +205,10 @@ class Reading:
                 parameter="format",
             )
         self.name = source.path.name.partition(".")[0] or source.path.name
-        self.caveats = (*self.format.loses, *self.history.caveats)
+        self.heaps = source.heaps
+        counted = any("lost" in caveat for caveat in self.history.caveats)  # by the reader, with what to do
+        losses = [str(source.losses)] if source.losses.lines and not counted else []
+        self.caveats = (*losses, *self.format.loses, *self.history.caveats)
         info = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
         on = {"allocator": self.format.allocator} if self.format.allocator else {}
         self.metadata = {"recorder": self.format.name} | on | info
@@ -243,14 +259,26 @@ class Reading:
         return replace(repaired, repairs=(*trace.repairs, message))
 
 
-def format_of(path: Path, format_name: str | None) -> Format:
-    """The format of that name, or of the log at `path`; raises HeapwrightError where there is none."""
+def format_of(path: Path, format_name: str | None, patterns: Sequence[str] = ()) -> Format:
+    """The format of that name, of some patterns, or of the log at `path`; raises HeapwrightError if there is none."""
+    if patterns:
+        if format_name is not None:
+            raise ParameterError("patterns describe a format of their own; leave the format out", parameter="format")
+        return format_of_patterns(patterns)
     if format_name is not None and format_name not in FORMATS:
         raise ParameterError(f"{format_name!r} is no format of logs; valid: {', '.join(FORMATS)}", parameter="format")
     result = FORMATS[format_name] if format_name else log_format(path)
     if result is None:
+        if proposed := proposed_patterns(path):
+            raise no_pattern_error(path, proposed)
         raise HeapwrightError(f"{path}: no log of heap calls; formats: {', '.join(FORMATS)}", parameter="format")
     return result
+
+
+def proposed_patterns(path: Path) -> list[str]:
+    """Patterns for a log in unknown wording; empty if its lines hold no calls."""
+    start = Source(path).start(_START)
+    return [] if b"\0" in start else propose(start.decode(errors="replace").splitlines())
 
 
 def elf_of(elf: str | os.PathLike[str] | None, format_: Format = board.FORMAT) -> Path | None:

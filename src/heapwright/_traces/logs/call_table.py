@@ -136,4 +136,4 @@ def _number(text: str) -> int:
     return value
 
 
-FORMAT = Format("csv", is_call_table, _read)
+FORMAT = Format("calls-csv", is_call_table, _read)

@@ -11,6 +11,7 @@ from typing import IO, Any
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.remote import local
 from heapwright._traces.logs.history import LogHistory
+from heapwright._traces.logs.losses import Losses
 
 _LONGEST_LINE = 1 << 12
 """Bytes; what is longer is no call, and patterns take time that grows with the square of it."""
@@ -27,10 +28,17 @@ class Source:
         elf: the program that its addresses are of; None where it is not given.
         folder: where a long trace may be kept while it is read; None for in memory.
         cut: once it is read, why it ends too early, in words; None where it does not.
+        heap: of a log of several heaps or memories, the one to read; None for the one with the most calls.
+        heaps: once it is read, the names of its heaps, that with the most calls first; empty for formats with one.
+        losses: once it is read, the lines that tell of lost, dropped or repeated lines (`losses.py`).
     """
 
-    def __init__(self, path: Path, folder: Path | None = None, elf: Path | None = None) -> None:
-        self.path, self.folder, self.elf = path, folder, elf
+    def __init__(
+        self, path: Path, folder: Path | None = None, elf: Path | None = None, heap: str | None = None
+    ) -> None:
+        self.path, self.folder, self.elf, self.heap = path, folder, elf, heap
+        self.heaps: tuple[str, ...] = ()
+        self.losses = Losses()
         self.cut: str | None = None
 
     def history(self) -> LogHistory:
@@ -48,6 +56,7 @@ class Source:
             *whole, rest = (rest + piece).split(b"\n")
             for line in whole:
                 if len(line) <= _LONGEST_LINE:
+                    self.losses.look(line)
                     yield line.rstrip(b"\r")
             if len(rest) > _LONGEST_LINE:
                 rest = b""
