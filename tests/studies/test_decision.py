@@ -193,7 +193,7 @@ def test_one_recording_is_said_to_show_one_load(tmp_path: Path) -> None:
 def test_without_a_future_nothing_is_said_of_the_long_run_but_how_to_get_it(tmp_path: Path) -> None:
     with Analysis.open(write_five(tmp_path / "s.duckdb")) as opened:
         (sentence,) = decide(opened).long_run()
-    assert sentence.endswith("(explore with --long-run).")
+    assert sentence.endswith("explore with a long run estimates it.")
 
 
 def test_what_is_not_fit_does_not_ship(tmp_path: Path) -> None:

@@ -25,8 +25,11 @@ class Group(click.Group):
         name, command, words = super().resolve_command(ctx, args)
         if command is None or isinstance(command, click.Group):
             return name, command, words
-        path = " ".join([*ctx.command_path.split()[1:], name or ""])
-        return name, command, current_words(ctx, path, words)
+        path, group = [name or ""], ctx
+        while group.parent is not None:
+            path.insert(0, group.info_name or "")
+            group = group.parent
+        return name, command, current_words(ctx, " ".join(path), words)
 
     def _with_flag(self, error: HeapwrightError, ctx: click.Context) -> Exception:
         command = self.get_command(ctx, ctx.invoked_subcommand or "")

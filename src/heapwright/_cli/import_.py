@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heapwright._cli.options import Bytes
+from heapwright._cli.options import Bytes, seed_option
 from heapwright._cli.output import json_option, note, print_json, print_sentences
 from heapwright._cli.pipes import called, from_stdin, to_stdout
 
@@ -63,6 +63,7 @@ LOGS = (
 @click.option(
     "--elf", metavar="ELF", type=click.Path(path_type=Path), help="Of a board's log: its program, which names sites."
 )
+@seed_option
 @click.option(
     "-o",
     "--output",
@@ -81,6 +82,7 @@ def command(
     arena: int | None,
     repair: bool,
     elf: Path | None,
+    seed: int,
     output: Path,
     as_json: bool,
 ) -> None:
@@ -106,7 +108,7 @@ def command(
         imported = api.convert_log(file, output, format=format_name, arena=arena, repair=repair, elf=elf)
         _tell_log(file, imported, output, as_json)
     else:
-        _import_packets(file, format_name, count, output, as_json)
+        _import_packets(file, format_name, count, seed, output, as_json)
 
 
 def _import_recording(folder: Path, output: Path, follow: Follow, as_json: bool) -> None:
@@ -130,10 +132,12 @@ def _tell_log(file: Path, imported: Imported, output: Path, as_json: bool) -> No
     print_sentences([f"{called(output)}: {imported.calls:,} calls of a {imported.format} log, {peak}"])
 
 
-def _import_packets(file: Path, format_name: str | None, count: int | None, output: Path, as_json: bool) -> None:
+def _import_packets(
+    file: Path, format_name: str | None, count: int | None, seed: int, output: Path, as_json: bool
+) -> None:
     from heapwright import _api as api
 
-    table = api.import_packets(file, format=format_name, count=count)
+    table = api.import_packets(file, format=format_name, count=count, seed=seed)
     table.write(output)
     warning = table.metadata.get("warning")
     if warning:

@@ -64,7 +64,6 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
         "--output": Removed("it drew the picture of --admit, which is gone, too"),
         "-o": Removed("it drew the picture of --admit, which is gone, too"),
     },
-    "import": {"--seed": _SEED},
     "measure": {
         "--front": Renamed((), takes_value=False),
         "--objectives": Removed(_FROM_PYTHON),

@@ -1,14 +1,19 @@
-"""`heapwright stress`: whether a heap lasts."""
+"""`heapwright stress`: growth and failures of heaps in long loops."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from heapwright._cli.options import heap_option, read_traces, replayed_argument
 from heapwright._cli.output import json_option, print_json, print_sentences
+
+if TYPE_CHECKING:
+    from heapwright._assure.stress_test import StressTestResult
 
 
 @click.command()
@@ -20,10 +25,14 @@ from heapwright._cli.output import json_option, print_json, print_sentences
     metavar="N",
     default=10_000_000,
     show_default=True,
-    help="Most calls of each loop.",
+    help="Maximum calls of each loop.",
 )
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Picture to draw: FILE.svg or FILE.html."
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Draw the footprints: FILE.svg or FILE.html.",
 )
 @json_option
 def command(
@@ -33,41 +42,51 @@ def command(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Try whether a heap lasts.
+    """Stress-test heaps: long loops at constant live memory, which show leaks and fragmentation.
 
-    Loops at constant live bytes, made from a trace's sizes, and the trace again and again, go on until what a heap
-    covers is flat, or for so many calls. A heap lasts where it grows by no more than 15 %, or 15 % more than best fit,
-    after the first 100,000 (a tenth of fewer), and refuses nothing in twice the memory that its live blocks take,
-    unless best fit refuses about as early there.
+    Nine loops made from the sizes of a trace, and the trace again and again, run until the footprint is flat, or for
+    --calls calls. A heap is stable if its footprint grows by at most 15 %, or by 15 % more than that of best fit, after
+    the first 100,000 calls (of shorter loops after the first tenth), and if no allocation fails in twice the live
+    memory, unless best fit fails about as early.
     """
     from heapwright import _api as api
 
     result = api.stress(read_traces(traces), heaps, calls=calls, output=output)
     if as_json:
-        print_json([asdict(item) for item in result])
+        print_json([{**asdict(item), "stable": item.lasts} for item in result])
         return
+    for trace in dict.fromkeys(item.trace for item in result):
+        of_trace = [item for item in result if item.trace == trace]
+        _print_table(trace, of_trace)
+        for item in of_trace:
+            print_sentences(_remarks(item))
+
+
+def _print_table(trace: str, result: Sequence[StressTestResult]) -> None:
     from heapwright._cli.tables import print_table
+
+    loops = list(dict.fromkeys(loop for item in result for loop in item.footprint_bytes))
+    rows = [
+        [item.heap, "yes" if item.lasts else "no", f"{item.growth_ratio - 1:.1%}", item.worst]
+        + [_last_footprint(item.footprint_bytes.get(loop)) for loop in loops]
+        for item in result
+    ]
+    headings = ["heap", "stable", "growth", "worst loop", *loops]
+    print_table(f"Stress test of {trace}: footprint at the end, KB", headings, [rows], ["heap", "stable", "worst loop"])
+
+
+def _remarks(item: StressTestResult) -> list[str]:
     from heapwright._replay.stress_test import GUARD
 
-    for trace in dict.fromkeys(item.trace for item in result):
-        shown = [item for item in result if item.trace == trace]
-        loops = list(dict.fromkeys(loop for item in shown for loop in item.footprint_bytes))
-        rows = [
-            [item.heap, "yes" if item.lasts else "no", f"{item.growth_ratio:.3f}", item.worst]
-            + [_grown(item.footprint_bytes.get(loop)) for loop in loops]
-            for item in shown
-        ]
-        headings = ["heap", "lasts", "grows", "most in", *loops]
-        print_table(f"KB covered at the end, {trace}", headings, [rows], ["heap", "lasts", "most in"])
-        for item in shown:
-            if item.lasts_as_best_fit is not None:
-                more = f"{100 * (GUARD - 1):.0f} % more"
-                text = f"best fit grows {item.lasts_as_best_fit:.3f} times there, and a heap may {more}"
-                print_sentences([f"{item.heap} lasts: {text}."])
-            if item.refused:
-                loops_ = ", ".join(item.refused)
-                print_sentences([f"{item.heap} refuses requests where its live blocks fit twice: {loops_}."])
+    remarks = []
+    if item.lasts_as_best_fit is not None:
+        limit = f"{100 * (GUARD - 1):.0f} % more than best fit, which grows {item.lasts_as_best_fit - 1:.1%} there"
+        remarks.append(f"{item.heap} is stable: it may grow {limit}.")
+    if item.refused:
+        loops = ", ".join(item.refused)
+        remarks.append(f"{item.heap} fails allocations in twice the live memory, in: {loops}.")
+    return remarks
 
 
-def _grown(footprints: object) -> str:
-    return f"{list(footprints.values())[-1] / 1000:,.1f}" if isinstance(footprints, dict) else "-"
+def _last_footprint(footprints: Mapping[int, int] | None) -> str:
+    return f"{list(footprints.values())[-1] / 1000:,.1f}" if footprints else "-"

@@ -126,7 +126,7 @@ class Decision:
         """What the future and the stress test show of it."""
         metrics = self.pick.metrics
         if metrics["long_run_calls"] is None:
-            return ["Its need in the long run was not estimated: that takes a future (explore with --long-run)."]
+            return ["Its need in the long run was not estimated: explore with a long run estimates it."]
         calls, grown = int(metrics["long_run_calls"]), float(metrics["long_run_growth"] or 1)
         text = f"On a future of {calls:,} calls its footprint grows by {max(0.0, 100 * (grown - 1)):.1f} % in the last"
         text += f" nine tenths beyond best fit's; its worst-case malloc or free makes {self.worst_call:,.0f} accesses"
