@@ -85,8 +85,8 @@ def test_help_lists_every_objective(name: str) -> None:
 
 
 def test_a_flag_takes_the_same_in_every_command() -> None:
-    """Where a number may begin, and what it is if not given, may differ: it depends on what is counted. A --budget is
-    what may be spent: time of an exploration, bytes of a program. With --live a part of a trace begins with what is live; for a reserve it is how much that is.
+    """Limits and defaults of numbers may differ. --budget is a time for `explore`, and bytes for `check`; --live is a flag
+    of `trace cut`, and bytes for `fit`.
     """
     result: dict[str, set[Any]] = defaultdict(set)
     for command in LEAVES.values():
