@@ -62,8 +62,8 @@ class Fault(NamedTuple):
         line, (was, now) = next((number, pair) for number, pair in enumerate(pairs, 1) if pair[0] != pair[1])
         return CMutant(self.path, line, was, now)
 
-    def files(self) -> list[str]:
-        """Files of tests, from those nearest to the changed module."""
+    def files(self, near: bool) -> list[str]:
+        """Files of tests, from those nearest to the changed module; ``near``: those that name it alone."""
         module = self.path.stem
         folders = self.tests or (self.path.relative_to(PACKAGE).parts[0].removeprefix("_"),)
         paths = [path for folder in folders for path in sorted((ROOT / "tests" / folder).glob("test_*.py"))]
@@ -74,7 +74,8 @@ class Fault(NamedTuple):
                 return 0
             return 1 if re.search(rf"\b{module}\b", text) else 2
 
-        return [str(path.relative_to(ROOT)) for path in sorted(paths, key=distance)]
+        chosen = [path for path in paths if distance(path) < 2 or not near]
+        return [str(path.relative_to(ROOT)) for path in sorted(chosen, key=distance)]
 
 
 def faults() -> list[Fault]:
@@ -83,11 +84,13 @@ def faults() -> list[Fault]:
     return [Fault(**{**row, "tests": tuple(row.get("tests", ()))}) for row in rows]
 
 
-def verdict(fault: Fault) -> str:
+def verdict(fault: Fault, near: bool) -> str:
     """The first test that fails, "" if none does, or why that is not known."""
     if not fault.file.startswith("_"):
         return "a test in C" if noticed_in_c(fault.in_c(), mine("changed"), SCRATCH / "objects") else ""
-    code = forked(LOG, SECONDS, failing, fault, fault.files())
+    if not fault.files(near):
+        return "unknown: no test names the module"
+    code = forked(LOG, SECONDS, failing, fault, fault.files(near))
     log = (SCRATCH / LOG).read_text(encoding="utf-8", errors="replace")
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", log, re.MULTILINE)
     return failed[0] if failed else "" if code == 0 else f"unknown: pytest ended with {code}"
@@ -97,6 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("words", nargs="*", help="parts of files or promises (default: all faults)")
     parser.add_argument("--sample", help="noticed, first or second (default: all)")
+    parser.add_argument("--near", action="store_true", help="only files of tests that name the changed module")
     given = parser.parse_args()
     os.chdir(ROOT)
     warm()
@@ -111,7 +115,7 @@ def main() -> None:
         if not fault.fits:
             print(f"no such line  {fault.file}: {fault.promise}", flush=True)
             continue
-        test = verdict(fault)
+        test = verdict(fault, given.near)
         if not test.startswith("unknown"):
             scores.setdefault(fault.sample, []).append(bool(test))
         print(f"{'noticed' if test else 'PASSED'}  {fault.file}: {fault.promise}  [{test}]", flush=True)

@@ -6,9 +6,9 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
-import generated_digests
 import pytest
 from case_tables import each
+from generated_functions import zoo_files
 
 from heapwright._generate import residual, specialise
 from heapwright._generate.emit import generated_files
@@ -28,7 +28,7 @@ def recipe_of(name: str) -> Recipe:
 
 @cache
 def files(name: str) -> dict[str, str]:
-    return generated_files(recipe_of(name))
+    return generated_files(recipe_of(name)) if name in THREADS else zoo_files(name)
 
 
 def source_of(name: str) -> str:
@@ -165,16 +165,3 @@ def test_prose_and_text_in_quotes_of_a_wide_recipe_are_broken() -> None:
     again = Recipe.parse("\n".join(line[7:] for line in toml.splitlines()), "app_heap.c")
     assert max(map(len, text.splitlines())) <= 120
     assert (again.hash, again.source, again.about.split()) == (recipe.hash, recipe.source, recipe.about.split())
-
-
-VARIANTS = cache(generated_digests.variants)
-KEPT = generated_digests.kept()
-
-
-@each("name", KEPT)
-def test_what_is_generated_changes_on_purpose_only(name: str) -> None:
-    assert generated_digests.lines_of(name, VARIANTS()[name]) == KEPT[name]
-
-
-def test_what_every_heap_is_generated_as_is_kept() -> None:
-    assert list(VARIANTS()) == list(KEPT)
