@@ -39,7 +39,7 @@ def commands(command: click.Command, words: str = "") -> Iterator[tuple[str, cli
             yield from commands(subcommand, f"{words} {name}")
 
 
-def test_the_command_line_has_at_most_230_options() -> None:
+def test_the_command_line_has_at_most_245_options() -> None:
     """All options of all commands, --help aside: each is one that some user changes."""
     flags = [
         f"{words} {option.opts[-1]}"
@@ -47,7 +47,7 @@ def test_the_command_line_has_at_most_230_options() -> None:
         for option in command.params
         if isinstance(option, click.Option)
     ]
-    assert len(flags) <= 230, len(flags)
+    assert len(flags) <= 245, len(flags)
 
 
 # ---- renamed options -----------------------------------------------------------------------------------------------

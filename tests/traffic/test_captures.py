@@ -214,7 +214,7 @@ def test_text_without_a_time_and_a_length_is_refused(tmp_path: Path, text: str) 
     file.write_text(text)
     with pytest.raises(HeapwrightError, match="no header line that names a time and a length; valid: one of time,"):
         import_packets(file, "csv")
-    with pytest.raises(HeapwrightError, match="not a packet capture, nor TSH, CSV"):
+    with pytest.raises(HeapwrightError, match="no packet capture, TSH, CSV"):
         import_packets(file)
 
 

@@ -110,17 +110,22 @@ def import_log(
     arena: int | None = None,
     repair: bool = False,
     elf: PathLike | None = None,
+    failed_life: int | None = None,
+    heap: str | None = None,
+    patterns: Sequence[str] = (),
 ) -> Trace:
     """Read a log of heap calls that another tool wrote, such as Valgrind or heaptrack; see `heapwright._traces.logs`.
 
     The trace's `repairs` say what was left out, its `notes` what the log cannot tell. `Trace.write` stores it. `arena`
     is how many bytes the heap had, where the log does not say; `repair` puts in frees that are missing where more lives
-    at once; `elf` is the board's program, which names the sites that its log tells. Raises HeapwrightError where the
+    at once; `elf` is the board's program, which names the sites of its log; `failed_life` is for how many calls the
+    object of a failed request lives, by default as served objects of its size; `heap` chooses one of several heaps in
+    the log; `patterns` describe the lines of a log in its own wording (docs/logs.md). Raises HeapwrightError if the
     format is not known, single calls are gone from it, it has none, or more lives than the arena holds.
     """
     from heapwright._traces.logs import import_log as of_file
 
-    return of_file(path, format, arena, repair, elf)
+    return of_file(path, format, arena, repair, elf, failed_life, heap, patterns)
 
 
 @one_line
@@ -132,6 +137,9 @@ def convert_log(
     arena: int | None = None,
     repair: bool = False,
     elf: PathLike | None = None,
+    failed_life: int | None = None,
+    heap: str | None = None,
+    patterns: Sequence[str] = (),
 ) -> Imported:
     """Write the trace of a log of heap calls, as `import_log` reads it, in memory that does not grow with its calls.
 
@@ -140,7 +148,21 @@ def convert_log(
     """
     from heapwright._traces.logs import convert_log as of_file
 
-    return of_file(path, output, format, arena, repair, elf)
+    return of_file(path, output, format, arena, repair, elf, failed_life, heap, patterns)
+
+
+def proposed_patterns(path: PathLike) -> list[str]:
+    """Patterns that would read a log in unknown wording, for `patterns` of `import_log`; empty if it holds no calls."""
+    from heapwright._traces.logs import proposed_patterns as of_file
+
+    return of_file(Path(path)) if Path(path).is_file() else []
+
+
+def no_pattern_error(path: PathLike, proposed: Sequence[str]) -> HeapwrightError:
+    """What to say of a log in unknown wording: the patterns that would read it."""
+    from heapwright._traces.logs.pattern import no_pattern_error as error
+
+    return error(path, proposed)
 
 
 @one_line

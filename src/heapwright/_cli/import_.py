@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 PACKETS = ("capture", "tsh", "csv", "profile")
 LOGS = (
-    "calls-csv",
     "text",
     "board",
     "valgrind",
@@ -36,6 +35,7 @@ LOGS = (
     "tracealyzer",
     "ltrace",
     "bytehound",
+    "calls-csv",
 )
 
 
@@ -65,6 +65,22 @@ LOGS = (
 )
 @seed_option
 @click.option(
+    "--pattern",
+    "patterns",
+    multiple=True,
+    metavar="EVENT=TEXT",
+    help="Of a log in its own wording: its lines, as 'alloc=got {size} at {address}'; once for each kind of line.",
+)
+@click.option(
+    "--heap", metavar="NAME", help="Of a log of several heaps: the one to import; without it a trace of each."
+)
+@click.option(
+    "--failed-life",
+    type=click.IntRange(min=0),
+    metavar="CALLS",
+    help="Of a log: how long the object of a failed request lives; as served objects of its size without it.",
+)
+@click.option(
     "-o",
     "--output",
     metavar="OUT",
@@ -83,6 +99,9 @@ def command(
     repair: bool,
     elf: Path | None,
     seed: int,
+    patterns: tuple[str, ...],
+    heap: str | None,
+    failed_life: int | None,
     output: Path,
     as_json: bool,
 ) -> None:
@@ -90,8 +109,8 @@ def command(
 
     A trace is made of a log of heap calls, as Valgrind, ltrace, mtrace, heaptrack, LTTng, perf, bpftrace, SystemView,
     Tracealyzer and others write it (`heapwright hooks bpftrace` and `hooks perf` give the scripts), or of lines that
-    any program can print (docs/logs.md); gzip, xz and zstd are undone. Where FILE is a folder, it is one that a killed
-    `heapwright record` left.
+    any program can print (docs/logs.md); --pattern reads lines in any wording. gzip, xz and zstd are undone. If FILE
+    is a folder, it is one that a killed `heapwright record` left.
 
     A packet table is made of a capture (pcap, pcapng), TSH (44 bytes a packet), CSV with a time and a length column, or
     a profile, as `heapwright profile PACKETS --json` prints it: then the packets are synthetic, --count and --seed say
@@ -99,14 +118,28 @@ def command(
     """
     from heapwright import _api as api
 
-    is_log = not file.is_dir() and (format_name in LOGS or (format_name is None and api.is_log(file)))
-    if not is_log and (arena or repair or elf):
-        raise click.UsageError("--arena, --repair and --elf are for logs of heap calls; leave them out")
+    of_log = bool(patterns) or format_name in LOGS
+    is_log = not file.is_dir() and (of_log or (format_name is None and api.is_log(file)))
+    if not is_log and (arena or repair or elf or patterns or heap or failed_life is not None):
+        options = "--arena, --repair, --elf, --pattern, --heap and --failed-life"
+        raise click.UsageError(f"{options} are for logs of heap calls; leave them out")
     if file.is_dir():
         _import_recording(file, output, follow, as_json)
     elif is_log:
-        imported = api.convert_log(file, output, format=format_name, arena=arena, repair=repair, elf=elf)
-        _tell_log(file, imported, output, as_json)
+        imported = api.convert_log(
+            file,
+            output,
+            format=format_name,
+            arena=arena,
+            repair=repair,
+            elf=elf,
+            failed_life=failed_life,
+            heap=heap,
+            patterns=patterns,
+        )
+        _print_log(file, imported, output, as_json)
+    elif format_name is None and (proposed := api.proposed_patterns(file)):
+        raise api.no_pattern_error(file, proposed)
     else:
         _import_packets(file, format_name, count, seed, output, as_json)
 
@@ -122,14 +155,18 @@ def _import_recording(folder: Path, output: Path, follow: Follow, as_json: bool)
         print_json({"files": [dataclasses.asdict(file) for file in files]})
 
 
-def _tell_log(file: Path, imported: Imported, output: Path, as_json: bool) -> None:
-    for info in (*imported.repairs, *imported.caveats):
-        note(f"{file}: {info}")
+def _print_log(file: Path, imported: Imported, output: Path, as_json: bool) -> None:
+    for line in (*imported.repairs, *imported.caveats):
+        note(f"{file}: {line}")
+    if imported.failures:
+        note(f"{file}: {imported.failures}")
     if as_json:
         print_json(dataclasses.asdict(imported) | {"path": str(output)})
         return
     peak = f"peak {imported.requested_peak_bytes:,} B in {imported.live_objects_peak:,} objects"
     print_sentences([f"{called(output)}: {imported.calls:,} calls of a {imported.format} log, {peak}"])
+    for other in imported.others:
+        print_sentences([f"{other.path}: {other.calls:,} calls, peak {other.requested_peak_bytes:,} B: another heap"])
 
 
 def _import_packets(

@@ -67,8 +67,8 @@ def find_format(path: str | os.PathLike[str]) -> str:
         if matches(start):
             return format_name
     raise HeapwrightError(
-        f"{name}: no log of heap calls that is known (docs/logs.md), and not a packet capture, nor TSH, CSV with a "
-        "time and a length column, or a profile (compressed files "
-        f"are not read); formats: {', '.join(FORMATS)}",
+        f"{name}: no log of heap calls in a known format (docs/logs.md; --pattern reads other wordings), no packet "
+        "capture, TSH, CSV of packets with a time and a length column, or profile (these uncompressed); heapwright "
+        f"diagnose reads telemetry, counters and snapshots; formats of packets: {', '.join(FORMATS)}",
         parameter="format",
     )

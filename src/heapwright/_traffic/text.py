@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -29,13 +30,16 @@ _SOURCES = (("source", "src", "ip.src", "src_ip", "saddr"), ("sport", "src_port"
 _DESTINATIONS = (("destination", "dst", "ip.dst", "dst_ip", "daddr"), ("dport", "dst_port", "tcp.dstport", "dstport"))
 _PROTOCOLS = ("proto", "ip.proto", "protocol")
 _NUMBERS = {"ICMP": 1, "TCP": 6, "UDP": 17, "ICMPV6": 58, "SCTP": 132}
+_OF_A_HEAP = re.compile(r"free|heap|largest|address|^addr$|ptr|pointer|alloc")
+"""In a column's name: the table is of a heap, whatever its other columns are called."""
 _MAX_LINE = 1 << 20
 
 
 def is_text_table(start: bytes) -> bool:
     """Whether a file that starts with these bytes (some thousand) is CSV with a time and a length column."""
     line = start.split(b"\n", 1)[0].decode("utf-8-sig", "replace")
-    return "\0" not in line and _Columns.find(_split(line)) is not None
+    cells = _split(line)
+    return "\0" not in line and _Columns.find(cells) is not None and not any(map(_OF_A_HEAP.search, cells))
 
 
 def import_csv(path: str | os.PathLike[str]) -> PacketTable:

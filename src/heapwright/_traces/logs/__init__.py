@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from heapwright._support.errors import HeapwrightError, ParameterError
+from heapwright._support.names import shortened
 from heapwright._traces.failures import Failures, failures_of, with_life
 from heapwright._traces.logs import (
     board,
@@ -104,6 +105,7 @@ class Imported:
         caveats: what the log cannot tell.
         repairs: what was left out or put in.
         failures: requests that failed; they count as served in the numbers above.
+        others: of a log of several heaps, the traces of the others, written beside the first.
     """
 
     path: Path
@@ -114,6 +116,7 @@ class Imported:
     caveats: tuple[str, ...]
     repairs: tuple[str, ...]
     failures: Failures | None = None
+    others: tuple[Imported, ...] = ()
 
 
 def import_log(
@@ -173,14 +176,29 @@ def convert_log(
     format_ = format_of(Path(path), format_name, patterns)
     with room_beside(output) as folder:
         read = Reading(Source(Path(path), folder, elf_of(elf, format_), heap), format_)
-        if not read.outgrows(arena) and not read.history.failed:
+        others = read.heaps[1:] if heap is None else ()
+        if not read.outgrows(arena) and not read.history.failed and not others:
             return read.write(output)
+        if others:
+            name = None if patterns else format_.name
+            rest = [
+                convert_log(path, _beside(output, other), name, arena, repair, elf, failed_life, other, patterns)
+                for other in others
+            ]
+            first = convert_log(path, output, name, arena, repair, elf, failed_life, read.heaps[0], patterns)
+            return replace(first, others=tuple(rest))
     if read.outgrows(arena) and not repair:
         raise read.too_much(arena)
     # Lives of failed requests follow from all other lives: such a log is read whole.
     name = None if patterns else format_.name
     trace = import_log(path, name, arena, repair, elf, failed_life=failed_life, heap=heap, patterns=patterns)
     return _rewritten(trace, output, read)
+
+
+def _beside(output: Path, heap: str) -> Path:
+    """The file for the trace of another heap of the same log."""
+    name = re.sub(r"[^\w.-]+", "_", heap) or "other"
+    return output.with_name(shortened(f"{output.stem}.{name}", ending=output.suffix))
 
 
 def _rewritten(trace: Trace, output: Path, read: Reading) -> Imported:

@@ -218,4 +218,4 @@ def _shape(line: str, event: str, word: int) -> str | None:
 def no_pattern_error(path: object, proposed: Sequence[str]) -> HeapwrightError:
     """What to say of a log in unknown wording: the patterns that would read it."""
     words = " ".join(f"--pattern '{text}'" for text in proposed)
-    return HeapwrightError(f"{path}: no format that is known, but lines like calls; try {words}", parameter="pattern")
+    return HeapwrightError(f"{path}: no known format, but lines that look like heap calls; try {words}")
