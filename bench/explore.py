@@ -101,7 +101,7 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         for way, how in ways.items():
             start, cpu = time.perf_counter(), time.process_time()
-            hw.explore(traces, Path(folder) / way, copies=0, endurance=False, jobs=jobs, **drawn, **how)
+            hw.explore(traces, Path(folder) / way, copies=0, stress_test=False, jobs=jobs, **drawn, **how)
             seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
             with Study.open(Path(folder) / way) as study:
                 front = needs(study)

@@ -87,7 +87,7 @@ def spent(space: Space, address: str, scheduler: psutil.Process, recipes: int) -
     tiny = Trace.from_columns(op=[hw.MALLOC, hw.FREE], id=[1, 1], size=[24, 0], name="tiny")
     with tempfile.TemporaryDirectory() as folder:
         before = time.process_time(), sum(scheduler.cpu_times()[:2])
-        options: Any = {"strategy": "random", "limit": recipes, "complete": True, "copies": 0, "endurance": False}
+        options: Any = {"strategy": "random", "limit": recipes, "complete": True, "copies": 0, "stress_test": False}
         study = hw.explore(tiny, Path(folder, "study.duckdb"), space=space, dask=address, **options)
         after = time.process_time(), sum(scheduler.cpu_times()[:2])
         tried = len(study.finished())

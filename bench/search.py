@@ -66,7 +66,7 @@ def exact(trace: Trace, folder: Path) -> tuple[Points, Points]:
     path = folder / f"{trace.name}-default.duckdb"
     if not path.exists():
         begun = path.with_suffix(".part")
-        hw.explore(trace, begun, objectives=OBJECTIVES, tolerance=0, copies=0, endurance=False)
+        hw.explore(trace, begun, objectives=OBJECTIVES, tolerance=0, copies=0, stress_test=False)
         begun.rename(path)
     with Study.open(path) as study:
         results = study.combined
@@ -85,7 +85,7 @@ def searched(trace: Trace, space: Path, folder: Path, seed: int) -> tuple[Study,
         space=made,
         objectives=OBJECTIVES,
         copies=0,
-        endurance=False,
+        stress_test=False,
         jobs=1,
         limit=AFTER[-1],
         seed=seed,

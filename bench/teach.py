@@ -128,7 +128,7 @@ def explored(path: Path, cache: Path, jobs: int) -> tuple[hw.Trace, Path]:
         trace = hw.cut(trace, first=CALLS)
     if not study.exists():
         begun = study.with_suffix(".part")
-        hw.explore(trace, begun, complete=True, copies=0, endurance=False, jobs=jobs)
+        hw.explore(trace, begun, complete=True, copies=0, stress_test=False, jobs=jobs)
         begun.rename(study)
     return trace, study
 
@@ -237,11 +237,11 @@ FEWEST = 2
 """What is on or near the fronts of fewer programs was luck."""
 
 
-def picked(item: Trace, told: Sequence[hw.portfolio.Told], scratch: Path) -> tuple[float, float]:
+def picked(item: Trace, told: Sequence[hw.portfolio.Template], scratch: Path) -> tuple[float, float]:
     """What the balanced pick of a list needs, over that of all recipes, both as explored: memory and accesses."""
     scratch.unlink(missing_ok=True)
-    space = hw.portfolio.taught_space([item.trace], told=told)
-    short = hw.explore(item.trace, scratch, space=space, complete=True, copies=0, endurance=False, jobs=1).pick()
+    space = hw.portfolio.portfolio_space([item.trace], templates=told)
+    short = hw.explore(item.trace, scratch, space=space, complete=True, copies=0, stress_test=False, jobs=1).pick()
     whole = hw.open_study(item.study).pick()
     memory, accesses = (float(short.metrics[key] or 0) / float(whole.metrics[key] or 1) for key in OBJECTIVES)
     return memory, accesses

@@ -185,7 +185,7 @@ def learnt(cache: Path, jobs: int) -> Front:
         space = hw.Space([bounded], align=ALIGN)
         click.echo(f"{len(space):,} recipes, {len(read)} traces, {sum(map(len, read)):,} calls", err=True)
         begun = study.with_suffix(".part")
-        hw.explore(read, begun, space=space, complete=True, copies=0, endurance=False, same_device=False, jobs=jobs)
+        hw.explore(read, begun, space=space, complete=True, copies=0, stress_test=False, same_device=False, jobs=jobs)
         begun.rename(study)
     opened = hw.open_study(study)
     known = opened.combined

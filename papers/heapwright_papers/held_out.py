@@ -43,7 +43,7 @@ def explored(traces: Sequence[Trace], space: Space, **how: Any) -> Iterator[Stud
     """The results of trying recipes of a space, none given up early; `how` is what `heapwright.explore` takes."""
     with TemporaryDirectory(prefix="heapwright-papers-") as folder:
         path = Path(folder) / "study.duckdb"
-        hw.explore(list(traces), path, space=space, endurance=False, complete=True, **how)
+        hw.explore(list(traces), path, space=space, stress_test=False, complete=True, **how)
         with Study.open(path) as study:
             yield study
 

@@ -39,14 +39,14 @@ class Planted(NamedTuple):
 FAULTS = {
     "where no time is left for copies they run on": Planted(
         "_explore/budget.py",
-        "share = self.apart / kept if kept else 0.0",
-        "share = self.apart / kept if kept else inf",
+        "share = self.validation / kept if kept else 0.0",
+        "share = self.validation / kept if kept else inf",
         "tests/explore/test_progress_and_budget.py::test_progress_and_time_stay_within_what_there_is[1]",
     ),
     "what is tried twice counts twice": Planted(
         "_explore/schedule.py",
-        "        if not patience.over:  # what was given up and is open again is counted once more",
-        "        if patience.over:",
+        "        if not stop_rule.over:  # what was pruned and waits again counts once, not twice",
+        "        if stop_rule.over:",
         "tests/explore/test_progress_and_budget.py::test_progress_and_time_stay_within_what_there_is[10]",
     ),
     "no arena below the high-water mark is tried": Planted(

@@ -91,7 +91,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], tu
     folder = tmp_path_factory.mktemp("commands")
     few = hw.cut(hw.read_trace(TRACE), first=200)
     few.write(folder / FEW)
-    hw.explore(few, folder / STUDY, strategy="random", limit=20, copies=0, endurance=False)
+    hw.explore(few, folder / STUDY, strategy="random", limit=20, copies=0, stress_test=False)
     code = [sys.executable, "-c", RUN_EACH, words]
     lines = subprocess.run(code, capture_output=True, text=True, check=True, cwd=folder).stdout.splitlines()
     output = [json.loads(line) for line in lines]

@@ -108,19 +108,23 @@ SPLITS = [general(split=split, fit=fit) for fit in ("first", "best") for split i
 
 def test_a_trier_tells_of_batches_what_it_tells_one_by_one() -> None:
     """Recipes that differ in thresholds alone are told from one another, of one batch and of earlier ones."""
-    patience, traces = StopRule(NoInterrupt()), [TRACE, SHORT]
+    stop_rule, traces = StopRule(NoInterrupt()), [TRACE, SHORT]
     together, alone = (Evaluator(traces, replay_for(KEYS, default_energy_table()), KEYS) for _ in range(2))
     recipes = [*SPLITS, *RANDOM[:10], *ZOO[:10]]
     for some in (recipes[:7], recipes[7:], [general(split=40)]):
         tasks = tasks_of(some, len(traces))
-        for task, item in zip(tasks, together.found_each(tasks, patience), strict=True):
-            (same_task,) = tasks_of([task.one.recipe], len(traces))
-            expected = alone.found(same_task, patience)
+        for task, item in zip(tasks, together.evaluate_each(tasks, stop_rule), strict=True):
+            (same_task,) = tasks_of([task.candidate.recipe], len(traces))
+            expected = alone.evaluate(same_task, stop_rule)
             assert item.metrics == expected.metrics and sorted(item.metrics) == [0, 1]
             assert (item.begun, item.given_up, item.machine) == (2, False, None)
-            assert item.known is task.known and item.known.ended.all() and item.known.left == 0
-            assert item.known.least.tolist() == expected.known.least.tolist()
-            assert item.known.refused.tolist() == expected.known.refused.tolist()
+            assert (
+                item.partial_result is task.partial_result
+                and item.partial_result.ended.all()
+                and item.partial_result.remaining == 0
+            )
+            assert item.partial_result.least.tolist() == expected.partial_result.least.tolist()
+            assert item.partial_result.refused.tolist() == expected.partial_result.refused.tolist()
 
 
 def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,8 +137,8 @@ def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(replays, "replay_recipes", counting)
     ids, sizes = [1, 2, 3, 4, 1, 3, 5], [100, 20, 100, 20, 0, 0, 40]
     leaves_56 = Trace.from_columns(op=[0, 0, 0, 0, 3, 3, 0], id=ids, size=sizes)
-    trier = Evaluator([leaves_56], replay_for(KEYS, default_energy_table()), KEYS)
-    list(trier.found_each(tasks_of(SPLITS, 1), StopRule(NoInterrupt())))
+    evaluator = Evaluator([leaves_56], replay_for(KEYS, default_energy_table()), KEYS)
+    list(evaluator.evaluate_each(tasks_of(SPLITS, 1), StopRule(NoInterrupt())))
     firsts, bests = SPLITS[:6], SPLITS[6:]
     assert requested[:2] == [
         [firsts[0], bests[0]],
@@ -144,7 +148,7 @@ def test_of_recipes_that_do_the_same_one_is_replayed(monkeypatch: pytest.MonkeyP
 
 
 def test_what_was_tried_ahead_is_not_replayed_in_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    trier, requested = Evaluator([SHORT], replay_for(KEYS, default_energy_table()), KEYS), list[Recipe]()
+    evaluator, requested = Evaluator([SHORT], replay_for(KEYS, default_energy_table()), KEYS), list[Recipe]()
 
     def counting(trace: Trace, recipe: Recipe, **keys: Any) -> Replayed:
         requested.append(recipe)
@@ -153,8 +157,8 @@ def test_what_was_tried_ahead_is_not_replayed_in_a_batch(monkeypatch: pytest.Mon
     monkeypatch.setattr(replays, "replay_with_margins", counting)
     monkeypatch.setattr(replays, "replay_recipes", lambda *_, **__: pytest.fail("one of them is known"))
     tasks = tasks_of([ZOO[0], ZOO[9]], 1)
-    trier.try_ahead(tasks[1].one)
-    results = list(trier.found_each(tasks, StopRule(NoInterrupt())))
+    evaluator.prefetch(tasks[1].candidate)
+    results = list(evaluator.evaluate_each(tasks, StopRule(NoInterrupt())))
     assert requested == [ZOO[9], ZOO[0]]
     assert [item.metrics[0] for item in results] == [
         replay_with_margins(SHORT, item).metrics for item in (ZOO[0], ZOO[9])
@@ -164,14 +168,17 @@ def test_what_was_tried_ahead_is_not_replayed_in_a_batch(monkeypatch: pytest.Mon
 def test_a_worker_takes_a_batch_or_what_others_leave() -> None:
     pending = deque(tasks_of(ZOO[:5], 1))
     taken = [workers._some(pending, 3) for _ in range(3)]
-    assert [[task.one.recipe for task in some] for some in taken] == [ZOO[:3], ZOO[3:5], []]
+    assert [[task.candidate.recipe for task in some] for some in taken] == [ZOO[:3], ZOO[3:5], []]
 
 
 def test_a_trace_that_ended_is_not_replayed_again() -> None:
-    trier, patience = Evaluator([TRACE, SHORT], replay_for(KEYS, default_energy_table()), KEYS), StopRule(NoInterrupt())
+    evaluator, stop_rule = (
+        Evaluator([TRACE, SHORT], replay_for(KEYS, default_energy_table()), KEYS),
+        StopRule(NoInterrupt()),
+    )
     tasks = tasks_of(ZOO[:3], 2)
-    tasks[1].known.end(0, replays.replay(TRACE, ZOO[1]))
-    results = list(trier.found_each(tasks, patience))
+    tasks[1].partial_result.end(0, replays.replay(TRACE, ZOO[1]))
+    results = list(evaluator.evaluate_each(tasks, stop_rule))
     assert [sorted(item.metrics) for item in results] == [[0, 1], [1], [0, 1]]
     assert [item.begun for item in results] == [2, 1, 2]
 
@@ -179,7 +186,7 @@ def test_a_trace_that_ended_is_not_replayed_again() -> None:
 def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the second trace; what the first told of all is not lost."""
     measure = replay_for(KEYS, default_energy_table())
-    trier, tasks = Evaluator([SHORT, TRACE], measure, KEYS), tasks_of(ZOO[:4], 2)
+    evaluator, tasks = Evaluator([SHORT, TRACE], measure, KEYS), tasks_of(ZOO[:4], 2)
 
     def failing(trace: Trace, recipes: Sequence[Recipe], **keys: Any) -> list[Replayed]:
         if trace is TRACE and ZOO[2] in recipes:
@@ -193,13 +200,13 @@ def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(replays, "replay_with_margins", failing_alone)
     output = list[EvaluationOutcome]()
     with pytest.raises(HeapwrightError, match="engine: out of memory"):
-        output.extend(trier.found_each(tasks, StopRule(NoInterrupt())))
+        output.extend(evaluator.evaluate_each(tasks, StopRule(NoInterrupt())))
     assert [sorted(item.metrics) for item in output] == [[0, 1], [0, 1]]
-    assert list(trier.found_each([], StopRule(NoInterrupt()))) == []  # where another worker took the last
+    assert list(evaluator.evaluate_each([], StopRule(NoInterrupt()))) == []  # where another worker took the last
 
 
 @pytest.mark.parametrize(
-    ("traces", "keys", "patience", "batch"),
+    ("traces", "keys", "stop_rule", "batch"),
     [
         ([SHORT], KEYS, StopRule(NoInterrupt()), BATCH),
         ([SHORT, ONE], (), StopRule(NoInterrupt()), BATCH),
@@ -213,9 +220,9 @@ def test_where_one_fails_those_ahead_of_it_are_told(monkeypatch: pytest.MonkeyPa
     ids=["short", "two", "one", "longer", "time", "pieces", "fitted", "timed"],
 )
 def test_batches_are_of_short_replays_that_nothing_ends(
-    traces: list[Trace], keys: Sequence[str], patience: StopRule, batch: int
+    traces: list[Trace], keys: Sequence[str], stop_rule: StopRule, batch: int
 ) -> None:
-    assert Evaluator(traces, replay_for(keys, default_energy_table()), keys).batch(patience) == batch
+    assert Evaluator(traces, replay_for(keys, default_energy_table()), keys).batch(stop_rule) == batch
 
 
 def test_a_list_of_heaps_is_replayed_as_each_alone(monkeypatch: pytest.MonkeyPatch) -> None:

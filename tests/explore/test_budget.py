@@ -11,7 +11,7 @@ import pytest
 from keyword_explorations import explore
 
 from heapwright._explore import budget, evaluation, options, runner, schedule, search, stress_test, validation
-from heapwright._explore.budget import COPIES, ENDURANCE, TELLING, TimeBudget, in_bisecting_order
+from heapwright._explore.budget import COPIES, READING, STRESS_TEST, TimeBudget, in_bisecting_order
 from heapwright._explore.space import Space
 from heapwright._recipes.zoo.catalogue import load
 from heapwright._replay.engine import GivenUpError
@@ -39,42 +39,42 @@ class Clock:
 def test_what_comes_after_exploring_has_shares_and_no_more_than_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(budget, "time", clock)
-    shares = TimeBudget(100.0, calls=6000, replays=6, endured=True, jobs=2)
-    assert shares.lasting_until == 100 - 100 * TELLING
-    assert (shares.apart, shares.lasting) == (100 * COPIES, budget.ENDURED / 2)
+    shares = TimeBudget(100.0, calls=6000, replays=6, stress_tested=True, jobs=2)
+    assert shares.stress_tests_until == 100 - 100 * READING
+    assert (shares.validation, shares.stress_testing) == (100 * COPIES, budget.STRESS_TEST_SECONDS / 2)
     shares.each = 0.001
-    assert 0 < shares.apart < 1
+    assert 0 < shares.validation < 1
     shares.each = 100 * COPIES * 2 / budget.FEWEST  # as long as all that may be kept, on one copy of few recipes
-    assert shares.apart == 0
+    assert shares.validation == 0
     shares.each = 0.001
-    assert shares.exploring_until == shares.lasting_until - shares.lasting - shares.apart
-    assert TimeBudget(4.0, endured=True).lasting == 4 * ENDURANCE
+    assert shares.exploring_until == shares.stress_tests_until - shares.stress_testing - shares.validation
+    assert TimeBudget(4.0, stress_tested=True).stress_testing == 4 * STRESS_TEST
     clock.seconds = 99.0  # exploring took longer than it was to
     shares.end_exploring()
-    assert shares.apart_until == 99  # and nothing is left
+    assert shares.validation_until == 99  # and nothing is left
     clock.seconds = 0.0
     hurried = TimeBudget(100.0, calls=6000, replays=6)  # no endurance, and no room for one copy
     hurried.each, clock.seconds = 50.0, 80.0
     hurried.end_exploring()
-    assert (hurried.apart, hurried.apart_until) == (0, 80)
+    assert (hurried.validation, hurried.validation_until) == (0, 80)
     without = TimeBudget()
     without.end_exploring()
-    assert (without.exploring_until, without.apart_until, without.lasting_until) == (inf, inf, inf)
+    assert (without.exploring_until, without.validation_until, without.stress_tests_until) == (inf, inf, inf)
 
 
 def test_what_is_told_of_exploring_knows_what_comes_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "time", Clock())
-    hurried, unhurried = TimeBudget(100.0, calls=6000, replays=6, endured=True, jobs=2), TimeBudget()
+    hurried, unhurried = TimeBudget(100.0, calls=6000, replays=6, stress_tested=True, jobs=2), TimeBudget()
     for shares, after in ((hurried, 100 - hurried.exploring_until), (unhurried, 0.0)):
         meter = SimpleNamespace()
-        schedule._keep(shares, cast(Any, meter))
+        schedule._set_end(cast(Any, meter), shares)
         assert (meter.until, meter.after) == (shares.exploring_until, after)
 
 
 def test_only_what_was_cut_short_is_told() -> None:
     shares = TimeBudget()
-    shares.tell("copies", 6, 6)
-    shares.tell("copies", 2, 6)
+    shares.note("copies", 6, 6)
+    shares.note("copies", 2, 6)
     assert shares.short == ["copies: 2 of 6 in the time"]
 
 
@@ -109,9 +109,9 @@ def test_copies_that_do_not_fit_are_told_and_no_half_of_one_counts(
     clock = Clock(1.0)
     for module in (options, runner, evaluation, schedule, search, budget, validation, stress_test):
         monkeypatch.setattr(module, "time", clock)
-    done = explore([trace], space, study_path=tmp_path / "short", copies=6, endurance=False, budget=2200, jobs=1)
+    done = explore([trace], space, study_path=tmp_path / "short", copies=6, stress_test=False, budget=2200, jobs=1)
     monkeypatch.undo()
-    explore([trace], space, study_path=tmp_path / "whole", copies=6, endurance=False)
+    explore([trace], space, study_path=tmp_path / "whole", copies=6, stress_test=False)
     with Analysis.open(tmp_path / "short") as short, Analysis.open(tmp_path / "whole") as whole:
         made, every = short.traces("copy"), whole.traces("copy")
         assert 0 < len(made) < 6 and set(made) < set(every)
@@ -135,9 +135,9 @@ def test_what_there_was_time_for_is_not_told_as_short(tmp_path: Path) -> None:
 
 
 def test_a_run_tells_what_was_asked_for_but_what_a_study_tells_elsewhere() -> None:
-    assert options.Options().told() == ""
+    assert options.Options().in_words() == ""
     requested = options.Options(copies=3, strategy="random", seed=7, limit=5, budget=60.0, command="heapwright explore")
-    assert requested.told() == "copies 3, limit 5, budget 60.0"
+    assert requested.in_words() == "copies 3, limit 5, budget 60.0"
 
 
 def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,11 +162,11 @@ def test_whatever_fails_the_stress_test_gives_way_to_the_next(monkeypatch: pytes
         objectives=(),
         front=front,
     )
-    monkeypatch.setattr(stress_test, "try_endurance", test)
+    monkeypatch.setattr(stress_test, "stress_test_each", test)
     monkeypatch.setattr(stress_test, "_recommended", lambda _: [front()[0].id])
     candidates: Any = {id: id for id in order}
     who = cast("runner.Runner", SimpleNamespace(study=study))
-    stress_test.try_what_may_ship(who, candidates, [cast(Any, SimpleNamespace(name="t"))], TimeBudget())
+    stress_test.stress_test_best(who, candidates, [cast(Any, SimpleNamespace(name="t"))], TimeBudget())
     assert [item for item in tested if item[0]] == [
         (["a", "b"], short.calls),
         (["b"], long.calls),

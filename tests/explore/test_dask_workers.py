@@ -57,7 +57,7 @@ def rows(path: Path) -> list[tuple[object, ...]]:
 
 
 def explored(path: Path, **how: Any) -> hw.Study:
-    how = {"space": SPACES, "limit": RECIPES, "copies": 1, "complete": True, "endurance": False, **how}
+    how = {"space": SPACES, "limit": RECIPES, "copies": 1, "complete": True, "stress_test": False, **how}
     return hw.explore([TRACE], path, **how)
 
 
@@ -157,7 +157,7 @@ def cluster(started: Cluster) -> Cluster:
 
 
 def test_processes_of_this_machine_make_the_study_that_threads_make(tmp_path: Path) -> None:
-    few = {"limit": 3, "jobs": 2, "endurance": True}
+    few = {"limit": 3, "jobs": 2, "stress_test": True}
     result = explored(tmp_path / "study.duckdb", dask="local", **few)
     assert rows(result.path) == rows(explored(tmp_path / "threads.duckdb", **few).path)
 
@@ -168,10 +168,10 @@ def test_heaps_are_timed_in_turn_on_one_worker(undisturbed: Path, cluster: Clust
     trace, output, interrupt = hw.read_trace(TRACE), list[Progress](), Interrupt()
 
     def timed() -> list[tuple[object, ...]]:
-        with dask_workers.cluster(cluster.address, 2) as crew, Analysis.open(path, write=True) as study:
+        with dask_workers.cluster(cluster.address, 2) as workers, Analysis.open(path, write=True) as study:
             recipes = {item.id: study.recipe(item.id) for item in study.front()[:2]}
-            assert crew.threads_of_each(1) == 1
-            time_in_turn(Runner(study, crew, interrupt, output.append), Turns(recipes, [trace], 1, 0))
+            assert workers.threads_of_each(1) == 1
+            time_in_turn(Runner(study, workers, interrupt, output.append), Turns(recipes, [trace], 1, 0))
         with Analysis.open(path) as study:
             return study.sql("SELECT recipe, role FROM replays WHERE ns_per_event > 0 AND machine <> '' ORDER BY ALL")[
                 1
@@ -202,7 +202,7 @@ def test_a_front_that_gives_recipes_up_is_as_exact_as_with_threads(cluster: Clus
 
 def test_loads_of_one_device_come_to_the_same_front_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
     half = hw.cut(hw.read_trace(TRACE), first=1000)
-    how: dict[str, Any] = {"space": SPACES, "limit": RECIPES, "copies": 0, "endurance": False, "same_device": True}
+    how: dict[str, Any] = {"space": SPACES, "limit": RECIPES, "copies": 0, "stress_test": False, "same_device": True}
     whole = hw.explore([TRACE, half], tmp_path / "whole.duckdb", complete=True, jobs=2, **how)
     exact = hw.explore([TRACE, half], tmp_path / "exact.duckdb", tolerance=0, dask=cluster.address, **how)
     assert exact.given_up
@@ -317,7 +317,7 @@ trace, study, space, recipes, address = sys.argv[1:]
 def tell(progress):
     print(progress.finished, flush=True)
 
-few = {"space": space, "limit": int(recipes), "copies": 1, "endurance": False}
+few = {"space": space, "limit": int(recipes), "copies": 1, "stress_test": False}
 hw.explore(trace, study, complete=True, dask=address, progress=tell, **few)
 """
 
@@ -402,18 +402,18 @@ def test_a_recipe_that_workers_die_of_is_named_and_the_others_of_its_batch_are_t
     recipes = [hw.zoo("tlsf"), hw.zoo("lwip-mem")]
     recipes.insert(1, recipes[0].model_copy(update={"name": "deadly"}))
     tasks = [EvaluationTask(SearchCandidate(recipe.name, recipe, None), PartialResult((), 1)) for recipe in recipes]
-    trier = Evaluator([hw.read_trace(TRACE)], deadly.deadly)
+    evaluator = Evaluator([hw.read_trace(TRACE)], deadly.deadly)
     tried: set[str] = set()
     cluster = Cluster(tmp_path, workers=1)
     try:
         with (
-            dask_workers.cluster(cluster.address, 1) as crew,
+            dask_workers.cluster(cluster.address, 1) as workers,
             pytest.raises(hw.HeapwrightError, match=r"^deadly: Dask workers die of replaying it"),
         ):
-            monkeypatch.setattr(type(crew), "jobs", 1)
+            monkeypatch.setattr(type(workers), "jobs", 1)
             monkeypatch.setattr(dask_workers, "_AHEAD", 1)
-            for outcome in crew.tried(tasks, trier, StopRule(Interrupt()), lambda task: 0.0):
-                tried |= {outcome[0].one.id} if outcome else set()
+            for outcome in workers.evaluations(tasks, evaluator, StopRule(Interrupt()), lambda task: 0.0):
+                tried |= {outcome[0].candidate.id} if outcome else set()
     finally:
         cluster.close()
     assert tried >= {"tlsf"}

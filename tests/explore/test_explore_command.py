@@ -18,6 +18,8 @@ from forked_commands import INSTALLED
 from keyword_explorations import explore
 from traces_random import plain_trace
 
+import heapwright as hw
+from heapwright._explore.options import Options
 from heapwright._explore.space import Space
 from heapwright._recipes.recipe import Recipe
 from heapwright._studies.analysis import Analysis, reserve_for
@@ -387,7 +389,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(long_run: "subproce
     stdout, stderr = long_run.communicate(timeout=60)
     assert (long_run.returncode, stdout) == (1, "")
     assert "Traceback" not in stderr
-    assert stderr.endswith("the same command goes on from there\n")
+    assert stderr.endswith("the same command continues from there\n")
     with Analysis.open(files / "l.duckdb") as study:
         done = len(study.finished()) + len(study.partial())
         assert f"interrupted with {done:,} of 3,0" in stderr
@@ -428,7 +430,7 @@ def test_an_early_ctrl_c_is_one_line_and_leaves_no_half_study(moment: tuple[str,
     line = [sys.executable, "-c", code, *EXPLORE]
     done = subprocess.run(line, cwd=files, capture_output=True, text=True, check=False)
     created = module == "_studies.study_file"
-    stored = r"s.duckdb: interrupted with \d+ of 6 replays stored or given up; the same command goes on from there"
+    stored = r"s.duckdb: interrupted with \d+ of 6 replays stored or pruned; the same command continues from there"
     says = stored if created else "interrupted; what was finished is kept"
     assert re.fullmatch(f"heapwright: {says}\n", failure(done))
     assert [path.name for path in files.glob("s.duckdb*")] == (["s.duckdb"] if created else [])
@@ -456,7 +458,7 @@ def test_kill_9_keeps_what_was_written(long_run: "subprocess.Popen[str]", run: R
 def test_giving_up_keeps_the_front(tmp_path: Path) -> None:
     trace = Trace.read(EXAMPLES / "mosquitto_broker.parquet")
     drawn = partial(
-        explore, [trace], Space.default([trace]), strategy="random", limit=300, seed=1, copies=0, endurance=False
+        explore, [trace], Space.default([trace]), strategy="random", limit=300, seed=1, copies=0, stress_test=False
     )
     whole = drawn(study_path=tmp_path / "whole", complete=True)
     exact = drawn(study_path=tmp_path / "exact", tolerance=0)
@@ -471,6 +473,14 @@ def test_the_heap_that_was_recorded_is_the_current_one(
     trace: Trace, path: Path, told: str, asked: str | None, current: str | None
 ) -> None:
     recorded = replace(trace, metadata={**trace.metadata, "allocator": told})
-    explore([recorded], ZOO, study_path=path, endurance=False, current=asked)
+    explore([recorded], ZOO, study_path=path, stress_test=False, current=asked)
     with Analysis.open(path) as study:
         assert study.current == current
+
+
+def test_the_former_names_of_parameters_are_accepted_with_a_warning(trace: Trace, path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="endurance is now stress_test"):
+        options = Options(endurance=False)
+    assert not options.stress_test and options == Options(stress_test=False)
+    with pytest.warns(DeprecationWarning, match="told is now templates"):
+        hw.suggest(trace, path, told=[{"pool": [{"kind": "general"}]}])

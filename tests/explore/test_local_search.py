@@ -14,8 +14,7 @@ from sample_studies import IDS, OBJECTIVES, TRACES, identity, metrics, result, w
 
 import heapwright as hw
 from heapwright._cli import heapwright as command_line
-from heapwright._explore.local_search import RecipeCosts, fronts, own_volumes
-from heapwright._explore.neighbourhood import Neighbourhood
+from heapwright._explore.local_search import Neighbourhood, RecipeCosts, fronts, own_volumes
 from heapwright._explore.portfolio import first_of
 from heapwright._explore.space import Space, WideSpace
 from heapwright._recipes.recipe import Recipe
@@ -26,7 +25,7 @@ from heapwright._studies.records import Grown
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.trace import Trace
 
-explore = partial(keyword_explorations.explore, endurance=False)
+explore = partial(keyword_explorations.explore, stress_test=False)
 
 WIDE = """
 [[pool]]

@@ -1,4 +1,4 @@
-"""What other traces taught: the list that ships, and recipes that traces make of it and that are made into it."""
+"""The portfolio: templates, the recipes that traces make of them, and the templates of recipes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sample_demand import demand
 
 from heapwright._explore.default_space import Demand, Levels
 from heapwright._explore.evaluation import SearchCandidate
-from heapwright._explore.portfolio import HeldOutScore, Told, abstracted, tailored_to, taught
+from heapwright._explore.portfolio import HeldOutScore, Template, abstracted, shipped_portfolio, tailored_to
 from heapwright._explore.search import _ordered
 from heapwright._explore.space import Space
 from heapwright._recipes.pools import General, Quick
@@ -20,24 +20,24 @@ from heapwright._recipes.zoo import catalogue
 FEW = Demand(sizes=((24, 0.7), (100, 0.3)), largest=100, peak_live_bytes=5_000)
 """Two sizes, and little that lives."""
 
-FIRST: Told = {"pool": [{"kind": "quick", "most_frequent": 2}, {"kind": "general", "split": "7/7"}]}
+FIRST: Template = {"pool": [{"kind": "quick", "most_frequent": 2}, {"kind": "general", "split": "7/7"}]}
 
 
 def made(align: int, of: Demand) -> list[Recipe]:
     levels = Levels(of, align)
-    return [recipe for item in taught().recipes if (recipe := tailored_to(item, levels)) is not None]
+    return [recipe for item in shipped_portfolio().recipes if (recipe := tailored_to(item, levels)) is not None]
 
 
 # ---- the list ------------------------------------------------------------------------------------------------------
 
 
 def test_it_has_some_two_hundred_recipes_each_once() -> None:
-    output = [json.dumps(recipe, sort_keys=True) for recipe in taught().recipes]
+    output = [json.dumps(recipe, sort_keys=True) for recipe in shipped_portfolio().recipes]
     assert 150 <= len(output) == len(set(output))
 
 
 def test_no_recipe_has_sizes_of_its_own() -> None:
-    for recipe in taught().recipes:
+    for recipe in shipped_portfolio().recipes:
         assert recipe.keys() <= {"zoo", "pool", "link_bytes", "rots"}
         if "zoo" in recipe:
             assert recipe["zoo"] in catalogue.names()
@@ -46,13 +46,15 @@ def test_no_recipe_has_sizes_of_its_own() -> None:
 
 
 def test_less_than_half_of_the_list_grew_on_most_traces_that_it_was_tried_on() -> None:
-    assert sum(bool(recipe.get("rots")) for recipe in taught().recipes) < len(taught().recipes) / 2
+    assert (
+        sum(bool(recipe.get("rots")) for recipe in shipped_portfolio().recipes) < len(shipped_portfolio().recipes) / 2
+    )
 
 
 @pytest.mark.parametrize("align", [4, 8, 16])
 def test_an_ordinary_trace_makes_recipes_of_nearly_all(align: int) -> None:
     recipes = made(align, demand())
-    assert len({recipe.hash for recipe in recipes}) >= 0.9 * len(taught().recipes)
+    assert len({recipe.hash for recipe in recipes}) >= 0.9 * len(shipped_portfolio().recipes)
     assert {recipe.align for recipe in recipes} == {align}
 
 
@@ -95,7 +97,7 @@ def test_lists_and_thresholds_are_made_from_the_sizes_of_a_trace() -> None:
 
 
 def test_a_victim_and_lists_reach_no_farther_than_requests() -> None:
-    output: Told = {
+    output: Template = {
         "pool": [
             {"kind": "quick", "up_to": 2048},
             {"kind": "general", "bins": "exact", "fit": "best", "victim_up_to": 4096},
@@ -109,7 +111,7 @@ def test_a_victim_and_lists_reach_no_farther_than_requests() -> None:
 
 
 def test_what_does_not_reach_the_arena_is_left_out() -> None:
-    output: Told = {"link_bytes": 2, "pool": [{"kind": "general"}]}
+    output: Template = {"link_bytes": 2, "pool": [{"kind": "general"}]}
     assert tailored_to(output, Levels(FEW, 8)) is not None
     assert tailored_to(output, Levels(FEW._replace(peak_live_bytes=10_000_000), 8)) is None
 
@@ -158,14 +160,14 @@ def test_how_far_answers_were_is_a_sentence_with_its_numbers() -> None:
         accesses_high=2.5,
     )
     assert known.sentence() == (
-        "Such picks, on 12 traces kept out of the learning and before it is tried what lasts, needed 1.0 % less memory "
+        "On 12 held-out traces, and before stress tests, such recommendations needed 1.0 % less memory "
         "and 10.0 % more accesses than those of a complete exploration in the median, and in nine of ten at most 5.0 % "
         "more and 150.0 % more."
     )
 
 
 def test_the_list_was_judged_on_traces_kept_out() -> None:
-    known = taught().kept_out
+    known = shipped_portfolio().kept_out
     assert known.traces >= 40 and known.programs >= 20 and known.picks >= 5
     assert 0.9 < known.hypervolume_low <= known.hypervolume <= 1
     assert known.memory <= known.memory_high and known.accesses <= known.accesses_high

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from heapwright._explore import ahead
-from heapwright._explore.ahead import trying_ahead
+from heapwright._explore import search
 from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
 from heapwright._explore.pruning import PartialResult
+from heapwright._explore.search import prefetching
 from heapwright._explore.space import Space
 from heapwright._recipes.recipe import Recipe
 from heapwright._replay.engine import Watch
@@ -40,12 +40,12 @@ class Counting:
 
 def test_what_was_tried_ahead_is_not_replayed_at_its_turn() -> None:
     counting = Counting()
-    trier = Evaluator([TRACE], counting, KEYS)
-    with trying_ahead(trier, ZOO):
+    evaluator = Evaluator([TRACE], counting, KEYS)
+    with prefetching(evaluator, ZOO):
         assert counting.begun.wait(20)
-    result = trier.found(EvaluationTask(ZOO[0], PartialResult(KEYS, 1)), StopRule(NoInterrupt()))
+    result = evaluator.evaluate(EvaluationTask(ZOO[0], PartialResult(KEYS, 1)), StopRule(NoInterrupt()))
     assert counting.count == 1
-    assert result.known.ended.all()
+    assert result.partial_result.ended.all()
     assert result.begun == 1
     assert result.metrics[0] == replay_with_margins(TRACE, ONE).metrics
 
@@ -53,7 +53,7 @@ def test_what_was_tried_ahead_is_not_replayed_at_its_turn() -> None:
 def test_it_ends_with_the_context() -> None:
     counting = Counting()
     endless = (ZOO[0] for _ in iter(int, 1))
-    with trying_ahead(Evaluator([TRACE], counting, KEYS), endless):
+    with prefetching(Evaluator([TRACE], counting, KEYS), endless):
         assert counting.begun.wait(20)
     tried = counting.count
     counting.begun.clear()
@@ -64,9 +64,9 @@ def test_it_ends_with_the_context() -> None:
 @pytest.mark.parametrize("why", ["measured", "long"])
 def test_nothing_is_tried(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if why == "long":
-        monkeypatch.setattr(ahead, "MOST_CALLS", 2)
+        monkeypatch.setattr(search, "MOST_PREFETCHED_CALLS", 2)
     counting = Counting()
-    with trying_ahead(Evaluator([TRACE], counting, () if why == "measured" else KEYS), ZOO):
+    with prefetching(Evaluator([TRACE], counting, () if why == "measured" else KEYS), ZOO):
         assert not counting.begun.wait(0.05)
 
 
@@ -74,11 +74,11 @@ def test_what_fails_ahead_fails_at_its_turn() -> None:
     def failing(*_: object) -> Replayed:
         raise ValueError("broken")
 
-    trier = Evaluator([TRACE], failing, KEYS)
-    with trying_ahead(trier, ZOO):
+    evaluator = Evaluator([TRACE], failing, KEYS)
+    with prefetching(evaluator, ZOO):
         pass
     with pytest.raises(ValueError, match="broken"):
-        trier.found(EvaluationTask(ZOO[0], PartialResult(KEYS, 1)), StopRule(NoInterrupt()))
+        evaluator.evaluate(EvaluationTask(ZOO[0], PartialResult(KEYS, 1)), StopRule(NoInterrupt()))
 
 
 def test_a_default_space_knows_its_zoo_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from heapwright._explore import evaluation, options, runner, schedule, search
 from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
 from heapwright._explore.pruning import FrontBound, Incumbents, PartialResult, on_device
 from heapwright._explore.runner import Meter, Progress, Runner, Trials
-from heapwright._explore.schedule import by_promise
+from heapwright._explore.schedule import EvaluationQueue
 from heapwright._explore.search import Exploration
 from heapwright._explore.space import Space
 from heapwright._explore.workers import Interrupt, Threads
@@ -38,7 +38,7 @@ from heapwright._studies.results import Results
 from heapwright._support import gc_tuning
 from heapwright._traces.trace import Trace
 
-explore = partial(keyword_explorations.explore, endurance=False)
+explore = partial(keyword_explorations.explore, stress_test=False)
 
 TRACES = [
     plain_trace(1, calls=1200, name="plain"),
@@ -180,15 +180,15 @@ def test_what_is_no_better_than_harmless_on_any_trace_changes_no_front() -> None
     better = 0
     for _ in range(200):
         values = random.integers(0 if better % 2 else 5, 60, (20, 2, 3)).astype(float)
-        bar = FrontBound.of(values, served.repeat(len(values), axis=0), 0)
-        assert bar is not None
+        front_bound = FrontBound.of(values, served.repeat(len(values), axis=0), 0)
+        assert front_bound is not None
         others = random.integers(0, 60, (200, 2, 3))
-        harmless = [other for other in others if (other >= bar.harmless).all() and bar.beats(other)]
+        harmless = [other for other in others if (other >= front_bound.harmless).all() and front_bound.dominates(other)]
         more = np.concatenate([values, np.reshape(harmless, (-1, 2, 3))])
         result = FrontBound.of(more, served.repeat(len(more), axis=0), 0)
         assert result is not None
-        np.testing.assert_array_equal(result.front, bar.front)
-        better += bool((result.best < bar.best).any())
+        np.testing.assert_array_equal(result.front, front_bound.front)
+        better += bool((result.best < front_bound.best).any())
     assert better > 100
 
 
@@ -210,7 +210,7 @@ def test_one_recipe_of_nearly_each_design_near_the_front_is_finished(space: Spac
         near = pareto.distances(points, front) <= np.log(NEAR)
         near &= every.eligible(OBJECTIVES)
     drawn = search._choose(list(search._candidates(space).values()), "exhaustive", None, 0)
-    spread = {item.id for item in schedule._spread([item for item in drawn if not item.zoo_name])}
+    spread = {item.id for item in schedule._one_of_each_design([item for item in drawn if not item.zoo_name])}
     with Analysis.open(tmp_path / "study") as study:
         finished = set(study.combined.ids)
     of = {item.id: item.design for item in drawn}
@@ -279,11 +279,16 @@ def test_what_promises_most_is_told_by_pieces_of_the_trace(tmp_path: Path) -> No
     table = default_energy_table()
     identity = Identity.of([trace], OBJECTIVES, drawn.digest, len(drawn), table, drawn.align)
     with Interrupt() as interrupt, Analysis.create_or_resume(tmp_path / "pieces", identity) as study:
-        trier = Evaluator([trace], replay_for(OBJECTIVES, table), OBJECTIVES)
-        trials, one_thread = Trials(study, trier, "explored"), Threads(1)
+        evaluator = Evaluator([trace], replay_for(OBJECTIVES, table), OBJECTIVES)
+        trials, one_thread = Trials(study, evaluator, "explored"), Threads(1)
         meter = Meter(None, "explored", len(drawn), 1, one_thread)
         candidates = [SearchCandidate(item.hash, item, None) for item in drawn.recipes()]
-        ordered = by_promise(Runner(study, one_thread, interrupt, None), trials, candidates, meter, StopRule(interrupt))
+        runner = Runner(study, one_thread, interrupt, None)
+        queue = EvaluationQueue(trials, meter, interrupt, candidates)
+        for batch in queue._forecast(StopRule(interrupt)):
+            batch.meter.expect(batch.candidates)
+            runner.run(batch.candidates, trials, batch.meter, batch.stop_rule)
+        ordered = queue.waiting
         assert study.finished() == set()
         assert max(so_far.calls for *_, so_far in study.partial()) < len(trace) / 3
     assert meter.finished == 0
@@ -305,7 +310,7 @@ def test_what_needs_as_much_as_a_member_is_beaten_within_a_tolerance_alone() -> 
         ((9, 100), (False, False)),
     ):
         needs = np.array(point)[:, np.newaxis]
-        assert (bool(exact.beats(needs)), bool(near.beats(needs))) == beaten
+        assert (bool(exact.dominates(needs)), bool(near.dominates(needs))) == beaten
 
 
 @pytest.mark.parametrize("same_device", [False, True])
@@ -316,20 +321,20 @@ def test_a_recipe_is_beaten_once_it_comes_to_a_corner_and_not_before(tolerance: 
     for _ in range(400):
         values = random.integers(0 if random.random() < 0.3 else 5, 30, (8, 3, 3)).astype(float)
         values = on_device(values, keys) if same_device else values
-        bar = FrontBound.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
-        assert bar is not None
+        front_bound = FrontBound.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
+        assert front_bound is not None
         known, at = PartialResult(keys, 3, same_device), int(random.integers(3))
         known.least[:] = random.integers(0, 25, known.least.shape)
         known.refused[:] = random.random(3) < 0.1
-        corners = bar.corners(known, at)
+        corners = front_bound.corners(known, at)
         for _ in range(20):
             known.least[:, at] = np.maximum(known.least[:, at], random.integers(0, 90 if same_device else 40, 3))
-            beaten = bool(known.refused.any() or bar.beats(known.bound))
+            beaten = bool(known.refused.any() or front_bound.dominates(known.bound))
             at_corner = bool((known.least[:, at] >= corners).all(axis=1).any())
-            assert at_corner or not (beaten and bar.leaves_best(known, at))
-            assert bar.leaves_best(known, at) or not at_corner
+            assert at_corner or not (beaten and front_bound.leaves_best_unchanged(known, at))
+            assert front_bound.leaves_best_unchanged(known, at) or not at_corner
             if at_corner and not beaten:  # as good as a member, which an exact front tells by its id
-                assert not tolerance and bar.beats(known.bound * (1 + 1e-9) + 1e-9)
+                assert not tolerance and front_bound.dominates(known.bound * (1 + 1e-9) + 1e-9)
             settled += at_corner and beaten
     assert settled > 500
 
@@ -341,15 +346,15 @@ def test_what_is_settled_is_beaten_and_leaves_the_best_on_each_trace(tolerance: 
     for _ in range(100):
         values = random.integers(5, 30, (8, 2, 3)).astype(float)
         values = on_device(values, keys) if same_device else values
-        bar = FrontBound.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
-        assert bar is not None
+        front_bound = FrontBound.of(values, np.ones((8, values.shape[2]), np.bool_), tolerance)
+        assert front_bound is not None
         known = [PartialResult(keys, 3, same_device) for _ in range(20)]
         for item in known:
             item.least[:] = random.integers(0, 16 if same_device else 30, item.least.shape)
             item.refused[:], item.ended[:] = random.random((2, 3)) < 0.2
-        for item, settled in zip(known, bar.settled(known), strict=True):
-            beaten = bool(item.refused.any() or bar.beats(item.bound))
-            leaves = [bar.leaves_best(item, at) for at in range(3)]
+        for item, settled in zip(known, front_bound.settled(known), strict=True):
+            beaten = bool(item.refused.any() or front_bound.dominates(item.bound))
+            leaves = [front_bound.leaves_best_unchanged(item, at) for at in range(3)]
             assert settled == (beaten and all(leaves))
             output[int(settled)] += 1
     assert min(output) > 100
@@ -384,9 +389,9 @@ class Never:
     seen = False
 
 
-@pytest.mark.parametrize(("tolerance", "spared"), [(0.0, None), (0.05, None), (0.0, 1.5)])
+@pytest.mark.parametrize(("tolerance", "tolerated"), [(0.0, None), (0.05, None), (0.0, 1.5)])
 def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
-    tolerance: float, spared: float | None, space: Space, monkeypatch: pytest.MonkeyPatch
+    tolerance: float, tolerated: float | None, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is known before a replay, and of accesses to come, counts; where none asks, the same is given up later."""
     keys = ("footprint_bytes", "accesses")
@@ -394,11 +399,13 @@ def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
     traces = [*TRACES, Trace.from_columns(  # most of the memory is asked for at the end
         op=[*small.op, *[0] * 600], id=[*small.id, *range(10_000, 10_600)], size=[*small.size, *[40] * 600], name="late"
     )]  # fmt: skip
-    trier = Evaluator(traces, replay_for(keys, default_energy_table()), keys)
+    evaluator = Evaluator(traces, replay_for(keys, default_energy_table()), keys)
     candidates = [SearchCandidate(item.hash, item, None) for item in space.recipes()]
-    rivals = Incumbents(tolerance)
+    incumbents = Incumbents(tolerance)
     for item in candidates[:40]:
-        rivals.add(trier.found(EvaluationTask(item, PartialResult(keys, len(traces))), StopRule(Never())).known)
+        incumbents.add(
+            evaluator.evaluate(EvaluationTask(item, PartialResult(keys, len(traces))), StopRule(Never())).partial_result
+        )
 
     def given_up(asked: list[int]) -> list[int]:
         fresh = Evaluator(traces, replay_for(keys, default_energy_table()), keys)  # which has no replays to tell from
@@ -410,9 +417,9 @@ def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
 
         with monkeypatch.context() as patched:
             patched.setattr(evaluation._OnTrace, "__call__", counted)
-            patience = StopRule(Never(), rivals, spared=spared)
+            stop_rule = StopRule(Never(), incumbents, tolerated=tolerated)
             results = [
-                fresh.found(EvaluationTask(candidate, PartialResult(keys, len(traces))), patience).known
+                fresh.evaluate(EvaluationTask(candidate, PartialResult(keys, len(traces))), stop_rule).partial_result
                 for candidate in candidates[40:]
             ]
         return [known.calls(at) for known in results for at in range(len(traces))]
@@ -423,7 +430,7 @@ def test_levels_give_a_recipe_up_as_early_as_asking_each_time(
         patched.setattr(evaluation._OnTrace, "levels", lambda watch: None)
         assert with_levels == given_up(often)
     assert sum(map(bool, with_levels)) > 50
-    assert len(seldom) < len(often) / (1.5 if spared else 3)
+    assert len(seldom) < len(often) / (1.5 if tolerated else 3)
 
 
 class Clock:
@@ -485,11 +492,11 @@ def test_what_is_known_goes_to_another_process_and_is_written_to_there() -> None
     known.end(1, {"footprint_bytes": 2, "accesses": 5, "failed": 0})
     known.end(1, {"footprint_bytes": 2, "accesses": 5, "failed": 0})
     known.refused[2] = True
-    known.lay_floor(2, 1 << 40)
-    assert known.left == 2
+    known.set_least_footprint(2, 1 << 40)
+    assert known.remaining == 2
     result = pickle.loads(pickle.dumps(known))
     for key in ("least", "ended", "refused", "floor"):
         assert np.array_equal(getattr(result, key), getattr(known, key)), key
-    assert (result.so_far, result.left) == (known.so_far, 2) and result.bound.shape == known.bound.shape
-    result.lay_floor(0, 8)
+    assert (result.so_far, result.remaining) == (known.so_far, 2) and result.bound.shape == known.bound.shape
+    result.set_least_footprint(0, 8)
     assert result.floor[0] == 8 and known.floor[0] == 0

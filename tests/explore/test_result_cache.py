@@ -26,14 +26,14 @@ class Counted:
     """Takes recipes from others on a trace, and counts those that are replayed."""
 
     def __init__(self, trace: Trace, most: int = 100) -> None:
-        self.trace, self.alikes, self.replayed = trace, ResultCache(trace, most), list[Recipe]()
+        self.trace, self.cache, self.replayed = trace, ResultCache(trace, most), list[Recipe]()
 
     def metrics(self, recipe: Recipe, watch: Watch | None = None) -> dict[str, Any]:
         def replays() -> Replayed:
             self.replayed.append(recipe)
             return replay_with_margins(self.trace, recipe, watch=watch)
 
-        return self.alikes.metrics(recipe, watch, replays)
+        return self.cache.metrics(recipe, watch, replays)
 
 
 def test_margins_reach_to_what_was_compared() -> None:
@@ -129,6 +129,6 @@ def test_a_trier_takes_what_is_alike_from_others() -> None:
         requested.append(recipe)
         return replay_with_margins(trace, recipe, watch=watch)
 
-    trier = evaluation.Evaluator([LEAVES_56], measure)
-    assert trier._replayed(0, general(split=24), None) == trier._replayed(0, general(split=40), None)
+    evaluator = evaluation.Evaluator([LEAVES_56], measure)
+    assert evaluator._replayed(0, general(split=24), None) == evaluator._replayed(0, general(split=40), None)
     assert len(requested) == 1

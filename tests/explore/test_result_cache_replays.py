@@ -66,14 +66,14 @@ class Counted:
     """Replays recipes on a trace, and counts how often."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace, self.alikes, self.replays = trace, ResultCache(trace, 1 << 16), 0
+        self.trace, self.cache, self.replays = trace, ResultCache(trace, 1 << 16), 0
 
     def metrics(self, recipe: Recipe, watch: Watch | None = None) -> dict[str, Value]:
         def replayed() -> Replayed:
             self.replays += 1
             return replay_with_margins(self.trace, recipe, watch=watch)
 
-        return self.alikes.metrics(recipe, watch, replayed)
+        return self.cache.metrics(recipe, watch, replayed)
 
 
 def has_thresholds(recipe: Recipe) -> bool:
@@ -162,7 +162,7 @@ def test_a_study_has_what_replays_of_all_would_tell(
         monkeypatch.setattr(evaluation, "KEPT", kept)
         space, path = Space(drawn, include_zoo=False), tmp_path / str(kept)
         requested = {"complete": True} if tolerance is None else {"tolerance": tolerance}
-        fronts.append(explore(traces, space, study_path=path, copies=0, endurance=False, jobs=2, **requested).front)
+        fronts.append(explore(traces, space, study_path=path, copies=0, stress_test=False, jobs=2, **requested).front)
         with Analysis.open(path) as study:
             output.append({(id, name): metrics for id, name, metrics in study.measured_on("explored", tuple(METRICS))})
     assert fronts[0] == fronts[1]

@@ -34,7 +34,7 @@ from heapwright._support.version import __version__
 from heapwright._traces.copies import copies
 from heapwright._traces.trace import Trace
 
-explore = partial(keyword_explorations.explore, copies=0, endurance=False)
+explore = partial(keyword_explorations.explore, copies=0, stress_test=False)
 """Copies have tests of their own."""
 
 ZOO = Space([])
@@ -240,7 +240,7 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
 def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
     done = keyword_explorations.explore(
-        [trace], few_recipes(), study_path=path, copies=3, seed=7, progress=seen.append, endurance=False
+        [trace], few_recipes(), study_path=path, copies=3, seed=7, progress=seen.append, stress_test=False
     )
     made = {copy.name: copy for copy in copies(trace, 3, seed=7)}
     with Analysis.open(path) as study:
@@ -254,7 +254,7 @@ def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> 
         assert "first~load-1" not in study.per_trace(done.front)[done.front[0]]
         tried = len(apart.ids)
     assert (seen[-1].what, seen[-1].finished, seen[-1].total) == ("copies", 3 * tried, 3 * tried)
-    again = keyword_explorations.explore([trace], few_recipes(), study_path=path, copies=4, seed=7, endurance=False)
+    again = keyword_explorations.explore([trace], few_recipes(), study_path=path, copies=4, seed=7, stress_test=False)
     assert again.evaluations == tried, "the first three are kept"
 
 
@@ -268,10 +268,10 @@ def test_an_energy_table_replaces_the_default(trace: Trace, path: Path) -> None:
 
 def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
-    explore([trace], few_recipes(), study_path=path, progress=seen.append, endurance=True)
+    explore([trace], few_recipes(), study_path=path, progress=seen.append, stress_test=True)
     explored = next(item for item in reversed(seen) if item.what == "exploring")
     assert explored.finished == explored.total == RECIPES + len(ZOO.beside)
-    assert (seen[-1].what, seen[-1].finished) == ("endurance", seen[-1].total)
+    assert (seen[-1].what, seen[-1].finished) == ("stress test", seen[-1].total)
     assert explored.rate > 0
     assert seen[-1].seconds_left == 0
 
@@ -283,17 +283,17 @@ def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
         ({"limit": 0}, "limit: 0"),
         (
             {"objectives": "accesses,code_bytes", "tolerance": 0},
-            "tolerance: code_bytes is not known to grow in a replay",
+            "tolerance: code_bytes may fall during a replay",
         ),
         ({"tolerance": 2}, "tolerance: 2; must be from 0 to 1"),
-        ({"tolerance": 0, "complete": True}, "complete: every recipe is finished, so there is no tolerance"),
-        ({"budget": 9, "complete": True}, "complete: every recipe is finished, so there is no budget"),
+        ({"tolerance": 0, "complete": True}, "complete: finishes every recipe, which excludes tolerance"),
+        ({"budget": 9, "complete": True}, "complete: finishes every recipe, which excludes budget"),
         ({"budget": 0}, "budget: 0; must be above 0 seconds"),
         ({"copies": -1}, "copies: -1; must be 0 or more"),
         ({"future": 999}, "future: 999; must be 1000 calls or more"),
         ({"current": "tlfs"}, "current: 'tlfs' is no reference allocator; did you mean tlsf"),
-        ({"objectives": "long_run_growth"}, "objectives: long_run_growth is known of candidates alone"),
-        ({"objectives": "footprint_bytes,growth_ratio"}, "objectives: growth_ratio is known of candidates alone"),
+        ({"objectives": "long_run_growth"}, "objectives: long_run_growth is measured for candidates alone"),
+        ({"objectives": "footprint_bytes,growth_ratio"}, "objectives: growth_ratio is measured for candidates alone"),
         ({"traces": []}, "no trace given"),
         ({"traces": [plain_trace(1), plain_trace(2)]}, "two traces are named random"),
         ({"held_out": [plain_trace(2, name="first")]}, "two traces are named first"),
@@ -333,7 +333,7 @@ def test_times_of_every_trace_replace_what_the_study_has_of_them() -> None:
     kept: list[object] = []
     output: list[Progress] = []
 
-    def apart(work: object, go_on: Callable[[int], bool]) -> Iterator[Timed]:
+    def run_alone(work: object, go_on: Callable[[int], bool]) -> Iterator[Timed]:
         for item in every:
             assert go_on(2)
             yield item
@@ -343,7 +343,7 @@ def test_times_of_every_trace_replace_what_the_study_has_of_them() -> None:
     interrupt = SimpleNamespace(seen=False)
     study = SimpleNamespace(set_times=lambda *item: kept.append(item))
     of: Any = SimpleNamespace(
-        crew=SimpleNamespace(apart=apart), study=study, progress=output.append, interrupt=interrupt
+        workers=SimpleNamespace(run_alone=run_alone), study=study, progress=output.append, interrupt=interrupt
     )
     turns = Turns({"a": zoo.load("tlsf"), "b": zoo.load("fast")}, [plain_trace(1)], copies=0, seed=0)
     time_in_turn(of, turns)

@@ -106,7 +106,7 @@ def test_each_round_keeps_the_nearest_to_the_front_on_longer_futures(
     """On the recording the order is the reverse of that on the future."""
     monkeypatch.setattr(module, "ROUNDS", ((1 / 20, 6), (1 / 5, 4), (1, 2)))
     futures = Futures(in_order)
-    monkeypatch.setattr(module, "SuccessiveHalving", futures)
+    monkeypatch.setattr(module, "LongRunReplay", futures)
     with racing(tmp_path / "s.duckdb", [(2000 - 100 * at, 500) for at in range(8)]) as runner:
         outcome = race(runner, CANDIDATES, TRACES[:1], [future()])
         known = runner.study.foreseen()
@@ -120,7 +120,7 @@ def test_each_round_keeps_the_nearest_to_the_front_on_longer_futures(
 def test_what_is_named_reaches_the_last_round_in_any_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROUNDS", ((1 / 20, 2), (1 / 5, 1), (1, 1)))
     futures = Futures(in_order)
-    monkeypatch.setattr(module, "SuccessiveHalving", futures)
+    monkeypatch.setattr(module, "LongRunReplay", futures)
     with racing(tmp_path / "s.duckdb", [(1000 + 100 * at, 500) for at in range(7)]) as runner:
         outcome = race(runner, CANDIDATES, TRACES[:1], [future()], always=[IDS[6], IDS[7], "unknown"])
     assert sorted(futures.of(CALLS)) == sorted([IDS[0], IDS[6]]), "the eighth was never replayed on the recording"
@@ -132,19 +132,19 @@ def test_a_race_that_is_run_again_replays_no_whole_future_twice(
 ) -> None:
     path, points = tmp_path / "s.duckdb", [(1000 + 100 * at, 500) for at in range(4)]
     first, again, longer = (Futures(in_order) for _ in range(3))
-    monkeypatch.setattr(module, "SuccessiveHalving", first)
+    monkeypatch.setattr(module, "LongRunReplay", first)
     with racing(path, points) as runner:
         outcome = race(runner, CANDIDATES, TRACES[:1], [future()])
     assert sorted(first.of(CALLS)) == sorted(IDS[:4])
     with Analysis.open(path, write=True) as study, Interrupt() as interrupt:
         runner = Runner(study, Threads(1), interrupt, None)
-        monkeypatch.setattr(module, "SuccessiveHalving", again)
+        monkeypatch.setattr(module, "LongRunReplay", again)
         assert race(runner, CANDIDATES, TRACES[:1], [future()]) == outcome
         assert again.of(CALLS) == []
         add(study, [(900, 400)], first=4)
         race(runner, CANDIDATES, TRACES[:1], [future()])
         assert again.of(CALLS) == [IDS[4]], "what an exploration adds is raced, too"
-        monkeypatch.setattr(module, "SuccessiveHalving", longer)
+        monkeypatch.setattr(module, "LongRunReplay", longer)
         half = Trace.from_columns(op=[0] * 1000, id=range(1000), size=[8] * 1000, name="busy")
         race(runner, CANDIDATES, TRACES[:1], [half])
         assert sorted(longer.of(1000)) == sorted(IDS[:5]), "another length is another future"
@@ -160,7 +160,7 @@ def test_after_an_interrupt_what_was_finished_is_stored(tmp_path: Path, monkeypa
             return in_order(id, calls)
 
         futures = Futures(stopping)
-        monkeypatch.setattr(module, "SuccessiveHalving", futures)
+        monkeypatch.setattr(module, "LongRunReplay", futures)
         with pytest.raises(HeapwrightError, match="interrupted with 2 of 4 replays stored"):
             race(runner, CANDIDATES, TRACES[:1], [future()])
         finished = futures.of(CALLS)
@@ -171,7 +171,7 @@ def test_after_an_interrupt_what_was_finished_is_stored(tmp_path: Path, monkeypa
 def test_an_interrupt_on_the_beginnings_stores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with racing(tmp_path / "s.duckdb", [(1000, 500)]) as runner:
         runner.interrupt.seen = True
-        monkeypatch.setattr(module, "SuccessiveHalving", Futures(in_order))
+        monkeypatch.setattr(module, "LongRunReplay", Futures(in_order))
         with pytest.raises(HeapwrightError, match="interrupted"):
             race(runner, CANDIDATES, TRACES[:1], [future()])
         assert runner.study.foreseen() == set()
@@ -179,7 +179,7 @@ def test_an_interrupt_on_the_beginnings_stores_nothing(tmp_path: Path, monkeypat
 
 def test_nothing_is_begun_after_the_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     futures = Futures(in_order)
-    monkeypatch.setattr(module, "SuccessiveHalving", futures)
+    monkeypatch.setattr(module, "LongRunReplay", futures)
     with racing(tmp_path / "s.duckdb", [(1000, 500), (900, 600)]) as runner:
         outcome = race(runner, CANDIDATES, TRACES[:1], [future()], until=time.perf_counter() - 1)
     assert futures.asked == []
@@ -200,7 +200,7 @@ def test_every_future_counts_by_the_worst_ratio_and_progress_by_each(
             return Replayed({**outcome, "footprint_bytes": outcome["long_run_bytes"], "failed": 0})
 
     output: list[Progress] = []
-    monkeypatch.setattr(module, "SuccessiveHalving", Both)
+    monkeypatch.setattr(module, "LongRunReplay", Both)
     with racing(tmp_path / "s.duckdb", [(1000, 500)] * 3, TRACES) as runner:
         runner.progress = output.append
         outcome = race(runner, CANDIDATES, TRACES, [future("busy"), future("idle")])
@@ -219,7 +219,7 @@ def test_what_rots_on_the_future_is_on_no_front_though_it_is_best_on_the_recordi
     def rotting(id: str, calls: int) -> dict[str, Value]:
         return in_the_long_run(None if id == IDS[0] else 2000, long_run_calls=calls)
 
-    monkeypatch.setattr(module, "SuccessiveHalving", Futures(rotting))
+    monkeypatch.setattr(module, "LongRunReplay", Futures(rotting))
     with racing(tmp_path / "s.duckdb", [(500, 100), (1000, 500)]) as runner:
         race(runner, CANDIDATES, TRACES[:1], [future()])
         study = runner.study
@@ -245,7 +245,7 @@ def test_an_exploration_ranks_by_the_future_and_repeats_nothing(tmp_path: Path) 
     merging = Recipe.unchecked((General(bins="exact", fit="best"),))
     space = Space([[hoarding, merging]], include_zoo=False)
     how: dict[str, Any] = {"complete": True, "future": 60_000}
-    recorded = explore([trace], space, study_path=tmp_path / "recorded.duckdb", endurance=False, **how)
+    recorded = explore([trace], space, study_path=tmp_path / "recorded.duckdb", stress_test=False, **how)
     assert sorted(recorded.front) == sorted([hoarding.hash, merging.hash])
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(search, "futures_of", futures_of)  # for as many calls as asked for

@@ -1,4 +1,4 @@
-"""Answers by what other traces taught: what is tried and told, and that explorations come to the same as before."""
+"""Recommendations from the portfolio: what is evaluated and reported, and that explorations come out the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from keyword_explorations import explore
 import heapwright as hw
 from heapwright import _api as api
 from heapwright._explore import search, suggest
-from heapwright._explore.portfolio import tailored, taught
+from heapwright._explore.portfolio import shipped_portfolio, tailored
 from heapwright._explore.space import Space
 from heapwright._replay.long_run import CALLS
 from heapwright._traces.trace import Trace
@@ -35,8 +35,8 @@ def suggestion(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> api.Su
 def test_the_pick_is_one_that_an_exploration_of_the_list_ranks(
     trace: Trace, suggestion: api.Suggestion, tmp_path: Path
 ) -> None:
-    space = Space([tailored(taught().recipes, [trace])])
-    study = hw.explore(trace, tmp_path / "s.duckdb", space=space, complete=True, copies=0, endurance=False)
+    space = Space([tailored(shipped_portfolio().recipes, [trace])])
+    study = hw.explore(trace, tmp_path / "s.duckdb", space=space, complete=True, copies=0, stress_test=False)
     member = study[suggestion.pick.id]
     assert member.recipe.hash == suggestion.pick.recipe.hash
     for key in ("footprint_bytes", "accesses", "failed"):
@@ -56,9 +56,9 @@ def test_the_pick_has_a_bounded_need_passes_the_stress_test_and_has_a_reserve(
     )
     assert metrics["long_run_bytes"] == future > 0
     assert decision.reserve_bytes is not None and decision.reserve_bytes >= max(1.2 * recorded, future)
-    rivals = {other.heap.zoo_name for other in decision.others if other.why == "rival"}
-    assert rivals | {suggestion.pick.zoo_name} >= {"all-round", "tlsf", "newlib-nano"}
-    assert suggestion.sentences()[-1] == taught().kept_out.sentence()
+    incumbents = {other.heap.zoo_name for other in decision.others if other.why == "rival"}
+    assert incumbents | {suggestion.pick.zoo_name} >= {"all-round", "tlsf", "newlib-nano"}
+    assert suggestion.sentences()[-1] == shipped_portfolio().kept_out.sentence()
 
 
 def test_a_suggestion_looks_at_two_fifths_of_the_future_of_an_exploration() -> None:
@@ -79,20 +79,20 @@ def test_the_study_that_was_asked_for_says_the_same_and_none_stays_else(
 def test_another_list_is_tried_in_its_place(trace: Trace) -> None:
     zoo = len(Space([]))
     output = [{"pool": [{"kind": "general", "free_list": "tree", "fit": "best", "min_block": 64}]}]
-    assert hw.suggest(trace, told=output).recipes == zoo + 1
-    assert hw.suggest(trace, told=[{**output[0], "rots": True}]).recipes == zoo
+    assert hw.suggest(trace, templates=output).recipes == zoo + 1
+    assert hw.suggest(trace, templates=[{**output[0], "rots": True}]).recipes == zoo
 
 
 def test_what_is_tried_first_does_not_change_what_a_complete_exploration_finds(
     trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipes = [*list(Space.default([trace]).recipes())[60::50], *tailored(taught().recipes, [trace])]
+    recipes = [*list(Space.default([trace]).recipes())[60::50], *tailored(shipped_portfolio().recipes, [trace])]
     studies: list[hw.Study] = []
     for begins in (True, False):
         if not begins:
             monkeypatch.setattr(search, "first_of", lambda traces, align: [])
         path = tmp_path / f"{len(studies)}.duckdb"
-        explore([trace], Space([recipes]), study_path=path, complete=True, copies=0, endurance=False)
+        explore([trace], Space([recipes]), study_path=path, complete=True, copies=0, stress_test=False)
         studies.append(hw.open_study(path))
     item, other = (sorted(map(repr, study.to_arrow().drop(["recipe"]).to_pylist())) for study in studies)
     assert item == other

@@ -77,56 +77,56 @@ class Clock:
 
 
 @dataclass
-class InTurn:
-    """A crew that tries one recipe after the other in the calling thread."""
+class SequentialPool:
+    """Pool that evaluates one recipe after the other in the calling thread."""
 
     jobs: int = 2
 
     def threads_of_each(self, tasks: int) -> int:
         return 1
 
-    def tried(
+    def evaluations(
         self,
         tasks: Sequence[EvaluationTask],
-        trier: Evaluator,
-        patience: StopRule,
+        evaluator: Evaluator,
+        stop_rule: StopRule,
         seconds: Callable[[EvaluationTask], float | None],
     ) -> Generator[tuple[EvaluationTask, EvaluationOutcome] | None]:
         remaining = list(tasks)
-        while remaining and not patience.over:
-            size = trier.batch(patience)
+        while remaining and not stop_rule.over:
+            size = evaluator.batch(stop_rule)
             some, remaining = remaining[:size], remaining[size:]
-            yield from zip(some, trier.found_each(some, patience), strict=True)
+            yield from zip(some, evaluator.evaluate_each(some, stop_rule), strict=True)
             yield None
 
-    def apart(self, work: Any, go_on: Any) -> Any:
+    def run_alone(self, work: Any, go_on: Any) -> Any:
         return work(go_on)
 
 
 @contextmanager
 def in_its_own_time() -> Iterator[Clock]:
     """While time goes on by replays alone."""
-    clock, replayed, together = Clock(), Evaluator._replayed, Evaluator._together
+    clock, replayed, together = Clock(), Evaluator._replayed, Evaluator._evaluate_together
 
-    def one(trier: Evaluator, at: int, recipe: Any, watch: Any) -> Mapping[str, Value]:
+    def one(evaluator: Evaluator, at: int, recipe: Any, watch: Any) -> Mapping[str, Value]:
         try:
-            metrics = replayed(trier, at, recipe, watch)
+            metrics = replayed(evaluator, at, recipe, watch)
         except GivenUpError as error:
             clock.replayed(error.so_far.calls, recipe.hash)
             raise
-        clock.replayed(len(trier.traces[at]), recipe.hash)
+        clock.replayed(len(evaluator.traces[at]), recipe.hash)
         return metrics
 
-    def several(trier: Evaluator, tasks: Sequence[EvaluationTask]) -> list[EvaluationOutcome]:
+    def several(evaluator: Evaluator, tasks: Sequence[EvaluationTask]) -> list[EvaluationOutcome]:
         for task in tasks:
-            clock.replayed(sum(map(len, trier.traces)), task.one.id)
-        return together(trier, tasks)
+            clock.replayed(sum(map(len, evaluator.traces)), task.candidate.id)
+        return together(evaluator, tasks)
 
     with (
         mock.patch.object(Evaluator, "_replayed", one),
-        mock.patch.object(Evaluator, "_together", several),
-        mock.patch.object(search, "_crew", lambda jobs, dask: nullcontext(InTurn())),
-        mock.patch.object(search, "trying_ahead", lambda *_: nullcontext()),
+        mock.patch.object(Evaluator, "_evaluate_together", several),
+        mock.patch.object(search, "_worker_pool", lambda jobs, dask: nullcontext(SequentialPool())),
+        mock.patch.object(search, "prefetching", lambda *_: nullcontext()),
         mock.patch.object(runner, "_BATCH_SECONDS", 50.0),
         mock.patch.object(engine, "WATCHED_CALLS", 16),
         mock.patch.object(schedule, "LEAST_PIECE", 32),
@@ -163,7 +163,7 @@ def wrongly_told(seed: int) -> list[str]:
     space, longest = space_for(1200, 900, every=draw.choice((60, 150, 400))), sum(map(len, some)) * A_CALL * SLOWEST
     budget, tolerance = draw.choice((None, 1.0, 20.0, 60.0, 200.0, 600.0, 6000.0)), draw.choice((None, 0.0, 0.01, 0.1))
     copies, lasting, same = draw.choice((0, 1, 3)), draw.random() < 0.1, draw.random() < 0.5
-    requested: dict[str, Any] = {"copies": copies, "endurance": lasting, "future": 2000, "same_device": same}
+    requested: dict[str, Any] = {"copies": copies, "stress_test": lasting, "future": 2000, "same_device": same}
     how = partial(Options, budget=budget, tolerance=tolerance, **requested)
     output, held_out = list[Progress](), [random_trace(7, calls=2000)][: draw.randrange(2)]
     with tempfile.TemporaryDirectory() as folder, in_its_own_time() as clock:

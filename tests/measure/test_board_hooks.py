@@ -164,7 +164,7 @@ def test_the_whole_circle_with_freertos(kernel: Path, tmp_path: Path) -> None:
     assert (ops.count(MALLOC) + ops.count(CALLOC), ops.count(FREE)) == (mallocs, frees)
     assert trace.tid is not None and len(set(trace.tid.tolist())) == 5  # three makers, the consumer, and idle
 
-    few = {"strategy": "random", "limit": 60, "copies": 0, "endurance": False}
+    few = {"strategy": "random", "limit": 60, "copies": 0, "stress_test": False}
     study = hw.explore(trace, tmp_path / "study.duckdb", align=8, **few)  # type: ignore[arg-type]
     pick, heap4 = study.pick("balanced"), study["freertos-heap4"]
     assert known(pick.metrics["accesses"]) < known(heap4.metrics["accesses"])

@@ -94,7 +94,7 @@ def test_copies_are_timed_where_time_is_explored_for_and_the_fastest_goes_by_it(
     told: list[Progress] = []
     keys = ("ns_per_event", "footprint_bytes")
     explore(
-        [plain_trace(1)], space, keys, tmp_path / "s.duckdb", jobs=1, copies=2, endurance=False, progress=told.append
+        [plain_trace(1)], space, keys, tmp_path / "s.duckdb", jobs=1, copies=2, stress_test=False, progress=told.append
     )
     timing = [item for item in told if item.what == "timing"]
     assert timing[-1].finished == timing[-1].total == len(timing) - 3 + 3 * (len(timing) - 3)

@@ -364,7 +364,7 @@ def small_study(tmp_path: Path, random_trace: Trace, small_zoo: None) -> Path:
     path = tmp_path / "trace.parquet"
     columns = {key: getattr(random_trace, key)[:4000] for key in ("op", "id", "size")}
     Trace.from_columns(**columns, ts_us=np.arange(4000)).write(path)
-    explore([Trace.read(path)], Space([]), study_path=tmp_path / "study.duckdb", endurance=False)
+    explore([Trace.read(path)], Space([]), study_path=tmp_path / "study.duckdb", stress_test=False)
     return tmp_path / "study.duckdb"
 
 
@@ -429,7 +429,7 @@ def test_code_bytes_as_an_objective(tmp_path: Path, small_zoo: None) -> None:
     from heapwright._studies.analysis import Analysis
 
     trace = Trace.from_columns(op=[0, 0, 3], id=[1, 2, 1], size=[8, 100, 0], name="three")
-    explore([trace], Space([]), "footprint_bytes,code_bytes", tmp_path / "study.duckdb", endurance=False)
+    explore([trace], Space([]), "footprint_bytes,code_bytes", tmp_path / "study.duckdb", stress_test=False)
     with Analysis.open(tmp_path / "study.duckdb") as study:
         sizes = {item.candidate.label: item.candidate.metrics["code_bytes"] for item in study.zoo_standings()}
     assert sizes["tlsf@4"] == measure(resolve_on_target("tlsf"), trace, compiler="gcc")["code_bytes"]["total"]

@@ -1,4 +1,4 @@
-"""A recipe that refuses on a piece of a trace needs little, and promises nothing."""
+"""A recipe that fails on a piece of a trace needs little, and promises nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from heapwright._explore.evaluation import EvaluationTask, Evaluator, SearchCandidate, StopRule
 from heapwright._explore.pruning import PartialResult
 from heapwright._explore.runner import Trials
-from heapwright._explore.schedule import Forecast, _in_order
+from heapwright._explore.schedule import Forecast, _by_forecast
 from heapwright._recipes.recipe import Recipe
 from heapwright._replay.engine import WATCHED_CALLS, Watch
 from heapwright._replay.replay import Replayed, replay_with_margins
@@ -18,7 +18,7 @@ from heapwright._traces.trace import Trace
 
 KEYS = ("footprint_bytes", "accesses")
 PAIRS = 2 * WATCHED_CALLS
-"""Ten objects at a time, so that a pool of four blocks refuses from the first calls on."""
+"""Ten objects at a time, so that a pool of four blocks fails from the first calls on."""
 TRACE = Trace.from_columns(
     op=np.tile([0] * 10 + [3] * 10, PAIRS // 20),
     id=np.tile([*range(10)] * 2, PAIRS // 20),
@@ -44,11 +44,11 @@ def measure(trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
 
 
 def on_a_piece(one: SearchCandidate) -> PartialResult:
-    patience = StopRule(NoInterrupt(), pieces=[WATCHED_CALLS])
-    result = Evaluator([TRACE], measure, KEYS).found(EvaluationTask(one, PartialResult(KEYS, 1)), patience)
+    stop_rule = StopRule(NoInterrupt(), pieces=[WATCHED_CALLS])
+    result = Evaluator([TRACE], measure, KEYS).evaluate(EvaluationTask(one, PartialResult(KEYS, 1)), stop_rule)
     assert result.given_up
-    assert not result.known.ended.any()
-    return result.known
+    assert not result.partial_result.ended.any()
+    return result.partial_result
 
 
 def test_what_refused_is_known_where_a_replay_is_given_up() -> None:
@@ -61,10 +61,10 @@ def test_what_refused_is_tried_last_and_moves_no_other() -> None:
     assert (known[FEW.id].least <= known[SERVING[0].id].least).all()
     unknown = candidate(kind="general", fit="next")
     known[unknown.id] = PartialResult(KEYS, 1)
-    output = SimpleNamespace(traces=[TRACE], objectives=KEYS, same_device=False, known=known.__getitem__)
+    output = SimpleNamespace(traces=[TRACE], objectives=KEYS, same_device=False, partial_result=known.__getitem__)
     forecast = Forecast(cast(Trials, output))
-    alone = _in_order([*SERVING, unknown], forecast)
-    assert _in_order([FEW, *SERVING, unknown], forecast) == [*alone, FEW]
+    alone = _by_forecast([*SERVING, unknown], forecast)
+    assert _by_forecast([FEW, *SERVING, unknown], forecast) == [*alone, FEW]
 
 
 def test_others_come_by_the_best_of_their_design() -> None:
@@ -80,10 +80,10 @@ def test_others_come_by_the_best_of_their_design() -> None:
     }
     output = [cast(SearchCandidate, SimpleNamespace(id=id, design=item)) for id, item in design.items()]
     forecast = SimpleNamespace(
-        refuses=lambda item: False,
+        fails=lambda item: False,
         knows=lambda item: item.id in far,
         distances=lambda some: np.array([far[item.id] for item in some]),
     )
     for some in (output, output[::-1]):
-        ordered = [item.id for item in _in_order(some, cast(Forecast, forecast))]
+        ordered = [item.id for item in _by_forecast(some, cast(Forecast, forecast))]
         assert ordered == ["near", "between", "beside", "far", "other", "last"]

@@ -71,7 +71,7 @@ def trace() -> Trace:
 def test_a_heap_that_hoards_grows_without_end(trace: Trace) -> None:
     result = run_stress_test(trace, HOARDING, BRIEF)
     assert result.growth_ratio > 1.5
-    assert not result.lasts
+    assert not result.stable
     assert "grows by" in (result.why_not() or "")
 
 
@@ -84,14 +84,14 @@ def test_no_seed_turns_a_verdict(trace: Trace) -> None:
     assert [item.growing for item in results] == [[], [], []]
     assert results[1].best_fit[PASSES] != best_fit_growth(trace, PASSES, long, 9)  # averaged, as the heap's own is
     assert not any(
-        run_stress_test(trace, HOARDING, replace(BRIEF, whole=False), seed=seed).lasts for seed in (2, 9, 10)
+        run_stress_test(trace, HOARDING, replace(BRIEF, whole=False), seed=seed).stable for seed in (2, 9, 10)
     )
 
 
 @pytest.mark.parametrize("name", ["exact-bins", "freertos-heap4"])
 def test_heaps_that_merge_at_once_last(trace: Trace, name: str) -> None:
     result = run_stress_test(trace, hw.zoo(name), BRIEF)
-    assert result.lasts, (result.growth_ratio, result.worst, result.refused)
+    assert result.stable, (result.growth_ratio, result.worst, result.refused)
     assert list(result.footprint_bytes) == [*LOOPS, PASSES]
 
 
@@ -232,7 +232,9 @@ def test_what_no_arena_changes_is_not_tried_in_a_smaller_one(
 @pytest.mark.parametrize(("name", "lasts"), [("exact-bins", True), ("tlsf", True), ("kingsley", False)])
 def test_the_short_form_tells_what_the_long_form_does(trace: Trace, name: str, lasts: bool) -> None:
     assert (
-        run_stress_test(trace, hw.zoo(name), SHORT).lasts == lasts == run_stress_test(trace, hw.zoo(name), BRIEF).lasts
+        run_stress_test(trace, hw.zoo(name), SHORT).stable
+        == lasts
+        == run_stress_test(trace, hw.zoo(name), BRIEF).stable
     )
 
 
@@ -249,7 +251,7 @@ def test_a_verdict_that_is_known_asks_neither_best_fit_nor_other_seeds(
 
     monkeypatch.setattr(stress_test, "best_fit_growth", best_fit)
     brief = run_stress_test(trace, hw.zoo(name), replace(BRIEF, whole=False))
-    assert brief.lasts == whole.lasts
+    assert brief.stable == whole.stable
     assert requested == [(loop, 1) for loop, growth in brief.growth.items() if growth > BRIEF.most]
     assert all(growth == whole.growth[loop] for loop, growth in brief.growth.items())
 
@@ -290,7 +292,7 @@ def test_a_study_ships_nothing_that_fails_the_stress_test(
 
 def test_what_failed_the_stress_test_is_not_shipped(trace: Trace, tmp_path: Path) -> None:
     few = hw.cut(trace, first=400)
-    how: dict[str, Any] = {"strategy": "random", "limit": 2, "endurance": False}
+    how: dict[str, Any] = {"strategy": "random", "limit": 2, "stress_test": False}
     path = hw.explore(few, tmp_path / "s.duckdb", **how).path
     with Analysis.open(path, write=True) as study:
         failing = study.pick("balanced").id
@@ -304,7 +306,7 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
     trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short, other = hw.cut(trace, first=400), replace(hw.cut(trace, first=300), name="other")
-    how: dict[str, Any] = {"strategy": "random", "limit": 2, "copies": 0, "endurance": False}
+    how: dict[str, Any] = {"strategy": "random", "limit": 2, "copies": 0, "stress_test": False}
     path = hw.explore([short, other], tmp_path / "s.duckdb", **how).path
     requested: list[tuple[str, int]] = []
 
@@ -323,19 +325,19 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
             monkeypatch.setattr(
                 exploring, "StressTesting", lambda effort, threads, failing=failing: told(effort, failing)
             )
-            exploring.try_endurance(runner, [heap], [short, other], effort)
+            exploring.stress_test_each(runner, [heap], [short, other], effort)
         assert requested == [(short.name, SHORT.calls), ("other", SHORT.calls), (short.name, LONG.calls)]
         assert study.robustness().lasts(heap.id) is False
         new = study.candidate("lea-2.7.2")
         unknown = SearchCandidate(new.id, study.recipe(new.id), "lea-2.7.2")
-        exploring.try_endurance(runner, [unknown], [short, other], LONG)
+        exploring.stress_test_each(runner, [unknown], [short, other], LONG)
         assert [name for name, _ in requested[3:]] == [short.name, "other"]  # nothing was known of it there
 
 
 def test_a_heap_grows_where_it_does_by_more_than_it_may_or_best_fit_does() -> None:
     growth = {"queue": 1.25, "saw-tooth": 1.5}
     assert stress_test.StressTest({}, growth, most=1.25).growing == ["saw-tooth"]
-    assert stress_test.StressTest({}, growth, {"saw-tooth": 1.2}, most=1.25).lasts
+    assert stress_test.StressTest({}, growth, {"saw-tooth": 1.2}, most=1.25).stable
     assert stress_test.StressTest({}, growth, {"saw-tooth": 1.25}, most=1.0).growing == ["queue", "saw-tooth"]
 
 
@@ -484,11 +486,11 @@ def test_idle_threads_help_with_what_is_tried_alone(
 
     monkeypatch.setattr(exploring, "StressTesting", note)
     few = hw.cut(trace, first=200)
-    path = hw.explore(few, tmp_path / "s.duckdb", strategy="random", limit=2, copies=0, endurance=False).path
+    path = hw.explore(few, tmp_path / "s.duckdb", strategy="random", limit=2, copies=0, stress_test=False).path
     with Analysis.open(path, write=True) as study, Interrupt() as interrupt:
         runner = Runner(study, Threads(4), interrupt, None)
         heaps = [SearchCandidate(study.candidate(name).id, hw.zoo(name), name) for name in ("tlsf", "half-fit")]
-        exploring.try_endurance(runner, heaps[:1], [few])
-        exploring.try_endurance(runner, heaps[1:], [few])
-        exploring.try_endurance(runner, heaps, [few], LONG)
+        exploring.stress_test_each(runner, heaps[:1], [few])
+        exploring.stress_test_each(runner, heaps[1:], [few])
+        exploring.stress_test_each(runner, heaps, [few], LONG)
     assert requested == [4, 4, 2]

@@ -82,7 +82,7 @@ def test_held_out_traces_have_a_table_and_the_zoo_says_by_how_much(made: Made) -
 def test_a_trace_that_is_gone_or_changed_is_said_so(made: Made, tmp_path: Path) -> None:
     path, study = tmp_path / "gone.parquet", tmp_path / "s.duckdb"
     small_trace("gone").write(path)
-    explore([Trace.read(path)], small_space(), study_path=study, jobs=1, limit=5, copies=0, endurance=False)
+    explore([Trace.read(path)], small_space(), study_path=study, jobs=1, limit=5, copies=0, stress_test=False)
     path.unlink()
     write_report(study, tmp_path / "gone.html")
     assert "not found, so there are no plots of it" in (tmp_path / "gone.html").read_text(encoding="utf-8")
@@ -95,7 +95,7 @@ def test_three_objectives_have_a_plot_for_each_pair(tmp_path: Path) -> None:
     study, page = tmp_path / "s.duckdb", tmp_path / "three.html"
     trace = small_trace(calls=300)
     objectives = "footprint_bytes,accesses,accesses_malloc_max"
-    explore([trace], small_space(), objectives, study, jobs=2, limit=20, copies=0, endurance=False)
+    explore([trace], small_space(), objectives, study, jobs=2, limit=20, copies=0, stress_test=False)
     written = write_report(study, page, plots=tmp_path / "plots")
     assert {file.stem for file in written if file.stem.startswith("trade-off")} == {
         "trade-off",
@@ -107,7 +107,7 @@ def test_three_objectives_have_a_plot_for_each_pair(tmp_path: Path) -> None:
 def test_one_objective_is_plotted_against_what_it_costs(tmp_path: Path) -> None:
     study, page = tmp_path / "s.duckdb", tmp_path / "one.html"
     trace = small_trace(calls=300)
-    explore([trace], small_space(), "footprint_bytes", study, jobs=2, limit=20, copies=0, endurance=False)
+    explore([trace], small_space(), "footprint_bytes", study, jobs=2, limit=20, copies=0, stress_test=False)
     write_report(study, page)
     assert "footprint against accesses" in page.read_text(encoding="utf-8")
 

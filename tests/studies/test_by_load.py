@@ -46,7 +46,7 @@ def test_one_load_says_nothing(tmp_path: Path, loads: list[float]) -> None:
     traces = [hw.workload("easyport", packets(100), load=load) for load in loads] or [
         hw.workload("easyport", packets(100), rate=1e6)
     ]
-    study = hw.explore(traces, tmp_path / "study.duckdb", limit=5, copies=0, endurance=False)
+    study = hw.explore(traces, tmp_path / "study.duckdb", limit=5, copies=0, stress_test=False)
     assert hw.picks_by_load(study, traces) == []
 
 

@@ -143,7 +143,7 @@ def test_a_search_asks_the_same_question(tmp_path: Path) -> None:
 
 def test_what_was_asked_for_is_kept(tmp_path: Path) -> None:
     path, traces = tmp_path / "study.duckdb", loads(program="ngircd")
-    how: dict[str, Any] = {"space": few(), "endurance": False, "copies": 0}
+    how: dict[str, Any] = {"space": few(), "stress_test": False, "copies": 0}
     assert hw.explore(traces, path, same_device=False, **how).question == NETWORKS
     assert hw.explore(traces, path, **how).question == NETWORKS, "the study says it"
     with pytest.raises(HeapwrightError, match="explored on many networks; ask for the same, or give another file"):
@@ -156,7 +156,7 @@ def test_a_study_of_one_trace_gets_another(program: str, question: str, tmp_path
     first, second = loads(program="ngircd")
     first.write(tmp_path / "busy.parquet")
     path = tmp_path / "study.duckdb"
-    hw.explore(tmp_path / "busy.parquet", path, space=few(), endurance=False, copies=0)
+    hw.explore(tmp_path / "busy.parquet", path, space=few(), stress_test=False, copies=0)
     other = tmp_path / "idle.parquet"
     replace(second, metadata={**second.metadata, "program": program}).write(other)
     assert hw.extend_study(path, other).question == question
@@ -169,7 +169,7 @@ def test_a_study_of_many_networks_stays_one(tmp_path: Path) -> None:
         item.write(tmp_path / f"{item.name}.parquet")
     path = tmp_path / "study.duckdb"
     given = [tmp_path / "busy.parquet", tmp_path / "idle.parquet"]
-    hw.explore(given, path, space=few(), endurance=False, copies=0, same_device=False)
+    hw.explore(given, path, space=few(), stress_test=False, copies=0, same_device=False)
     assert hw.extend_study(path, third).same_device is False
 
 
@@ -200,7 +200,7 @@ def test_every_page_says_which_question_was_answered(tmp_path: Path) -> None:
         paths.append(tmp_path / f"{trace.name}.parquet")
         trace.write(paths[-1])
     study = tmp_path / "study.duckdb"
-    explore([Trace.read(path) for path in paths], few(), study_path=study, copies=0, endurance=False)
+    explore([Trace.read(path) for path in paths], few(), study_path=study, copies=0, stress_test=False)
     run = CliRunner()
     requested = [["pareto", str(study)], ["pareto", str(study), "--pick", "smallest"], ["pareto", str(study), "--json"]]
     requested.append(["explore", *map(str, paths), "--long-run", "0", "--copies", "0", "--limit", "1", "--json"])

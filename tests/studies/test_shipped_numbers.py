@@ -80,7 +80,7 @@ def test_counters_are_counted(study: hw.Study, tmp_path: Path) -> None:
 def test_where_the_trace_is_gone_no_other_heaps_numbers_are_stated(trace_file: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved.parquet"
     moved.write_bytes(trace_file.read_bytes())
-    small = hw.explore(moved, tmp_path / "gone.duckdb", limit=20, copies=0, endurance=False)
+    small = hw.explore(moved, tmp_path / "gone.duckdb", limit=20, copies=0, stress_test=False)
     moved.unlink()
     pick = small.pick()
     hw.generate(pick, tmp_path / "alone")

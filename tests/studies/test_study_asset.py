@@ -256,8 +256,8 @@ def test_every_row_says_what_made_it(study: Path, trace_files: tuple[Path, Path]
 
 def test_a_time_says_on_which_machine(tmp_path: Path) -> None:
     item = result(0, metrics(1, 1))
-    trier = Evaluator(TRACES[:1], lambda *_: Replayed(metrics(1, 1, ns_per_event=3.5)))
-    outcome = trier.found(
+    evaluator = Evaluator(TRACES[:1], lambda *_: Replayed(metrics(1, 1, ns_per_event=3.5)))
+    outcome = evaluator.evaluate(
         EvaluationTask(SearchCandidate(item.id, item.recipe, None), PartialResult((), 1)), StopRule(Interrupt())
     )
     path = written(tmp_path / "a.duckdb", [item._replace(metrics=outcome.metrics[0], machine=outcome.machine)])

@@ -78,7 +78,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         place = folder / str(message)
         place.mkdir(exist_ok=True)
         build(message).write(place / "app.parquet")
-        explore([Trace.read(place / "app.parquet")], space(), study_path=study, jobs=2, seed=seed, endurance=False)
+        explore([Trace.read(place / "app.parquet")], space(), study_path=study, jobs=2, seed=seed, stress_test=False)
     return outcome
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from heapwright._explore.options import Options, Strategy
-    from heapwright._explore.portfolio import HeldOutScore, Told
+    from heapwright._explore.portfolio import HeldOutScore, Template
     from heapwright._explore.recompute import Recomputed
     from heapwright._explore.runner import Progress
     from heapwright._explore.search import Exploration
@@ -121,9 +122,9 @@ class Study(Analysis):
         Each has ``stored`` and ``metrics``, and in ``differing`` what is not equal. `moved`: where traces lie now.
         Raises HeapwrightError where there is no such recipe, or a trace is not the one that it was tried on.
         """
-        from heapwright._explore.recompute import again
+        from heapwright._explore.recompute import recompute
 
-        return list(again(self.path, id, traces, [Path(path) for path in moved]))
+        return list(recompute(self.path, id, traces, [Path(path) for path in moved]))
 
     def plot(self) -> altair.TopLevelMixin:
         """An Altair chart of every recipe by the first two objectives; a notebook shows it."""
@@ -206,7 +207,7 @@ def explore(
     objectives: Objectives = DEFAULT_OBJECTIVES,
     held_out: AnyTrace | Sequence[AnyTrace] = (),
     copies: int = COPIES,
-    endurance: bool = True,
+    stress_test: bool = True,
     future: int = CALLS,
     current: str | None = None,
     same_device: bool | None = None,
@@ -222,6 +223,7 @@ def explore(
     energy_table: EnergyTable | PathLike | None = None,
     repair: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    endurance: bool | None = None,
 ) -> Study:
     """Try every recipe of a space, and the zoo, on traces; the metrics are kept as a study.
 
@@ -239,8 +241,8 @@ def explore(
             function of a dictionary of them.
         held_out: traces that the front, what lies near it and the zoo are tried on afterwards, never ranked by.
         copies: perturbed copies of each trace, drawn with `seed`, that candidates are tried on.
-        endurance: rank by the need in the long run: candidates are replayed on a future of each trace (`resample`), and
-            the front is stress-tested.
+        stress_test: rank by the need in the long run: candidates are replayed on a future of each trace (`resample`),
+            and the front is stress-tested.
         future: calls of each future.
         current: the reference allocator that you use today, by its name; it stands in every table.
         same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
@@ -259,6 +261,7 @@ def explore(
         budget: seconds; the best front that can be had in them. The same call with more goes on.
         energy_table, repair: as for `replay`.
         progress: called about ten times a second.
+        endurance: the name of `stress_test` in 0.2; it warns.
 
     Raises HeapwrightError as `heapwright._explore.search.explore` does.
     """
@@ -267,6 +270,7 @@ def explore(
     options = Options(
         objectives=objectives,
         copies=copies,
+        stress_test=stress_test,
         endurance=endurance,
         future=future,
         current=current,
@@ -318,10 +322,11 @@ def suggest(
     output: PathLike | None = None,
     *,
     align: int | None = None,
-    told: Sequence[Told] | None = None,
+    templates: Sequence[Template] | None = None,
     jobs: int | None = None,
     repair: bool = False,
     progress: Callable[[Progress], None] | None = None,
+    told: Sequence[Template] | None = None,
 ) -> Suggestion:
     """Try what other programs' traces taught, and the zoo, on traces: an answer at once, where `explore` takes minutes.
 
@@ -332,19 +337,23 @@ def suggest(
         traces: one or several, with different names.
         output: a study file to keep; None keeps none.
         align: alignment of payloads in bytes; None is 8.
-        told: another list than the one that ships (`heapwright._explore.portfolio`).
+        templates: in place of the portfolio that ships (`heapwright._explore.portfolio`).
         jobs, repair, progress: as for `explore`.
+        told: the name of `templates` in 0.2; it warns.
 
     Raises HeapwrightError as `explore`.
     """
     from heapwright._explore.space import DEFAULT_ALIGN
     from heapwright._explore.suggest import suggest as _suggest
 
+    if told is not None:
+        warnings.warn("told is now templates", DeprecationWarning, stacklevel=3)
+        templates = told
     start = time.perf_counter()
     read = [trace_of(item, repair) for item in listed(traces)]
     with TemporaryDirectory() as scratch:
         path = Path(scratch) / "suggested.duckdb" if output is None else Path(output)
-        result = _suggest(read, path, align or DEFAULT_ALIGN, told=told, jobs=jobs, progress=progress)
+        result = _suggest(read, path, align or DEFAULT_ALIGN, templates=templates, jobs=jobs, progress=progress)
         pick = open_study(path)[result.decision.pick.id]
         kept = None if output is None else path
         seconds = time.perf_counter() - start

@@ -70,7 +70,7 @@ def stress_result(trace: Trace, label: str, recipe: Recipe, effort: StressEffort
         item.growth_ratio,
         item.worst,
         item.best_fit,
-        item.lasts,
+        item.stable,
         tuple(item.refused),
         item.calls,
         item.footprint_bytes,

@@ -137,7 +137,7 @@ def command(
     from heapwright._studies.by_load import picks_by_load
 
     settings = {key: value for key, value in options.items() if value is not None}
-    settings["endurance"] = long_run > 0
+    settings["stress_test"] = long_run > 0
     if long_run:
         settings["future"] = long_run
     requested = api.Options(command=command_line(), **settings)

@@ -1,6 +1,6 @@
-"""The time of a budget, shared out: exploring, then copies and traces held out, then endurance, then what is told.
+"""Time budget of an exploration: ranking, then copies and held-out traces, then stress tests, then reading the study.
 
-What comes after exploring is estimated, and so much of the time is kept for it, up to a share; what was cut is told.
+The steps after ranking are estimated, and their time is kept for them, up to a share; steps cut short are reported.
 """
 
 from __future__ import annotations
@@ -10,83 +10,83 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-COPIES, ENDURANCE, TELLING = 0.25, 0.25, 0.05
-"""Shares of the time that are kept at most for copies and held-out traces, for endurance, and for reading the study."""
+COPIES, STRESS_TEST, READING = 0.25, 0.25, 0.05
+"""Largest shares of the time kept for copies and held-out traces, for stress tests, and for reading the study."""
 
 MADE_A_CALL = 0.8e-6
-"""Seconds to make a call of a copy, before any copy tells."""
+"""Seconds to make a call of a copy, before any was measured."""
 
 FEWEST = 20
-"""So few recipes are tried on a copy at least: where there is no time for these on one copy, none is kept."""
+"""Fewest recipes worth a copy: if there is no time for these on one copy, no time is kept."""
 
-MOST_APART = 60
-"""Recipes that are tried on copies and the hold-out set, about."""
+VALIDATED = 60
+"""Recipes replayed on copies and the hold-out set, about."""
 
-ENDURED = 12.0
-"""Seconds of a processor that futures and the stress test take, about."""
+STRESS_TEST_SECONDS = 12.0
+"""Processor seconds that futures and the stress test take, about."""
 
 
 @dataclass
 class TimeBudget:
-    """When each step has to end, as times of `time.perf_counter`; never, where ``until`` is inf.
+    """When each step has to end, as times of `time.perf_counter`; never, if ``until`` is inf.
 
-    ``calls`` are those of all copies and held-out traces, ``replays`` how often a recipe is replayed on their like
-    for each time that it is on the traces explored on, ``jobs`` how many recipes are tried at a time.
+    ``calls`` are those of all copies and held-out traces; ``replays`` the number of replays on copies and held-out
+    traces for each on the traces explored; ``jobs`` the number of recipes evaluated at a time.
     """
 
     until: float = inf
     calls: int = 0
     replays: float = 0.0
-    endured: bool = False
+    stress_tested: bool = False
     jobs: int = 1
     each: float = 0.0
-    """Seconds that a recipe takes on all traces explored on, as far as that is known."""
-    apart_until: float = inf
-    """When copies and traces held out end."""
+    """Seconds that a recipe takes on all traces explored; 0 before any was measured."""
+    validation_until: float = inf
+    """When copies and held-out traces end."""
     short: list[str] = field(default_factory=list)
-    """What there was no time for, in words."""
+    """Steps for which there was no time, in words."""
 
     def __post_init__(self) -> None:
-        """Share out what is left now."""
+        """Share out the time left now."""
         self._whole = max(self.until - time.perf_counter(), 0.0) if self.until < inf else 0.0
 
     def end_exploring(self) -> None:
-        """Share out what is left once exploring has ended, perhaps later than it was to."""
-        now, kept = time.perf_counter(), self.apart + self.lasting
+        """Share out the time left once exploring has ended, perhaps late."""
+        now, kept = time.perf_counter(), self.validation + self.stress_testing
         if self.until < inf:
-            share = self.apart / kept if kept else 0.0
-            self.apart_until = now + share * max(self.lasting_until - now, 0.0)
+            share = self.validation / kept if kept else 0.0
+            self.validation_until = now + share * max(self.stress_tests_until - now, 0.0)
 
     @property
-    def apart(self) -> float:
-        """Seconds for copies and traces held out, by what a recipe takes; as much as may be where nobody knows."""
+    def validation(self) -> float:
+        """Seconds for copies and held-out traces, by the time of a recipe; the whole share if that is unknown."""
         most = COPIES * self._whole if self.replays else 0.0
         if not self.each or self.until == inf:
             return most
         made, replayed = self.calls * MADE_A_CALL, self.replays * self.each / self.jobs
         if made + FEWEST * replayed > most * self.replays:
             return 0.0
-        return min(made + MOST_APART * replayed, most)
+        return min(made + VALIDATED * replayed, most)
 
     @property
-    def lasting(self) -> float:
-        """Seconds for endurance."""
-        return min(ENDURED / self.jobs, ENDURANCE * self._whole) if self.endured else 0.0
+    def stress_testing(self) -> float:
+        """Seconds for futures and stress tests."""
+        return min(STRESS_TEST_SECONDS / self.jobs, STRESS_TEST * self._whole) if self.stress_tested else 0.0
 
     @property
     def exploring_until(self) -> float:
         """When exploring ends."""
-        return self.lasting_until - self.lasting - self.apart
+        return self.stress_tests_until - self.stress_testing - self.validation
 
     @property
-    def lasting_until(self) -> float:
-        """When endurance ends."""
-        return self.until - TELLING * self._whole
+    def stress_tests_until(self) -> float:
+        """When stress tests end."""
+        return self.until - READING * self._whole
 
-    def tell(self, what: str, done: int, asked: int) -> None:
-        """Take note of a step that was cut short, if it was."""
-        if done < asked:
-            self.short.append(f"{what}: {done:,} of {asked:,} in the time")
+    def note(self, what: str, done: int, wanted: int) -> None:
+        """Record a step if it was cut short."""
+        if done < wanted:
+            self.short.append(f"{what}: {done:,} of {wanted:,} in the time")
 
 
 def in_bisecting_order(count: int) -> Sequence[int]:

@@ -1,9 +1,9 @@
-"""On Dask: recipes tried by the workers of a cluster, with the code that threads run.
+"""Worker pool on a Dask cluster, whose workers run the same code as threads.
 
-The traces go to a worker once, and what it works out about them stays there. Tasks go in batches that take about a
-second, two for each thread of a worker, so that it never waits for the driver; each batch has the bar that its recipes
-have to come below as it is when the batch leaves. Recipes only ever raise the bar, so an old one gives up less, and
-nothing that the newest would not: fronts stay as exact as they are with threads.
+The traces go to a worker once, and what it computes from them stays there. Tasks go in batches that take about a
+second, two for each thread of a worker, so that it never waits for the driver; a batch takes along the front bound of
+the moment it leaves. Later bounds only prune more, so an old one prunes nothing that the newest would not: fronts stay
+as exact as they are with threads.
 
 The scheduler sees nothing but bytes. Whoever reaches it can run any code on its workers: Dask's pickles are for
 networks that one trusts.
@@ -72,13 +72,15 @@ def cluster(address: str, jobs: int) -> Iterator[DaskPool]:
         raise HeapwrightError("explore: dask.distributed is missing; install heapwright[dask]") from None
     known = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
     with _quiet(), dask.config.set(known), ExitStack() as opened:
-        hired: Any = LocalCluster
+        make_cluster: Any = LocalCluster
         connect: Any = Client
         said = ""
         try:
             if address == LOCAL:
                 with _deaf_children():
-                    local = _begun(lambda: hired(n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0"))
+                    local = _begun(
+                        lambda: make_cluster(n_workers=jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+                    )
                 opened.callback(local.close)
             where = local if address == LOCAL else address
             client = _begun(lambda: connect(where, timeout=_CONNECT_SECONDS, set_as_default=False))
@@ -169,7 +171,7 @@ def _require_build(result: str, asked: str, worker: str) -> None:
 
 
 class DaskPool:
-    """The workers of a cluster as a crew; see `heapwright._explore.workers.Crew`."""
+    """Pool of the workers of a cluster; see `heapwright._explore.workers.WorkerPool`."""
 
     def __init__(self, client: Any, address: str) -> None:
         """Take a connected client."""
@@ -187,31 +189,32 @@ class DaskPool:
         """One: a task runs on one of a worker's threads, and the others of the cluster are elsewhere."""
         return 1
 
-    def tried(
+    def evaluations(
         self,
         tasks: Sequence[EvaluationTask],
-        trier: Evaluator,
-        patience: StopRule,
+        evaluator: Evaluator,
+        stop_rule: StopRule,
         seconds: Callable[[EvaluationTask], float | None],
     ) -> Outcomes:
-        """Try all tasks; see `Crew.tried`. What was under way on a worker that dies is retried.
+        """Evaluate all tasks; see `WorkerPool.evaluations`. Tasks under way on a worker that dies are retried.
 
-        A recipe that several workers died of is tried alone; raises HeapwrightError where they die of it again.
+        If several workers die during a batch, its recipes are retried one by one; raises HeapwrightError if workers
+        die of one alone.
         """
-        run, remaining = uuid4().hex, _Left(tasks, seconds)
+        run, remaining = uuid4().hex, _TaskQueue(tasks, seconds)
         errors: list[Exception] = []
         under_way: dict[Any, list[EvaluationTask]] = {}
         done: queue.SimpleQueue[Any] = queue.SimpleQueue()
         stopped = False
         try:
             while remaining or under_way:
-                if (errors or patience.over) and not stopped:
+                if (errors or stop_rule.over) and not stopped:
                     stopped = True
                     remaining.clear()
                     self._client.run(_stop, run, wait=False, on_error="ignore")
                 while remaining and len(under_way) < _AHEAD * self.jobs and self._is_connected():
                     batch = remaining.batch(self.jobs)
-                    future = self._submit(run, batch, trier, patience)
+                    future = self._submit(run, batch, evaluator, stop_rule)
                     under_way[future] = batch
                     future.add_done_callback(done.put)
                 ready = _ready(done)
@@ -228,8 +231,8 @@ class DaskPool:
         if errors:
             raise errors[0]
 
-    def apart(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
-        """Work on one worker; see `Crew.apart`. What it has begun when ``go_on`` says no it ends in vain."""
+    def run_alone(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
+        """Work on one worker; see `WorkerPool.run_alone`. If ``go_on`` returns False, its results are dropped."""
         packed = zlib.compress(pickle.dumps(work), 1)
         future = self._client.submit(_worked, build(), packed, key=f"work-{uuid4().hex}")
         while not future.done():
@@ -252,17 +255,23 @@ class DaskPool:
         with suppress(ClosedClientError):  # the scheduler is gone, and all that was asked of it
             self._client.cancel(futures)
 
-    def _submit(self, run: str, batch: list[EvaluationTask], trier: Evaluator, patience: StopRule) -> Any:
-        rivals = patience.rivals and Incumbents(patience.rivals.tolerance, bar=patience.rivals.bar)
-        sent = replace(patience, interrupt=_Stopped(run), rivals=rivals, until=patience.until - time.perf_counter())
+    def _submit(self, run: str, batch: list[EvaluationTask], evaluator: Evaluator, stop_rule: StopRule) -> Any:
+        incumbents = stop_rule.incumbents and Incumbents(
+            stop_rule.incumbents.tolerance, front_bound=stop_rule.incumbents.front_bound
+        )
+        sent = replace(
+            stop_rule, interrupt=_Stopped(run), incumbents=incumbents, until=stop_rule.until - time.perf_counter()
+        )
         packed = pickle.dumps((batch, sent))
-        return self._client.submit(_found, build(), packed, self._trier(trier), key=f"batch-{uuid4().hex}")
+        return self._client.submit(
+            _evaluate_batch, build(), packed, self._evaluator(evaluator), key=f"batch-{uuid4().hex}"
+        )
 
-    def _trier(self, trier: Evaluator) -> Any:
+    def _evaluator(self, evaluator: Evaluator) -> Any:
         """The future of one that workers have. It is made by a task: Dask makes it again where all that had it died."""
-        if self._sent is None or self._sent[0] is not trier or self._sent[1].status in ("cancelled", "lost"):
-            packed = zlib.compress(pickle.dumps(trier), 1)
-            self._sent = trier, self._client.submit(_unpacked, packed, key=f"traces-{uuid4().hex}")
+        if self._sent is None or self._sent[0] is not evaluator or self._sent[1].status in ("cancelled", "lost"):
+            packed = zlib.compress(pickle.dumps(evaluator), 1)
+            self._sent = evaluator, self._client.submit(_unpacked, packed, key=f"traces-{uuid4().hex}")
         return self._sent[1]
 
     def _results(self, futures: Sequence[Any]) -> list[bytes | Exception]:
@@ -320,8 +329,8 @@ class DaskPool:
             )
 
 
-class _Left:
-    """Tasks that are still to be sent, in their order; those that workers died of come first, and alone."""
+class _TaskQueue:
+    """Tasks still to be sent, in their order; those during which workers died come first, one by one."""
 
     def __init__(self, tasks: Sequence[EvaluationTask], seconds: Callable[[EvaluationTask], float | None]) -> None:
         self._tasks, self._alone = deque(tasks), deque[EvaluationTask]()
@@ -334,7 +343,7 @@ class _Left:
         self._tasks.clear()
         self._alone.clear()
 
-    def again(self, batch: Sequence[EvaluationTask]) -> None:
+    def return_all(self, batch: Sequence[EvaluationTask]) -> None:
         self._tasks.extendleft(reversed(batch))
 
     def one_by_one(self, batch: Sequence[EvaluationTask]) -> None:
@@ -364,24 +373,26 @@ def _ready(done: queue.SimpleQueue[Any]) -> list[Any]:
 
 
 def _outcomes(
-    batch: list[EvaluationTask], told: bytes | Exception, left: _Left, errors: list[Exception]
+    batch: list[EvaluationTask], answer: bytes | Exception, queued: _TaskQueue, errors: list[Exception]
 ) -> Iterator[tuple[EvaluationTask, EvaluationOutcome]]:
-    """What came of a batch; it is tried again where its worker, or the way to it, was lost."""
+    """Outcomes of a batch; it returns to the queue if its worker, or the connection to it, was lost."""
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
 
-    if isinstance(told, bytes):
-        result: list[EvaluationOutcome] = pickle.loads(told)
+    if isinstance(answer, bytes):
+        result: list[EvaluationOutcome] = pickle.loads(answer)
         yield from zip(batch, result, strict=True)
-    elif isinstance(told, CancelledError):
-        left.again(batch)
-    elif isinstance(told, KilledWorker) and len(batch) > 1:
-        left.one_by_one(batch)
-    elif isinstance(told, KilledWorker):
-        errors.append(HeapwrightError(f"{batch[0].one.id}: Dask workers die of replaying it; have they enough memory?"))
+    elif isinstance(answer, CancelledError):
+        queued.return_all(batch)
+    elif isinstance(answer, KilledWorker) and len(batch) > 1:
+        queued.one_by_one(batch)
+    elif isinstance(answer, KilledWorker):
+        errors.append(
+            HeapwrightError(f"{batch[0].candidate.id}: Dask workers die of replaying it; have they enough memory?")
+        )
     else:
-        errors.append(told)
+        errors.append(answer)
 
 
 # ---- on workers ----------------------------------------------------------------------------------------------------
@@ -405,8 +416,8 @@ async def _stop(run: str) -> None:
 
 
 def _unpacked(packed: bytes) -> Evaluator:
-    trier: Evaluator = pickle.loads(zlib.decompress(packed))
-    return trier
+    evaluator: Evaluator = pickle.loads(zlib.decompress(packed))
+    return evaluator
 
 
 def _worked(asked: str, packed: bytes) -> bytes:
@@ -421,11 +432,11 @@ def _on(steps: int) -> bool:
     return True
 
 
-def _found(asked: str, packed: bytes, trier: Evaluator) -> bytes:
+def _evaluate_batch(asked: str, packed: bytes, evaluator: Evaluator) -> bytes:
     """Try the recipes of a batch, with the build that asks for it."""
     from distributed import get_worker
 
     _require_build(build(), asked, get_worker().address)
-    batch, patience = pickle.loads(packed)
-    patience = replace(patience, until=patience.until + time.perf_counter())
-    return pickle.dumps(list(trier.found_each(batch, patience)))
+    batch, stop_rule = pickle.loads(packed)
+    stop_rule = replace(stop_rule, until=stop_rule.until + time.perf_counter())
+    return pickle.dumps(list(evaluator.evaluate_each(batch, stop_rule)))

@@ -1,7 +1,7 @@
-"""Trying: one recipe replayed on traces, wherever that runs, and given up where it is not worth going on with.
+"""Evaluation of one recipe: its replays on all traces, each pruned once the recipe cannot reach the front any more.
 
-A thread of this process or a worker of a cluster does it with the same code. It changes nothing but what is known of
-the recipe, and writes nothing.
+Threads of this process and workers of a cluster run the same code. It changes the recipe's `PartialResult` alone, and
+writes nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SearchCandidate:
-    """A recipe to try: its id, the zoo's name if it has one, and whether it is ranked."""
+    """A recipe to evaluate: its id, its name if it is a reference allocator, and whether it is ranked."""
 
     id: str
     recipe: Recipe
@@ -48,87 +48,88 @@ class SearchCandidate:
 
 
 class Flag(Protocol):
-    """Something that may be seen at any time, and stays."""
+    """An event that another thread or a signal reports, such as an interrupt."""
 
     @property
     def seen(self) -> bool:
-        """Whether it was."""
+        """Whether it has happened; never reset."""
 
 
 @dataclass(frozen=True)
 class StopRule:
-    """What a replay is given up for: rivals that beat it, the end of a piece of its trace, the end of the time.
+    """The rule that ends evaluations: an interrupt, the end of the time, of a piece of a trace, or pruning.
 
-    ``pieces`` are the calls of each trace that make a piece of it, ``until`` is a time of `time.perf_counter`. Rivals
-    do not beat what may still come as near to the front as ``spared`` times what some recipe there needs.
+    Attributes:
+        interrupt: Ctrl-C.
+        incumbents: finished recipes; what they dominate is pruned. None: nothing is.
+        pieces: calls of each trace that make a piece of it; None for whole traces.
+        until: a time of `time.perf_counter`.
+        tolerated: what needs at most this many times as much as some recipe of the front is not pruned.
     """
 
     interrupt: Flag
-    rivals: Incumbents | None = None
+    incumbents: Incumbents | None = None
     pieces: Sequence[int] | None = None
     until: float = inf
-    spared: float | None = None
+    tolerated: float | None = None
 
     @property
-    def ends(self) -> bool:
-        """Whether there is anything but an interrupt to give a replay up for."""
-        return self.rivals is not None or self.pieces is not None or self.until < inf
+    def watches(self) -> bool:
+        """Whether replays have to be watched: anything but an interrupt may end them."""
+        return self.incumbents is not None or self.pieces is not None or self.until < inf
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be begun."""
+        """Whether no further evaluation begins."""
         return self.interrupt.seen or time.perf_counter() >= self.until
 
-    def is_done(self, at: int, calls: int) -> bool:
-        """Whether so many calls of a trace are all that is wanted of it."""
+    def ends_piece(self, at: int, calls: int) -> bool:
+        """Whether the piece of a trace has no more than so many calls."""
         return self.pieces is not None and calls >= self.pieces[at]
 
-    def goes_on(self, known: PartialResult, at: int, so_far: ReplayProgress) -> bool:
-        """Whether a replay is worth going on with."""
-        known.raise_to(at, so_far)
-        if self.over or self.is_done(at, so_far.calls):
+    def continues(self, partial_result: PartialResult, at: int, so_far: ReplayProgress) -> bool:
+        """Whether a replay goes on; takes note of how far it has come."""
+        partial_result.update(at, so_far)
+        return not (self.over or self.ends_piece(at, so_far.calls) or self.prunes(partial_result, at))
+
+    def prunes(self, partial_result: PartialResult, at: int) -> bool:
+        """Whether the replay on one trace cannot change the front any more."""
+        front_bound = self.front_bound
+        if front_bound is None:
             return False
-        return not (self.is_beaten(known) and self.leaves_best(known, at))
+        if self.tolerated is not None and not front_bound.is_far(partial_result.bound, self.tolerated):
+            return False
+        is_dominated = bool(partial_result.refused.any() or front_bound.dominates(partial_result.bound))
+        return is_dominated and front_bound.leaves_best_unchanged(partial_result, at)
 
     @property
-    def bar(self) -> FrontBound | None:
-        """What a recipe has to come below; None where nobody competes, or no rival has served all."""
-        return self.rivals.bar if self.rivals else None
-
-    def is_beaten(self, known: PartialResult) -> bool:
-        """Whether rivals beat a recipe, so that it is only replayed where it may be the best."""
-        bar = self.bar
-        if bar is None or (self.spared is not None and not bar.is_far(known.bound, self.spared)):
-            return False
-        return bool(known.refused.any() or bar.beats(known.bound))
-
-    def leaves_best(self, known: PartialResult, at: int) -> bool:
-        """Whether a recipe that is beaten is not so good on a trace that it changes how rivals stand."""
-        bar = self.bar
-        return bar is not None and bar.leaves_best(known, at)
+    def front_bound(self) -> FrontBound | None:
+        """The bound that a recipe has to stay below; None without incumbents that completed all traces."""
+        return self.incumbents.front_bound if self.incumbents else None
 
 
 @dataclass(frozen=True)
 class EvaluationTask:
-    """A recipe, and what is known of it before it is tried."""
+    """A recipe, and its partial result before it is evaluated."""
 
-    one: SearchCandidate
-    known: PartialResult
+    candidate: SearchCandidate
+    partial_result: PartialResult
 
     @property
     def replays(self) -> int:
-        """On how many traces it has not ended."""
-        return self.known.left
+        """Number of traces on which its replay has not ended."""
+        return self.partial_result.remaining
 
 
 @dataclass(frozen=True)
 class EvaluationOutcome:
-    """What came of a task: what is known now, metrics by the position of the traces on which it has ended.
+    """Result of a task: the partial result now, and metrics by the position of the traces on which its replay ended.
 
-    ``begun`` says how many traces it had not ended on before; ``machine`` where times were measured, if any were.
+    ``begun``: the number of traces on which it had not ended before; ``machine``: where times were measured, if any
+    were.
     """
 
-    known: PartialResult
+    partial_result: PartialResult
     metrics: Mapping[int, Mapping[str, Value]]
     begun: int
     given_up: bool
@@ -137,149 +138,147 @@ class EvaluationOutcome:
 
 
 _BATCH_CALLS = 1 << 14
-"""Of traces that have more calls between them not even two recipes are replayed at once: an interrupt waits so long."""
+"""If all traces together have more calls, recipes are replayed one by one: an interrupt waits for a batch to end."""
 
 
 class Evaluator:
-    """Tries recipes on some traces, and remembers what one need not be told again. Threads may share one."""
+    """Evaluates recipes on some traces, and caches results of recipes that behave the same. Threads may share one."""
 
     def __init__(self, traces: Sequence[Trace], replay: Replay, objectives: Sequence[str] = ()) -> None:
         """Take the traces and how to replay one. ``objectives`` are those that can only grow, or none."""
         self.traces, self.replay, self.objectives = list(traces), replay, tuple(objectives)
         self._order = sorted(range(len(traces)), key=lambda at: len(traces[at]))
-        """The shortest first: a recipe that some trace tells to be beaten is given up for the fewest calls."""
+        """The shortest trace first, so that a recipe that some trace prunes is pruned after the fewest calls."""
         self._least = LeastFootprints(traces) if "footprint_bytes" in objectives else None
         self._least_accesses = LeastAccesses(traces) if "accesses" in objectives else None
-        self._alikes = [ResultCache(trace, KEPT // len(traces)) for trace in traces]
-        self._each = replay.each if isinstance(replay, Measure) and not replay.measured else None
-        """Replays many recipes on a trace at once, None where only one by one will do."""
-        self._ahead: dict[str, tuple[dict[int, Mapping[str, Value]], float]] = {}
+        self._caches = [ResultCache(trace, KEPT // len(traces)) for trace in traces]
+        self._replay_each = replay.each if isinstance(replay, Measure) and not replay.measured else None
+        """Replays many recipes on a trace at once; None if the replay cannot."""
+        self._prefetched: dict[str, tuple[dict[int, Mapping[str, Value]], float]] = {}
 
     def __reduce__(self) -> tuple[type[Evaluator], tuple[object, ...]]:
         return Evaluator, (self.traces, self.replay, self.objectives)
 
-    def try_ahead(self, item: SearchCandidate) -> None:
-        """Replay one recipe on all traces before it has its turn, and keep what comes of it until then."""
-        start = time.thread_time()  # the other threads of this process are not waited for at its turn
-        metrics = {at: self._replayed(at, item.recipe, None) for at in self._order}
-        self._ahead[item.id] = metrics, time.thread_time() - start
+    def prefetch(self, candidate: SearchCandidate) -> None:
+        """Replay one recipe on all traces before its turn, and keep the metrics until then."""
+        start = time.thread_time()  # its turn counts no time that other threads of this process took meanwhile
+        metrics = {at: self._replayed(at, candidate.recipe, None) for at in self._order}
+        self._prefetched[candidate.id] = metrics, time.thread_time() - start
 
-    def batch(self, patience: StopRule) -> int:
-        """How many tasks are replayed together: more than one where short replays are all made to their end."""
-        if self._each is None or patience.ends:
+    def batch(self, stop_rule: StopRule) -> int:
+        """How many tasks are replayed together: more than one if replays are short and nothing watches them."""
+        if self._replay_each is None or stop_rule.watches:
             return 1
         return min(BATCH, max(_BATCH_CALLS // max(sum(map(len, self.traces)), 1), 1))
 
-    def found_each(self, tasks: Sequence[EvaluationTask], patience: StopRule) -> Iterator[EvaluationOutcome]:
-        """`found` of each task, on each trace `batch` of them replayed together.
+    def evaluate_each(self, tasks: Sequence[EvaluationTask], stop_rule: StopRule) -> Iterator[EvaluationOutcome]:
+        """`evaluate` each task; on each trace `batch` of them are replayed together.
 
-        Where one fails, what comes of those ahead of it is told first.
+        If one fails, the outcomes of those before it are yielded first.
         """
-        size = self.batch(patience)
+        size = self.batch(stop_rule)
         for start in range(0, len(tasks), size):
             some = tasks[start : start + size]
-            if len(some) > 1 and all(task.one.id not in self._ahead for task in some):
+            if len(some) > 1 and all(task.candidate.id not in self._prefetched for task in some):
                 with suppress(HeapwrightError):
-                    yield from self._together(some)
+                    yield from self._evaluate_together(some)
                     continue
             for task in some:
-                yield self.found(task, patience)
+                yield self.evaluate(task, stop_rule)
 
-    def _together(self, tasks: Sequence[EvaluationTask]) -> list[EvaluationOutcome]:
-        assert self._each is not None
+    def _evaluate_together(self, tasks: Sequence[EvaluationTask]) -> list[EvaluationOutcome]:
+        assert self._replay_each is not None
         start = time.perf_counter()
         metrics: list[dict[int, Mapping[str, Value]]] = [{} for _ in tasks]
         for at in self._order:
-            remaining = [(task, info) for task, info in zip(tasks, metrics, strict=True) if not task.known.ended[at]]
-            replay_each = partial(self._each, self.traces[at])
-            each = self._alikes[at].metrics_of_each([task.one.recipe for task, _ in remaining], replay_each)
-            for (_, info), item in zip(remaining, each, strict=True):
-                info[at] = item
-        for task, info in zip(tasks, metrics, strict=True):
-            for at, of_trace in info.items():
-                task.known.end(at, of_trace)
+            open_ = [(task, of) for task, of in zip(tasks, metrics, strict=True) if not task.partial_result.ended[at]]
+            replay_each = partial(self._replay_each, self.traces[at])
+            results = self._caches[at].metrics_of_each([task.candidate.recipe for task, _ in open_], replay_each)
+            for (_, of), result in zip(open_, results, strict=True):
+                of[at] = result
+        for task, of in zip(tasks, metrics, strict=True):
+            for at, of_trace in of.items():
+                task.partial_result.end(at, of_trace)
         seconds = (time.perf_counter() - start) / len(tasks)
         return [
-            EvaluationOutcome(task.known, info, len(info), False, seconds, None)
-            for task, info in zip(tasks, metrics, strict=True)
+            EvaluationOutcome(task.partial_result, of, len(of), False, seconds, None)
+            for task, of in zip(tasks, metrics, strict=True)
         ]
 
-    def found(self, task: EvaluationTask, patience: StopRule) -> EvaluationOutcome:
-        """Replay one recipe on all traces that are worth it."""
-        recipe, known, start = task.one.recipe, task.known, time.perf_counter()
+    def evaluate(self, task: EvaluationTask, stop_rule: StopRule) -> EvaluationOutcome:
+        """Replay one recipe on all traces on which it is neither finished nor pruned."""
+        recipe, partial_result, start = task.candidate.recipe, task.partial_result, time.perf_counter()
         metrics, begun = {}, task.replays
-        ahead, earlier = self._ahead.pop(task.one.id, ({}, 0.0))
-        to_come = self.lay_floors(recipe, known) if patience.ends else None
-        beaten = patience.is_beaten(known)
+        prefetched, earlier = self._prefetched.pop(task.candidate.id, ({}, 0.0))
+        accesses = self.set_lower_bounds(recipe, partial_result) if stop_rule.watches else None
+        watch_on = partial(_OnTrace, stop_rule, partial_result, self.objectives, accesses)
         for at in self._order:
-            if patience.over:
+            if stop_rule.over:
                 break
-            if known.ended[at] or patience.is_done(at, known.calls(at)):
-                continue
-            if beaten and patience.leaves_best(known, at):
+            is_done = partial_result.ended[at] or stop_rule.ends_piece(at, partial_result.calls(at))
+            if is_done or stop_rule.prunes(partial_result, at):
                 continue
             try:
-                watch = _OnTrace(patience, known, at, self.objectives, to_come) if patience.ends else None
-                metrics[at] = ahead[at] if at in ahead else self._replayed(at, recipe, watch)
-                known.end(at, metrics[at])
+                watch = watch_on(at) if stop_rule.watches else None
+                metrics[at] = prefetched[at] if at in prefetched else self._replayed(at, recipe, watch)
+                partial_result.end(at, metrics[at])
             except GivenUpError as error:
-                known.refused[at] |= error.refused
-            beaten = patience.is_beaten(known)
-        given_up = task.replays > 0 and (not patience.over or any(known.so_far))
+                partial_result.refused[at] |= error.refused
+        # at the end of the time a recipe that no replay has begun on is left as it was, not pruned
+        given_up = task.replays > 0 and (not stop_rule.over or any(partial_result.so_far))
         timed = any(metric.get("ns_per_event") is not None for metric in metrics.values())
         seconds = earlier + time.perf_counter() - start
-        return EvaluationOutcome(known, metrics, begun, given_up, seconds, machine() if timed else None)
+        return EvaluationOutcome(partial_result, metrics, begun, given_up, seconds, machine() if timed else None)
 
-    def lay_floors(self, recipe: Recipe, known: PartialResult) -> Sequence[RemainingAccesses] | None:
-        """Tell what is known of a recipe before its replays begin; returns the accesses to come on each trace.
+    def set_lower_bounds(self, recipe: Recipe, partial_result: PartialResult) -> Sequence[RemainingAccesses] | None:
+        """Set the lower bounds of a recipe before its replays; returns its least remaining accesses on each trace.
 
-        None where they are no objective.
+        None if accesses are no objective.
         """
-        if self._least and not known.floor.any():
-            known.lay_floor(slice(None), self._least.of(recipe))
+        if self._least and not partial_result.floor.any():
+            partial_result.set_least_footprint(slice(None), self._least.of(recipe))
         if self._least_accesses is None:
             return None
-        to_come = self._least_accesses.of(recipe)
-        known.expect(
-            slice(None), "accesses", [in_all(of, made) for of, made in zip(to_come, known.so_far, strict=True)]
-        )
-        return to_come
+        remaining_accesses = self._least_accesses.of(recipe)
+        least = [in_all(of, so_far) for of, so_far in zip(remaining_accesses, partial_result.so_far, strict=True)]
+        partial_result.expect(slice(None), "accesses", least)
+        return remaining_accesses
 
     def _replayed(self, at: int, recipe: Recipe, watch: Watch | None) -> Mapping[str, Value]:
-        """The metrics of a recipe on a trace, those of one that does the same there if it has been replayed."""
-        return self._alikes[at].metrics(recipe, watch, lambda: self.replay(self.traces[at], recipe, watch))
+        """Metrics of a recipe on a trace, from the cache if a recipe that behaves the same there was replayed."""
+        return self._caches[at].metrics(recipe, watch, lambda: self.replay(self.traces[at], recipe, watch))
 
 
 class _OnTrace(LevelWatch):
-    """Watches the replay of a recipe on one of the traces."""
+    """Watch of a recipe's replay on one of the traces."""
 
     def __init__(
         self,
-        patience: StopRule,
-        known: PartialResult,
-        at: int,
+        stop_rule: StopRule,
+        partial_result: PartialResult,
         objectives: Sequence[str],
-        to_come: Sequence[RemainingAccesses] | None,
+        remaining_accesses: Sequence[RemainingAccesses] | None,
+        at: int,
     ) -> None:
-        self._patience, self._known, self._at = patience, known, at
-        self._to_come = to_come[at] if to_come else None
+        self._stop_rule, self._partial_result, self._at = stop_rule, partial_result, at
+        self._remaining_accesses = remaining_accesses[at] if remaining_accesses else None
         self._columns = [GROWING.index(key) for key in objectives]
-        self._bar: FrontBound | None = None
+        self._front_bound: FrontBound | None = None
         self._levels: PruningThresholds | None = None
 
     def __call__(self, so_far: ReplayProgress) -> bool:
-        if self._to_come is not None:
-            self._known.expect(self._at, "accesses", in_all(self._to_come, so_far))
-        return self._patience.goes_on(self._known, self._at, so_far)
+        if self._remaining_accesses is not None:
+            self._partial_result.expect(self._at, "accesses", in_all(self._remaining_accesses, so_far))
+        return self._stop_rule.continues(self._partial_result, self._at, so_far)
 
     def levels(self) -> PruningThresholds | None:
-        """The bar's thresholds, computed anew only if the bar has changed; None if pieces end replays."""
-        bar = None if self._patience.pieces is not None else self._patience.bar
-        if bar is not self._bar:
-            self._bar, self._levels = bar, None
-            if bar is not None:
-                corners = bar.corners(self._known, self._at)
+        """Thresholds of the front bound, computed anew only if it has changed; None if pieces end replays."""
+        front_bound = None if self._stop_rule.pieces is not None else self._stop_rule.front_bound
+        if front_bound is not self._front_bound:
+            self._front_bound, self._levels = front_bound, None
+            if front_bound is not None:
+                corners = front_bound.corners(self._partial_result, self._at)
                 levels = np.zeros((len(corners), len(GROWING)), np.int64)
                 levels[:, self._columns] = corners
-                self._levels = PruningThresholds(levels, self._to_come)
+                self._levels = PruningThresholds(levels, self._remaining_accesses)
         return self._levels

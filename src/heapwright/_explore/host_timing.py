@@ -93,5 +93,5 @@ def time_in_turn(runner: Runner, turns: Turns) -> None:
             runner.progress(Progress("timing", done, turns.steps, done, seconds, remaining))
         return not runner.interrupt.seen
 
-    for item in runner.crew.apart(turns.timed, go_on):
+    for item in runner.workers.run_alone(turns.timed, go_on):
         runner.study.set_times(*item)

@@ -1,58 +1,64 @@
-"""Search of a wide space by local steps: what of it is tried, in which order, and how the front grows meanwhile."""
+"""Local search of a wide space: which recipes are evaluated, in which order, and how the front grows meanwhile."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright._explore.neighbourhood import Neighbourhood
-from heapwright._explore.space import WideSpace
+from heapwright._explore.space import WideSpace, reaches
+from heapwright._explore.space_file import HEAP_AXES, MADE
+from heapwright._recipes.pools import MAX_POOLS
 from heapwright._recipes.recipe import Recipe
 from heapwright._replay.metrics import METRICS, ON_RECORDING, Columns, Value, as_float, combine_columns, named_in
 from heapwright._studies import pareto
 from heapwright._studies.analysis import Analysis
 from heapwright._studies.records import Grown
 
+if TYPE_CHECKING:
+    from heapwright._recipes.pools import Pool
+
 Floats = NDArray[np.float64]
 
 LIMIT = 5000
-"""Recipes that a search tries if nothing else is said."""
+"""Recipes that a search evaluates by default."""
 
 BATCH = 64
-"""So many are tried before it is looked at what came of them."""
+"""Recipes evaluated at a time; the next ones follow from their results."""
 
 USUAL = 20
-"""Of so many changes of a key that nothing is known of, one is taken to lead to a front."""
+"""Prior of a key: one of so many of its changes is taken to lead to the front."""
 
-PATIENCE = 1000
-"""After so many draws without anything new the space is taken to be used up."""
+MOST_VAIN_DRAWS = 1000
+"""After so many draws in a row without a new recipe the space counts as exhausted."""
 
 
-Told = Mapping[str, Mapping[str, Mapping[str, Value]]]
+MetricsByTrace = Mapping[str, Mapping[str, Mapping[str, Value]]]
 """Metrics by recipe and trace."""
 
-_NOTHING: Told = MappingProxyType({})
+_NOTHING: MetricsByTrace = MappingProxyType({})
 
 
 @dataclass
 class RecipeCosts:
-    """Costs of recipes in the objectives, comparable over traces: logarithms of ratios to the zoo's best.
+    """Costs of recipes in the objectives, comparable over traces: logarithms of ratios to the best reference allocator.
 
-    Of several devices the worst counts, as where recipes are ranked. A recipe that refused requests costs inf. What the
-    first recipes cost at most is the reference of hypervolumes.
+    Of several devices the worst counts, as in the ranking. A recipe that failed requests costs inf. The largest costs
+    of the first recipes are the reference point of hypervolumes.
     """
 
     objectives: Sequence[str]
     devices: Sequence[Mapping[str, int]]
-    """Of each the traces that are its loads, with their calls."""
+    """Traces of each device, which are its loads, with their calls."""
     refusing: bool = field(init=False)
     best: Floats | None = None
     """float64[devices, objectives], raw logarithms."""
@@ -61,12 +67,12 @@ class RecipeCosts:
     def __post_init__(self) -> None:
         self.refusing = "admitted_fraction" in self.objectives
 
-    def of(self, study: Analysis, ids: Sequence[str], told: Told = _NOTHING) -> Floats:
+    def of(self, study: Analysis, ids: Sequence[str], results: MetricsByTrace = _NOTHING) -> Floats:
         """float64[n, objectives] of recipes that the study has results of; the first call sets the scale.
 
-        Those that are ``told`` of each trace are not asked for.
+        The study is not read for those whose ``results`` on each trace are given.
         """
-        raw = self._raw(study, ids, told)
+        raw = self._raw(study, ids, results)
         if self.best is None:
             served = np.where(np.isfinite(raw), raw, np.inf)
             self.best = np.where(np.isfinite(served.min(axis=0)), served.min(axis=0), 0.0)
@@ -76,25 +82,30 @@ class RecipeCosts:
             self.reference = costs[finite].max(axis=0)
         return costs
 
-    def _raw(self, study: Analysis, ids: Sequence[str], told: Told) -> Floats:
-        """Logarithms of the objectives, float64[n, devices, objectives]: less is better, inf for what is refused."""
-        keys = {"failed", "footprint_bytes"}.union(*map(named_in, self.objectives)) & METRICS.keys()
-        known = {id: told[id] for id in ids if len(told.get(id, ())) == sum(map(len, self.devices))}
+    def _raw(self, study: Analysis, ids: Sequence[str], results: MetricsByTrace) -> Floats:
+        """Logarithms of the objectives, float64[n, devices, objectives]: less is better, inf if requests failed."""
+        keys = sorted({"failed", "footprint_bytes"}.union(*map(named_in, self.objectives)) & METRICS.keys())
+        known = {id: results[id] for id in ids if len(results.get(id, ())) == sum(map(len, self.devices))}
         unknown = [id for id in dict.fromkeys(ids) if id not in known]
-        result: Told = known | study.per_trace(unknown, sorted(keys)) if unknown else known
+        metrics: MetricsByTrace = known | study.per_trace(unknown, keys) if unknown else known
         raw = np.full((len(ids), len(self.devices), len(self.objectives)), np.inf)
         for at, loads in enumerate(self.devices):
-            rows = [row for row, id in enumerate(ids) if loads.keys() <= result[id].keys()]
-            each = [[result[ids[row]][trace] for trace in loads] for row in rows]
-            values = {key: [[as_float(item[key]) for item in some] for some in each] for key in keys}
-            shape = len(rows), len(loads)
-            columns = {key: np.array(of_key, np.float64).reshape(shape) for key, of_key in values.items()}
-            combined = Columns(combine_columns(columns, [*loads.values()]))
-            combined.calls = float(sum(loads.values()))
-            served = np.full(len(rows), self.refusing) | (combined["failed"] == 0)
+            rows = [row for row, id in enumerate(ids) if loads.keys() <= metrics[id].keys()]
+            combined = _combined([[metrics[ids[row]][trace] for trace in loads] for row in rows], keys, loads)
+            completed = np.full(len(rows), self.refusing) | (combined["failed"] == 0)
             for which, key in enumerate(self.objectives):
-                raw[rows, at, which] = np.where(served, _costs(key, combined[key]), np.inf)
+                raw[rows, at, which] = np.where(completed, _costs(key, combined[key]), np.inf)
         return raw
+
+
+def _combined(each: Sequence[Sequence[Mapping[str, Value]]], keys: Sequence[str], loads: Mapping[str, int]) -> Columns:
+    """Metrics of recipes over all loads of one device."""
+    shape = len(each), len(loads)
+    values = {key: [[as_float(metrics[key]) for metrics in of_recipe] for of_recipe in each] for key in keys}
+    columns = {key: np.array(of_key, np.float64).reshape(shape) for key, of_key in values.items()}
+    combined = Columns(combine_columns(columns, [*loads.values()]))
+    combined.calls = float(sum(loads.values()))
+    return combined
 
 
 def _costs(key: str, values: Floats) -> Floats:
@@ -106,27 +117,27 @@ def _costs(key: str, values: Floats) -> Floats:
 def seek(
     study: Analysis,
     space: WideSpace,
-    evaluate: Callable[[Sequence[Recipe]], Told],
+    evaluate: Callable[[Sequence[Recipe]], MetricsByTrace],
     *,
     limit: int = LIMIT,
     seed: int = 0,
     earlier: Sequence[Recipe] = (),
     first: Sequence[Recipe] = (),
 ) -> list[Recipe]:
-    """Try at most `limit` recipes of a wide space; the zoo was tried before. Returns them.
+    """Evaluate at most `limit` recipes of a wide space, after its reference allocators. Returns them.
 
-    It begins with recipes that promise much, and goes on by steps from the front found so far. It follows from its
-    arguments and the results alone: one that was stopped and is called again proposes the same, finds it stored, and
-    goes on.
+    The search begins with promising recipes and continues by steps from the front found so far. Its order follows from
+    its arguments and the results alone: called again after an interrupt, it proposes the same recipes, finds their
+    results stored, and continues.
 
     Args:
         study: where results are kept, and how the hypervolume grows (`Analysis.growth`).
         space: what to search.
-        evaluate: replays recipes on every trace, stores the results, and tells those that were not stored before.
-        limit: recipes to try.
+        evaluate: replays recipes on every trace, stores the results, and returns those that were not stored before.
+        limit: recipes to evaluate.
         seed: another seed, another search.
-        earlier, first: recipes to begin with: those before the zoo, such as fronts of earlier studies, and those behind
-            it, such as what other traces taught. What does not belong to the space stands for the nearest one.
+        earlier, first: recipes to begin with, before the reference allocators (fronts of earlier studies) and after
+            them (the portfolio). A recipe outside the space stands for the nearest one in it.
     """
     grown = study.growth()
     done = max((item.evaluations for item in grown), default=0)
@@ -160,22 +171,22 @@ def fronts(paths: Sequence[Path]) -> list[Recipe]:
 
 
 def _promising(space: WideSpace, known: dict[str, Floats]) -> list[Recipe]:
-    """The zoo, the best in the objectives first."""
+    """Reference allocators, the best in the objectives first."""
     return [space.zoo[id] for id in sorted(known, key=lambda id: float(known[id].sum()))]
 
 
 def _in_space(space: WideSpace, recipe: Recipe) -> Recipe | None:
-    """The recipe in canonical form; the nearest one of the axes where it does not belong to the space."""
+    """The recipe in canonical form; the nearest one of the axes if it is outside the space."""
     if space.default and recipe.align == space.align:
         return recipe.canonical()
     return space.recipe(space.nearest(recipe))
 
 
 class LocalSearch:
-    """What is tried next: recipes to begin with, then steps from members of the fronts found so far.
+    """Local search: proposes recipes to begin with, then steps from members of the fronts found so far.
 
-    A member of the front is the likelier to be stepped from the more of the hypervolume is its own, and a key to be
-    changed the more of its changes led to a front. Nothing is tried twice.
+    A step starts at a member of the front with a probability that grows with the hypervolume it alone dominates, and
+    changes a key with one that grows with the share of its changes that led to a front. No recipe is proposed twice.
     """
 
     def __init__(self, neighbourhood: Neighbourhood, beginnings: Sequence[Recipe], seed: int) -> None:
@@ -184,10 +195,10 @@ class LocalSearch:
         self._neighbourhood, self._waiting, self._random = neighbourhood, deque(beginnings), Random(seed)
         self._recipes: dict[str, Recipe] = {}
         self._costs: dict[str, Floats] = {}
-        """Of those that were served everything."""
+        """Costs of recipes without failed requests."""
         self._members: Counter[str] = Counter()
         """Ids of the members of the fronts, with how likely they are."""
-        self._left: dict[str, dict[Hashable, list[Callable[[], Recipe | None]]]] = {}
+        self._remaining: dict[str, dict[Hashable, list[Callable[[], Recipe | None]]]] = {}
         """Steps that were not taken from a recipe, by what they change."""
         self._led_to: dict[str, Hashable] = {}
         self._taken: Counter[Hashable] = Counter()
@@ -195,9 +206,9 @@ class LocalSearch:
         self._worth: dict[Hashable, float] = {}
 
     def tell(self, recipes: Mapping[str, Recipe], costs: Mapping[str, Floats], reference: Floats | None) -> None:
-        """Take note of what recipes cost, float64[objectives] each, infinite where one refused requests.
+        """Take the costs of recipes, float64[objectives] each, infinite if requests failed.
 
-        ``reference``: float64[objectives], how far hypervolumes reach; None before anything was served.
+        ``reference``: float64[objectives], reference point of hypervolumes; None before any recipe completed.
         """
         self._recipes |= recipes
         self._costs |= {id: item for id, item in costs.items() if np.isfinite(item).all()}
@@ -215,7 +226,7 @@ class LocalSearch:
         self._worth = {what: (1 + self._kept[what]) / (USUAL + taken) for what, taken in self._taken.items()}
 
     def ask(self, most: int) -> list[Recipe]:
-        """The next recipes to try, at most so many; none where nothing is left."""
+        """The next recipes to evaluate, at most so many; none once the space is exhausted."""
         results: list[Recipe] = []
         while len(results) < most and (item := self._next()) is not None:
             results.append(item)
@@ -226,7 +237,7 @@ class LocalSearch:
         while self._waiting:
             if (item := self._waiting.popleft()).hash not in self._recipes:
                 return item
-        for _ in range(PATIENCE):
+        for _ in range(MOST_VAIN_DRAWS):
             what, drawn = self._drawn()
             if drawn is not None and drawn.hash not in self._recipes:
                 self._led_to[drawn.hash] = what
@@ -234,7 +245,7 @@ class LocalSearch:
         return None
 
     def _drawn(self) -> tuple[Hashable, Recipe | None]:
-        """What a step changes that was not taken from some member, and where it leads to."""
+        """A step not yet taken from some member: the key that it changes, and the recipe to which it leads."""
         if not self._members:
             return None, self._farther()
         [member] = self._random.choices(list(self._members), list(self._members.values()))
@@ -250,14 +261,14 @@ class LocalSearch:
         return what, make()
 
     def _steps(self, id: str) -> dict[Hashable, list[Callable[[], Recipe | None]]]:
-        if id not in self._left:
-            remaining = self._left[id] = {}
+        if id not in self._remaining:
+            remaining = self._remaining[id] = {}
             for what, make in self._neighbourhood.steps(self._recipes[id]):
                 remaining.setdefault(what, []).append(make)
-        return self._left[id]
+        return self._remaining[id]
 
     def _farther(self) -> Recipe | None:
-        """Where two steps at random lead to, from a member, or from any recipe where there is none."""
+        """The recipe two random steps away from a member, or from any recipe if there is none."""
         recipe: Recipe | None = self._recipes[self._random.choice(list(self._members or self._recipes))]
         for _ in range(2):
             steps = self._neighbourhood.steps(recipe) if recipe is not None else []
@@ -266,9 +277,101 @@ class LocalSearch:
 
 
 def own_volumes(points: Floats, reference: Floats) -> Floats:
-    """What each member of a front adds to its hypervolume, float64[n]; of more than two objectives at most that."""
+    """Hypervolume that each member of a front adds, float64[n]; an upper bound of it for more than two objectives."""
     volumes = np.ones(len(points))
     for values, most in zip(points.T, reference, strict=True):
         order = np.argsort(values, kind="stable")
         volumes[order] *= np.maximum(np.diff(values[order], append=max(most, values.max(initial=most))), 1e-9)
     return volumes
+
+
+Step = tuple[Hashable, Callable[[], Recipe | None]]
+"""The key that changes; a function that makes the canonical recipe, or None if the value contradicts the others."""
+
+Key = tuple[str, str]
+"""A kind of pool, or "heap", and one of its keys."""
+
+_NAMELESS = {"name": "", "year": None, "source": "", "about": ""}
+
+
+class Neighbourhood:
+    """Neighbourhood of recipes: the steps that a space allows from each of them.
+
+    A step takes another value along one axis of the space. In the default space it may also take another value of any
+    key, or other pools before the last, that some recipe has with which the search begins.
+    """
+
+    def __init__(self, space: WideSpace, beginnings: Sequence[Recipe]) -> None:
+        """Take the space, and the recipes whose values and pools are further steps in the default space."""
+        self._space = space
+        self._axes = [at for at, [(_, key, _), *_] in enumerate(space.axes.values) if not space.default or key in MADE]
+        self._values: dict[Key, dict[Any, None]] = {}
+        """Values in the order in which they were met."""
+        self._before: dict[tuple[Pool, ...], None] = {}
+        if space.default:
+            for kind, key, value in space.axes.entries():
+                self._values.setdefault((kind, key), {}).setdefault(value)
+            for recipe in beginnings:
+                if not recipe.memory:
+                    self._take(recipe)
+
+    def _take(self, recipe: Recipe) -> None:
+        pools = _plain(recipe)
+        for pool in pools:
+            for key in type(pool).model_fields:
+                self._values.setdefault((pool.kind, key), {}).setdefault(getattr(pool, key))
+        self._values.setdefault(("heap", "link_bytes"), {}).setdefault(recipe.link_bytes)
+        if len(pools) < MAX_POOLS:
+            self._before.setdefault(pools[:-1])
+
+    def steps(self, recipe: Recipe) -> list[Step]:
+        """All steps from a canonical recipe of the space, some hundred; none is made yet."""
+        genome = self._space.nearest(recipe)
+        results: list[Step] = [
+            (axis, partial(self._along, tuple(genome), axis, value))
+            for axis in self._axes
+            for value in range(self._space.sizes[axis])
+            if value != genome[axis]
+        ]
+        if self._space.default and not recipe.memory:
+            results += self._borrowed(recipe)
+        return results
+
+    def _along(self, genome: tuple[int, ...], axis: int, value: int) -> Recipe | None:
+        return self._space.recipe((*genome[:axis], value, *genome[axis + 1 :]))
+
+    def _borrowed(self, recipe: Recipe) -> Iterator[Step]:
+        """Steps to values and pools of other recipes."""
+        pools = _plain(recipe)
+        for at, pool in enumerate(pools):
+            for key in type(pool).model_fields:
+                for value in self._others((pool.kind, key), getattr(pool, key)):
+                    yield (pool.kind, key), partial(_with, recipe, pools, at, {key: value})
+        for key in HEAP_AXES:
+            for value in self._others(("heap", key), getattr(recipe, key)):
+                yield ("heap", key), partial(_made, recipe, {key: value, "pools": pools})
+        for before in self._before:
+            if before != pools[:-1]:
+                yield "pools", partial(_made, recipe, {"pools": (*before, pools[-1])})
+
+    def _others(self, key: Key, value: Any) -> list[Any]:
+        return [other for other in self._values.get(key, ()) if other != value]
+
+
+def _plain(recipe: Recipe) -> tuple[Pool, ...]:
+    """The pools without values that follow from other keys, which are derived again once these change."""
+    return tuple(pool.without_resolved(recipe.geometry) for pool in recipe.pools)
+
+
+def _with(recipe: Recipe, pools: tuple[Pool, ...], at: int, changes: dict[str, Any]) -> Recipe | None:
+    changed = pools[at].model_copy(update=changes)
+    return _made(recipe, {"pools": (*pools[:at], changed, *pools[at + 1 :])})
+
+
+def _made(recipe: Recipe, changes: dict[str, Any]) -> Recipe | None:
+    """The recipe with other keys, each valid by itself; None if they contradict one another."""
+    made = recipe.model_copy(update=_NAMELESS | changes)
+    if made.contradiction is not None:
+        return None
+    made = made.canonical()
+    return made if reaches(made) else None

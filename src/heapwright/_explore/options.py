@@ -1,9 +1,10 @@
-"""What may be asked of an exploration, in one object that is checked as it is made."""
+"""Options of an exploration, checked when the object is made."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, fields
+import warnings
+from dataclasses import InitVar, dataclass, field, fields
 from typing import TYPE_CHECKING, Literal
 
 from heapwright._recipes.zoo.catalogue import names
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from heapwright._explore.space import AnySpace
 
 COPIES = 0
-"""Perturbed copies that candidates are tried on: none, as a future shows more (docs/robustness.md)."""
+"""Perturbed copies on which candidates are replayed: none, as a future shows more (docs/robustness.md)."""
 
 Strategy = Literal["exhaustive", "random", "search"]
 
@@ -36,20 +37,20 @@ _OF_WIDE: tuple[Strategy, ...] = ("search",)
 
 @dataclass(frozen=True)
 class Options:
-    """How a space is explored. Raises ParameterError for what cannot be.
+    """How a space is explored. Raises ParameterError for options that contradict each other or the space.
 
     Attributes:
         objectives: metric keys. ``ns_per_event`` and ``smallest_arena_bytes`` are measured only if they are objectives:
-            they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles. Where
-            ``ns_per_event`` is one, what lies near the front is timed again at the end, in turn, on copies and traces
-            held out, too; not where a cluster replays.
-        copies: perturbed copies of each trace, drawn with ``seed``, that candidates are replayed on; 0 for none. What
-            fails requests on one is not recommended.
-        endurance: race candidates on futures of the traces (`heapwright._explore.successive_halving`), and
+            they cost many replays each; so are ``code_bytes`` and ``instructions_*``, which cost compiles. If
+            ``ns_per_event`` is one, recipes near the front are timed once more at the end, in turn, on copies and
+            held-out traces, too.
+        copies: perturbed copies of each trace, drawn with ``seed``, on which candidates are replayed; 0 for none. A
+            candidate that fails requests on one is not recommended.
+        stress_test: rank candidates on futures of the traces (`heapwright._explore.successive_halving`), and
             stress-test the front (`heapwright._explore.stress_test`). Without, recordings alone rank.
         future: calls of the future of each trace, drawn with the seed of the study's first exploration.
-        current: a reference allocator by its name: what the user has today, replayed on everything that candidates are.
-            None is what the traces' metadata tell as ``allocator``.
+        current: name of the reference allocator in use today, replayed wherever candidates are. None takes the
+            ``allocator`` of the traces' metadata.
         same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
             summed, or of many, where the worst ratio to each one's best counts. None is the former where all come from
             one program (`heapwright._traces.origin`), or what the study says.
@@ -63,21 +64,21 @@ class Options:
         limit: recipes to try at most; None for all.
         seed: another seed, another draw.
         complete: finish every recipe, whatever the time.
-        tolerance: give a replay up once finished recipes are known to beat it, even if it needed 1 / (1 + tolerance)
-            times as much as it must in every objective; 0 for the same front as if all were finished. The zoo, and one
-            recipe of every design that comes near the front, are always finished. Without `complete` and `tolerance`
-            every recipe is finished where that takes about `schedule.COMPLETE_SECONDS`, and `schedule.TOLERANCE` is
-            taken where it takes longer.
-        budget: seconds that all of it may take, from when this object is made: copies, endurance and what is read of
-            the study are inside. Where that is too short, the recipes that promise most are finished, told by how
-            they do on pieces of the traces, on fewer copies, and it is tried of fewer whether they last.
+        tolerance: prune a replay once finished recipes dominate its lower bounds times 1 + tolerance; 0 for the same
+            front as if all were finished. Reference allocators, and one recipe of every design near the front, are
+            always finished. Without `complete` and `tolerance` every recipe is finished if that takes about
+            `schedule.COMPLETE_SECONDS`; otherwise the tolerance is `schedule.TOLERANCE`.
+        budget: seconds for everything from the making of this object on: copies, the long-run and stress tests and
+            reading the study included. If they are too few, the most promising recipes are finished, as pieces of the
+            traces forecast them, on fewer copies, and fewer are stress-tested.
+        endurance: the name of `stress_test` in 0.2, with a warning.
         energy_table: energy of an access by SRAM size, in place of the default one.
-        command: the command line that asks for it, which the study keeps.
+        command: the command line, which the study keeps.
     """
 
     objectives: Objectives = DEFAULT_OBJECTIVES
     copies: int = COPIES
-    endurance: bool = True
+    stress_test: bool = True
     future: int = CALLS
     current: str | None = None
     same_device: bool | None = None
@@ -92,12 +93,17 @@ class Options:
     energy_table: EnergyTable | None = None
     command: str | None = None
     begun: float = field(default_factory=lambda: time.perf_counter(), init=False, compare=False)
+    endurance: InitVar[bool | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, endurance: bool | None) -> None:
+        if endurance is not None:
+            warnings.warn("endurance is now stress_test", DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "stress_test", endurance)
         for key in self.keys:
             if named := named_in(key) & {*SHIPPING_METRICS, *LONG_RUN_METRICS} - ({key} & ON_RECORDING.keys()):
                 raise ParameterError(
-                    f"{min(named)} is known of candidates alone; give it as a condition instead", parameter="objectives"
+                    f"{min(named)} is measured for candidates alone; give it as a condition instead",
+                    parameter="objectives",
                 )
         if self.limit is not None and self.limit < 1:
             raise ParameterError(f"{self.limit}: leaves no recipe to try; give 1 or more", parameter="limit")
@@ -111,15 +117,15 @@ class Options:
         self._check_effort()
 
     def _check_effort(self) -> None:
-        if self.complete and self._hurry is not None:
+        if self.complete and self._unfinished_by is not None:
             raise ParameterError(
-                f"every recipe is finished, so there is no {self._hurry}; give one of them", parameter="complete"
+                f"finishes every recipe, which excludes {self._unfinished_by}; give one of them", parameter="complete"
             )
         if self.tolerance is not None and not 0 <= self.tolerance <= 1:
             raise ParameterError(f"{self.tolerance:g}; must be from 0 to 1, as 0.01", parameter="tolerance")
         if self._falling and self.tolerance is not None:
             raise ParameterError(
-                f"{self._falling[0]} is not known to grow in a replay, so none can be given up; valid with "
+                f"{self._falling[0]} may fall during a replay, so no recipe can be pruned; valid with "
                 f"{', '.join(GROWING)}",
                 parameter="tolerance",
             )
@@ -131,14 +137,14 @@ class Options:
         """The objectives as metric keys, those of a future by the recording if no future is made; raises ParameterError
         for one that is none."""
         keys = parse_objectives(self.objectives)
-        if self.endurance:
+        if self.stress_test:
             return keys
         return tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
 
-    def told(self) -> str:
-        """What is not left at its default, in words, but for what a study tells elsewhere."""
-        elsewhere = ("objectives", "strategy", "seed", "energy_table", "command", "begun")
-        requested = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in elsewhere}
+    def in_words(self) -> str:
+        """Options that differ from their defaults, in words, but for those that a study keeps in its columns."""
+        in_columns = ("objectives", "strategy", "seed", "energy_table", "command", "begun")
+        requested = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in in_columns}
         default = {item.name: item.default for item in fields(self)}
         return ", ".join(f"{key} {value}" for key, value in requested.items() if value != default[key])
 
@@ -153,12 +159,12 @@ class Options:
         return [key for key in self.keys if ON_RECORDING.get(key, key) not in GROWING]
 
     @property
-    def _hurry(self) -> str | None:
-        """The parameter by which less than everything is finished."""
+    def _unfinished_by(self) -> str | None:
+        """The parameter that lets recipes be left unfinished."""
         return "tolerance" if self.tolerance is not None else "budget" if self.budget is not None else None
 
     def strategy_for(self, space: AnySpace) -> Strategy:
-        """How a space is explored, by its size where nothing was asked for."""
+        """The strategy; chosen by the size of the space if none was given."""
         from heapwright._explore.space import WideSpace
 
         wide = isinstance(space, WideSpace)
@@ -169,16 +175,16 @@ class Options:
         return self.strategy or valid[0]
 
     def effort_for(self, space: AnySpace) -> FinishingRule:
-        """Which recipes are finished; the time of a budget began when this object was made."""
+        """The finishing rule; the time of a budget began when this object was made."""
         from heapwright._explore.schedule import COMPLETE, FinishingRule
         from heapwright._explore.space import WideSpace
 
         if self.complete or (self._falling and self.budget is None):
             return COMPLETE
         if isinstance(space, WideSpace):
-            if self._hurry is not None:
+            if self._unfinished_by is not None:
                 raise ParameterError(
-                    "not of a search, which ends after so many recipes; give a limit", parameter=self._hurry
+                    "not of a search, which ends after so many recipes; give a limit", parameter=self._unfinished_by
                 )
             return COMPLETE
         until = None if self.budget is None else self.begun + self.budget

@@ -1,14 +1,14 @@
-"""What other programs' traces taught: recipes of their fronts, ranked, to be tried first on any other trace.
+"""Portfolio of recipe templates: the ranked fronts of other programs' traces, evaluated first on any other trace.
 
-In the list a recipe has no sizes of its own: lists are for so many of the most frequent sizes, thresholds are steps
-between the least and the largest that matter, so that each trace makes its own recipe of it. `bench/teach.py` learns
-the list and what is known of it, and writes both to portfolio.toml; docs/spaces.md has the evidence.
+A template has no sizes of its own: it names the number of most frequent sizes that have lists, and thresholds as steps
+between the least and the largest that matter, so that each trace makes its own recipe of it. `bench/teach.py` selects
+the templates and measures the portfolio, and writes both to portfolio.toml; docs/spaces.md has the evidence.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -29,25 +29,25 @@ else:
 if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
-Told = Mapping[str, Any]
-"""A recipe of the list: ``zoo``, its name there; or ``pool`` and ``link_bytes`` as of a recipe, where ``most_frequent``
-and ``classes`` stand for sizes, and of ``split`` and ``coalesce_from`` "I/N" is the I-th of N steps. ``rots``: it grew
-on most traces that this was tried on.
+Template = Mapping[str, Any]
+"""A recipe without sizes: ``zoo``, the name of a reference allocator; or ``pool`` and ``link_bytes`` as of a recipe, in
+which ``most_frequent`` and ``classes`` stand for sizes, and "I/N" of ``split`` and ``coalesce_from`` for the I-th of N
+steps. ``rots``: it grew in the long run on most traces of the stress tests.
 """
 
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """What the list came to on traces of programs that had no part in its learning.
+    """Score of the portfolio on traces of programs from which no template was learned.
 
     Attributes:
         traces, programs: how many.
-        hypervolume: of the whole list, median share of that of the exact front.
+        hypervolume: of the whole portfolio, median share of that of the exact front.
         hypervolume_low: the share that nine in ten traces reach.
-        picks: on so many of the traces a pick was set against that of a complete exploration, both as explored: without
-            copies and endurance.
-        memory, accesses: median of what the list's balanced pick needs, over what the other does.
-        memory_high, accesses_high: what nine in ten picks stay within.
+        picks: number of traces on which recommendations were compared with those of complete explorations, both without
+            copies and stress tests.
+        memory, accesses: median ratio of the portfolio's balanced recommendation to that of the complete exploration.
+        memory_high, accesses_high: the ratio within which nine in ten stay.
     """
 
     traces: int
@@ -61,9 +61,9 @@ class HeldOutScore:
     accesses_high: float
 
     def sentence(self) -> str:
-        """How far such answers are from a complete exploration, in words."""
+        """The distance of such recommendations from those of a complete exploration, in words."""
         return (
-            f"Such picks, on {self.picks} traces kept out of the learning and before it is tried what lasts, needed "
+            f"On {self.picks} held-out traces, and before stress tests, such recommendations needed "
             f"{_more(self.memory)} memory and {_more(self.accesses)} accesses than those of a complete exploration in "
             f"the median, and in nine of ten at most {_more(self.memory_high)} and {_more(self.accesses_high)}."
         )
@@ -75,66 +75,70 @@ def _more(ratio: float) -> str:
 
 @dataclass(frozen=True)
 class Portfolio:
-    """The list, the best first, and what is known of it."""
+    """Templates, the best first, and their score on held-out traces."""
 
-    recipes: tuple[Told, ...]
+    recipes: tuple[Template, ...]
     kept_out: HeldOutScore
 
 
 @cache
-def taught() -> Portfolio:
-    """The list that ships."""
+def shipped_portfolio() -> Portfolio:
+    """The portfolio that ships."""
     data = tomllib.loads((resources.files(__package__) / "portfolio.toml").read_text(encoding="utf-8"))
     return Portfolio(tuple(data["recipes"]), HeldOutScore(**data["kept_out"]))
 
 
-def tailored(told: Sequence[Told], traces: Sequence[Trace], align: int = DEFAULT_ALIGN) -> list[Recipe]:
-    """Recipes of the list as traces make them, in its order: canonical, each once, without those they cannot have."""
-    return _made(told, Demand.of(traces), align)
+def tailored(templates: Sequence[Template], traces: Sequence[Trace], align: int = DEFAULT_ALIGN) -> list[Recipe]:
+    """Recipes that traces make of templates, in their order: canonical, each once, without contradictory ones."""
+    return _made(templates, Demand.of(traces), align)
 
 
-def _made(told: Sequence[Told], demand: Demand, align: int) -> list[Recipe]:
+def _made(templates: Sequence[Template], demand: Demand, align: int) -> list[Recipe]:
     levels = Levels(demand, align)
-    made = (recipe.canonical() for item in told if (recipe := tailored_to(item, levels)) is not None)
+    made = (recipe.canonical() for item in templates if (recipe := tailored_to(item, levels)) is not None)
     return list({recipe.hash: recipe for recipe in made}.values())
 
 
 def first_of(traces: Sequence[Trace], align: int) -> tuple[Recipe, ...]:
-    """What is worth being tried first, the best first."""
+    """Recipes to evaluate first, the best first."""
     return _first_of(Demand.of(traces), align)
 
 
 @lru_cache(maxsize=64)
 def _first_of(demand: Demand, align: int) -> tuple[Recipe, ...]:
-    return tuple(_made(taught().recipes, demand, align))
+    return tuple(_made(shipped_portfolio().recipes, demand, align))
 
 
-def taught_space(traces: Sequence[Trace], align: int = DEFAULT_ALIGN, told: Sequence[Told] | None = None) -> Space:
-    """What may ship of the list, or of another one, as a space; the zoo with it."""
-    may_ship = [item for item in (taught().recipes if told is None else told) if not item.get("rots")]
+def portfolio_space(
+    traces: Sequence[Trace], align: int = DEFAULT_ALIGN, templates: Sequence[Template] | None = None
+) -> Space:
+    """Space of the portfolio's recipes that may ship, or of other templates, with the reference allocators."""
+    may_ship = [
+        item for item in (shipped_portfolio().recipes if templates is None else templates) if not item.get("rots")
+    ]
     return Space([tailored(may_ship, traces, align)], align=align)
 
 
-def tailored_to(told: Told, levels: Levels) -> Recipe | None:
-    """The recipe that traces make of one of the list; None where they ask for too little of what it needs."""
+def tailored_to(template: Template, levels: Levels) -> Recipe | None:
+    """The recipe that traces make of a template; None if they lack sizes that it needs."""
     try:
-        if "zoo" in told:
-            recipe = catalogue.load(told["zoo"]).at_alignment(levels.align)
+        if "zoo" in template:
+            recipe = catalogue.load(template["zoo"]).at_alignment(levels.align)
         else:
-            pools = [pool for item in told["pool"] if (pool := _pool(item, levels)) is not None]
-            heap = {key: told[key] for key in _HEAP if key in told}
-            recipe = Recipe.from_dict({**heap, "align": levels.align, "pool": pools}, "taught")
+            pools = [pool for item in template["pool"] if (pool := _pool(item, levels)) is not None]
+            heap = {key: template[key] for key in _HEAP if key in template}
+            recipe = Recipe.from_dict({**heap, "align": levels.align, "pool": pools}, "portfolio")
         policy(recipe)
     except (ContradictionError, BeyondReachError):
         return None
-    return recipe if "zoo" in told or levels.reaches(recipe) else None
+    return recipe if "zoo" in template or levels.reaches(recipe) else None
 
 
 _HEAP = ("link_bytes",)
 
 
-def _pool(told: Told, levels: Levels) -> dict[str, Any] | None:
-    pool = dict(told)
+def _pool(template: Template, levels: Levels) -> dict[str, Any] | None:
+    pool = dict(template)
     if "most_frequent" in pool:
         frequent = levels.frequent[: pool.pop("most_frequent")]
         pool["sizes"] = sorted(frequent) if pool["kind"] == "quick" else levels.aligned(frequent)
@@ -158,44 +162,54 @@ def _steps(levels: Levels) -> dict[str, dict[str, int]]:
     return {key: {f"{at}/{len(steps) - 1}": size for at, size in enumerate(steps)} for key, steps in of.items()}
 
 
-def abstracted(recipe: Recipe, levels: Levels) -> Told | None:
-    """What a recipe of the default space is without the sizes of its traces, so that they make it of that again.
+def abstracted(recipe: Recipe, levels: Levels) -> Template | None:
+    """The template of a recipe of the default space, from which its traces make the same recipe.
 
-    None where it is no such recipe.
+    None if there is none.
     """
     data = recipe.to_dict()
     heap = {key: data[key] for key in _HEAP if key in data}
     for pools in product(*(list(_readings(pool, levels)) for pool in data["pool"])):
-        info: Told = {**heap, "pool": list(pools)}
-        result = tailored_to(info, levels)
+        template: Template = {**heap, "pool": list(pools)}
+        result = tailored_to(template, levels)
         if result is not None and result.hash == recipe.hash:
-            return info
+            return template
     return None
 
 
-def _readings(pool: Told, levels: Levels) -> Iterator[dict[str, Any]]:
-    """What a pool may be without sizes, the likeliest first."""
+def _readings(pool: Template, levels: Levels) -> Iterator[dict[str, Any]]:
+    """Templates that a pool may be an instance of, the likeliest first."""
     choices: dict[str, list[tuple[str, Any]]] = {key: [(key, value)] for key, value in pool.items()}
     if "sizes" in pool:
-        choices["sizes"] = [("most_frequent", count + 1) for count in range(len(levels.frequent))]
-        if pool["kind"] != "quick":
-            choices["sizes"] += [("classes", name) for name in levels.classes]
+        choices["sizes"] = _readings_of_sizes(pool["kind"], levels)
     if "up_to" in pool:
-        choices["up_to"] = [("up_to", size) for size in levels.up_to if abs(size - pool["up_to"]) <= NEAR]
+        choices["up_to"] = [("up_to", size) for size in _near(pool["up_to"], levels.up_to)]
     if pool.get("victim_up_to"):
         every = levels.victims[-1]
-        near = [size for size in levels.victims if abs(size - pool["victim_up_to"]) <= NEAR]
+        near = _near(pool["victim_up_to"], levels.victims)
         choices["victim_up_to"] = [("victim_up_to", MOST_VICTIM if size == every else size) for size in near]
     for key, steps in _steps(levels).items():
         if isinstance(pool.get(key), int):
-            named = [(key, name) for name, size in steps.items() if abs(size - pool[key]) <= NEAR]
-            choices[key] = named or choices[key]
+            near = _near(pool[key], steps.values())
+            choices[key] = [(key, name) for name, size in steps.items() if size in near] or choices[key]
     for values in product(*choices.values()):
         yield dict(values)
 
 
+def _readings_of_sizes(kind: str, levels: Levels) -> list[tuple[str, Any]]:
+    """Keys that may stand for a pool's sizes."""
+    frequent = [("most_frequent", count + 1) for count in range(len(levels.frequent))]
+    # a free-list cache has a list for each size up to its largest, so it has no size classes
+    return frequent if kind == "quick" else [*frequent, *(("classes", name) for name in levels.classes)]
+
+
+def _near(size: int, levels: Iterable[int]) -> list[int]:
+    """The levels that a canonical threshold of this size may stand for."""
+    return [level for level in levels if abs(level - size) <= NEAR]
+
+
 NEAR = 32
-"""Canonical thresholds lie within so many bytes of what was asked for: they are sizes of blocks."""
+"""Canonical thresholds, which are block sizes, lie within so many bytes of the given ones."""
 
 MOST_VICTIM = 4096
-"""A victim for every size: traces of smaller sizes only have a lower one."""
+"""A last remainder for every size; traces with smaller sizes only have a lower threshold."""

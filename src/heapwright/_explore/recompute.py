@@ -1,4 +1,4 @@
-"""The numbers of a study, made again from its traces and recipes."""
+"""Recomputation of a study's metrics from its traces and recipes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
+from typing import Any
 
 from heapwright._measure.metrics import replay_for
+from heapwright._recipes.recipe import Recipe
 from heapwright._replay.metrics import LONG_RUN_METRICS, SHIPPING_METRICS, TARGET_METRICS, Value
 from heapwright._studies.originals import copies_of, original
 from heapwright._studies.records import TraceInfo
@@ -25,11 +27,10 @@ _OF_CANDIDATES = {*SHIPPING_METRICS, *LONG_RUN_METRICS}
 
 @dataclass(frozen=True)
 class Recomputed:
-    """The metrics of a recipe on a trace as they are stored, and as they come out now.
+    """Metrics of a recipe on a trace as they are stored, and as they are computed now.
 
-    ``heapwright`` and ``machine`` made the stored ones, the machine where they hold a time. ``differing`` are the keys
-    of those that are not equal; times are left out, futures, the stress test, and what was measured on a target
-    afterwards.
+    ``heapwright`` and ``machine`` made the stored ones, the machine if they hold a time. ``differing``: keys whose
+    values are not equal, without times, metrics of futures and stress tests, and measurements on a target.
     """
 
     id: str
@@ -42,33 +43,37 @@ class Recomputed:
     differing: tuple[str, ...]
 
 
-def again(path: Path, id: str, names: Sequence[str] = (), given: Sequence[Path] = ()) -> Iterator[Recomputed]:
-    """Replay a recipe of the study at `path` on every trace that it was tried on, or on those of some names.
+def recompute(path: Path, id: str, names: Sequence[str] = (), given: Sequence[Path] = ()) -> Iterator[Recomputed]:
+    """Replay a recipe of the study at `path` on every trace on which it was evaluated, or on those named.
 
-    Copies are drawn as they were. `given`: where traces lie now that have moved, by the names of their files. Raises
-    HeapwrightError where there is no such recipe or result, or a trace is not the one that the study was made on.
+    Copies are drawn as they were. `given`: where traces are now that have moved, by their file names. Raises
+    HeapwrightError if there is no such recipe or result, or a trace differs from the study's.
     """
     with StudyFile.open(path) as study:
-        recipe, energies = study.recipe(id), study.energy_table
+        recipe = study.recipe(id)
         rows = study.rows(recipe.hash)
         if unknown := set(names) - {row["trace"] for row in rows}:
             known = ", ".join(row["trace"] for row in rows)
             raise HeapwrightError(f"{path}:{id}: not tried on {', '.join(sorted(unknown))}; it was on {known}")
-        infos: dict[str, tuple[TraceInfo, Role]] = {}
-        for role in ("explored", "held out", "copy"):
-            infos |= {info.name: (info, role) for info in study.traces(role)}
+        roles: tuple[Role, ...] = ("explored", "held out", "copy")
+        infos = {info.name: (info, role) for role in roles for info in study.traces(role)}
         for row in rows:
-            name = row["trace"]
-            if names and name not in names:
-                continue
-            info, role = infos[name]
-            trace = _copy(study, info, given) if role == "copy" else original(study, info, given, repair=True)
-            replay = replay_for(() if role == "copy" else study.objectives, energies)
-            metrics = replay(trace, recipe, None).metrics
-            measured = {key: value for key, value in metrics.items() if key not in _OF_CANDIDATES}
-            stored = {key: row[key] for key in measured}
-            differing = tuple(key for key in measured if not _equal(key, stored[key], measured[key]))
-            yield Recomputed(recipe.hash, name, role, row["heapwright"], row["machine"], stored, measured, differing)
+            if not names or row["trace"] in names:
+                yield _recomputed(study, recipe, row, *infos[row["trace"]], given)
+
+
+def _recomputed(
+    study: StudyFile, recipe: Recipe, row: Mapping[str, Any], info: TraceInfo, role: Role, given: Sequence[Path]
+) -> Recomputed:
+    """One row of the study and the same metrics now."""
+    is_copy = role == "copy"
+    trace = _copy(study, info, given) if is_copy else original(study, info, given, repair=True)
+    replay = replay_for(() if is_copy else study.objectives, study.energy_table)
+    metrics = replay(trace, recipe, None).metrics
+    measured = {key: value for key, value in metrics.items() if key not in _OF_CANDIDATES}
+    stored = {key: row[key] for key in measured}
+    differing = tuple(key for key in measured if not _equal(key, stored[key], measured[key]))
+    return Recomputed(recipe.hash, info.name, role, row["heapwright"], row["machine"], stored, measured, differing)
 
 
 def _copy(study: StudyFile, info: TraceInfo, given: Sequence[Path]) -> Trace:

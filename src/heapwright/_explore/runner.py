@@ -1,4 +1,4 @@
-"""Running: recipes tried by a crew, their results into a study, and how far that is.
+"""Runner of evaluations: a worker pool evaluates, results go into a study, and a meter reports progress.
 
 The calling thread alone writes.
 """
@@ -26,20 +26,20 @@ _BATCH_RESULTS = 10_000
 _BATCH_SECONDS = 2.0
 NOT_BEGUN = ReplayProgress(*[0] * len(fields(ReplayProgress)))
 _RECENT = 16
-"""Of each design so many replays tell what the next will cost."""
+"""Latest replays of each design, whose mean forecasts the next."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an exploration is: replays stored or given up by all runs, those there are, this run's count and time.
+    """Progress of an exploration: replays stored or pruned by all runs, their total, this run's count and time.
 
-    ``seconds_left``: for the rest, by what recipes of the same designs cost, and within a budget for what comes after
+    ``seconds_left``: for the rest, by the cost of recipes of the same designs, and within a budget for the steps after
     it, too; None before the first. ``tolerance``: how near the front of all recipes this one will come; None while that
-    is open, and where all are finished. Of ``timing`` each heap counts once where it is compiled, and once on each
-    trace; of ``endurance`` once on each trace.
+    is open, and if all are finished. Of ``timing`` each allocator counts once when it is compiled, and once on each
+    trace; of ``stress test`` once on each trace.
     """
 
-    what: Literal["exploring", "futures", "copies", "held out", "endurance", "timing"]
+    what: Literal["exploring", "futures", "copies", "held out", "stress test", "timing"]
     finished: int
     total: int
     evaluated: int
@@ -57,133 +57,138 @@ class ReplayCosts:
     """Forecast of a replay's seconds, from the last replays of recipes of the same design."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Begin without measurements."""
         self._of: dict[Hashable, deque[float]] = {}
         self._last: deque[float] = deque(maxlen=_RECENT * _RECENT)
 
     def add(self, design: Hashable, seconds: float) -> None:
-        """Take note of what one took."""
+        """Add the time of one replay."""
         self._of.setdefault(design, deque(maxlen=_RECENT)).append(seconds)
         self._last.append(seconds)
 
     def take_from_pieces(self, pieces: ReplayCosts, times: float) -> None:
-        """Take note of what replays of pieces took, each so many times as short as a whole one."""
+        """Add the times of replays of pieces, each this many times shorter than a whole one."""
         for kind, seconds in pieces._of.items():
             self.add(kind, sum(seconds) / len(seconds) * times)
 
     def of(self, design: Hashable) -> float | None:
-        """What one will take; what any did where none of the design was measured, None before the first."""
+        """Seconds of the next replay of a design, of any if none of this design was measured; None before the first."""
         measured = self._of.get(design) or self._last
         return sum(measured) / len(measured) if measured else None
 
     def of_all(self, designs: Mapping[Hashable, int]) -> float | None:
-        """What so many of each design will take."""
-        info = [(self.of(design), count) for design, count in designs.items() if count > 0]
-        if any(item is None for item, _ in info):
+        """Seconds of a number of replays of each design."""
+        each = [(self.of(design), count) for design, count in designs.items() if count > 0]
+        if any(seconds is None for seconds, _ in each):
             return None
-        return sum((item or 0.0) * count for item, count in info)
+        return sum((seconds or 0.0) * count for seconds, count in each)
 
 
 @dataclass
 class Runner:
-    """Has lists of candidates evaluated into a study and counts what was done."""
+    """Runner of lists of candidates, whose results it stores in a study and counts."""
 
     study: Analysis
-    crew: WorkerPool
+    workers: WorkerPool
     interrupt: Interrupt
     progress: Callable[[Progress], None] | None
     evaluated: int = 0
     """Replays that ended."""
 
     def run(
-        self, candidates: Iterable[SearchCandidate], trials: Trials, meter: Meter, patience: StopRule | None = None
+        self, candidates: Iterable[SearchCandidate], trials: Trials, meter: Meter, stop_rule: StopRule | None = None
     ) -> None:
         """Replay every candidate on every trace but for the pairs that have ended, and store the results."""
-        tasks = [EvaluationTask(candidate, trials.known(candidate.id)) for candidate in candidates]
+        tasks = [EvaluationTask(candidate, trials.partial_result(candidate.id)) for candidate in candidates]
         tasks = [task for task in tasks if task.replays]
         writer = _Writer(self.study, trials.role)
-        info = self.tried(tasks, trials.trier, meter, writer.write_when_due, patience)
-        with writer, closing(info) as outcomes:
+        evaluations = self.evaluations(tasks, trials.evaluator, meter, writer.write_when_due, stop_rule)
+        with writer, closing(evaluations) as outcomes:
             for task, result in outcomes:
-                writer.add(task.one, result, trials)
-                trials.take(task.one, result)
+                writer.add(task.candidate, result, trials)
+                trials.take(task.candidate, result)
                 self.evaluated += len(result.metrics)
 
-    def tried(
+    def evaluations(
         self,
         tasks: Sequence[EvaluationTask],
-        trier: Evaluator,
+        evaluator: Evaluator,
         meter: Meter,
         store_when_due: Callable[[], None],
-        patience: StopRule | None = None,
+        stop_rule: StopRule | None = None,
     ) -> Generator[tuple[EvaluationTask, EvaluationOutcome]]:
-        """What came of each task, counted once it was taken note of; to be closed, so that no further one is begun.
+        """Outcomes of the tasks, each counted once the caller has taken it; after closing no further one begins.
 
         Raises HeapwrightError after an interrupt.
         """
-        patience = patience or StopRule(self.interrupt)
-        with closing(self.crew.tried(tasks, trier, patience, meter.seconds_of_task)) as outcomes:
+        stop_rule = stop_rule or StopRule(self.interrupt)
+        with closing(self.workers.evaluations(tasks, evaluator, stop_rule, meter.seconds_of_task)) as outcomes:
             for outcome in outcomes:
                 if outcome is not None:
                     yield outcome
                     task, result = outcome
                     if result.metrics or result.given_up:  # else an interrupt came before
-                        meter.count(task.one, result)
+                        meter.count(task.candidate, result)
                 store_when_due()
                 meter.report_when_due()
         meter.report()
         if self.interrupt.seen:
             raise HeapwrightError(
-                f"{self.study.path}: interrupted with {meter.finished:,} of {meter.total:,} replays stored or given "
-                "up; the same command goes on from there"
+                f"{self.study.path}: interrupted with {meter.finished:,} of {meter.total:,} replays stored or pruned; "
+                "the same command continues from there"
             )
 
 
 class Trials:
-    """The traces of one role, how recipes are tried on them, and what is known of recipes there."""
+    """Traces of one role, the evaluator of recipes on them, and the partial result of each recipe there."""
 
-    def __init__(self, study: Analysis, trier: Evaluator, role: Role) -> None:
-        """Take what the study holds."""
-        self.trier, self.traces, self.role, self.objectives = trier, trier.traces, role, trier.objectives
+    def __init__(self, study: Analysis, evaluator: Evaluator, role: Role) -> None:
+        """Take the results that the study holds."""
+        self.evaluator, self.traces, self.role, self.objectives = (
+            evaluator,
+            evaluator.traces,
+            role,
+            evaluator.objectives,
+        )
         self.same_device = study.same_device
-        self.rivals: Incumbents | None = None
-        self._known: dict[str, PartialResult] = {}
+        self.incumbents: Incumbents | None = None
+        self._partial_results: dict[str, PartialResult] = {}
         positions = {trace.name: at for at, trace in enumerate(self.traces)}
         for id, name, metrics in study.measured_on(role, ("failed", *self.objectives)):
             if name in positions:
-                self.known(id).end(positions[name], metrics)
+                self.partial_result(id).end(positions[name], metrics)
         if self.objectives:
             for id, name, least, so_far in study.partial():
-                self.known(id).lay_floor(positions[name], least)
-                self.known(id).raise_to(positions[name], so_far)
+                self.partial_result(id).set_least_footprint(positions[name], least)
+                self.partial_result(id).update(positions[name], so_far)
 
-    def known(self, id: str) -> PartialResult:
-        """What is known of a recipe."""
-        if id not in self._known:
-            self._known[id] = PartialResult(self.objectives, len(self.traces), self.same_device)
-        return self._known[id]
+    def partial_result(self, id: str) -> PartialResult:
+        """The partial result of a recipe."""
+        if id not in self._partial_results:
+            self._partial_results[id] = PartialResult(self.objectives, len(self.traces), self.same_device)
+        return self._partial_results[id]
 
     def compete(self, tolerance: float, ranked: Iterable[str]) -> Incumbents:
-        """Begin to compare: those of the ranked recipes that have ended everywhere are the first rivals.
+        """Begin pruning: the ranked recipes that have finished all traces are the first incumbents.
 
-        They are measured by the best that rivals before them found, too.
+        Their ratios count from the best values of earlier incumbents, too.
         """
-        before = self.rivals.bar if self.rivals else None
-        self.rivals = Incumbents(tolerance, best=before.best if before else None)
+        before = self.incumbents.front_bound if self.incumbents else None
+        self.incumbents = Incumbents(tolerance, best=before.best if before else None)
         for id in ranked:
-            if not self.known(id).left:
-                self.rivals.add(self.known(id))
-        return self.rivals
+            if not self.partial_result(id).remaining:
+                self.incumbents.add(self.partial_result(id))
+        return self.incumbents
 
     def take(self, item: SearchCandidate, result: EvaluationOutcome) -> None:
-        """Take note of what was tried."""
-        self._known[item.id] = result.known
-        if self.rivals and item.ranked and not result.known.left:
-            self.rivals.add(result.known)
+        """Take the outcome of an evaluation."""
+        self._partial_results[item.id] = result.partial_result
+        if self.incumbents and item.ranked and not result.partial_result.remaining:
+            self.incumbents.add(result.partial_result)
 
 
 class _Writer:
-    """Gathers results into transactions. On leaving its context, also by an exception, it stores the rest."""
+    """Writer of results in transactions; on leaving its context, also by an exception, it stores the rest."""
 
     def __init__(self, study: Analysis, role: Role) -> None:
         self._study = study
@@ -199,7 +204,7 @@ class _Writer:
         self._write()
 
     def add(self, item: SearchCandidate, result: EvaluationOutcome, trials: Trials) -> None:
-        known, traces = result.known, trials.traces
+        partial_result, traces = result.partial_result, trials.traces
         self._batch += [
             Result(item.id, item.recipe, item.zoo_name, traces[at].name, metrics, item.ranked, result.machine)
             for at, metrics in result.metrics.items()
@@ -207,9 +212,9 @@ class _Writer:
         if not result.given_up or self._role != "explored":
             return
         self._partial += [
-            Partial(item.id, item.recipe, item.zoo_name, trace.name, int(known.floor[at]), so_far, item.ranked)
+            Partial(item.id, item.recipe, item.zoo_name, trace.name, int(partial_result.floor[at]), so_far, item.ranked)
             for at, trace in enumerate(traces)
-            if not known.ended[at] and (so_far := known.so_far[at] or NOT_BEGUN)
+            if not partial_result.ended[at] and (so_far := partial_result.so_far[at] or NOT_BEGUN)
         ]
 
     def write_when_due(self) -> None:
@@ -236,23 +241,23 @@ _SHOWN: Mapping[Role, Literal["exploring", "copies", "held out"]] = {
 
 @dataclass
 class Meter:
-    """Tells a callback how far the replays on the traces of a role are."""
+    """Meter of the replays on the traces of one role, which reports to a callback."""
 
     callback: Callable[[Progress], None] | None
     role: Role
     recipes: int
     traces: int
-    crew: WorkerPool
+    workers: WorkerPool
     finished: int = 0
     tolerance: float | None = None
     until: float = inf
-    what: Literal["futures", "endurance"] | None = None
-    """What is tried, where it is no replay."""
+    what: Literal["futures", "stress test"] | None = None
+    """The step, if it is not a replay of traces."""
     after: float = 0.0
-    """Seconds that what comes after takes, about."""
+    """Seconds that later steps take, about."""
     costs: ReplayCosts = field(default_factory=ReplayCosts)
-    left: Counter[Hashable] = field(default_factory=Counter)
-    """Replays still to be tried, by the design of their recipe."""
+    remaining: Counter[Hashable] = field(default_factory=Counter)
+    """Replays to come, by the design of their recipe."""
 
     def __post_init__(self) -> None:
         """Start the clock."""
@@ -261,40 +266,40 @@ class Meter:
 
     @property
     def total(self) -> int:
-        """Replays that there are."""
+        """Replays in total."""
         return self.recipes * self.traces
 
     def expect(self, candidates: Iterable[SearchCandidate]) -> None:
-        """Take note of the recipes that are still to be tried, each on all traces."""
-        self.left = self._replays(candidates)
+        """Set the recipes to come, each on all traces."""
+        self.remaining = self._replays(candidates)
 
     def seconds_of(self, candidates: Iterable[SearchCandidate]) -> float:
-        """What it takes to try so many recipes, each on all traces; 0 before any was."""
-        return (self.costs.of_all(self._replays(candidates)) or 0.0) / self.crew.jobs
+        """Seconds to evaluate these recipes, each on all traces; 0 before any was measured."""
+        return (self.costs.of_all(self._replays(candidates)) or 0.0) / self.workers.jobs
 
     def _replays(self, candidates: Iterable[SearchCandidate]) -> Counter[Hashable]:
         counted = Counter(candidate.design for candidate in candidates)
         return Counter({kind: count * self.traces for kind, count in counted.items()})
 
     def pass_over(self, item: SearchCandidate, replays: int) -> None:
-        """Count replays of a recipe that are stored."""
-        self.left[item.design] -= replays
+        """Count replays of a recipe that are stored already."""
+        self.remaining[item.design] -= replays
         self.finished += replays
 
     def for_pieces(self) -> Meter:
-        """One that tells the same while recipes are only tried on pieces of their traces."""
+        """A meter that reports the same numbers while recipes are replayed on pieces of their traces."""
         known = (self.finished, self.tolerance, self.until, None, self.after)
-        return _Unmoved(self.callback, self.role, self.recipes, self.traces, self.crew, *known)
+        return _PieceMeter(self.callback, self.role, self.recipes, self.traces, self.workers, *known)
 
     def seconds_of_task(self, task: EvaluationTask) -> float | None:
-        """What a task will take; None before any was measured."""
-        each = self.costs.of(task.one.design)
+        """Seconds of a task; None before any was measured."""
+        each = self.costs.of(task.candidate.design)
         return None if each is None else each * task.replays
 
     def count(self, item: SearchCandidate, result: EvaluationOutcome) -> None:
-        """Count what was tried, given up or not."""
+        """Count an evaluation, pruned or not."""
         kind = item.design
-        self.left[kind] -= result.begun
+        self.remaining[kind] -= result.begun
         self.costs.add(kind, result.seconds / result.begun)
         self._move(result.begun)
 
@@ -304,11 +309,11 @@ class Meter:
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds for the rest, and for what comes after; to the end of the time at most."""
-        seconds = self.costs.of_all(self.left)
+        """Seconds for the rest and later steps; to the end of the time at most."""
+        seconds = self.costs.of_all(self.remaining)
         if seconds is None:
             return None
-        return self.after + min(seconds / self.crew.jobs, max(self.until - time.perf_counter(), 0.0))
+        return self.after + min(seconds / self.workers.jobs, max(self.until - time.perf_counter(), 0.0))
 
     def report_when_due(self) -> None:
         """Report about ten times a second."""
@@ -327,8 +332,8 @@ class Meter:
             )
 
 
-class _Unmoved(Meter):
-    """Counts no piece as a replay."""
+class _PieceMeter(Meter):
+    """Meter that counts no piece as a replay."""
 
     def _move(self, replays: int) -> None:
         pass

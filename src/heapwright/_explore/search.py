@@ -1,14 +1,15 @@
-"""Exploration: every recipe of a space on every trace, the metrics stored as a study.
+"""Exploration of a design space on traces: the steps from ranking recipes to judging the best; the result is a study.
 
-A crew replays, of threads or of the workers of a Dask cluster; the calling thread alone writes.
+Threads or the workers of a Dask cluster replay; the calling thread alone writes.
 """
 
 from __future__ import annotations
 
 import random
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import partial
@@ -16,16 +17,15 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright._explore.ahead import trying_ahead
 from heapwright._explore.budget import TimeBudget
 from heapwright._explore.evaluation import EvaluationOutcome, Evaluator, SearchCandidate
-from heapwright._explore.local_search import LIMIT, Told, seek
+from heapwright._explore.local_search import LIMIT, MetricsByTrace, seek
 from heapwright._explore.options import Options, Strategy
 from heapwright._explore.portfolio import first_of
 from heapwright._explore.runner import Meter, Progress, Runner, Trials
 from heapwright._explore.schedule import Exploring, FinishingRule
 from heapwright._explore.space import WideSpace
-from heapwright._explore.stress_test import try_what_may_ship
+from heapwright._explore.stress_test import stress_test_best
 from heapwright._explore.successive_halving import race, starters
 from heapwright._explore.validation import Validation
 from heapwright._explore.workers import Interrupt, Threads, WorkerPool
@@ -53,13 +53,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Exploration:
-    """What an exploration did: the study's file, the recipes it holds for all traces, replays, time, the front's ids.
+    """Result of an exploration: the study's file, the recipes it holds for all traces, replays, time, the front's ids.
 
-    ``recipes`` counts no heap that is only shown beside them. ``evaluations`` and ``seconds`` are this run's alone; a
-    resumed exploration repeats nothing that is stored. ``complete`` says whether these are all recipes of the space;
-    ``tolerance`` how much more than their front this one needs at most, as a share, which is 0 for the same front, and
-    None where recipes are left that nobody knows enough of. ``given_up`` counts those begun and not finished.
-    ``short`` tells in words what there was no time for within a budget.
+    ``recipes`` counts no allocator that is shown but not ranked. ``evaluations`` and ``seconds`` are those of this run;
+    a resumed exploration computes nothing twice. ``complete``: whether these are all recipes of the space.
+    ``tolerance``: how far this front is from theirs at most, as a share, 0 for the same front, None if too little is
+    known of some recipes. ``given_up`` counts recipes whose replays were begun and not finished. ``short`` says in
+    words what there was no time for within a budget.
     """
 
     study: Path
@@ -74,7 +74,7 @@ class Exploration:
 
 
 NEAREST = 100
-"""Recipes nearest to the front that are tried on copies and the hold-out set where no future is replayed."""
+"""Recipes nearest to the front that are replayed on copies and the hold-out set if there is no long-run test."""
 
 
 @seldom_collected()
@@ -88,79 +88,48 @@ def explore(
     earlier: Sequence[Recipe] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
-    """Replay every recipe of the space on every trace and store the metrics as a study.
+    """Evaluate the recipes of the space on every trace and store the metrics as a study.
 
     Args:
         traces: at least one, with different names.
-        space: the recipes to try.
-        study_path: the file to write. Where it exists, what it holds is not repeated.
+        space: the recipes to evaluate.
+        study_path: the file to write. If it exists, stored results are not computed again.
         options: how.
-        held_out: traces that the front, what lies near it and the zoo are replayed on afterwards, stored apart and
-            never ranked by.
-        earlier: recipes near which a search begins, beside the zoo.
+        held_out: traces on which the front, recipes near it, and the reference allocators are replayed afterwards,
+            stored apart and never ranked by.
+        earlier: recipes near which a search begins, in addition to the reference allocators.
         progress: called from this thread about ten times a second.
 
     Raises:
         HeapwrightError: names that clash, a strategy, tolerance or budget that the space does not have, a study that
             cannot be written or belongs to another exploration (`StudyFile.create_or_resume`), a cluster that cannot be
-            used or is lost, or Ctrl-C: what was finished is stored and the same call goes on.
+            used or is lost, or Ctrl-C: finished results are stored and the same call continues.
     """
     _check_names([*traces, *held_out])
-    effort, strategy = options.effort_for(space), options.strategy_for(space)
-    start = time.perf_counter()
-    keys, table = options.keys, options.energies
+    start, keys, energies = time.perf_counter(), options.keys, options.energies
+    finishing, strategy = options.effort_for(space), options.strategy_for(space)
     ranked = tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
-    measure = replay_for(ranked, table)
-    trier = Evaluator(traces, measure, ranked if set(ranked) <= set(GROWING) else ())
-    new = not writable(Path(study_path)).exists() and options.dask is None
-    with trying_ahead(trier, _zoo_of(space) if new else ()):
+    evaluator = Evaluator(traces, replay_for(ranked, energies), ranked if set(ranked) <= set(GROWING) else ())
+    is_new = not writable(Path(study_path)).exists() and options.dask is None
+    with prefetching(evaluator, _zoo_of(space) if is_new else ()):
         candidates = _candidates(space)
-        identity = Identity.of(traces, keys, space.digest, len(space), table, space.align, options.same_device)
-    hired = _crew(options.jobs, options.dask)
-    with hired as crew, Interrupt() as interrupt, Analysis.create_or_resume(study_path, identity) as study:
+        identity = Identity.of(traces, keys, space.digest, len(space), energies, space.align, options.same_device)
+    pool = _worker_pool(options.jobs, options.dask)
+    with pool as workers, Interrupt() as interrupt, Analysis.create_or_resume(study_path, identity) as study:
         study.add_run(_run(space, strategy, options))
         current = options.current or _recorded_on(traces)
         if current is not None:
             study.set_current(current)
-        # drawn while there is little in memory; needs of another future do not compare
-        futures = futures_of(traces, options.future, study.runs()[0].seed) if options.endurance else []
-        first = first_of(traces, space.align)
-        tried_first = [item.hash for item in first]
-        chosen = _choose(list(candidates.values()), strategy, options.limit, options.seed)
-        chosen = _ordered(chosen, tried_first)
-        runner = Runner(study, crew, interrupt, progress)
-        exploring = Exploring(runner, Trials(study, trier, "explored"))
-        shares, all_ = _shares(effort, options, traces, held_out, crew.jobs), len(chosen) == len(candidates)
-        exploring.run(chosen, effort, tried_first, ranked=all_, shares=shares)
+        # drawn now, while little memory is in use, and with the first run's seed: needs on other futures do not compare
+        futures = futures_of(traces, options.future, study.runs()[0].seed) if options.stress_test else []
+        time_budget = _time_budget(finishing, options, traces, held_out, workers.jobs)
+        runner = Runner(study, workers, interrupt, progress)
+        steps = _Steps(runner, options, space, traces, held_out, ranked, time_budget, candidates)
+        named = steps.rank(evaluator, finishing, strategy, current)
         if isinstance(space, WideSpace) and strategy != "exhaustive":
-            most = options.limit or LIMIT
-            meter = Meter(progress, "explored", most, len(traces), crew)
-            trying = partial(_try, runner, _Told(study, Evaluator(traces, measure), "explored"), meter)
-            sought = seek(study, space, trying, limit=most, seed=options.seed, earlier=earlier, first=first)
-            candidates |= {item.hash: SearchCandidate(item.hash, item, None) for item in sought}
-            others = study.recipes(without=candidates)
-            candidates |= {item.hash: SearchCandidate(item.hash, item, name) for item, name, ranked in others if ranked}
-        shares.end_exploring()
-        tried = {item.zoo_name: item.id for item in chosen if item.zoo_name}
-        named = [tried[name] for name in (*RIVALS, *UNTUNED, *DEPLOYED, current) if name in tried]
-        if options.endurance:
-            near = race(runner, candidates, traces, futures, named, shares.lasting_until)
-            futures.clear()  # what follows needs the memory
-        else:
-            near = starters(study, candidates)[:NEAREST]
-        elsewhere = Validation(runner, replay_for((), table), shares)
-        apart = [candidates[id] for id in dict.fromkeys([*near, *named])]
-        elsewhere.on_copies(apart, traces, options.copies, options.seed)
-        if held_out:
-            study.set_apart([TraceInfo.of(trace) for trace in held_out], "held out")
-            elsewhere.on(apart, held_out, "held out", replay_for(ranked, table))
-        if options.endurance:
-            try_what_may_ship(runner, candidates, traces, shares)
-        if TIME in keys and runner.evaluated and time.perf_counter() < shares.until:
-            from heapwright._explore.host_timing import Turns, time_in_turn
-
-            again = {id: candidates[id].recipe for id in near}
-            time_in_turn(runner, Turns(again, traces, options.copies, options.seed, held_out))
+            steps.search_locally(space, earlier)
+        time_budget.end_exploring()
+        steps.judge(futures, named)
         return Exploration(
             study.path,
             study.ranked,
@@ -170,31 +139,129 @@ def explore(
             study.tolerance,
             study.given_up,
             [member.id for member in study.front()],
-            shares.short,
+            time_budget.short,
         )
 
 
+@dataclass
+class _Steps:
+    """Steps of an exploration: ranking on the recordings, then the best on other traces and in the long run."""
+
+    runner: Runner
+    options: Options
+    space: AnySpace
+    traces: Sequence[Trace]
+    held_out: Sequence[Trace]
+    objectives: Sequence[str]
+    """Those that a replay of a recording measures."""
+    time_budget: TimeBudget
+    candidates: dict[str, SearchCandidate]
+    """By their ids."""
+
+    def rank(
+        self, evaluator: Evaluator, finishing: FinishingRule, strategy: Strategy, current: str | None
+    ) -> list[str]:
+        """Evaluate the recipes that the strategy chooses; ids of the reference allocators to judge in any case."""
+        options, portfolio = self.options, [recipe.hash for recipe in first_of(self.traces, self.space.align)]
+        chosen = _choose(list(self.candidates.values()), strategy, options.limit, options.seed)
+        chosen = _ordered(chosen, portfolio)
+        exploring = Exploring(self.runner, Trials(self.runner.study, evaluator, "explored"))
+        is_whole = len(chosen) == len(self.candidates)
+        exploring.run(chosen, finishing, portfolio, ranked=is_whole, time_budget=self.time_budget)
+        ids = {item.zoo_name: item.id for item in chosen if item.zoo_name}
+        return [ids[name] for name in (*RIVALS, *UNTUNED, *DEPLOYED, current) if name in ids]
+
+    def search_locally(self, space: WideSpace, earlier: Sequence[Recipe]) -> None:
+        """Search a wide space by local steps; what it evaluates, and what earlier runs did, joins the candidates."""
+        study, limit = self.runner.study, self.options.limit or LIMIT
+        meter = Meter(self.runner.progress, "explored", limit, len(self.traces), self.runner.workers)
+        replay = replay_for(tuple(self.objectives), self.options.energies)
+        trials = _RecordingTrials(study, Evaluator(self.traces, replay), "explored")
+        evaluate = partial(_evaluate, self.runner, trials, meter)
+        first = first_of(self.traces, space.align)
+        found = seek(study, space, evaluate, limit=limit, seed=self.options.seed, earlier=earlier, first=first)
+        self.candidates |= {recipe.hash: SearchCandidate(recipe.hash, recipe, None) for recipe in found}
+        others = study.recipes(without=self.candidates)
+        self.candidates |= {
+            item.hash: SearchCandidate(item.hash, item, name) for item, name, ranked in others if ranked
+        }
+
+    def judge(self, futures: list[Trace], named: Sequence[str]) -> None:
+        """Long-run need, perturbed and held-out traces, stress test and host times of the best and the named ones."""
+        runner, options, traces, time_budget = self.runner, self.options, self.traces, self.time_budget
+        if options.stress_test:
+            near = race(runner, self.candidates, traces, futures, named, time_budget.stress_tests_until)
+            futures.clear()  # frees memory for what follows
+        else:
+            near = starters(runner.study, self.candidates)[:NEAREST]
+        validation = Validation(runner, replay_for((), options.energies), time_budget)
+        best = [self.candidates[id] for id in dict.fromkeys([*near, *named])]
+        validation.on_copies(best, traces, options.copies, options.seed)
+        if self.held_out:
+            runner.study.set_apart([TraceInfo.of(trace) for trace in self.held_out], "held out")
+            replay = replay_for(tuple(self.objectives), options.energies)
+            validation.on(best, self.held_out, "held out", replay)
+        if options.stress_test:
+            stress_test_best(runner, self.candidates, traces, time_budget)
+        if TIME in options.keys and runner.evaluated and time.perf_counter() < time_budget.until:
+            from heapwright._explore.host_timing import Turns, time_in_turn
+
+            recipes = {id: self.candidates[id].recipe for id in near}
+            time_in_turn(runner, Turns(recipes, traces, options.copies, options.seed, self.held_out))
+
+
+MOST_PREFETCHED_CALLS = 50_000
+"""Longer traces are not prefetched: their replays take as long as making the space, and could not be interrupted."""
+
+
+@contextmanager
+def prefetching(evaluator: Evaluator, zoo: Iterable[SearchCandidate]) -> Iterator[None]:
+    """Context in which a thread replays the reference allocators while the space is being made.
+
+    ``evaluator`` keeps the results until their turn. Nothing is prefetched if times are measured, which takes a machine
+    that does nothing else.
+    """
+    left = threading.Event()
+
+    def work() -> None:
+        with suppress(Exception):  # raised again when the recipe has its turn
+            for item in zoo:
+                if left.is_set():
+                    break
+                evaluator.prefetch(item)
+
+    worker = threading.Thread(target=work)
+    if evaluator.objectives and sum(map(len, evaluator.traces)) <= MOST_PREFETCHED_CALLS:
+        worker.start()
+    try:
+        yield
+    finally:
+        left.set()
+        if worker.is_alive():
+            worker.join()
+
+
 def _run(space: AnySpace, strategy: Strategy, options: Options) -> Run:
-    """What a study keeps of how it was made."""
+    """The run that a study records: when, by which version, and how it was made."""
     built, begun = engine(), datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    requested = options.command, strategy, options.seed, options.told(), space.text
+    requested = options.command, strategy, options.seed, options.in_words(), space.text
     return Run(begun, __version__, built.digest, built.commit, *requested)
 
 
 def _recorded_on(traces: Sequence[Trace]) -> str | None:
-    """The reference allocator that all traces were recorded on, where they tell one."""
-    info = {trace.metadata.get("allocator") for trace in traces}
-    return next(iter(info & set(names()))) if len(info) == 1 and info <= set(names()) else None
+    """The reference allocator that all traces were recorded on; None if unknown or several."""
+    recorded = {trace.metadata.get("allocator") for trace in traces}
+    return next(iter(recorded & set(names()))) if len(recorded) == 1 and recorded <= set(names()) else None
 
 
-def _shares(
-    effort: FinishingRule, options: Options, traces: Sequence[Trace], held_out: Sequence[Trace], jobs: int
+def _time_budget(
+    finishing: FinishingRule, options: Options, traces: Sequence[Trace], held_out: Sequence[Trace], jobs: int
 ) -> TimeBudget:
-    """How the time of a budget is shared out."""
-    calls, apart = sum(map(len, traces)), sum(map(len, held_out))
-    replays = options.copies + apart / max(calls, 1)
-    until = inf if effort.until is None else effort.until
-    return TimeBudget(until, options.copies * calls, replays, options.endurance, jobs)
+    """The time budget of all steps."""
+    calls, of_held_out = sum(map(len, traces)), sum(map(len, held_out))
+    replays = options.copies + of_held_out / max(calls, 1)
+    until = inf if finishing.until is None else finishing.until
+    return TimeBudget(until, options.copies * calls, replays, options.stress_test, jobs)
 
 
 def _check_names(traces: Sequence[Trace]) -> None:
@@ -212,7 +279,7 @@ def _zoo_of(space: AnySpace) -> list[SearchCandidate]:
 
 
 def _candidates(space: AnySpace) -> dict[str, SearchCandidate]:
-    """The recipes of the space by id, the zoo's named, then the zoo's at other alignments, which are not ranked."""
+    """Recipes of the space by id, then reference allocators at their own alignments, which are not ranked."""
     results = {}
     for recipe in space.recipes():
         named = space.zoo.get(recipe.hash)
@@ -225,7 +292,7 @@ def _candidates(space: AnySpace) -> dict[str, SearchCandidate]:
 def _choose(
     candidates: list[SearchCandidate], strategy: Strategy, limit: int | None, seed: int
 ) -> list[SearchCandidate]:
-    """The zoo, then what the strategy takes of the rest, shuffled so that the rate seen early holds to the end."""
+    """Reference allocators, then those that the strategy takes, shuffled so that early rates forecast later ones."""
     zoo = [candidate for candidate in candidates if candidate.zoo_name]
     rest = [candidate for candidate in candidates if not candidate.zoo_name]
     if strategy == "exhaustive":
@@ -234,13 +301,13 @@ def _choose(
 
 
 def _ordered(chosen: Sequence[SearchCandidate], first: Sequence[str]) -> list[SearchCandidate]:
-    """The zoo, what other traces taught in its order, then the others as they were."""
+    """Reference allocators, the portfolio in its order, then the others as they were."""
     rank = {id: at for at, id in enumerate(first)}
     return sorted(chosen, key=lambda item: -1 if item.zoo_name else rank.get(item.id, len(rank)))
 
 
-def _crew(jobs: int | None, dask: str | None) -> AbstractContextManager[WorkerPool]:
-    """Who replays."""
+def _worker_pool(jobs: int | None, dask: str | None) -> AbstractContextManager[WorkerPool]:
+    """Threads, or the workers of a Dask cluster."""
     if dask is None:
         return nullcontext(Threads(jobs or processors()))
     from heapwright._explore.dask_workers import LOCAL, cluster
@@ -250,24 +317,24 @@ def _crew(jobs: int | None, dask: str | None) -> AbstractContextManager[WorkerPo
     return cluster(dask, jobs or processors())
 
 
-class _Told(Trials):
-    """Trials that keep what they found last."""
+class _RecordingTrials(Trials):
+    """Trials that keep the metrics of the last batch."""
 
-    def __init__(self, study: Analysis, trier: Evaluator, role: Role) -> None:
-        super().__init__(study, trier, role)
-        self.told: dict[str, dict[str, Mapping[str, Value]]] = {}
+    def __init__(self, study: Analysis, evaluator: Evaluator, role: Role) -> None:
+        super().__init__(study, evaluator, role)
+        self.last: dict[str, dict[str, Mapping[str, Value]]] = {}
 
     def take(self, item: SearchCandidate, result: EvaluationOutcome) -> None:
         super().take(item, result)
-        self.told[item.id] = {self.traces[at].name: metrics for at, metrics in result.metrics.items()}
+        self.last[item.id] = {self.traces[at].name: metrics for at, metrics in result.metrics.items()}
 
 
-def _try(runner: Runner, trials: _Told, meter: Meter, recipes: Sequence[Recipe]) -> Told:
-    """Replay recipes that a search proposed, metered as a part of it; what was found of them now."""
+def _evaluate(runner: Runner, trials: _RecordingTrials, meter: Meter, recipes: Sequence[Recipe]) -> MetricsByTrace:
+    """Replay recipes that a search proposes, metered as a part of it; the metrics that were not stored before."""
     candidates = [SearchCandidate(recipe.hash, recipe, None) for recipe in recipes]
     meter.expect(candidates)
     for item in candidates:
-        meter.pass_over(item, len(trials.traces) - trials.known(item.id).left)
-    trials.told = {}
+        meter.pass_over(item, len(trials.traces) - trials.partial_result(item.id).remaining)
+    trials.last = {}
     runner.run(candidates, trials, meter)
-    return trials.told
+    return trials.last

@@ -198,7 +198,7 @@ class Space:
         self.beside: list[Recipe] = []
         if include_zoo:
             self._add_zoo(move_zoo)
-        self._found = {id: recipe.canonical() for id, recipe in self.zoo.items()}
+        self._evaluate_batch = {id: recipe.canonical() for id, recipe in self.zoo.items()}
         self._is_made = False
         for family in families:
             for recipe in family:
@@ -211,7 +211,7 @@ class Space:
 
     def _add(self, recipe: Recipe) -> None:
         canonical = recipe.canonical()
-        self._found.setdefault(canonical.hash, canonical)
+        self._evaluate_batch.setdefault(canonical.hash, canonical)
 
     @property
     def _recipes(self) -> dict[str, Recipe]:
@@ -220,7 +220,7 @@ class Space:
             for recipe in chain.from_iterable(default_families(self._levels)):
                 self._add(recipe)
             self._is_made = True
-        return self._found
+        return self._evaluate_batch
 
     @property
     def notes(self) -> tuple[str, ...]:

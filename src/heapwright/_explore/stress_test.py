@@ -1,4 +1,4 @@
-"""Stress test of what may ship: the front, briefly, and for longer what is recommended."""
+"""Stress tests of the recipes that may ship: briefly of the front, longer of the recommendations."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 _STORED_SECONDS = 2.0
 
 MOST_PICKED = 30
-"""So many times at most what is picked is tried for longer, and something else picked where it fails."""
+"""Rounds at most in which recommendations are tested for longer and replaced if they fail."""
 
 
 @dataclass(frozen=True)
 class StressTesting:
-    """What takes the place of a replay: whether a recipe lasts on what a trace asks for."""
+    """Stress test in place of a replay."""
 
     effort: StressEffort = SHORT
     threads: int = 1
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
-        """The metrics of `SHIPPING_METRICS`; ``watch`` is asked between loops whether to go on."""
+        """The metrics of `SHIPPING_METRICS`; ``watch`` decides between loops whether to continue."""
 
         def go_on(_: str) -> None:
             if watch and not watch(NOT_BEGUN):
@@ -49,31 +49,31 @@ class StressTesting:
         result = run_stress_test(trace, recipe, self.effort, threads=self.threads, progress=go_on)
         metrics: dict[str, Value] = {
             "growth_ratio": result.growth_ratio,
-            "lasts": int(result.lasts),
+            "lasts": int(result.stable),
             "endured_calls": result.calls,
         }
         return Replayed({**metrics, "failed": 0})
 
 
-def try_endurance(
+def stress_test_each(
     runner: Runner,
     candidates: Sequence[SearchCandidate],
     traces: Sequence[Trace],
     effort: StressEffort = SHORT,
     until: float = inf,
 ) -> None:
-    """Try every candidate on every trace but for the pairs that the study knows of, and store what comes of it.
+    """Stress-test every candidate on every trace but for the pairs that the study holds, and store the results.
 
-    One trace after the other: its loops are made once for all heaps. One that does not last on a trace is not tried on
-    the next ones again that it lasted on for fewer calls. Nothing is begun after ``until``, a time of
-    `time.perf_counter`. A pair is known that was tried for as many calls, or that does not last.
+    One trace after the other, as the loops of a trace are made once for all allocators. A candidate that fails on a
+    trace is not tested for longer on the next ones that it passed. Nothing begins after ``until``, a time of
+    `time.perf_counter`. The study holds a pair if it was tested for as many calls, or failed.
 
-    Raises HeapwrightError after an interrupt; what was tried is stored.
+    Raises HeapwrightError after an interrupt; finished tests are stored.
     """
-    study, ended, lasted = runner.study, runner.study.endured(effort.calls), runner.study.endured()
+    study, ended, tested = runner.study, runner.study.endured(effort.calls), runner.study.endured()
     remaining = [[candidate for candidate in candidates if (candidate.id, trace.name) not in ended] for trace in traces]
     pairs, new = len(candidates) * len(traces), [item for each in remaining for item in each]
-    meter = Meter(runner.progress, "explored", pairs, 1, runner.crew, what="endurance", until=until)
+    meter = Meter(runner.progress, "explored", pairs, 1, runner.workers, what="stress test", until=until)
     meter.finished = pairs - len(new)
     meter.expect(new)
     failed: set[str] = set()
@@ -87,38 +87,38 @@ def try_endurance(
             waiting, stored = [], time.perf_counter()
 
     try:
-        patience = StopRule(runner.interrupt, until=until)
+        stop_rule = StopRule(runner.interrupt, until=until)
         for trace, heaps in zip(traces, remaining, strict=True):
             tasks = []
             for item in heaps:
-                if item.id in failed and (item.id, trace.name) in lasted:
+                if item.id in failed and (item.id, trace.name) in tested:
                     meter.pass_over(item, 1)
                 else:
                     tasks.append(EvaluationTask(item, PartialResult((), 1)))
-            trier = Evaluator([trace], StressTesting(effort, runner.crew.threads_of_each(len(tasks))))
-            with closing(runner.tried(tasks, trier, meter, store_when_due, patience)) as outcomes:
+            evaluator = Evaluator([trace], StressTesting(effort, runner.workers.threads_of_each(len(tasks))))
+            with closing(runner.evaluations(tasks, evaluator, meter, store_when_due, stop_rule)) as outcomes:
                 for task, result in outcomes:
-                    waiting += [(task.one.id, trace.name, metrics) for metrics in result.metrics.values()]
-                    failed |= {task.one.id for metrics in result.metrics.values() if not metrics["lasts"]}
+                    waiting += [(task.candidate.id, trace.name, metrics) for metrics in result.metrics.values()]
+                    failed |= {task.candidate.id for metrics in result.metrics.values() if not metrics["lasts"]}
     finally:
         study.set_endurance(waiting)
 
 
-def try_what_may_ship(
-    runner: Runner, candidates: Mapping[str, SearchCandidate], traces: Sequence[Trace], shares: TimeBudget
+def stress_test_best(
+    runner: Runner, candidates: Mapping[str, SearchCandidate], traces: Sequence[Trace], time_budget: TimeBudget
 ) -> None:
-    """Stress-test what is on the front, briefly, and for longer what is recommended.
+    """Stress-test the front briefly, and the recommendations for longer.
 
-    Whatever fails leaves the front, and the next one takes its place and is tested in turn. If time is short, what is
-    recommended comes first, and ``shares`` notes what there was no time for.
+    A recipe that fails leaves the front, and the next one takes its place and is tested in turn. If time is short, the
+    recommendations come first, and ``time_budget`` notes what there was no time for.
     """
-    study, until = runner.study, shares.lasting_until
+    study, until = runner.study, time_budget.stress_tests_until
 
     def run(ids: Iterable[str], effort: StressEffort) -> bool:
-        """Whether any of these recipes was not tested for as long before."""
+        """Test these recipes; whether any of them had not been tested for as long before."""
         known = study.endured(effort.calls)
         new = [id for id in dict.fromkeys(ids) if any((id, trace.name) not in known for trace in traces)]
-        try_endurance(runner, [candidates[id] for id in new], traces, effort, until)
+        stress_test_each(runner, [candidates[id] for id in new], traces, effort, until)
         return bool(new)
 
     if not len(study.combined.front_rows(study.objectives)):
@@ -132,10 +132,10 @@ def try_what_may_ship(
     if until < inf:
         known, front = study.endured(SHORT.calls), [member.id for member in study.front()]
         done = sum(all((id, trace.name) in known for trace in traces) for id in front)
-        shares.tell("stress test, of the front", done, len(front))
+        time_budget.note("stress test of the front", done, len(front))
         known, picked = study.endured(LONG.calls), set(_recommended(study))
         done = sum(all((id, trace.name) in known for trace in traces) for id in picked)
-        shares.tell("longer stress test, of what is recommended", done, len(picked))
+        time_budget.note("longer stress test of recommendations", done, len(picked))
 
 
 def _recommended(study: Analysis) -> list[str]:

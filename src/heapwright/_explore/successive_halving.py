@@ -1,9 +1,9 @@
-"""Race: successive halving of recipes on ever longer parts of a future, until few are replayed on all of it.
+"""Successive halving of recipes on ever longer parts of a future, until few are replayed on all of it.
 
 The recording ranks thousands of recipes cheaply, and its nearest few are often the ones that fragment in the long run.
-So the race begins with many, several of each design, and each round keeps those nearest to the front so far (Jamieson
-and Talwalkar 2016, successive halving, with the distance to a front in place of one loss). All recipes meet the same
-future, so that their needs compare.
+So the first round has many recipes, several of each design, and each round keeps those nearest to the front so far
+(Jamieson and Talwalkar 2016, with the distance to a front in place of one loss). All are replayed on the same future,
+so their needs compare.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
 ROUNDS = ((1 / 20, 480), (1 / 5, 120), (1, 40))
-"""Of each round the share of the future that is replayed, and how many recipes are."""
+"""Rounds: share of the future that is replayed, and number of recipes."""
 
 OF_A_DESIGN = 24
-"""Most recipes of one design that begin: the rest of a crowd differ in a threshold."""
+"""Most recipes of one design in the first round: others of the same design differ in a threshold alone."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class SuccessiveHalving:
-    """Replays a future, or the beginning of one, in place of a trace."""
+class LongRunReplay:
+    """Replay of a future, or of its beginning, in place of a trace."""
 
     def __call__(self, trace: Trace, recipe: Recipe, watch: Watch | None) -> Replayed:
         """The metrics of `LONG_RUN_METRICS`, and `footprint_bytes` at the end, growth without bound or not."""
@@ -61,11 +61,13 @@ def race(
     always: Iterable[str] = (),
     until: float = inf,
 ) -> list[str]:
-    """Ids of the recipes that were replayed on all of every future, nearest to the front first; the results are stored.
+    """Successive halving; ids of the recipes replayed on all of every future, nearest to the front first.
 
-    ``candidates``: recipes by id, of which the study has results on all traces; ``always``: ids of those that reach the
-    last round in any case. Nothing is begun after ``until``, a time of `time.perf_counter`; what the race had come to
-    is stored then. Raises HeapwrightError after an interrupt.
+    The results are stored.
+
+    ``candidates``: recipes by id, for which the study has results on all traces; ``always``: ids of those that reach
+    the last round in any case. Nothing begins after ``until``, a time of `time.perf_counter`; results so far are
+    stored then. Raises HeapwrightError after an interrupt.
     """
     study = runner.study
     always = [id for id in dict.fromkeys(always) if id in candidates and study.combined.row(id) is not None]
@@ -82,7 +84,7 @@ def race(
 
 
 def starters(study: Analysis, candidates: Mapping[str, SearchCandidate]) -> list[str]:
-    """Ids of the recipes to begin with, nearest first to the front on the recordings, few of each design."""
+    """Ids of the recipes of the first round, nearest to the front on the recordings first, few of each design."""
     results = study.combined
     keys = [ON_RECORDING.get(key, key) for key in study.objectives]
     rows = np.flatnonzero(results.serving(keys))
@@ -100,7 +102,7 @@ def starters(study: Analysis, candidates: Mapping[str, SearchCandidate]) -> list
 
 
 def _distances(points: Floats, keys: Sequence[str]) -> Floats:
-    """How far points are from their front, in steps of the price: the least, over members, of the largest ratio."""
+    """Distance of points from their front, in steps of the price: the least, over members, of the largest ratio."""
     steps = np.log([MEMORY_STEP if key in MEMORY else COST_STEP for key in keys])
     scaled = np.exp(np.log(points) / steps)
     members = scaled[pareto.front(scaled, ["min"] * len(keys))]
@@ -114,7 +116,7 @@ def _beginning(future: Trace, share: float) -> Trace:
 
 
 def _by_distance(study: Analysis, result: Mapping[str, Sequence[Mapping[str, Value]]]) -> list[str]:
-    """Ids of what served its futures, nearest to the front there first."""
+    """Ids of the recipes without failed requests on the futures, nearest to the front there first."""
     served = [id for id, each in result.items() if not any(item["failed"] for item in each)]
     if not served:
         return []
@@ -153,25 +155,25 @@ def _replayed(
 ) -> dict[str, list[Mapping[str, Value]]]:
     """The metrics on each future of the recipes that ended on all of them; those of whole futures are stored.
 
-    A pair that the study has is not replayed again.
+    Pairs that the study holds are not replayed again.
     """
     study = runner.study
     stored = study.long_run([item.id for item in some], [len(future) for future in futures]) if whole else {}
     open_ = [item for item in some if item.id not in stored]
     results: dict[str, list[Mapping[str, Value]]] = {id: [*each] for id, each in stored.items()}
-    meter = Meter(runner.progress, "explored", len(some), len(futures), runner.crew, what="futures", until=until)
+    meter = Meter(runner.progress, "explored", len(some), len(futures), runner.workers, what="futures", until=until)
     meter.finished = len(stored) * len(futures)
     meter.expect(open_)
-    trier = Evaluator(futures, SuccessiveHalving())
+    evaluator = Evaluator(futures, LongRunReplay())
     tasks = [EvaluationTask(item, PartialResult((), len(futures))) for item in open_]
     waiting: list[tuple[str, str, Mapping[str, Value]]] = []
-    patience = StopRule(runner.interrupt, until=until)
+    stop_rule = StopRule(runner.interrupt, until=until)
     try:
-        with closing(runner.tried(tasks, trier, meter, lambda: None, patience)) as outcomes:
+        with closing(runner.evaluations(tasks, evaluator, meter, lambda: None, stop_rule)) as outcomes:
             for task, item in outcomes:
                 if len(item.metrics) == len(futures):
-                    results[task.one.id] = [item.metrics[at] for at in range(len(futures))]
-                    waiting += [(task.one.id, trace.name, item.metrics[at]) for at, trace in enumerate(traces)]
+                    results[task.candidate.id] = [item.metrics[at] for at in range(len(futures))]
+                    waiting += [(task.candidate.id, trace.name, item.metrics[at]) for at, trace in enumerate(traces)]
     finally:
         if whole:
             study.set_long_run(waiting)

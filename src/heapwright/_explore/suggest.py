@@ -1,4 +1,4 @@
-"""An answer at once: what other traces taught, tried on this one, and the pick of it."""
+"""Recommendation in seconds: the portfolio evaluated on a trace, and the best of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright._explore.options import Options
-from heapwright._explore.portfolio import HeldOutScore, Told, taught, taught_space
+from heapwright._explore.portfolio import HeldOutScore, Template, portfolio_space, shipped_portfolio
 from heapwright._explore.runner import Progress
 from heapwright._explore.search import explore
 from heapwright._explore.space import DEFAULT_ALIGN
@@ -24,7 +24,7 @@ FUTURE = 200_000
 
 @dataclass(frozen=True)
 class Suggested:
-    """The decision on what other traces taught, of how many recipes, and how far such answers were elsewhere."""
+    """Decision among the portfolio's recipes, their number, and the portfolio's score on held-out traces."""
 
     decision: Decision
     recipes: int
@@ -36,17 +36,17 @@ def suggest(
     study_path: Path,
     align: int = DEFAULT_ALIGN,
     *,
-    told: Sequence[Told] | None = None,
+    templates: Sequence[Template] | None = None,
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Suggested:
-    """Try the list that other traces taught, and the zoo, on traces, and decide.
+    """Evaluate the portfolio and the reference allocators on traces, and decide.
 
-    ``study_path``: the file to write; ``told``: another list than the one that ships. Arguments and errors else as for
-    `explore`. Candidates are replayed on a shorter future than there.
+    ``study_path``: the file to write; ``templates``: in place of the portfolio that ships. Other arguments and errors
+    as for `explore`. Candidates are replayed on a shorter future than there.
     """
-    space = taught_space(traces, align, told)
+    space = portfolio_space(traces, align, templates)
     options = Options(complete=True, future=FUTURE, jobs=jobs)
     explore(traces, space, study_path, options, progress=progress)
     with Analysis.open(study_path) as study:
-        return Suggested(decide(study), study.ranked, taught().kept_out)
+        return Suggested(decide(study), study.ranked, shipped_portfolio().kept_out)

@@ -1,4 +1,4 @@
-"""Workers: a crew that tries recipes, here threads of this process, while the caller's thread alone writes.
+"""Worker pools that evaluate recipes, here threads of this process; the caller's thread alone writes.
 
 The native engine releases the interpreter lock while it replays.
 """
@@ -24,37 +24,37 @@ GoOn = Callable[[int], bool]
 Work = Callable[[GoOn], Iterable[_Result]]
 
 Outcomes = Generator[tuple[EvaluationTask, EvaluationOutcome] | None, None, None]
-"""What came of tasks as they finish, and None about ten times a second where none does."""
+"""Outcomes of tasks as they finish, and None about ten times a second while none does."""
 
 
 class WorkerPool(Protocol):
-    """Tries recipes, several at a time."""
+    """Pool that evaluates several recipes at a time."""
 
     @property
     def jobs(self) -> int:
-        """How many at a time."""
+        """Number of recipes at a time."""
 
     def threads_of_each(self, tasks: int) -> int:
-        """Threads that each of so few tasks may use where there are more than tasks."""
+        """Threads that each task may use if there are fewer tasks than threads."""
 
-    def tried(
+    def evaluations(
         self,
         tasks: Sequence[EvaluationTask],
-        trier: Evaluator,
-        patience: StopRule,
+        evaluator: Evaluator,
+        stop_rule: StopRule,
         seconds: Callable[[EvaluationTask], float | None],
     ) -> Outcomes:
-        """Try all tasks; ``seconds`` tells what one will take, None before any was measured.
+        """Evaluate all tasks; ``seconds`` forecasts the time of one, None before any was measured.
 
-        After an interrupt, the end of the time, or an exception where one is tried, no further task is begun; those
-        under way still count. The exception is raised at the end.
+        After an interrupt, the end of the time, or an exception in one, no further task begins; those under way still
+        count. The exception is raised at the end.
         """
 
-    def apart(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
-        """What work on one machine tells, where nothing else goes on meanwhile.
+    def run_alone(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
+        """Results of work on one machine while nothing else runs.
 
-        The work hears from ``go_on`` whether to, and tells it steps. A cluster's does not: there all is told at its
-        end, and where ``go_on`` says no nothing, at once.
+        The work reports its steps to ``go_on``, which returns whether to continue. On a cluster it cannot: all results
+        come at its end, and none if ``go_on`` returns False meanwhile.
         """
 
 
@@ -65,21 +65,21 @@ class Threads:
     jobs: int
 
     def threads_of_each(self, tasks: int) -> int:
-        """All that are idle otherwise; see `Crew.threads_of_each`."""
+        """All that would be idle; see `WorkerPool.threads_of_each`."""
         return max(1, self.jobs // max(1, tasks))
 
-    def tried(
+    def evaluations(
         self,
         tasks: Sequence[EvaluationTask],
-        trier: Evaluator,
-        patience: StopRule,
+        evaluator: Evaluator,
+        stop_rule: StopRule,
         seconds: Callable[[EvaluationTask], float | None],
     ) -> Outcomes:
-        """Try all tasks; see `Crew.tried`."""
+        """Evaluate all tasks; see `WorkerPool.evaluations`."""
         pending = deque(tasks)
         done: _Done = queue.SimpleQueue()
         workers = [
-            threading.Thread(target=_work, args=(pending, trier, patience, done))
+            threading.Thread(target=_work, args=(pending, evaluator, stop_rule, done))
             for _ in range(min(self.jobs, len(tasks)))
         ]
         for worker in workers:
@@ -88,7 +88,7 @@ class Threads:
         try:
             while any(worker.is_alive() for worker in workers) or not done.empty():
                 yield from _next(done, errors)
-                if errors or patience.over:
+                if errors or stop_rule.over:
                     pending.clear()
         finally:
             pending.clear()
@@ -97,20 +97,19 @@ class Threads:
         if errors:
             raise errors[0]
 
-    def apart(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
-        """Work here, told as it goes; see `Crew.apart`."""
+    def run_alone(self, work: Work[_Result], go_on: GoOn) -> Iterable[_Result]:
+        """Work in this thread; see `WorkerPool.run_alone`."""
         return work(go_on)
 
 
 _Done = queue.SimpleQueue[list[tuple[EvaluationTask, EvaluationOutcome] | BaseException]]
 
 _HANDED_SECONDS = 0.01
-"""A worker hands over what it has found no more often: each time another thread is woken, which takes as long as what
-Python does for a recipe."""
+"""Least time between two hand-overs of a worker: waking the other thread costs as much as evaluating a recipe."""
 
 
 def _next(done: _Done, errors: list[BaseException]) -> list[tuple[EvaluationTask, EvaluationOutcome] | None]:
-    """The next outcomes, if some come soon, else None; an exception goes to ``errors`` instead."""
+    """The next outcomes, if some come soon, else None; an exception is appended to ``errors`` instead."""
     try:
         items = done.get(timeout=POLL_SECONDS)
     except queue.Empty:
@@ -119,14 +118,14 @@ def _next(done: _Done, errors: list[BaseException]) -> list[tuple[EvaluationTask
     return [item for item in items if isinstance(item, tuple)] or [None]
 
 
-def _work(pending: deque[EvaluationTask], trier: Evaluator, patience: StopRule, done: _Done) -> None:
-    """One worker: takes tasks until there is none."""
+def _work(pending: deque[EvaluationTask], evaluator: Evaluator, stop_rule: StopRule, done: _Done) -> None:
+    """Thread of the pool: evaluates tasks until none is left."""
     results: list[tuple[EvaluationTask, EvaluationOutcome] | BaseException] = []
     handed = time.perf_counter()
     try:
         while pending:
-            tasks = _some(pending, trier.batch(patience))
-            for task, item in zip(tasks, trier.found_each(tasks, patience), strict=True):
+            tasks = _some(pending, evaluator.batch(stop_rule))
+            for task, item in zip(tasks, evaluator.evaluate_each(tasks, stop_rule), strict=True):
                 results.append((task, item))
             if (now := time.perf_counter()) - handed >= _HANDED_SECONDS:
                 done.put(results)
@@ -146,10 +145,10 @@ def _some(pending: deque[EvaluationTask], most: int) -> list[EvaluationTask]:
 
 
 class Interrupt:
-    """Turns the first Ctrl-C into a flag, so that it cannot fall into the middle of a transaction."""
+    """Flag set by the first Ctrl-C, which therefore never interrupts a transaction."""
 
     def __init__(self) -> None:
-        """Begin without one."""
+        """Begin with the flag unset."""
         self.seen = False
         self._in_main = threading.current_thread() is threading.main_thread()
 

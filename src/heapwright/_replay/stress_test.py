@@ -153,7 +153,7 @@ class StressTest:
         return [loop for loop, ratio in grown if ratio > _let_pass(self.most, self.best_fit.get(loop, 1.0))]
 
     @property
-    def lasts(self) -> bool:
+    def stable(self) -> bool:
         """Whether it grows in no loop, and refuses nothing that fits twice and that best fit would not."""
         return not self.growing and not self.refused
 
@@ -174,7 +174,7 @@ class StressTest:
 
     def why_not(self) -> str | None:
         """Why it does not last, in words; None where it does."""
-        if self.lasts:
+        if self.stable:
             return None
         return grows(self.growth_ratio) if self.growing else REFUSES
 
@@ -217,7 +217,7 @@ def run_stress_test(
                 best_fit={**info.best_fit, loop: item.best_fit},
                 refused={**info.refused, loop: item.refused} if item.refused else info.refused,
             )
-            if not effort.whole and not info.lasts:
+            if not effort.whole and not info.stable:
                 break
     return info
 
