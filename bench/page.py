@@ -19,32 +19,32 @@ from threads import LOCKED, THREADED
 REFERENCE = "dlmalloc"
 
 _PAGE = """\
-# What the benchmark found
+# Benchmark results
 
 ![Time and arena of heaps over dlmalloc's](images/benchmark.svg)
 
-`make bench` measures it anew; [bench/README.md](../bench/README.md) says how, and what the names stand for. This page
+`make bench` repeats it; [bench/README.md](../bench/README.md) describes the method and the names. This page
 was written by `bench/page.py` from a run on {date}: {machine[processor]}, {machine[processors]} processors,
 {machine[system]}, {machine[compiler]}. Ratios were measured side by side, in CPU time, on {traces} traces.
 
 ## Time and arena
 
-Over dlmalloc's, geometric means: CPU time of a call with the payload untouched, by set of traces; the same without the
-replay loop; with the payload written; the smallest arena for 32-bit pointers, and the same at most. Below 1 is faster,
+Ratios to dlmalloc, geometric means: CPU time of a call with the payload untouched, by set of traces; the same without the
+replay loop; with the payload written; the smallest arena for 32-bit pointers, and its maximum over the traces. Below 1 is faster
 or smaller.
 
 {over_reference}
 
 ## Several threads
 
-`{threaded}` as generated, and the libraries: CPU time of a call over that of two threads with `threads = "lock"`,
-geometric mean, least and most over the traces. [Caches of threads](#caches-of-threads) says what they are made of.
+`{threaded}` as generated, and the libraries: ratio of the CPU time of a call to that of two threads with `threads = "lock"`:
+geometric mean, minimum and maximum over the traces. [Thread caches](#thread-caches) has the design.
 
 {threads}
 
-## Aims
+## Targets
 
-{met} of {aimed} aims were met; these were not:
+{met} of {aimed} targets were met; these were not:
 
 {aims}
 """
@@ -101,12 +101,12 @@ def _threads(measured: Sequence[Measured]) -> str:
         rows.append(
             [name, *(ratio_text(number) for number in (_all(measured, over_lock(name)), min(known), max(known)))]
         )
-    return table(["heap, threads", "mean", "least", "most"], rows)
+    return table(["heap, threads", "mean", "minimum", "maximum"], rows)
 
 
 def _missed(aims: Sequence[Aim]) -> str:
     rows = [[aim.aim, quantity(aim.limit, aim), quantity(aim.measured, aim)] for aim in aims if not aim.met]
-    return table(["aim", "at most", "measured"], rows)
+    return table(["target", "at most", "measured"], rows)
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""What the site has beside its pages: terms of the glossary tell their meaning, a search finds the page that guides."""
+"""Additions to the site: glossary terms show their meaning, and a search finds the guide for a topic first."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from heapwright import HeapwrightError, Trace
 
 
 def cut_start(trace: Trace, pause: float) -> Trace:
-    """Return the calls about objects born after the first pause of at least `pause` seconds.
+    """Return the calls on objects that were allocated after the first pause of at least `pause` seconds.
 
     Raises:
         HeapwrightError: the trace has no such pause.

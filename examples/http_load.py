@@ -1,6 +1,6 @@
 """Load for an HTTP server: visitors that fetch pages of many sizes over connections which come and go.
 
-Each visitor is a thread with its own connection. What is asked for is drawn from a seed; when it arrives is up to the
+Each visitor is a thread with its own connection. A seed determines the requests; their times depend on the
 machine. The number of requests is bounded.
 """
 
@@ -41,7 +41,7 @@ def visit(address: str, port: int, paths: list[str], requests: int, pause: float
         headers = {"User-Agent": "load/" + "x" * draw.randint(0, 120), "Cookie": "id=" + "c" * draw.randint(8, 400)}
         if draw.random() < 0.3:
             headers["Accept-Encoding"] = "gzip"
-        # Small objects are asked for more often than large ones.
+        # Small objects are requested more often than large ones.
         path = paths[min(draw.randrange(len(paths)), draw.randrange(len(paths)))]
         connection.request("GET", path + "?q=" + "z" * draw.randint(0, 200), headers=headers)
         connection.getresponse().read()

@@ -25,7 +25,7 @@ COLOURS = {
 
 
 class Run(NamedTuple):
-    """Bytes of an arena that are alike."""
+    """Adjacent bytes of an arena in the same state."""
 
     offset: int
     size: int
@@ -47,11 +47,11 @@ def column(trace: hw.Trace, recipe: hw.Recipe) -> list[Run]:
 # ---- one moment ----------------------------------------------------------------------------------------------------
 
 BORN = {1: 120, 2: 48, 3: 160, 4: 48, 5: 88, 6: 72}
-"""Objects of the script, and their bytes; 3 and 1 are freed, then 7 is born."""
+"""Objects of the script, and their bytes; 3 and 1 are freed, then 7 is allocated."""
 
 
 def script(*more: tuple[int, int]) -> hw.Trace:
-    """The script's calls, and mallocs of objects of so many bytes."""
+    """The script's calls, and more mallocs, as (object, bytes)."""
     mallocs = [(hw.MALLOC, id, size) for id, size in BORN.items()]
     frees = [(hw.FREE, id, 0) for id in (3, 1)]
     calls = [*mallocs, *frees, (hw.MALLOC, 7, 48), *((hw.MALLOC, id, size) for id, size in more)]
@@ -60,20 +60,20 @@ def script(*more: tuple[int, int]) -> hw.Trace:
 
 
 def arena() -> Picture:
-    """Seven objects in an arena of `victim-bins`: blocks, the victim and the top, and what lies in a free block."""
+    """Seven objects in an arena of `victim-bins`: blocks, the last remainder, the top; a free block in detail."""
     recipe = hw.zoo("victim-bins")
     pool = recipe.pools[0]
     assert isinstance(pool, hw.pools.General)
     runs = column(script(), recipe)
     control, blocks = runs[0], runs[1:]
-    # What the next small request is cut from is the victim; where a large one goes is the top.
+    # The next small request is cut from the last remainder; a large one comes from the top.
     small, large = (
         next(run for run in column(script((8, size)), recipe)[::-1] if run.size == size) for size in (16, 600)
     )
     victim = next(run for run in blocks if run.state == "free" and run.offset <= small.offset < run.end)
     free = next(run for run in blocks if run.state == "free" and run is not victim)
     assert control.state == "control data" and large.offset > blocks[-1].end
-    picture = Picture("An arena: control data, blocks with headers, free ones, victim and top", 334)
+    picture = Picture("An arena: control data, blocks with headers, free ones, last remainder and top", 334)
     end = blocks[-1].end
     bytes_ = Span(control.end, end, 92, 470)
     picture.text(16, 28, f"After {len(script())} calls of {recipe.name}", bold=True)
@@ -90,7 +90,7 @@ def arena() -> Picture:
     picture.text(92, 156, f"{control.end:,}", "soft", anchor="middle")
     picture.text(470, 156, f"{end:,} bytes", "soft", anchor="middle")
     header = next(run for run in blocks if run.state == "header" and run.offset > free.end)
-    for run, words in ((victim, "victim"), (free, "free"), (header, "header")):
+    for run, words in ((victim, "last remainder"), (free, "free"), (header, "header")):
         middle = bytes_.at((run.offset + run.end) / 2)
         picture.text(middle, 62, words, anchor="middle")
         picture.arrow([(middle, 68), (middle, 90)])
@@ -106,7 +106,7 @@ def _zoom(picture: Picture, pool: hw.pools.General, free: Run, bytes_: Span) -> 
     links = ["next", "previous"][: {"double": 2, "single": 1}[pool.free_list]]
     tag = ["size"] if pool.boundary_tags else []
     rows = {
-        "used block": [("size, flags", 96, "ink", "paper"), ("what the program writes", 296, "blue", "white")],
+        "used block": [("size, flags", 96, "ink", "paper"), ("payload", 296, "blue", "white")],
         "free block": [
             ("size, flags", 96, "ink", "paper"),
             *((link, 76, "sand", "black") for link in links),

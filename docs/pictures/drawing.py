@@ -1,6 +1,6 @@
-"""A picture of the manual as SVG that looks alike everywhere: no font of the machine that draws it is asked for.
+"""A picture of the manual as SVG that looks the same everywhere: it uses no font of the machine that draws it.
 
-Text stays text. Each piece is pinned to the width that Helvetica gives it, so whatever font a reader has fills the same
+Text stays text. Each piece is pinned to the width that Helvetica gives it, so any font fills the same
 place. Colours follow the reader's system, light or dark, and lie on a ground of the picture's own.
 """
 

@@ -46,13 +46,13 @@ def live_bytes() -> Picture:
 
 
 def server_live() -> Picture:
-    """Likewise of the web server."""
+    """Live bytes of the web server."""
     text = "Live bytes of a web server: a slow rise and short peaks"
     return _live(server(), "What a web server has live", text)
 
 
 def packets_live() -> Picture:
-    """Likewise of a ring of packets."""
+    """Live bytes of a ring of packets."""
     return _live(ring_of_packets(), "What a ring of 64 packets has live", "Live bytes of a ring of 64 packets")
 
 
@@ -68,20 +68,20 @@ def _bar(picture: Picture, y: float, words: str, value: float, told: str, bytes_
 
 
 def reserve() -> Picture:
-    """From the bytes that live at once to the arena to reserve, for TLSF on the broker."""
+    """Live bytes, arena sizes and the reserve for TLSF on the broker."""
     trace = broker()
     result = hw.fit(trace, "tlsf")
     grown = hw.fit(trace, "tlsf", growth=2)
     assert result.safe_arena_bytes and result.reserve_bytes and grown.reserve_bytes and result.smallest_arena_bytes
     margin = result.reserve_bytes / result.safe_arena_bytes - 1
     rows = (
-        ("live at once, as requested", trace.peak_live_bytes, "blue"),
-        ("smallest arena: serves the recording", result.smallest_arena_bytes, "sky"),
-        ("safe arena: it and every larger one tried serve it", result.safe_arena_bytes, "sky"),
+        ("peak of live bytes, as requested", trace.peak_live_bytes, "blue"),
+        ("smallest arena: the recording completes", result.smallest_arena_bytes, "sky"),
+        ("monotone minimum: every larger arena suffices, as tested", result.safe_arena_bytes, "sky"),
         (f"reserve: {margin:.0%} more, for another day of the same load", result.reserve_bytes, "green"),
-        ("reserve where what comes and goes doubles", grown.reserve_bytes, "pale"),
+        ("reserve for twice the load", grown.reserve_bytes, "pale"),
     )
-    picture = Picture("Live bytes, smallest arena, safe arena and reserve of tlsf", 312)
+    picture = Picture("Live bytes, smallest arena, monotone minimum and reserve of tlsf", 312)
     picture.text(16, 28, "TLSF on the MQTT broker", bold=True)
     bytes_ = Span(0, grown.reserve_bytes, 16, 524 - width_of(f"{grown.reserve_bytes:,} bytes") - 8)
     for at, (words, value, colour) in enumerate(rows):
@@ -90,18 +90,18 @@ def reserve() -> Picture:
 
 
 def gate() -> Picture:
-    """Rules of the gate on the page's traces: how much of each limit is taken."""
+    """Rules of a check on the page's traces: how much of each limit is used."""
     trace = broker()
     before = hw.check(hw.cut(trace, first=6000), "tlsf@8")[0].values
     assert before["reserve_bytes"] is not None
     rules = ["accesses_malloc_max > 64", f"reserve_bytes > {before['reserve_bytes'] * 1.02:.0f}"]
     (result,) = hw.check(trace, "tlsf@8", rules, budget=160 * 1024)
-    picture = Picture("Three rules: two hold, one is broken", 236)
+    picture = Picture("Three rules: two pass, one fails", 236)
     picture.text(16, 28, "tlsf@8 on the MQTT broker", bold=True)
     names = [
-        "dearest malloc, in accesses",
-        "reserve, beside the baseline and 2 %",
-        "reserve, beside a budget of 160 KB",
+        "worst-case malloc, accesses",
+        "reserve, limit: baseline + 2 %",
+        "reserve, limit: budget of 160 KB",
     ]
     for at, (verdict, words) in enumerate(zip(result.verdicts, names, strict=True)):
         value, limit = verdict.value, verdict.limit
@@ -114,7 +114,7 @@ def gate() -> Picture:
         picture.box(16, y + 22, 508, 20, "grid")
         picture.box(16, y + 22, span.at(value) - 16, 20, colour)
         picture.line([(span.at(limit), y + 18), (span.at(limit), y + 46)], "ink", 2)
-    picture.text(16, 228, "Upright lines are limits: what reaches beyond ends with exit code 3.", "soft")
+    picture.text(16, 228, "Vertical lines are limits; a value beyond one gives exit status 3.", "soft")
     return picture
 
 
@@ -199,14 +199,14 @@ def load() -> Picture:
 
 
 def growth() -> Picture:
-    """A heap that leaks beside one that lasts, at constant live bytes."""
+    """A heap that grows and one that is stable, at constant live bytes."""
     names = {"drr-proposed": "red", "tlsf": "blue"}
     leaks, lasts = hw.stress(broker(), list(names), calls=1_000_000)
     assert lasts.lasts and not leaks.lasts
     loop = leaks.worst
     text = f"Over a million calls {leaks.heap} grows, {lasts.heap} becomes flat"
     picture = Picture(text, 330)
-    picture.text(16, 28, f"Bytes covered at constant live bytes, loop {loop!r}", bold=True)
+    picture.text(16, 28, f"Footprint at constant live bytes, loop {loop!r}", bold=True)
     curves = {item.heap: list(item.footprint_bytes[loop].items()) for item in (leaks, lasts)}
     calls = max(points[-1][0] for points in curves.values())
     most = max(value for points in curves.values() for _, value in points)
@@ -217,7 +217,7 @@ def growth() -> Picture:
         points = curves[item.heap]
         points = [*points, (calls, points[-1][1])]
         plot.stairs(points, names[item.heap], 2.5)
-        words = f"{item.heap}: {'lasts' if item.lasts else 'does not last'}"
+        words = f"{item.heap}: {'stable' if item.lasts else 'grows'}"
         where = (100, plot.y.at(points[-1][1]) - 10) if item.lasts else (496, plot.y.at(points[-1][1]) + 5)
         picture.text(*where, words, names[item.heap], "start" if item.lasts else "end", bold=True)
     picture.text(524, 312, "calls", "soft", anchor="end")
@@ -225,8 +225,8 @@ def growth() -> Picture:
 
 
 def copies() -> Picture:
-    """Footprints of some heaps on the broker and on copies of it, beside the least of them there."""
-    heaps = {"the tutorial's pick": tutorials_pick()} | {
+    """Footprints of some heaps on the broker and on perturbed traces, relative to the minimum."""
+    heaps = {"the tutorial's recipe": tutorials_pick()} | {
         name: hw.zoo(name).at_alignment(8) for name in ("tlsf", "newlib-nano", "all-round", "binary-buddy", "kingsley")
     }
     traces = [broker(), *hw.copies(broker(), 6)]
@@ -234,8 +234,8 @@ def copies() -> Picture:
         [[hw.replay(trace, heap).metrics["footprint_bytes"] for trace in traces] for heap in heaps.values()], float
     )
     ratios = footprints / footprints.min(axis=0)
-    picture = Picture("Memory of six heaps on a recording and its copies", 318)
-    picture.text(16, 28, "Memory, beside the least of these heaps there", bold=True)
+    picture = Picture("Memory of six heaps on a recording and perturbed traces", 318)
+    picture.text(16, 28, "Memory, relative to the minimum of these heaps", bold=True)
     plot = Plot(picture, Span(1, float(ratios.max()) * 1.03, 160, 516), Span(0, len(heaps), 262, 46))
     plot.grid_x(steps(1, plot.x.high, 5), lambda value: f"{value:g} x")
     for at, (name, row) in enumerate(zip(heaps, ratios.tolist(), strict=True)):
@@ -248,7 +248,7 @@ def copies() -> Picture:
     picture.dot(22, 305, 5.5, "red")
     picture.text(34, 310, "the recording", "soft")
     picture.dot(160, 305, 4.5, "sky", "blue")
-    picture.text(172, 310, "a copy of it", "soft")
+    picture.text(172, 310, "a perturbed trace", "soft")
     return picture
 
 

@@ -25,7 +25,7 @@ def kilobytes(value: float) -> str:
 
 
 def steps(low: float, high: float, wanted: int = 4) -> list[float]:
-    """Round values between two, about so many."""
+    """Round values between two, about `wanted` of them."""
     power = 10.0 ** math.floor(math.log10((high - low) / wanted))
     step = next(item * power for item in (1, 2, 5, 10) if (high - low) / (item * power) <= wanted)
     return [at * step for at in range(math.ceil(low / step), math.floor(high / step) + 1)]

@@ -78,13 +78,13 @@ def _files(platform: str) -> tuple[list[str], list[str]]:
 
 
 def circle() -> Picture:
-    """From a FreeRTOS board, whose hooks tell its calls, back to the board with a heap of its own."""
+    """From a FreeRTOS board, whose hooks record its calls, and back to the board with its own allocator."""
     hooks, heap = _files("freertos")
     text = "From a board by hooks, import, explore and generate back to it"
     picture = Picture(text, 390)
     cards = (
         (16, 40, "your board", ["FreeRTOS, and", "the application"]),
-        (372, 40, "its console", ["lines that tell", "each call"]),
+        (372, 40, "its console", ["one line", "for each call"]),
         (372, 232, "app.parquet", ["the trace"]),
         (194, 232, "app.duckdb", ["the study"]),
         (16, 232, "heap/", [item for item in heap if item in ("app_freertos.c", "app_heap.c", "app_heap.h")]),

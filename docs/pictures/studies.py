@@ -1,8 +1,11 @@
-"""Pictures of explorations: what was tried, the front, and the picks."""
+"""Pictures of explorations: what was tried, the front, and the recommendations."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
 
 import heapwright as hw
 from pictures.arenas import heap_map
@@ -11,7 +14,7 @@ from pictures.plot import Named, Plot, Span, name_points, octaves, short, steps
 from pictures.recordings import broker
 
 PICKS = ("balanced", "smallest", "fastest")
-RIVALS = ("all-round", "tlsf", "newlib-nano", "fast")
+ALTERNATIVES = ("all-round", "tlsf", "newlib-nano", "fast")
 REACH = (1.35, 18.0)
 """How many times the least memory, and the fewest accesses, the plot shows."""
 CELL = 4
@@ -23,7 +26,7 @@ Points = Mapping[str, tuple[str, int, float]]
 
 
 def _points(study: hw.Study) -> Points:
-    """Those that were replayed on all of the future, and have a bounded need."""
+    """Recipes that were replayed on the whole future and have a bounded need."""
     _, rows = study.sql(
         "SELECT recipe, name, long_run_bytes, long_run_accesses FROM replays "
         "WHERE ranked AND long_run_bytes IS NOT NULL"
@@ -58,17 +61,19 @@ def trade_off(study: hw.Study) -> Picture:
     plot.stairs(shown, "blue", 2)
     for point in shown:
         plot.dot(*point, 3, "blue")
-    name_points(plot, _named(study, points), [plot.place(*point) for point in shown])
+    corners = [plot.place(*point) for point in shown]
+    line = [(x, left[1]) for left, right in pairwise(corners) for x in np.arange(left[0], right[0], 6.0)]
+    name_points(plot, _named(study, points), [*corners, *line])
     return picture
 
 
 def _named(study: hw.Study, points: Points) -> list[Named]:
-    """The picks and the rivals."""
+    """The recommendations and the alternatives."""
     picks: dict[str, list[str]] = {}
     for how in PICKS:
         picks.setdefault(study.pick(how).id, []).append(how)  # type: ignore[arg-type]
     by_name = {name: id for id, (name, _, _) in points.items() if name}
-    names = picks | {by_name[name]: [name] for name in RIVALS if by_name[name] not in picks}
+    names = picks | {by_name[name]: [name] for name in ALTERNATIVES if by_name[name] not in picks}
     return [Named(points[id][2], points[id][1], ", ".join(words), id in picks) for id, words in names.items()]
 
 
@@ -81,7 +86,7 @@ def pick(study: hw.Study) -> Picture:
 def answer(study: hw.Study) -> Picture:
     """What the report begins with: the heap to ship, the arena to reserve, and what else one could take."""
     shipped = study.pick("balanced")
-    members = [shipped, *(study[name] for name in RIVALS[:3])]
+    members = [shipped, *(study[name] for name in ALTERNATIVES[:3])]
     reserves = dict(zip(study.combined.ids, study.reserves.tolist(), strict=True))
     picture = Picture("The heap to ship and its reserve, compared with all-round, TLSF and newlib-nano", 316)
     picture.text(16, 28, f"Ship {shipped.recipe.title()}:", bold=True)

@@ -20,7 +20,7 @@ def table(page: str, first: str) -> list[list[str]]:
 
 
 FrontBound = tuple[str, float, str]
-"""A heap, the length of its bar, and what is told behind it."""
+"""A heap, the length of its bar, and the text behind it."""
 
 
 def bars(told: str, title: str, heads: tuple[str, str], rows: Sequence[FrontBound], note: str) -> Picture:
@@ -80,15 +80,18 @@ def many_machines() -> Picture:
 
 
 def foretold() -> Picture:
-    """Falls in memory that each kind of copy foretells, and its false alarms, on the pairs chosen on."""
+    """Regressions that each kind of perturbed trace predicts, and its false alarms, on the development set."""
     rows = table("bench/robustness.md", "kind")[1:]
-    picture = Picture("Falls in memory that copies predict, and their false alarms", 52 + 62 * len(rows))
-    picture.text(16, 28, "Falls in memory on a second recording", bold=True)
+    picture = Picture("Memory regressions that perturbed traces predict, and false alarms", 52 + 62 * len(rows))
+    picture.text(16, 28, "Memory regressions on a second recording", bold=True)
     share = Span(0, 1, 16, 340)
     for at, row in enumerate(rows):
         y = 42 + at * 62
         picture.text(16, y + 14, row[0])
-        for top, cell, colour, words in ((y + 20, row[2], "blue", "foretold"), (y + 38, row[3], "red", "false alarms")):
+        for top, cell, colour, words in (
+            (y + 20, row[2], "blue", "predicted"),
+            (y + 38, row[3], "red", "false alarms"),
+        ):
             of, result = (int(item) for item in cell.split(":"))
             picture.box(16, top, 324, 14, "grid")
             picture.box(16, top, share.at(result / of) - 16, 14, colour)

@@ -2,8 +2,8 @@
  *
  *     xml FILE
  *
- * Beside what the parser keeps, a copy of the name of each open element and a record for each reading; the records of
- * a meter are summed up and given back at its end.
+ * In addition to the parser's memory it allocates a copy of the name of each open element and a record for each
+ * reading; the records of a meter are added up and freed at its end.
  */
 #include <expat.h>
 #include <fcntl.h>

@@ -38,7 +38,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"how sure", "guarantee"),
     (r"films?|filmed", "animation, snapshots"),
     (r"twins?", "counterpart"),
-    (r"victims?", "last remainder"),
+    (r"(?<!designated.)victims?", "last remainder"),
     (r"(?-i:Those of|That of|Those that|Those which|Those with)", "a noun"),
     (r"worst found|found worst", "worst measured, adversarial search result"),
     (r"taught", "portfolio"),
@@ -56,7 +56,11 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"mends?|mended|mending", "fixes"),
     (r"holds? good", "is valid"),
     (r"comes? with the load|live all along|served whole", "load-dependent, permanent, completed"),
-    (r"\w+ (?:that|who|which) (?:lives|live|lived)|lives no more", "is allocated"),
+    (
+        r"(?:objects?|bytes|blocks?|all|those|one|what|sites?|most|more|nothing) (?:that|who|which) "
+        r"(?:lives|live|lived)(?! (?:peak|bytes|blocks|in))|what lives|lives no more",
+        "is allocated",
+    ),
 )
 """Patterns, whatever the case, and the field's words for them."""
 
@@ -102,7 +106,7 @@ def _without(pattern: str, text: str, flags: int = 0) -> str:
 def markdown(text: str) -> str:
     """The prose of a page; what is no prose is NUL, so that lines stay where they are."""
     text = _without(r"^```.*?^```", text, re.DOTALL | re.MULTILINE)
-    text = _without(r"<!--.*?-->|<[^>]*>", text, re.DOTALL)
+    text = _without(r"<!--.*?-->", text, re.DOTALL)
     lines = text.split("\n")
     in_code = False
     for index, line in enumerate(lines):
@@ -112,7 +116,7 @@ def markdown(text: str) -> str:
             if in_code:
                 lines[index] = _blank(line)
     text = _without(r"`[^`]*`", "\n".join(lines))
-    return _without(r"\]\([^)]*\)", text)
+    return _without(r"\]\([^)]*\)|</?[a-z][^>]*>", text)
 
 
 def _kept(source: str, spans: Iterable[tuple[int, int]]) -> str:
