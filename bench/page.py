@@ -29,16 +29,16 @@ was written by `bench/page.py` from a run on {date}: {machine[processor]}, {mach
 
 ## Time and arena
 
-Ratios to dlmalloc, geometric means: CPU time of a call with the payload untouched, by set of traces; the same without the
-replay loop; with the payload written; the smallest arena for 32-bit pointers, and its maximum over the traces. Below 1 is faster
-or smaller.
+Ratios to dlmalloc, geometric means: CPU time of a call with the payload untouched, by set of traces; the same without
+the replay loop; with the payload written; the smallest arena for 32-bit pointers, and its maximum over the traces.
+Below 1 is faster or smaller.
 
 {over_reference}
 
 ## Several threads
 
-`{threaded}` as generated, and the libraries: ratio of the CPU time of a call to that of two threads with `threads = "lock"`:
-geometric mean, minimum and maximum over the traces. [Thread caches](#thread-caches) has the design.
+`{threaded}` as generated, and the libraries: ratio of the CPU time of a call to that of two threads with
+`threads = "lock"`: geometric mean, minimum and maximum over the traces. [Thread caches](#thread-caches) has the design.
 
 {threads}
 
