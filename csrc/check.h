@@ -43,6 +43,16 @@ static inline uint32_t block_state(const struct hw_policy *p, const uint32_t own
 static inline int hw_next_block(const struct hw_policy *p, struct hw_heap *heap, struct hw_block *block)
 {
     uint32_t at = block->offset + block->size;
+    if (p->pool_count == 1u) {
+        const struct hw_pool *pool = &p->pools[0];
+        if (!pool_is_bounded(p, pool, heap) || !pool_block_at(pool, heap, at, block)) {
+            return 0;
+        }
+        if (has_waiting(p, pool)) {
+            block->state = block_state(p, 0, heap, block);
+        }
+        return 1;
+    }
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
         if (block->pool <= i) {
@@ -109,7 +119,7 @@ static inline void count_blocks(const struct hw_policy *p, const struct hw_pool 
             told->used_blocks++;
         } else {
             told->unused += block.size;
-            if (state != HW_BLOCK_CACHED) {
+            if (p->checks != HW_CHECKS_FULL || state != HW_BLOCK_CACHED) {
                 tell_free(told, free_payload(pool, h, &block));
             }
         }

@@ -48,6 +48,13 @@ static inline void *malloc_at(const struct hw_policy *p, struct hw_heap *heap, s
     return hw_malloc(p, heap, size);
 }
 
+/* Clears `bytes` bytes of a new object. */
+static inline void clear_object(const struct hw_policy *p, struct hw_heap *heap, const void *object, size_t bytes)
+{
+    const uint32_t at = address_of(p, heap, object);
+    clear_payload(copy_step(p->align, 0), heap, at, at + (uint32_t)bytes);
+}
+
 static inline void *hw_calloc_at(const struct hw_policy *p, struct hw_heap *heap, uint32_t site, size_t count,
                                  size_t size)
 {
@@ -56,11 +63,9 @@ static inline void *hw_calloc_at(const struct hw_policy *p, struct hw_heap *heap
         HW_REFUSED(heap, SIZE_MAX);
         return NULL;
     }
-    unsigned char *memory = malloc_at(p, heap, count * size, site);
+    void *memory = malloc_at(p, heap, count * size, site);
     if (memory) {
-        for (size_t i = 0; i < count * size; i++) {
-            memory[i] = 0;
-        }
+        clear_object(p, heap, memory, count * size);
     }
     return memory;
 }
@@ -138,6 +143,14 @@ static inline void count_resized(const struct hw_policy *p, struct hw_heap *heap
     }
 }
 
+/* Whether all blocks have one size, so that no other one holds what an object's own does not. */
+static inline int has_one_size(const struct hw_policy *p)
+{
+    const struct hw_pool *pool = &p->pools[0];
+    return p->pool_count == 1u && pool->kind == HW_FIXED && pool->fixed.count == 1u && p->checks != HW_CHECKS_FULL &&
+           p->threads != HW_THREADS_CACHED;
+}
+
 static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
 {
     if (pointer == NULL) {
@@ -170,6 +183,13 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
             }
             return arena_pointer(heap, resized);
         }
+        if (has_one_size(p)) {
+            count_refused(p, heap);
+            if (tells(p)) {
+                HW_REFUSED(heap, size);
+            }
+            return NULL;
+        }
         if (p->keeps && refused) {
             break;
         }
@@ -189,7 +209,8 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     }
     if (moved) {
         const uint32_t had = usable_bytes(p, heap, at);
-        copy_payload(heap, address_of(p, heap, moved), at, had < size ? had : (uint32_t)size);
+        copy_payload(copy_step(p->align, 0), heap, address_of(p, heap, moved), at,
+                     had < size ? had : (uint32_t)size);
         hw_free(p, heap, pointer);
     }
     return moved;

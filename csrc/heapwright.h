@@ -40,24 +40,24 @@ struct hw_block {
     uint32_t size;   /* bytes, header included */
     uint32_t header; /* bytes in front of the payload */
     uint32_t state;  /* HW_BLOCK_... */
-    uint32_t pool;   /* the pool it belongs to, counted from 0 in the order of the recipe */
+    uint32_t pool;   /* number of its pool, from 0; several pools count in the order of the recipe */
 };
 
 /* States of a block. */
 #define HW_BLOCK_USED 1u   /* handed out */
 #define HW_BLOCK_FREE 2u   /* to be found by a request */
-#define HW_BLOCK_CACHED 3u /* free for requests of its size, kept in a quick list */
+#define HW_BLOCK_CACHED 3u /* free for some requests only; kept in a quick list; waits, at checks "full" */
 #define HW_BLOCK_VICTIM 4u /* free, without a header: the region that small requests are cut from */
 
 /* What hw_statistics() tells; all in bytes unless said otherwise. */
 struct hw_statistics {
     uint32_t used;         /* in blocks that are handed out, headers included */
     uint32_t used_blocks;  /* number of blocks handed out */
-    uint32_t unused;       /* in free and cached blocks, headers included */
+    uint32_t unused;       /* in free blocks, headers included; also in cached blocks */
     uint32_t largest_free; /* payload of the largest free block, or of the memory above the last block */
     uint32_t peak;         /* all memory that blocks have ever covered, control data included; never decreases */
     uint32_t refused;      /* number of requests that were refused */
-    uint32_t misused;      /* number of wrong pointers ignored; 0 where the recipe asks for no checks */
+    uint32_t misused;      /* number of invalid pointers that were ignored; 0 without checks */
 };
 
 /* What hw_counters() tells. */
@@ -98,8 +98,9 @@ HW_API void *hw_calloc_at(const struct hw_policy *policy, struct hw_heap *heap, 
  * To make it smaller never fails. */
 HW_API void *hw_realloc(const struct hw_policy *policy, struct hw_heap *heap, void *pointer, size_t size);
 
-/* Memory for `size` bytes at an address that is a multiple of `alignment`, a power of two. Returns NULL also where
- * alignment is no power of two, or is beyond the recipe's and no pool with headers takes the request. */
+/* Memory for `size` bytes at an address that is a multiple of `alignment`, a power of two. Returns NULL also if
+ * alignment is no power of two. Only pools with headers serve an alignment above HW_ALIGNMENT. Returns
+ * NULL for an alignment above HW_ALIGNMENT if no pool has headers. */
 HW_API void *hw_aligned_alloc(const struct hw_policy *policy, struct hw_heap *heap, size_t alignment, size_t size);
 
 /* Gives an object back. NULL is allowed. */
@@ -175,8 +176,9 @@ HW_API size_t hw_handle_usable_size(const struct hw_policy *policy, struct hw_he
  * that another one did. O(1). */
 HW_API int hw_owns(const struct hw_policy *policy, struct hw_heap *heap, const void *pointer);
 
-/* Walks the heap: fill *block with zeros, call until it returns 0. Blocks come pool by pool, by address. The heap must
- * not change in between. O(1) a block, and the length of a quick list or of a class's list of free blocks. */
+/* Walks the heap: fill *block with zeros, call until it returns 0. Blocks come in address order. With several pools,
+ * they come pool by pool. The heap must not change in between. O(1) per block. A block that looks used is searched for
+ * in its quick list. A block that looks used is searched for in its class's list of free blocks. */
 HW_API int hw_next_block(const struct hw_policy *policy, struct hw_heap *heap, struct hw_block *block);
 
 /* Counts what the heap holds. O(blocks), see hw_next_block(). */
@@ -205,19 +207,19 @@ HW_API void hw_reset_least_free(const struct hw_policy *policy, struct hw_heap *
 /* Number of wrong pointers that free and realloc ignored; 0 where the recipe asks for no checks. O(1). */
 HW_API uint32_t hw_misused(const struct hw_policy *policy, struct hw_heap *heap);
 
-/* Checks every invariant of the heap's data. Returns 0 where all hold, else one of HW_BROKEN_... O(blocks), more where
- * quick lists are long. It cannot detect an overflow that wrote what was there before, or damage to payloads. */
+/* Checks every invariant of the heap's data. Returns 0 if all hold, else one of HW_BROKEN_... O(blocks). With long
+ * quick lists it takes longer. It cannot detect an overflow that wrote what was there before, or damage to payloads. */
 HW_API int hw_check(const struct hw_policy *policy, struct hw_heap *heap);
 
 #define HW_BROKEN_BOUNDS 1    /* a block or boundary lies outside its part of the arena */
 #define HW_BROKEN_SIZE 2      /* a block's size is impossible */
-#define HW_BROKEN_FLAGS 3     /* a block's flags or boundary tag contradict its neighbour */
+#define HW_BROKEN_FLAGS 3     /* a block's flags contradict its neighbour; or its boundary tag does */
 #define HW_BROKEN_MERGE 4     /* two free neighbours that should have been merged */
 #define HW_BROKEN_LIST 5      /* a list holds what it should not, or in the wrong order */
 #define HW_BROKEN_LINK 6      /* a link back does not match */
 #define HW_BROKEN_COUNT 7     /* the lists and the walk disagree on the number of free blocks */
 #define HW_BROKEN_QUICK 8     /* a quick list holds a block of another size, or more than its limit */
-#define HW_BROKEN_CLASS 9     /* a header names a class that does not exist */
+#define HW_BROKEN_CLASS 9     /* a free list leads to no block; a header names no class */
 #define HW_BROKEN_COUNTERS 10 /* the counters and the walk disagree */
 
 #endif

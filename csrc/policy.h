@@ -193,10 +193,10 @@ struct hw_fixed {
     struct hw_links links;
     struct hw_field word;               /* the header word that names the class */
     uint32_t count;                     /* number of classes */
-    uint32_t sizes[HW_MAX_CLASSES];     /* payload bytes of each class, ascending */
+    uint32_t sizes[HW_MAX_CLASSES];     /* payload bytes of a block; one number for each class, ascending */
     uint32_t doubles;                   /* derived: 1: they are powers of two one after the other, less `lacks` */
     uint32_t lacks;                     /* derived: bytes by which each falls short of its power of two */
-    uint32_t counts[HW_MAX_CLASSES];    /* blocks of each class, where it does not grow */
+    uint32_t counts[HW_MAX_CLASSES];    /* number of blocks; one for each class, where it does not grow */
     uint32_t grow;                      /* 1: classes grow from the end of the arena downwards */
     uint32_t page;                      /* bytes carved at a time when growing; 0: one block */
     uint32_t header;                    /* bytes before the payload */
@@ -206,10 +206,10 @@ struct hw_fixed {
     uint32_t fall_through;              /* 1: an exhausted class borrows from the next larger ones */
     uint32_t align;                     /* alignment of payloads */
     uint32_t heads_at;                  /* derived: address of the list heads */
-    uint32_t carved_at;                 /* derived: address of the number of blocks carved, a class */
+    uint32_t carved_at;                 /* derived: address of the number of blocks ever used; one for each class */
     uint32_t tails_at;                  /* derived: address of the chain ends, a class */
     uint32_t flags_at[HW_MAX_CLASSES];  /* derived: address of each class's flag bytes */
-    uint32_t blocks_at[HW_MAX_CLASSES]; /* derived: address of each class's first block */
+    uint32_t blocks_at[HW_MAX_CLASSES]; /* derived: address of the first block; one for each class */
     uint32_t end;                       /* derived: address of the end of its region */
     uint32_t mapped;                    /* derived: 1: maps tell the class of a request and of an address */
     uint32_t size_step;                 /* derived: log2 of the bytes to an entry of the map of sizes */
@@ -318,8 +318,8 @@ struct hw_policy {
     uint32_t control;         /* derived: bytes of control data at the arena's base */
     uint32_t fixed_end;       /* derived: end of the control data and of all regions with a size of their own */
     uint32_t reach;           /* derived: largest arena that links and sizes can address */
-    uint32_t shared_high_at;  /* derived: address of the shared part's high-water mark */
-    uint32_t shared_limit_at; /* derived: address of the end of the shared part */
+    uint32_t shared_high_at;  /* derived: address of the high-water mark: the end of all that blocks ever covered */
+    uint32_t shared_limit_at; /* derived: address of the end of the memory for blocks */
     uint32_t shared_end_at;   /* derived: address of the arena's end */
     uint32_t grows_down;      /* derived: 1 where blocks, descriptors or handles are taken from the arena's end */
     uint32_t end_header;      /* derived: header of the blocks that are taken there */

@@ -76,7 +76,7 @@ static inline void buddy_list(const struct hw_buddy *y, struct hw_heap *h, uint3
     store_link(&y->links, h, head, node);
     store_link(&y->links, h, node, next);
     store_link(&y->links, h, node + y->links.field.bytes, head);
-    store_link(&y->links, h, next + y->links.field.bytes, node);
+    store_link(&y->links, h, next + y->links.field.bytes, node); /* behind the last node: to HW_SCRATCH_AT */
 }
 
 static inline void buddy_unlist(const struct hw_buddy *y, struct hw_heap *h, uint32_t b)
@@ -87,7 +87,7 @@ static inline void buddy_unlist(const struct hw_buddy *y, struct hw_heap *h, uin
     HW_ASSERT(raw_link(&y->links, h, before) == node);
     HW_ASSERT(next == 0 || raw_link(&y->links, h, next + y->links.field.bytes) == node);
     store_link(&y->links, h, before, next);
-    store_link(&y->links, h, next + y->links.field.bytes, before);
+    store_link(&y->links, h, next + y->links.field.bytes, before); /* behind the last node: to HW_SCRATCH_AT */
 }
 
 /* Whether the free block b of this order may be taken out of its list: its links lead back to it, its header says so,

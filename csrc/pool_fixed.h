@@ -29,12 +29,12 @@ static inline void fixed_flag(const struct hw_fixed *f, struct hw_heap *h, uint3
         if (f->grow) {
             store_class(f, h, at, class_ << 1 | taken);
         } else {
-            store1(h, f->flags_at[class_] + fixed_index_of(f, class_, at), taken);
+            store1(h, f->flags_at[fixed_at(f, class_)] + fixed_index_of(f, class_, at), taken);
         }
     }
 }
 
-/* A free block of this very class, without growing; 0 where there is none. */
+/* A free block, without growing; 0 if there is none. No other class is asked. */
 static inline uint32_t fixed_find_in(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     if (f->first_fit) {
@@ -64,6 +64,9 @@ static inline uint32_t fixed_take(const struct hw_fixed *f, struct hw_heap *h, u
 /* Serves a request of n bytes without raising the high-water mark: the address of the payload, or 0. */
 static inline uint32_t fixed_find(const struct hw_fixed *f, struct hw_heap *h, uint32_t n)
 {
+    if (f->count == 1u) {
+        return n <= f->sizes[0] ? fixed_take(f, h, 0) : 0;
+    }
     if (f->mapped && n > f->sizes[f->count - 1u]) {
         return 0;
     }
@@ -108,8 +111,8 @@ static inline void fixed_release(const struct hw_fixed *f, struct hw_heap *h, ui
     }
     const uint32_t class_ = fixed_class_of(f, h, at);
     if (f->first_fit) {
-        note_flag(f, h, class_, f->flags_at[class_] + fixed_index_of(f, class_, at), 0);
-        store1(h, f->flags_at[class_] + fixed_index_of(f, class_, at), 0);
+        note_flag(f, h, class_, f->flags_at[fixed_at(f, class_)] + fixed_index_of(f, class_, at), 0);
+        store1(h, f->flags_at[fixed_at(f, class_)] + fixed_index_of(f, class_, at), 0);
         return;
     }
     const uint32_t head = fixed_head(f, class_);

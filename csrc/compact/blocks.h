@@ -105,7 +105,7 @@ static inline void compact_shift(const struct hw_compact *c, struct hw_heap *h, 
         return;
     }
     const uint32_t top = load4(h, c->top_at);
-    move_payload(h, to, from, top - from);
+    move_payload(copy_step(c->align, c->header), h, to, from, top - from);
     store4(h, c->top_at, top - from + to);
     if (c->header) {
         tell_headers(c, h, to, top - from + to);
@@ -127,7 +127,7 @@ static inline uint32_t slide_headers(const struct hw_compact *c, struct hw_heap 
             note_block_gone(h, c->header);
         } else {
             if (to != from) {
-                move_payload(h, to, from, size);
+                move_payload(copy_step(c->align, c->header), h, to, from, size);
                 store_reference(h, k, to + c->header);
             }
             to += size;
@@ -146,7 +146,7 @@ static inline uint32_t slide_chain(const struct hw_compact *c, struct hw_heap *h
         const uint32_t size = load_handle_size(h, k);
         const uint32_t from = load_reference(h, k);
         if (to != from) {
-            move_payload(h, to, from, size);
+            move_payload(copy_step(c->align, c->header), h, to, from, size);
             store_reference(h, k, to);
         }
         to += size;

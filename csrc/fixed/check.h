@@ -79,7 +79,7 @@ static inline void count_fixed_lists(const struct hw_fixed *f, struct hw_heap *h
 static inline int fixed_has_more(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     if (f->grow == 0) {
-        return load4(h, f->carved_at + 4u * class_) < f->counts[class_];
+        return load4(h, fixed_carved_at(f, class_)) < f->counts[fixed_at(f, class_)];
     }
     const uint32_t stride = fixed_stride(f, class_);
     const uint32_t blocks = stride < f->page ? f->page / stride : 1u;
@@ -119,9 +119,9 @@ static inline int is_any_unchained(const struct hw_fixed *f, struct hw_heap *h, 
 /* Whether one of the first `looks` flags of a class is clear. */
 static inline int is_any_unflagged(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t looks)
 {
-    const uint32_t carved = load4(h, f->carved_at + 4u * class_);
+    const uint32_t carved = load4(h, fixed_carved_at(f, class_));
     for (uint32_t i = 0; i < carved && i < looks; i++) {
-        if (load1(h, f->flags_at[class_] + i) == 0) {
+        if (load1(h, f->flags_at[fixed_at(f, class_)] + i) == 0) {
             return 1;
         }
     }
@@ -142,9 +142,12 @@ static inline int fixed_has_free(const struct hw_fixed *f, struct hw_heap *h, ui
 
 static inline uint32_t fixed_largest(const struct hw_fixed *f, struct hw_heap *h, uint32_t looks)
 {
+    if (f->count == 1u) {
+        return fixed_has_free(f, h, 0, looks) ? f->sizes[0] : 0;
+    }
     for (uint32_t class_ = f->count; class_-- > 0;) {
         if (fixed_has_free(f, h, class_, looks)) {
-            return f->sizes[class_];
+            return f->sizes[fixed_at(f, class_)];
         }
     }
     return 0;

@@ -18,10 +18,28 @@ static inline void store_class(const struct hw_fixed *f, struct hw_heap *h, uint
     store_masked(&f->links, &f->word, h, at - f->header, word);
 }
 
-/* Bytes from one block of a class to the next. */
+/* Where the arrays of the policy tell of a class: one class needs no number. */
+static inline uint32_t fixed_at(const struct hw_fixed *f, uint32_t class_)
+{
+    if (f->count == 1u) {
+        return 0;
+    }
+    return class_;
+}
+
+/* Where the number of blocks of a class that were ever used is kept. */
+static inline uint32_t fixed_carved_at(const struct hw_fixed *f, uint32_t class_)
+{
+    if (f->count == 1u) {
+        return f->carved_at;
+    }
+    return f->carved_at + 4u * class_;
+}
+
+/* Bytes from one block to the next. */
 static inline uint32_t fixed_stride(const struct hw_fixed *f, uint32_t class_)
 {
-    return (f->sizes[class_] + f->header + f->trailer + f->align - 1u) & ~(f->align - 1u);
+    return (f->sizes[fixed_at(f, class_)] + f->header + f->trailer + f->align - 1u) & ~(f->align - 1u);
 }
 
 /* The smallest class that holds n bytes, where each is twice as large as the one before but for the same few bytes; the
@@ -38,7 +56,7 @@ static inline uint32_t fixed_class_doubled(const struct hw_fixed *f, uint32_t n)
 static inline uint32_t fixed_class_for(const struct hw_fixed *f, uint32_t n)
 {
     uint32_t class_ = 0;
-    while (class_ < f->count && f->sizes[class_] < n) {
+    while (class_ < f->count && f->sizes[fixed_at(f, class_)] < n) {
         class_++;
     }
     return class_;
@@ -50,7 +68,7 @@ HW_HOT uint32_t fixed_class_mapped(const struct hw_fixed *f, uint32_t n)
     const uint32_t step = (uint32_t)1 << f->size_step;
     uint32_t class_ = f->size_map[(n + step - 1u) >> f->size_step];
     if (f->size_even == 0) {
-        while (f->sizes[class_] < n) {
+        while (f->sizes[fixed_at(f, class_)] < n) {
             class_++;
         }
     }
@@ -71,6 +89,9 @@ HW_HOT uint32_t fixed_class(const struct hw_fixed *f, uint32_t n)
 
 static inline uint32_t fixed_head(const struct hw_fixed *f, uint32_t class_)
 {
+    if (f->count == 1u) {
+        return f->heads_at;
+    }
     return f->heads_at + class_ * f->links.field.bytes;
 }
 
@@ -89,11 +110,14 @@ HW_HOT uint32_t fixed_class_in_map(const struct hw_fixed *f, uint32_t at)
 /* The class whose region holds this payload. O(classes). */
 static inline uint32_t fixed_class_of_address(const struct hw_fixed *f, uint32_t at)
 {
+    if (f->count == 1u) {
+        return 0;
+    }
     if (f->mapped) {
         return fixed_class_in_map(f, at);
     }
     uint32_t class_ = f->count - 1u;
-    while (class_ > 0 && at < f->blocks_at[class_]) {
+    while (class_ > 0 && at < f->blocks_at[fixed_at(f, class_)]) {
         class_--;
     }
     return class_;
@@ -109,7 +133,7 @@ static inline uint32_t fixed_class_of(const struct hw_fixed *f, struct hw_heap *
 
 static inline uint32_t fixed_index_of(const struct hw_fixed *f, uint32_t class_, uint32_t at)
 {
-    return (at - f->header - f->blocks_at[class_]) / fixed_stride(f, class_);
+    return (at - f->header - f->blocks_at[fixed_at(f, class_)]) / fixed_stride(f, class_);
 }
 
 /* Most blocks of a class that there can be. */
@@ -118,7 +142,7 @@ static inline uint32_t fixed_blocks(const struct hw_fixed *f, struct hw_heap *h,
     if (f->grow) {
         return (load4(h, f->end_at) - load4(h, f->limit_at)) / fixed_stride(f, class_);
     }
-    return f->counts[class_];
+    return f->counts[fixed_at(f, class_)];
 }
 
 /* Whether `at` can be the payload of one of the pool's blocks. */
@@ -137,8 +161,8 @@ static inline int fixed_is_payload(const struct hw_fixed *f, struct hw_heap *h, 
     }
     const uint32_t class_ = fixed_class_of_address(f, at);
     const uint32_t index = fixed_index_of(f, class_, at);
-    return index < load4(h, f->carved_at + 4u * class_) &&
-           f->blocks_at[class_] + index * fixed_stride(f, class_) + f->header == at;
+    return index < load4(h, fixed_carved_at(f, class_)) &&
+           f->blocks_at[fixed_at(f, class_)] + index * fixed_stride(f, class_) + f->header == at;
 }
 
 /* Whether the flag of a block says that it is free. */
@@ -147,7 +171,7 @@ static inline int fixed_is_flagged_free(const struct hw_fixed *f, struct hw_heap
     if (f->grow) {
         return (load_class(f, h, at) & HW_FIXED_TAKEN) == 0;
     }
-    return load1(h, f->flags_at[class_] + fixed_index_of(f, class_, at)) == 0;
+    return load1(h, f->flags_at[fixed_at(f, class_)] + fixed_index_of(f, class_, at)) == 0;
 }
 
 /* Whether what a class's list leads to is a free block of the class; what is not is counted. */
@@ -180,28 +204,28 @@ static inline uint32_t fixed_pop(const struct hw_fixed *f, struct hw_heap *h, ui
 /* A block of the class's region that was never used; 0 where all have been. */
 static inline uint32_t fixed_carve(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
-    const uint32_t carved_at = f->carved_at + 4u * class_;
+    const uint32_t carved_at = fixed_carved_at(f, class_);
     const uint32_t carved = load4(h, carved_at);
-    if (carved == f->counts[class_]) {
+    if (carved == f->counts[fixed_at(f, class_)]) {
         return 0;
     }
-    if (f->links.hardened && (carved > f->counts[class_] || load1(h, f->flags_at[class_] + carved) != 0)) {
+    if (f->links.hardened && (carved > f->counts[fixed_at(f, class_)] || load1(h, f->flags_at[fixed_at(f, class_)] + carved) != 0)) {
         count_misuse(f->links.misused_at, h); /* blocks beyond the last carved are flagged as free */
         return 0;
     }
-    HW_ASSERT(carved < f->counts[class_]);
+    HW_ASSERT(carved < f->counts[fixed_at(f, class_)]);
     store4(h, carved_at, carved + 1u);
     const uint32_t stride = fixed_stride(f, class_);
     note_covered(h, stride);
     note_block_made(h, f->header + f->trailer);
-    return f->blocks_at[class_] + carved * stride + f->header;
+    return f->blocks_at[fixed_at(f, class_)] + carved * stride + f->header;
 }
 
 /* The first block whose flag is clear. O(blocks of the class). */
 static inline uint32_t fixed_first_unflagged(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
-    const uint32_t carved = load4(h, f->carved_at + 4u * class_);
-    if (f->links.hardened && carved > f->counts[class_]) {
+    const uint32_t carved = load4(h, fixed_carved_at(f, class_));
+    if (f->links.hardened && carved > f->counts[fixed_at(f, class_)]) {
         count_misuse(f->links.misused_at, h);
         return 0;
     }
@@ -209,16 +233,16 @@ static inline uint32_t fixed_first_unflagged(const struct hw_fixed *f, struct hw
         if (!skip_flags(f, h, class_, &i)) {
             break;
         }
-        if (load1(h, f->flags_at[class_] + i) == 0) {
-            note_flag(f, h, class_, f->flags_at[class_] + i, 1);
-            store1(h, f->flags_at[class_] + i, 1);
-            return f->blocks_at[class_] + i * fixed_stride(f, class_) + f->header;
+        if (load1(h, f->flags_at[fixed_at(f, class_)] + i) == 0) {
+            note_flag(f, h, class_, f->flags_at[fixed_at(f, class_)] + i, 1);
+            store1(h, f->flags_at[fixed_at(f, class_)] + i, 1);
+            return f->blocks_at[fixed_at(f, class_)] + i * fixed_stride(f, class_) + f->header;
         }
     }
     const uint32_t at = fixed_carve(f, h, class_);
     if (at) {
-        note_flag(f, h, class_, f->flags_at[class_] + carved, 1);
-        store1(h, f->flags_at[class_] + carved, 1);
+        note_flag(f, h, class_, f->flags_at[fixed_at(f, class_)] + carved, 1);
+        store1(h, f->flags_at[fixed_at(f, class_)] + carved, 1);
     }
     return at;
 }

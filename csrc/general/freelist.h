@@ -144,7 +144,7 @@ HW_HOT void list_link(const struct hw_general *g, struct hw_heap *h, uint32_t be
         } else {
             store_link(&g->links, h, node + g->links.field.bytes, before);
         }
-        store_link(&g->links, h, next + g->links.field.bytes, node);
+        store_link(&g->links, h, next + g->links.field.bytes, node); /* behind the last node: to HW_SCRATCH_AT */
     }
 }
 
@@ -183,8 +183,8 @@ static inline void list_turn(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* Takes `node`, to which the word `before` points, out of the list of blocks of this size. Where links are hardened,
- * the caller has seen that those of a node that is linked both ways lead back to it. */
+/* Takes `node`, to which the word `before` points, out of the list of blocks of this size. The caller of a heap with
+ * hardened links has checked that those of a node that is linked both ways lead back to it. */
 HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t before, uint32_t node)
 {
     HW_ASSERT(raw_link(&g->links, h, before) == node);
@@ -195,6 +195,7 @@ HW_HOT void list_unlink(const struct hw_general *g, struct hw_heap *h, uint32_t 
         store_link(&g->links, h, tail_of(g, h, size, node), before);
     }
     if (g->free_list == HW_DOUBLE) {
+        /* behind the last node: to HW_SCRATCH_AT */
         if (g->heads_close && is_head(g, before)) {
             store_link(&g->links, h, next + g->links.field.bytes, 0);
         } else {

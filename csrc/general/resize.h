@@ -108,7 +108,8 @@ static inline void slide_down(const struct hw_general *g, struct hw_heap *h, uin
     const uint32_t flags = word_flags(g, load_word(g, h, to));
     store_word(g, h, to, size_word(g, ahead + size, flags | HW_USED));
     keep_rover_on_block(g, h, to, b + size);
-    move_payload(h, to + g->header, b + g->header, size - g->overhead);
+    move_payload(copy_step((uint32_t)1 << g->unit_shift, g->pad ? g->header : 0), h, to + g->header, b + g->header,
+                 size - g->overhead);
 }
 
 /* Payload bytes of a used block of `size` bytes. */

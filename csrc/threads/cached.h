@@ -58,11 +58,9 @@ static inline void *hw_cached_malloc(const struct hw_policy *p, struct hw_heap *
 static inline void *hw_cached_calloc(const struct hw_policy *p, struct hw_heap *heap, size_t count, size_t size)
 {
     const size_t bytes = size != 0 && count > HW_MAX_REQUEST / size ? SIZE_MAX : count * size;
-    unsigned char *memory = hw_cached_malloc(p, heap, bytes);
+    void *memory = hw_cached_malloc(p, heap, bytes);
     if (memory) {
-        for (size_t i = 0; i < bytes; i++) {
-            memory[i] = 0;
-        }
+        clear_object(p, heap, memory, bytes);
     }
     return memory;
 }
@@ -180,7 +178,7 @@ static inline void *move_cached(const struct hw_policy *p, struct hw_heap *heap,
         return NULL;
     }
     const uint32_t had = heap_capacity(p, heap, from);
-    copy_payload(heap, to, from, had < size ? had : (uint32_t)size);
+    copy_payload(copy_step(p->align, 0), heap, to, from, had < size ? had : (uint32_t)size);
     accept_moved(p, heap, t->cache, from);
     return HW_TOLD_RESIZED(heap, pointer, arena_pointer(heap, to), size);
 }

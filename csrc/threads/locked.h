@@ -24,11 +24,9 @@ static inline void *hw_locked_calloc_at(const struct hw_policy *p, struct hw_hea
                                         size_t size)
 {
     const size_t bytes = size != 0 && count > HW_MAX_REQUEST / size ? SIZE_MAX : count * size;
-    unsigned char *memory = hw_locked_malloc_at(p, heap, site, bytes);
+    void *memory = hw_locked_malloc_at(p, heap, site, bytes);
     if (memory) { /* cleared without the lock */
-        for (size_t i = 0; i < bytes; i++) {
-            memory[i] = 0;
-        }
+        clear_object(p, heap, memory, bytes);
     }
     return memory;
 }
@@ -39,11 +37,9 @@ static inline void *hw_locked_calloc(const struct hw_policy *p, struct hw_heap *
         return hw_locked_calloc_at(p, heap, 0, count, size);
     }
     const size_t bytes = size != 0 && count > HW_MAX_REQUEST / size ? SIZE_MAX : count * size;
-    unsigned char *memory = hw_locked_malloc(p, heap, bytes);
+    void *memory = hw_locked_malloc(p, heap, bytes);
     if (memory) { /* cleared without the lock */
-        for (size_t i = 0; i < bytes; i++) {
-            memory[i] = 0;
-        }
+        clear_object(p, heap, memory, bytes);
     }
     return memory;
 }

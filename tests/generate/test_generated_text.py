@@ -92,6 +92,13 @@ def comments(name: str) -> list[str]:
     return [" ".join(comment.replace("\n *", "\n").split()) for comment in result[1:]]
 
 
+@cache
+def header_comments(name: str) -> list[str]:
+    """The comments of the header on one line each, but for the first, which holds the recipe's summary."""
+    result = re.findall(r"/\*.*?\*/", files(name)["app_heap.h"], re.DOTALL)
+    return [" ".join(comment.replace("\n *", "\n").split()) for comment in result[1:]]
+
+
 def words_without_meaning(recipe: Recipe) -> dict[str, bool]:
     """Patterns, and whether the recipe has what they speak of."""
     general = [pool for pool in recipe.pools if isinstance(pool, General)]
@@ -107,10 +114,13 @@ def words_without_meaning(recipe: Recipe) -> dict[str, bool]:
         r"\bboundary tag|\btags?\b": any(pool.boundary_tags for pool in general),
         r"\bnext fit|\bNext fit": any(pool.fit == "next" for pool in general),
         r"\blazy|\bsweep": any(pool.coalesce in ("lazy", "deferred", "sweep") for pool in general) or Compact in kinds,
-        r"\bclass\b|\bclasses\b": Fixed in kinds or caches,
+        r"\bclass\b|\bclasses\b": several_classes(recipe) or caches,
         r"\bhandle|\breference": Compact in kinds,
         r"\bgroup|\bpartition": Partition in kinds,
         r"\bthreads?\b|\block\b": recipe.threads != "none",
+        r"\bhardened\b|\bmasked\b|\bseal\b": recipe.checks in ("neighbours", "full"),
+        r"\bpool by pool\b|\b[Ss]everal pools\b": len(recipe.pools) > 1,
+        r"\bsites?\b": bool(recipe.sites),
         r"\bFIFO\b": any("fifo" in (pool.order, pool.large_order) for pool in general),
     }
 
@@ -119,6 +129,28 @@ def words_without_meaning(recipe: Recipe) -> dict[str, bool]:
 def test_comments_speak_of_nothing_that_the_recipe_does_not_have(name: str) -> None:
     absent = [pattern for pattern, there in words_without_meaning(recipe_of(name)).items() if not there]
     assert [comment for comment in comments(name) if re.search("|".join(absent), comment)] == []
+
+
+@each("name", NAMES)
+def test_headers_speak_of_nothing_that_the_recipe_does_not_have(name: str) -> None:
+    words = words_without_meaning(recipe_of(name))
+    absent = [pattern for pattern, there in words.items() if not there and "policy" not in pattern]
+    assert [comment for comment in header_comments(name) if re.search("|".join(absent), comment)] == []
+
+
+def several_classes(recipe: Recipe) -> bool:
+    return any(isinstance(pool, Fixed) and len(pool.sizes) > 1 for pool in recipe.pools)
+
+
+def test_one_class_is_no_table() -> None:
+    code = re.sub(r"/\*.*?\*/", "", source_of("fixed-pool"), flags=re.DOTALL)
+    assert re.findall(r"static const .*\[", code) == []
+    assert re.findall(r"class|for \(uint32_t i", code) == []
+    assert "O(classes)" not in source_of("fixed-pool")
+    realloc = code[code.index("void *app_realloc(struct") :].partition("\n}\n")[0]
+    assert "app_malloc(heap, size);" in realloc
+    assert "app_copy_payload" not in code
+    assert realloc.count("app_malloc(") == 1
 
 
 @each("name", NAMES)

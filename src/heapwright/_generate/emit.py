@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from heapwright._generate.core import EVENTS, core_sources, defined
 from heapwright._generate.fallback_malloc import family, of_pools, require_in_front
+from heapwright._generate.memory_map import Address, block_maps, control_table
 from heapwright._generate.package import package_files
+from heapwright._generate.wording import absent_words
 from heapwright._recipes.sites import c_names
 from heapwright._recipes.worst_steps import worst_steps
 from heapwright._support.engine import engine
@@ -142,7 +144,7 @@ def generated_files(
     """
     from heapwright._generate.specialise import Parting, specialise
     from heapwright._native import lib
-    from heapwright._recipes.policy import policy
+    from heapwright._recipes.policy import SCRATCH, policy
 
     check_prefix(prefix)
     called_behind = family(behind) if behind is not None else {}
@@ -171,15 +173,27 @@ def generated_files(
         functions += more if wanted else ()
     public = _public(recipe, functions) | {name: name for name in into.functions}
     apart = [inner for inner, name in public.items() if name in APART]
-    parting = Parting("heapwright.h", public, apart, finish=True)
+    parting = Parting("heapwright.h", public, apart, finish=True, absent=absent_words(recipe))
     parts = specialise(core_sources(), values, list(public), prefix, defined(recipe.threads == "cached"), parting)
     if behind is not None:
         parts = of_pools(parts, prefix)
     code = parts.functions + parts.apart
+    addresses = [
+        Address(name, value, note.removeprefix("address of ").removeprefix("the "))
+        for name, value, note in parts.addresses
+    ]
+    scratch = f"{prefix.upper()}_SCRATCH_AT" if any(pool.has_null_node for pool in recipe.canonical().pools) else ""
+    addresses[:0] = [Address(scratch, recipe.link_bytes, SCRATCH)] if scratch else []
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.owns_blocks), default=0)
     names = _common(recipe, prefix, about) | {
         "interface": parts.interface,
-        "data": "\n".join(part for part in (parts.types, parts.constants) if part),
+        "types": parts.types,
+        "constants": parts.constants,
+        "blocks": block_maps(recipe, values),
+        "control": control_table(recipe, values, addresses),
+        "addresses": addresses,
+        "longest": max((len(address.name) for address in addresses), default=0),
+        "scratch": scratch,
         "functions": parts.functions.rstrip(),
         "apart": parts.apart.strip(),
         "cache_bytes": recipe.cache_bytes,

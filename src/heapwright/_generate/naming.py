@@ -133,9 +133,7 @@ class Names:
                 results[expr.named] = expr
                 if isinstance(expr, c.Derived):
                     todo += [part for part in c.walk(expr.form) if isinstance(part, c.Named)]
-        by_base: dict[str, list[c.Named]] = {}
-        for expr in results.values():
-            by_base.setdefault(self.base(expr), []).append(expr)
+        by_base = self._by_base(results.values())
         taken = {self.rename(name) for name in (*self.program.macros, *self.program.enumerators)}
         for base, group in sorted(by_base.items()):
             agree = len({self.meaning(expr) for expr in group}) == 1 and self.upper(base) not in taken
@@ -143,6 +141,21 @@ class Names:
                 label = "" if agree else self.label(expr.path).upper()
                 self.constants[expr.named] = self._free_name(expr, f"{label}_{base}".lstrip("_"), taken)
             taken |= {self.constants[expr.named] for expr in group}
+
+    def _by_base(self, constants: Iterable[c.Named]) -> dict[str, list[c.Named]]:
+        """The constants by their names while no pools disagree. Those of one address have one name, a pool's first."""
+        results: dict[str, list[c.Named]] = {}
+        addresses: dict[object, list[c.Named]] = {}
+        for expr in constants:
+            if _is_address(expr):
+                addresses.setdefault((expr.value, expr.type), []).append(expr)
+            else:
+                results.setdefault(self.base(expr), []).append(expr)
+        bases = Counter(base for group in addresses.values() for base in {self.base(expr) for expr in group})
+        for group in addresses.values():
+            first = min(group, key=lambda expr: (bases[self.base(expr)], expr.path[0] != POOLS, self._place_of(expr)))
+            results.setdefault(self.base(first), []).extend(group)
+        return results
 
     def _free_name(self, expr: c.Named, base: str, taken: set[str]) -> str:
         for at in count(1):
@@ -179,10 +192,21 @@ class Names:
             return (2,)
         return int(expr.path[0] == POOLS), *(at for at, _ in self._way(expr.path))
 
-    def definitions(self, printer: Printer) -> str:
+    def addresses(self, printer: Printer) -> list[tuple[str, int, str]]:
+        """Names of addresses in use with what lies there, in the order of the arena."""
+        found = [
+            (name, expr.value or 0, self._note(expr, printer))
+            for name, expr in self.meanings.items()
+            if _is_address(expr)
+        ]
+        return sorted(found, key=lambda address: address[1])
+
+    def definitions(self, printer: Printer, addresses: bool = True) -> str:
         """The constants in use: those of the policy in its order, then static results, then tables."""
         rows, tables = [], ""
         for name, expr in sorted(self.meanings.items(), key=lambda pair: (self._place_of(pair[1]), pair[0])):
+            if not addresses and _is_address(expr):
+                continue
             note = self._note(expr, printer)
             if isinstance(expr, c.ConstantTable):
                 tables += (f"/* {note} */\n" if note else "") + self._table(name, expr, printer)
@@ -197,12 +221,12 @@ class Names:
         if isinstance(expr, c.Derived):
             comments = expr.function.comments
             text = comments[-1].removeprefix("/*").removesuffix("*/").strip() if comments else ""
-            return "" if "\n" in text else printer.words(text)
+            return "" if "\n" in text else printer.words(printer.prose(text))
         value = None if isinstance(expr, c.ConstantTable) else expr.value
         clauses = re.split(r"(?:; |^)(?=\d+: )", ": ".join(note for _, note in self._way(expr.path) if note))
         of = [re.match(r"(\d+): ", clause) for clause in clauses]  # what is said of one value of the member
         true = [clause for clause, item in zip(clauses, of, strict=True) if item is None or int(item[1]) == value]
-        return printer.words("; ".join(filter(None, true)))
+        return printer.words(printer.prose("; ".join(filter(None, true))))
 
     def _table(self, name: str, expr: c.Named, printer: Printer) -> str:
         """The definition of an array, in the smallest unsigned type that holds its values."""
@@ -241,3 +265,8 @@ class Names:
     def _text(self, target: Specialisation, printer: Printer) -> str:
         head = ", ".join(f"{parameter.type} {parameter.name}" for parameter in target.left.parameters)
         return target.left.text("plain", self.words(target), lambda: f"({head}) {printer.body(target.left.body, 1)}")
+
+
+def _is_address(expr: c.Named) -> bool:
+    """Whether a constant is the address of control data."""
+    return isinstance(expr, c.Constant) and str(expr.path[-1]).endswith("_at")

@@ -16,6 +16,9 @@ _PRECEDENCE = {op: level for level, ops in enumerate(_LEVELS, start=3) for op in
 _UNARY = 13
 _DRAWING = re.compile(r"^\W*\|.*\|", re.MULTILINE)
 """A line of a comment that draws blocks."""
+_COMMENT = re.compile(r"([ \t]*)(/\*.*?\*/)", re.DOTALL)
+_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`])")
+_CLAUSE = re.compile(r";\s+")
 _CONFUSED = {op: {"+", "-", "&", "|", "^", *COMPARISONS} - {op} for op in "&|^"} | {"||": {"&&"}}
 _CONFUSED |= {op: {"+", "-"} for op in ("<<", ">>")}
 """Inner operators that compilers warn about without parentheses."""
@@ -25,11 +28,15 @@ _ASSIGNING = {f"{op}=" for op in ("", *"+-*/%&|^", "<<", ">>")}
 
 
 class Printer:
-    """Writes one text. `rename` maps identifiers of the core to those of the text; `name` gives constants theirs."""
+    """Writes one text. `rename` maps identifiers of the core to those of the text; `name` gives constants theirs.
 
-    def __init__(self, rename: Callable[[str], str], name: Callable[[c.Named], str]) -> None:
+    `absent` matches the words for what the recipe lacks: comments are written without the sentences that have any.
+    """
+
+    def __init__(self, rename: Callable[[str], str], name: Callable[[c.Named], str], absent: str = "") -> None:
         self.rename = rename
         self.name = name
+        self.absent = absent
 
     # ---- expressions
 
@@ -102,7 +109,8 @@ class Printer:
         indent = "    " * depth
         head = "\n" if stmt.blank else ""
         head += "".join(self.comment(comment, indent) for comment in stmt.comments)
-        tail = f" {self.words(stmt.trailing)}\n" if stmt.trailing else "\n"
+        trailing = self.words(stmt.trailing)
+        tail = f" {trailing}\n" if trailing else "\n"
         code = f"{indent}{self._code(stmt, depth)}"
         if stmt.trailing and len(code.split("\n")[-1]) + len(tail) > WIDTH + 1:
             return f"{head}{self.comment(stmt.trailing, indent)}{code}\n"
@@ -147,11 +155,34 @@ class Printer:
     # ---- comments and functions
 
     def words(self, text: str) -> str:
-        """Text of a comment in the names of the output."""
+        """Text with comments, or that of a comment, in the names of the output."""
+        if self.absent:
+            text = _COMMENT.sub(lambda match: match[1] * bool(kept := self.present(match[2])) + kept, text)
         return re.sub(rf"{c.WORD.pattern}(?:\(\))?", lambda match: self.rename(match.group()), text)
+
+    def present(self, comment: str) -> str:
+        """A comment without the sentences and clauses on what the recipe lacks; empty if it has no others."""
+        if not self.absent or not re.search(self.absent, " ".join(comment.replace("\n *", "\n").split())):
+            return comment
+        text = self.prose(comment_words(comment))
+        return "\n".join(_filled_comment(text, "")) if text else ""
+
+    def prose(self, text: str) -> str:
+        """The sentences and clauses of a text that are not on what the recipe lacks."""
+        if not self.absent or not re.search(self.absent, text):
+            return text
+        out = []
+        for sentence in _SENTENCE.split(text):
+            kept = "; ".join(part for part in _CLAUSE.split(sentence) if not re.search(self.absent, part))
+            end = "." if kept and sentence.endswith(".") and not kept.endswith(".") else ""
+            out.append(kept + end)
+        return " ".join(filter(None, out))
 
     def comment(self, comment: str, indent: str) -> str:
         """A comment with its line break, moved to an indent; filled anew where names made it too wide."""
+        comment = self.present(comment)
+        if not comment:
+            return ""
         words = self.words(comment)
         lines = [f"{indent}{line}".rstrip() for line in words.split("\n")]
         if any(len(line) > WIDTH for line in lines) and not _DRAWING.search(comment):

@@ -54,6 +54,7 @@ class Parting:
     What the file `header` of the sources declares becomes the interface: prototypes of entries, with their comments,
     and the types and macros that are used. `public` gives entries the names of other functions of the core, which lose
     theirs: so what goes around a function can stand in for it. The entries in `apart` go with what they alone call.
+    `absent` matches words for what the recipe lacks, of which no comment speaks.
     With `finish` the text is as one writes it for one recipe: entries first, short helpers put in place, conditions
     compared; else it stays as the source has it.
     """
@@ -62,6 +63,7 @@ class Parting:
     public: Mapping[str, str] = field(default_factory=dict)
     apart: Sequence[str] = ()
     finish: bool = False
+    absent: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class Specialised:
 
     `includes`: system headers, as `<stdint.h>`; `interface`: what the public header declares, entries included;
     `types`: the other structs, enums and typedefs; `constants`: the policy's numbers, tables, macros; `functions`: the
-    entries, then what they call; `apart`: likewise those that were wanted apart, and what they alone call.
+    entries, then what they call; `apart`: the same of those that were wanted apart, and what they alone call.
+    `addresses`: names of addresses, their values, and what lies there; of finished text alone, else in `constants`.
     """
 
     includes: tuple[str, ...]
@@ -79,12 +82,14 @@ class Specialised:
     constants: str
     functions: str
     apart: str
+    addresses: tuple[tuple[str, int, str], ...] = ()
 
     @property
     def text(self) -> str:
         """Everything in one C file."""
         includes = "".join(f"#include {path}\n" for path in self.includes)
-        parts = [includes, self.interface, self.types, self.constants, self.functions, self.apart]
+        addresses = "".join(f"#define {name} UINT32_C({value})\n" for name, value, _ in self.addresses)
+        parts = [includes, self.interface, self.types, addresses, self.constants, self.functions, self.apart]
         parts = [part for part in parts if part]
         return collapse_blank_lines("\n".join(parts))
 
@@ -117,7 +122,8 @@ def specialise(
         if parting.finish:
             write_out(live, program)
         names.assign(live, parting.public)
-        written = _Writer(program, names, live, wanted, parting.finish).parts(parting.header, parting.apart)
+        printer = Printer(names.rename, names.constant, parting.absent)
+        written = _Writer(program, names, printer, live, wanted, parting.finish).parts(parting.header, parting.apart)
         memo.texts[requested] = written
         return written
 
@@ -131,14 +137,20 @@ class _Writer:
     """Puts the parts in the order of the source."""
 
     def __init__(
-        self, program: Program, names: Names, live: list[Specialisation], entries: list[Specialisation], finish: bool
+        self,
+        program: Program,
+        names: Names,
+        printer: Printer,
+        live: list[Specialisation],
+        entries: list[Specialisation],
+        finish: bool,
     ) -> None:
         self.program = program
         self.names = names
         self.live = live
         self.entries = entries
         self.finish = finish
-        self.printer = Printer(names.rename, names.constant)
+        self.printer = printer
         self.by_function: dict[str, list[Specialisation]] = {}
         for target in sorted(live, key=lambda target: target.name):
             self.by_function.setdefault(target.function.name, []).append(target)
@@ -164,7 +176,7 @@ class _Writer:
             elif not (isinstance(item, c.Struct) and item.fields is None and item.name in seen):
                 types.append(item)
                 seen |= {item.name} if isinstance(item, c.Struct) else set()
-        constants = [self.names.definitions(self.printer), self.items(macros)]
+        constants = [self.names.definitions(self.printer, addresses=not self.finish), self.items(macros)]
         hot = any(target.function.storage in HEAT for target in self.live)
         heat_first = [self.printer.words(HEAT_DEFINITIONS)] if hot else []
         return Specialised(
@@ -173,6 +185,7 @@ class _Writer:
             "\n".join([*heat_first, self.items(types).lstrip("\n")]),
             "\n".join(part.lstrip("\n") for part in constants if part),
             *self.functions(guarded, apart),
+            addresses=tuple(self.names.addresses(self.printer)) if self.finish else (),
         )
 
     def interface(self, header: str) -> str:
@@ -244,7 +257,7 @@ class _Writer:
                 code = first + self.braced(item, item.body or [])
             case _:
                 code = self.printer.words(item.text)
-        return self.above(item) + code + (f" {self.printer.words(item.trailing)}\n" if item.trailing else "\n")
+        return self.above(item) + code + f" {self.printer.words(item.trailing)}".rstrip() + "\n"
 
     def braced(self, function: c.Function, body: list[c.Stmt], ahead: str = "") -> str:
         """A body in braces, the first of which stands where the source has it."""
@@ -273,7 +286,7 @@ class _Writer:
 
     def definition(self, target: Specialisation) -> str:
         """A specialised function with its comments."""
-        words = self.names.prefix, target.name, target.entry, self.names.words(target)
+        words = self.names.prefix, target.name, target.entry, self.names.words(target), self.printer.absent
         return target.left.text("definition", words, lambda: self.code(target))
 
     def code(self, target: Specialisation) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 from heapwright._native import ffi, lib
 from heapwright._recipes.geometry import log2
 from heapwright._recipes.kinds.base import bare, reach_of
-from heapwright._recipes.kinds.layout import CHECKS, Field, Layout
+from heapwright._recipes.kinds.layout import CHECKS, Field, Layout, Placed
 from heapwright._recipes.pools import KINDS, MAX_REACH, MAX_REQUEST, Lists, Pool, owners_in
 from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.sites import site_classes
@@ -37,6 +37,12 @@ THREADS = {"none": lib.HW_THREADS_NONE, "lock": lib.HW_THREADS_LOCK, "cached": l
 CACHE_NUMBERS = 3
 """Words ahead of the lists in a thread's cache, as `csrc/threads.h` has them."""
 
+NULL_NODE = "not used: address 0 stands for no node"
+SCRATCH = (
+    "scratch word, never read: the link back of the node behind the last one; a store to it needs no test for the end "
+    "of a list"
+)
+
 CACHE_FINE = 3
 """Classes of a cache to an octave, as a power of two, as `csrc/threads.h` has them."""
 
@@ -54,6 +60,12 @@ def policy(recipe: Recipe) -> dict[str, Any]:
     """
     require_one_memory(recipe)
     return _Packed(recipe.canonical()).values
+
+
+def control_data(recipe: Recipe) -> list[Placed]:
+    """The control data of a recipe, as `policy` lays it out. Raises as that does."""
+    require_one_memory(recipe)
+    return list(_Packed(recipe.canonical()).layout.placed)
 
 
 def require_one_memory(recipe: Recipe) -> None:
@@ -178,11 +190,12 @@ class _Packed:
         self.keyed = KEYS[recipe.checks]
         self.cached = recipe.threads == "cached"
         if any(pool.has_null_node for pool in self.pools):
-            self.layout.take(2 * recipe.link_bytes, 1)
+            self.layout.take(recipe.link_bytes, 1, meaning=NULL_NODE)
+            self.layout.take(recipe.link_bytes, 1, meaning=SCRATCH)
         heap = self.layout.place(self._control())
         self.layout.heap = heap
         self.cache = self._cache_lists() if self.cached else {}
-        self.depot_at = self.layout.take(8 + 4 * self.cache["count"], 4) if self.cached else 0
+        self.depot_at = self.layout.take(8 + 4 * self.cache["count"], 4, "depot_at") if self.cached else 0
         laid_out = self._lay_out_pools()
         self.layout.take(max(0, recipe.control_bytes - self.layout.cursor), 1)
         control = self._place_pools(laid_out)

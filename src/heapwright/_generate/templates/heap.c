@@ -31,7 +31,26 @@ _Static_assert({{ upper }}_ALIGNMENT >= _Alignof(max_align_t),
                "larger align, or define {{ unchecked }} where no object needs it");
 #endif
 
-{{ data }}
+{{ types }}
+/* {{ blocks[0] }}
+{% for line in blocks[1:] %}
+ *{{ " " + line if line else "" }}
+{% endfor %}
+ *
+ * The control data at the start of the arena:
+ *
+{% for line in control %}
+ * {{ line }}
+{% endfor %}
+ */
+{% for address in addresses %}
+#define {{ address.name.ljust(longest) }} UINT32_C({{ address.value }})
+{% endfor %}
+
+{{ constants }}
+{% if scratch %}
+_Static_assert({{ scratch }} < {{ upper }}_CONTROL, "the scratch word lies in the control data");
+{% endif %}
 /* ---- the platform ----------------------------------------------------------------------------------------------- */
 
 #ifdef {{ upper }}_HOOKS

@@ -191,7 +191,7 @@ class Fixed(BasePool):
             links["field"]["natural"] = 0
         counts = [] if isinstance(self.counts, str) else list(self.counts)
         flags = first_fit or layout.checks != "none"
-        flags_at = [layout.take(blocks, 1) for blocks in counts] if flags else []  # a byte a block
+        flags_at = [layout.take(blocks, 1, "flags_at") for blocks in counts] if flags else []  # a byte a block
         return {
             "links": links,
             "word": layout.word(self.header),

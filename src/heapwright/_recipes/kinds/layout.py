@@ -50,6 +50,22 @@ class Field(NamedTuple):
     absent: int = 0
 
 
+class Placed(NamedTuple):
+    """Control data that has its place in the arena.
+
+    Attributes:
+        name: of the policy's field that says where it lies; empty for a word that no field names.
+        address: where it begins.
+        size: bytes.
+        meaning: what it is, if no field says so.
+    """
+
+    name: str
+    address: int
+    size: int
+    meaning: str = ""
+
+
 class Layout:
     """The arena of a recipe up to the cursor, and what the fields of all its pools are told from."""
 
@@ -60,16 +76,23 @@ class Layout:
         self.heap: Mapping[str, int] = {}
         """Where the heap's own fields lie, which pools that share the rest of the arena use."""
         self.cursor = 0
+        self.placed: list[Placed] = []
+        """What lies ahead of the cursor, in the order in which it was placed."""
 
-    def take(self, size: int, align: int) -> int:
-        """Go past so many bytes; returns where they begin."""
+    def take(self, size: int, align: int, name: str = "", meaning: str = "") -> int:
+        """Go past so many bytes; returns where they begin. Control data is kept in `placed` by its name or meaning."""
         at = round_up(self.cursor, align)
         self.cursor = at + size
+        if size and (name or meaning):
+            self.placed.append(Placed(name, at, size, meaning))
         return at
 
     def place(self, fields: Iterable[Field]) -> dict[str, int]:
         """Go past fields, one behind the other in the order of the list; returns the address of each by its name."""
-        return {field.name: self.take(field.size, field.align) if field.present else field.absent for field in fields}
+        return {
+            field.name: self.take(field.size, field.align, field.name) if field.present else field.absent
+            for field in fields
+        }
 
     def align_payload(self, header: int, unit: int) -> int:
         """Move the cursor to the next address at which a block starts so that its payload is a multiple of `unit`.
