@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from heapwright._heaps.foreign.adapter import WordSize
     from heapwright._heaps.foreign.heap import ForeignHeap
     from heapwright._heaps.heaps import Arenas, RecipeHeap
+    from heapwright._heaps.regions import Placement, RegionContents
     from heapwright._recipes.recipe import Recipe
     from heapwright._replay.energy import EnergyTable
     from heapwright._traces.trace import Trace
@@ -409,6 +410,31 @@ def stress(
 
         write_picture(results, Path(output))
     return results
+
+
+@one_line
+def fit_regions(trace: AnyTrace, heap: AnyHeap, regions: Sequence[int]) -> list[Placement]:
+    """Place a trace's objects in several memory regions, with the same allocator in each.
+
+    Args:
+        trace: one trace.
+        heap: a recipe in one memory.
+        regions: bytes of each region, 2 to 4 of them.
+
+    Returns every order tried, as `heapwright._heaps.regions.placements`, the best first. Raises HeapwrightError for
+    input that cannot be used.
+    """
+    from heapwright._heaps.regions import placements
+
+    return placements(trace_of(trace), recipe_of(heap), regions)
+
+
+@one_line
+def region_contents(trace: AnyTrace, placement: Placement) -> list[RegionContents]:
+    """Which objects a placement puts in which region, in the order in which regions are asked."""
+    from heapwright._heaps.regions import contents
+
+    return contents(trace_of(trace), placement)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from heapwright._traces.record import Recording
     from heapwright._traces.recorded import Follow, Recorded
     from heapwright._traces.streams import Written
+    from heapwright._traces.what_if import WhatIf
     from heapwright._traffic.packets import PacketTable
 
 
@@ -163,6 +164,30 @@ def no_pattern_error(path: PathLike, proposed: Sequence[str]) -> HeapwrightError
     from heapwright._traces.logs.pattern import no_pattern_error as error
 
     return error(path, proposed)
+
+
+@one_line
+def map_sizes(trace: AnyTrace, sizes: Mapping[int, int]) -> WhatIf:
+    """A trace with requests of some sizes made with others; see `heapwright._traces.what_if.map_sizes`."""
+    from heapwright._traces.what_if import map_sizes as of_trace
+
+    return of_trace(trace_of(trace), sizes)
+
+
+@one_line
+def with_static(trace: AnyTrace, size: int) -> WhatIf:
+    """A trace with static buffers for the objects of a size; see `heapwright._traces.what_if.with_static`."""
+    from heapwright._traces.what_if import with_static as of_trace
+
+    return of_trace(trace_of(trace), size)
+
+
+@one_line
+def with_connections(trace: AnyTrace, connections: int, size: int) -> WhatIf:
+    """A trace with fewer connections at a time; see `heapwright._traces.what_if.with_connections`."""
+    from heapwright._traces.what_if import with_connections as of_trace
+
+    return of_trace(trace_of(trace), connections, size)
 
 
 @one_line

@@ -99,6 +99,18 @@ class Bytes(click.ParamType[int]):
         return int(result)
 
 
+class ByteList(click.ParamType[tuple[int, ...]]):
+    """Numbers of bytes, separated by commas: 80K,112K."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Read them."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(Bytes().convert(part, param, ctx) for part in value.split(","))
+
+
 traces_argument = click.argument(
     "traces", metavar="TRACE...", nargs=-1, required=True, type=click.Path(path_type=Path), callback=from_stdin
 )

@@ -25,6 +25,7 @@ from heapwright._cli.output import json_option, note, print_json, print_sentence
 from heapwright._cli.pipes import called, from_stdin, to_stdout
 from heapwright._cli.renamed import repairs_requested
 from heapwright._cli.tables import print_table
+from heapwright._cli.trace_map import map_command
 from heapwright._support.names import printable
 from heapwright._support.units import per_cent
 
@@ -68,7 +69,10 @@ class _Length(click.ParamType[Any]):
 
 @click.group(cls=Group)
 def command() -> None:
-    """Look at traces; cut, merge, compare, scale, export and perturb them; find the worst that is like one."""
+    """Look at traces; cut, map, merge, compare, scale, export and perturb them; find the worst that is like one."""
+
+
+command.add_command(map_command)
 
 
 @command.command()
