@@ -86,14 +86,15 @@ def test_help_lists_every_objective(name: str) -> None:
 
 def test_a_flag_takes_the_same_in_every_command() -> None:
     """Limits and defaults of numbers may differ. --budget is a time of `explore` and bytes of `check`; --live is a
-    flag of `trace cut` and bytes of `fit`; --heap is an allocator, or a heap in a log of `import`.
+    flag of `trace cut` and bytes of `fit`; --heap is an allocator, or a heap in a log of `import`; --size of `trace map`
+    is OLD:NEW.
     """
     result: dict[str, set[Any]] = defaultdict(set)
     for command in LEAVES.values():
         for option in options(command):
             for flag in option.opts:
                 result[flag].add((type(option.type), option.is_flag, option.multiple))
-    assert {flag for flag, kinds in result.items() if len(kinds) > 1} == {"--budget", "--heap", "--live"}
+    assert {flag for flag, kinds in result.items() if len(kinds) > 1} == {"--budget", "--heap", "--live", "--size"}
 
 
 def test_a_seed_is_0_unless_it_is_given_and_never_negative() -> None:
