@@ -52,7 +52,7 @@ NATIVE_TESTS = (
     "tests/recipes/test_kinds_buddy_partition_compact.py",
     "tests/replay/test_monotone_minimum.py",
     "tests/explore/test_result_cache.py",
-    "tests/generate/test_inline.py",
+    "tests/traces/test_interleave.py",
     "tests/replay/test_replay_models.py",
     "tests/replay/test_replay_index.py",
     "tests/replay/test_replay_ordinary.py",

@@ -148,6 +148,52 @@ static inline uint32_t add(const struct hw_general *g, uint32_t a, uint32_t b)
     assert body("return add(g, n, n + 3u) + add(g, 2u, 7u);", more=more) == "return add(n) + add(2u);\n"
 
 
+def test_an_argument_with_an_effect_is_evaluated_once_whoever_uses_it() -> None:
+    more = (
+        SINK
+        + """
+static inline uint32_t other(uint32_t a)
+{
+    uint32_t sum = a;
+    while (sum > 3u) {
+        sum = sum / 2u + a;
+    }
+    return sum;
+}
+
+static inline uint32_t first(const struct hw_general *g, uint32_t a, uint32_t b)
+{
+    if (g->tags) {
+        return b;
+    }
+    return other(a);
+}
+
+static inline uint32_t twice(const struct hw_general *g, uint32_t a)
+{
+    if (g->tags) {
+        return 0;
+    }
+    return a + a;
+}
+
+static inline uint32_t add(const struct hw_general *g, uint32_t a, uint32_t b)
+{
+    uint32_t sum = a;
+    if (g->tags) {
+        sum += b;
+    }
+    return sum * sum;
+}
+"""
+    )
+    assert body("return first(g, n, sink(&n));", more=more).count("sink(&n)") == 1, "a call drops none"
+    assert body("return twice(g, sink(&n));", more=more).count("sink(&n)") == 1, "a call repeats none"
+    mixed = body("return add(g, n, sink(&n)) + add(g, 2u, 7u);", more=more)
+    assert mixed.count("sink(&n)") == 1, "a parameter that one caller needs for its effect stays"
+    assert body("return first(g, n, n * 2u);", more=more) == "return other(n);\n", "one without effect goes"
+
+
 def test_an_unused_parameter_of_an_entry_stays() -> None:
     code = f"{HEAD}    return p->align;\n}}\n"
     assert function(code) == "uint32_t f(uint32_t n)\n{\n    (void)n;\n    return ALIGN;\n}\n"

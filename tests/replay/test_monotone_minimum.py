@@ -242,6 +242,8 @@ def test_the_reserve_takes_the_share_of_the_copies_and_all_held_out_traces() -> 
     assert reserved([5000, 4000], [3000, 2000], 1.0) == 6016
     assert reserved([1000, None], [], 1.0) is None
     assert reserved([0], [100 * part for part in range(1, 11)], 0.7) == 704
+    assert reserved([100], [1000, 2000, 3000, 4000], 0.7) == 3008, "three of four copies are the least share above 0.7"
+    assert reserved([100], [1000, 2000, 3000], 0.01) == 1008, "a share above 0 is one copy at least"
 
 
 def test_the_margin_ends_where_the_heap_reaches_no_further() -> None:

@@ -336,6 +336,12 @@ def test_what_merged_traces_agree_in_stays_and_caveats_keep_their_names(tmp_path
     assert hw.read_trace(tmp_path / "both.parquet").notes == ("both: one: no threads",)
 
 
+def test_a_merged_trace_states_no_recording_cost_and_no_inherited_calls_of_its_parts(tmp_path: Path) -> None:
+    parts = [timed(n, 30, name, recording_ns_per_call="55", inherited="3") for n, name in ((1, "one"), (2, "two"))]
+    metadata = hw.merge(parts, tmp_path / "both.parquet").metadata
+    assert {"recording_ns_per_call", "inherited"} & set(metadata) == set(), "the mean over both is neither's"
+
+
 def test_traces_that_cannot_be_merged_are_said() -> None:
     narrow, wide = timed(1, 9, "narrow", pointer_bytes="4"), timed(1, 9, "wide", pointer_bytes="8")
     with pytest.raises(hw.HeapwrightError, match="wide: recorded with 8-byte pointers, narrow with 4-byte ones"):

@@ -53,7 +53,7 @@ def settle(entries: list[Specialisation], program: Program) -> list[Specialisati
     while True:
         live = reachable(entries)
         changed = [target for target in live if tidy(target, program)]
-        if not (_drop_parameters(live, program) | _collapse_forwarders(live)) and not changed:
+        if not (_drop_parameters(live, program) | _collapse_forwarders(live, program)) and not changed:
             return reachable(entries)
 
 
@@ -131,7 +131,7 @@ def _is_accessor(function: c.Function) -> bool:
             return not function.asks and len(body or []) < 2
 
 
-def _collapse_forwarders(live: list[Specialisation]) -> bool:
+def _collapse_forwarders(live: list[Specialisation], program: Program) -> bool:
     """Let callers call what a forwarder calls."""
     sites: Sites | None = None
     results: Forwarders = {}
@@ -139,13 +139,22 @@ def _collapse_forwarders(live: list[Specialisation]) -> bool:
         if target.entry or len(target.left.body) != 1:
             continue
         if (call := _forwarded(target)) is not None:
-            results[target] = target.left, call
+            sites = call_sites(live) if sites is None else sites
+            if _drops_no_effect(target, call, sites.get(target, []), program):
+                results[target] = target.left, call
         elif isinstance(target.left.body[0], c.Return) and isinstance(target.left.body[0].expr, c.Identifier):
             sites = call_sites(live) if sites is None else sites
             if _hands_back(target, target.left.body[0].expr, sites.get(target, [])):
                 results[target] = target.left, target.left.body[0].expr
     redirect(live, results)
     return bool(results)
+
+
+def _drops_no_effect(target: Specialisation, forward: c.Call, calls: list[c.Call], program: Program) -> bool:
+    """Whether no caller passes an argument with an effect that the forwarded call does not use."""
+    used = {argument.name for argument in forward.arguments if isinstance(argument, c.Identifier)}
+    dropped = [i for i, parameter in enumerate(target.left.parameters) if parameter.name not in used]
+    return all(is_pure(call.arguments[i], program.pure_opaque) for call in calls for i in dropped)
 
 
 def _hands_back(target: Specialisation, value: c.Identifier, calls: list[c.Call]) -> bool:
