@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from case_tables import each
 from pool_recipes import GENERAL, general, recipe
-from pydantic import ValidationError
 
 from heapwright._heaps.names import resolve_recipe
 from heapwright._recipes.policy import policy
@@ -380,12 +379,12 @@ def test_a_block_without_a_link_is_refused() -> None:
     assert recipe({**growing, "sizes": [4]}, align=1)
 
 
-def test_contradictions_in_python_are_pydantic_errors() -> None:
-    with pytest.raises(ValidationError, match="cannot hold a block"):
+def test_recipes_made_in_python_are_checked_as_files_are() -> None:
+    with pytest.raises(ContradictionError, match="cannot hold a block"):
         Recipe(pools=(General(region=8),))
-    with pytest.raises(ValidationError):
-        General(header=0)
-    with pytest.raises(ValidationError):
+    with pytest.raises(HeapwrightError, match=r'pool 1 \(general\): "header" 0'):
+        Recipe(pools=(General(header=0),))
+    with pytest.raises(AttributeError, match="frozen"):
         general().pools[0].min_size = 3  # type: ignore[misc]
 
 

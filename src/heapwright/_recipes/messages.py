@@ -8,7 +8,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 from heapwright._recipes.kinds.base import BasePool
-from heapwright._recipes.model import Table, by_pydantic
+from heapwright._recipes.model import Table, pydantic_model
 from heapwright._recipes.pools import KINDS, MAX_CLASSES, MAX_MEMORIES, MAX_POOLS, MAX_REACH, MAX_REQUEST
 from heapwright._support.errors import unknown_key
 
@@ -41,7 +41,7 @@ def pool_name(index: int, data: Mapping[str, Any]) -> str:
 
 def _explain(detail: ErrorDetails, data: Mapping[str, Any], table: type[Table]) -> str:
     prefix, path = "", list(detail["loc"])
-    if path[:1] == ["pool"] and len(path) > 1:
+    if path[:1] in (["pool"], ["pools"]) and len(path) > 1:
         prefix = pool_name(int(path[1]), data) + ": "
         if len(path) == 2:
             return prefix + _explain_pool(detail)
@@ -59,7 +59,7 @@ def _explain_pool(detail: ErrorDetails) -> str:
 
 
 def _explain_key(detail: ErrorDetails, table: type[Table], key: str) -> str:
-    names = {"pool" if name == "pools" else name: field for name, field in by_pydantic(table).model_fields.items()}
+    names = {"pool" if name == "pools" else name: field for name, field in pydantic_model(table).model_fields.items()}
     if detail["type"] == "extra_forbidden":
         return _removed(table, key) or unknown_key(key, names)
     if hint := _hint(table, key, detail["input"]):
@@ -67,7 +67,7 @@ def _explain_key(detail: ErrorDetails, table: type[Table], key: str) -> str:
     if key == "memory" and table not in KINDS.values():
         valid = f"a table of 1 to {MAX_MEMORIES} names with their bytes, from 1 to {MAX_REACH}, as in fast = 16384"
         return f'"memory": {_quoted(detail["input"])} is not valid; valid: {valid}'
-    if key == "pool":
+    if key in ("pool", "pools"):
         return f"needs 1 to {MAX_POOLS} [[pool]] tables; valid kinds: {', '.join(KINDS)}"
     if detail["type"] == "missing":
         return f'"{key}" is missing; valid: {_valid(names[key])}'

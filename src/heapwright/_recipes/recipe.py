@@ -19,7 +19,7 @@ from heapwright._recipes.alignment import moved_pools
 from heapwright._recipes.geometry import GUARD_BYTES, Geometry
 from heapwright._recipes.kinds.base import reach_of, whole
 from heapwright._recipes.limits import MEMORY_NAME
-from heapwright._recipes.model import AsSchema, Conversion, by_pydantic, field
+from heapwright._recipes.model import AsSchema, Conversion, field, pydantic_model
 from heapwright._recipes.pools import (
     KINDS,
     MAX_MEMORIES,
@@ -38,7 +38,6 @@ from heapwright._support.errors import HeapwrightError
 from heapwright._support.toml import parse_toml
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
     from typing_extensions import Self
 
 Alignment = Literal[1, 2, 4, 8, 16]
@@ -69,8 +68,8 @@ class ContradictionError(HeapwrightError):
 class Recipe(Table):
     """One allocator: heap-wide settings and pools tried in order.
 
-    `Recipe.load`, `parse` and `from_dict` raise a one-line `HeapwrightError` for input that cannot be used; calling
-    the class itself raises pydantic's `ValidationError` for the same reasons. Recipes are immutable and hashable.
+    `Recipe.load`, `parse`, `from_dict` and the class itself raise a one-line `HeapwrightError` for input that cannot be
+    used. Recipes are immutable and hashable.
     """
 
     name: str = field(default="", description="what to call it")
@@ -113,9 +112,10 @@ class Recipe(Table):
         spelled="pool", strict=False, min_length=1, max_length=MAX_POOLS
     )
 
-    def _check(self) -> None:
-        for where, problem in self._contradictions():
-            raise _contradiction(self, where, problem)
+    if not TYPE_CHECKING:  # `dataclass_transform` describes it
+
+        def __init__(self, /, **values: Any) -> None:
+            self.__dict__.update(self.from_dict(values).__dict__)
 
     def _contradictions(self) -> Iterator[tuple[int | None, str]]:
         """Yield what no reading of the keys can make sense of: a pool's index, None for the heap; the problem."""
@@ -183,13 +183,27 @@ class Recipe(Table):
         from heapwright._recipes.messages import one_line, pool_name
 
         try:
-            made = cls._made(cls._read(dict(data)))
+            made = cls._plainly(data) or cls.model_validate(dict(data))
         except ValueError as error:
             raise HeapwrightError(f"{where}: {one_line(error, data, cls)}") from None
         for index, problem in made._contradictions():
             pool = "" if index is None else f"{pool_name(index, data)}: "
             raise ContradictionError(f"{where}: {pool}{problem}")
         return made
+
+    @classmethod
+    def _plainly(cls, data: Mapping[str, Any]) -> Recipe | None:
+        """The recipe of data whose values are all plainly valid, for which pydantic is not imported; else None."""
+        keys, pools = cls.model_fields, data.get("pool")
+        heap = {key: value for key, value in data.items() if key != "pool"}
+        if type(pools) is not list or not 1 <= len(pools) <= MAX_POOLS:
+            return None
+        if not all(key in keys and keys[key].takes(value) for key, value in heap.items()):
+            return None
+        if not all(type(pool) is dict and type(pool.get("kind")) is str and pool["kind"] in KINDS for pool in pools):
+            return None
+        made = [KINDS[pool["kind"]].plain(pool) for pool in pools]
+        return None if None in made else _plain().model_copy(update={**heap, "pools": tuple(made)})
 
     @classmethod
     def parse_stored(cls, text: str, where: str = "recipe") -> Recipe:
@@ -205,6 +219,12 @@ class Recipe(Table):
         except (KeyError, ValueError, HeapwrightError):  # among them pydantic's; `parse` says what it is, in one line
             return cls.parse(text, where)
         return _plain().model_copy(update=parts)
+
+    @classmethod
+    def trusted(cls, data: Mapping[str, Any]) -> Recipe:
+        """Build from data that is known to be valid, as that of the zoo is; does not import pydantic."""
+        pools = tuple(KINDS[pool["kind"]](**_tuples(pool)) for pool in data["pool"])
+        return _plain().model_copy(update={**_tuples(data), "pools": pools})
 
     @classmethod
     def unchecked(cls, pools: tuple[Pool, ...], align: int = 8, link_bytes: int = 4, checks: Checks = "none") -> Recipe:
@@ -384,12 +404,10 @@ class Recipe(Table):
         return " + ".join(_pool_summary(pool, self.geometry) for pool in self.pools)
 
 
-def _contradiction(recipe: Recipe, index: int | None, problem: str) -> ValidationError:
-    from pydantic_core import PydanticCustomError, ValidationError
-
-    kind = PydanticCustomError("contradiction", "{problem}", {"problem": problem, "pool": index})
-    wrong: Any = {"type": kind, "loc": (), "input": recipe}
-    return ValidationError.from_exception_data("Recipe", [wrong])
+def _tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a table but for its pools, with tuples for lists and for tables."""
+    values = {key: tuple(value.items()) if isinstance(value, Mapping) else value for key, value in data.items()}
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items() if key != "pool"}
 
 
 _CANONICAL = "is_canonical"
@@ -435,7 +453,7 @@ _CACHE_KEYS = {key: Recipe.model_fields[key].default for key in ("cache_up_to", 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a recipe file, for editors."""
-    schema = by_pydantic(Recipe).model_json_schema(by_alias=True, mode="validation")
+    schema = pydantic_model(Recipe).model_json_schema(by_alias=True, mode="validation")
     for pool in schema["$defs"].values():
         pool["required"] = ["kind", *pool.get("required", ())]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
@@ -448,14 +466,16 @@ _PLAIN_HEAP = re.compile(r"(?:(?:align|link_bytes) = [0-9]+\n|checks = \"[a-z]+\
 @lru_cache(maxsize=64)
 def _stored_heap(text: str) -> Mapping[str, Any]:
     info = parse_toml(text)
-    heap = Recipe.from_dict({**info, "pool": [{"kind": "general"}]})
-    return {key: getattr(heap, key) for key in info}
+    if not all(Recipe.model_fields[key].takes(value) for key, value in info.items()):
+        raise ValueError("for `parse` to explain")
+    return info
 
 
 @lru_cache(maxsize=65536)
 def _stored_pool(text: str) -> Pool:
     data = parse_toml(text)
-    return cast("Pool", KINDS[data["kind"]].model_validate(data))
+    kind = KINDS[data["kind"]]
+    return cast("Pool", kind.plain(data) or kind.model_validate(data))
 
 
 @lru_cache(maxsize=65536)

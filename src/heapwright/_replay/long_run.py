@@ -134,5 +134,5 @@ def _best_fit_growth(future: Trace) -> float:
     from heapwright._recipes.recipe import Recipe
 
     if future not in _OF_BEST_FIT:
-        _OF_BEST_FIT[future] = _growth(_covered(future, Recipe(pools=(BEST_FIT,), align=8))[0])
+        _OF_BEST_FIT[future] = _growth(_covered(future, Recipe.unchecked((BEST_FIT,)))[0])
     return _OF_BEST_FIT[future]

@@ -364,7 +364,7 @@ def _best_fit(trace: Trace, loop: str, effort: StressEffort) -> _Tried:
     from heapwright._recipes.pools import BEST_FIT
     from heapwright._recipes.recipe import Recipe
 
-    recipe = Recipe(pools=(BEST_FIT,), align=8)
+    recipe = Recipe.unchecked((BEST_FIT,))
     return _Tried(loop, trace, recipe, policy_struct(recipe), effort)
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright._recipes.model import Table, field
 from heapwright._replay.engine import GROWING
 from heapwright._replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRICS, parse_objectives
 from heapwright._support import database
@@ -93,28 +92,32 @@ could end with, the calls that were replayed, and what they came to.
 """
 
 
-class Meta(Table):
-    """The table `meta`: the space's digest, alignment and number of recipes, the energy table, the target CPU's setting
-    where there is one, and how near the front is to that of all recipes, if some were given up.
-    """
+_META: dict[str, Callable[[Any], bool]] = {
+    "format": lambda value: type(value) is int,
+    "heapwright": lambda value: type(value) is str,
+    "created": lambda value: type(value) is str,
+    "objectives": lambda value: type(value) is list and all(type(item) is str for item in value),
+    "space": lambda value: type(value) is str,
+    "align": lambda value: type(value) is int and value >= 1,
+    "energy_table": lambda value: value is None or (type(value) is list and all(map(_is_energy, value))),
+    "recipes": lambda value: type(value) is int and value >= 1,
+    "target": lambda value: value is None or type(value) is str,
+    "tolerance": lambda value: value is None or (type(value) in (int, float) and value >= 0),
+    "same_device": lambda value: value is None or type(value) is bool,
+    "current": lambda value: value is None or type(value) is str,
+    "origin": lambda value: value is None or type(value) is str,
+}
+"""The keys of the table `meta` with a check of each value: the space's digest, alignment and number of recipes, the
+energy table (bytes, pJ of a read and of a write; null if an older format kept only a digest of it), the target CPU's
+setting, the tolerance of the front if recipes were given up, whether the traces are loads of one device, the allocator
+in use today by its name, and the traces' common origin (`heapwright._traces.origin`). A study may lack those from
+`target` on."""
 
-    format: int
-    heapwright: str
-    created: str
-    objectives: list[str]
-    space: str
-    align: Annotated[int, field(ge=1)]
-    energy_table: list[Annotated[list[float], field(min_length=3, max_length=3)]] | None
-    """Bytes, pJ of a read and of a write; None where an older format kept no more than a digest of another table."""
-    recipes: Annotated[int, field(ge=1)]
-    target: str | None = None
-    tolerance: Annotated[float, field(ge=0)] | None = None
-    same_device: bool | None = None
-    """Whether the traces are loads of one device; None where there is one trace, and before anybody asked."""
-    current: str | None = None
-    """The reference allocator that the user has today, by its name; None if nobody said so."""
-    origin: str | None = None
-    """What all the traces come from (`heapwright._traces.origin`); None where they come from several, or none tells."""
+_LATER_META = ("target", "tolerance", "same_device", "current", "origin")
+
+
+def _is_energy(row: Any) -> bool:
+    return type(row) is list and len(row) == 3 and all(type(item) in (int, float) for item in row)
 
 
 Types = Mapping[str, Mapping[str, str]]
@@ -165,10 +168,12 @@ def read_meta(connection: database.Connection, where: str) -> dict[str, Any]:
     """The table `meta`; raises HeapwrightError where a value is missing or of another kind."""
     try:
         result = _decoded(connection)
-        meta = Meta.model_validate({key: result[key] for key in Meta.model_fields if key in result})
-        info = {**meta.model_dump(), "objectives": list(parse_objectives(meta.objectives))}
+        info = {key: result[key] for key in _META if key in result or key not in _LATER_META}
+        if not all(_META[key](value) for key, value in info.items()):
+            raise ValueError("a value of another kind")
+        info["objectives"] = list(parse_objectives(info["objectives"]))
         return {key: value for key, value in info.items() if value is not None}
-    except (ValueError, HeapwrightError):
+    except (KeyError, ValueError, HeapwrightError):
         raise HeapwrightError(f"{where}: damaged: its table 'meta'; restore it, or explore again") from None
 
 

@@ -6,6 +6,7 @@ from functools import cache
 
 from heapwright._recipes.recipe import Recipe
 from heapwright._support.resources import toml_files, toml_text
+from heapwright._support.toml import parse_toml
 
 RECOMMENDED = "all-round"
 """The allocator for whoever has no trace."""
@@ -24,7 +25,7 @@ def text(name: str) -> str:
 @cache
 def load(name: str) -> Recipe:
     """Return the recipe of that name. Raises HeapwrightError for an unknown name."""
-    return Recipe.parse(text(name), f"zoo/{name}.toml")
+    return Recipe.trusted(parse_toml(text(name)))
 
 
 def recipes() -> list[Recipe]:
