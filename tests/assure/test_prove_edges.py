@@ -32,7 +32,7 @@ FAULTS = {
         "return app_word_size(word) - APP_OVERHEAD;",
         "return app_word_size(word);",
     ),
-    "a pool has a block too many": ("fixed-pool", "carved == APP_FIXED_COUNTS", "carved > APP_FIXED_COUNTS"),
+    "a pool has a block too many": ("fixed-pool", "carved == APP_COUNTS", "carved > APP_COUNTS"),
 }
 
 
