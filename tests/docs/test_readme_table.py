@@ -96,3 +96,21 @@ def test_instructions(name: str) -> None:
         absent("the cross compiler of Debian 12", f"found: {result.version}")
     calls = hw.measure("lib:newlib-nano" if name == "newlib-nano" else HEAPS[name], TRACE)["calls"]
     assert TABLE[name][2] == f"{sum(calls[kind]['instructions_mean'] for kind in ('malloc', 'free')):.1f}"
+
+
+def test_what_it_saves_is_said_in_numbers_of_the_table() -> None:
+    page = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    tailored, tlsf = TABLE["tailored"], TABLE["TLSF"]
+    ours, theirs = (round(float(row[2])) for row in (tailored, tlsf))
+    need, other = (int(row[0].replace(",", "")) for row in (tailored, tlsf))
+    less = round(100 * (1 - need / other))
+    assert (
+        f"executes {ours} instructions for a malloc and a free on a Cortex-M3, TLSF {theirs}; it needs {less} % less RAM"
+        in page
+    )
+
+
+def test_only_a_checkout_is_promised() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "pip install" not in page
+    assert page.index("make demo") < page.index("docs/images/live.svg") < page.index("**What it does not do**")
