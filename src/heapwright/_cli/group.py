@@ -36,13 +36,10 @@ class Group(click.Group):
         if error.parameter == "repair" and ctx.invoked_subcommand != "import":
             return HeapwrightError(f"{error} (heapwright trace repair)")
         flag = "--" + (error.parameter or "").replace("_", "-")
-        option = next((param for param in command.params if flag in param.opts), None) if command else None
-        if command and option is None and isinstance(error, ParameterError):
-            setting = next((param for param in command.params if "--set" in param.opts), None)
-            if setting:
-                return click.BadParameter(str(error), click.Context(command, ctx, ctx.invoked_subcommand), setting)
-        if command is None or option is None:
-            return error
-        if isinstance(error, ParameterError):
-            return click.BadParameter(error.message, click.Context(command, ctx, ctx.invoked_subcommand), option)
-        return HeapwrightError(f"{error} ({flag})")
+        options = {name: param for param in command.params for name in param.opts} if command else {}
+        option, message = options.get(flag), f"{error} ({flag})"
+        if command and isinstance(error, ParameterError) and (option or "--set" in options):
+            text = error.message if option else str(error)
+            context = click.Context(command, ctx, ctx.invoked_subcommand)
+            return click.BadParameter(text, context, option or options["--set"])
+        return HeapwrightError(message) if option else error

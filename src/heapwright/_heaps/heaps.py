@@ -252,15 +252,20 @@ def replay_each(
         except ForeignHeapError as error:
             outcomes[name] = Outcome(dict.fromkeys(METRICS), str(error))
     if time:
-        sound = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
-        from heapwright._measure.host.timing import time_heaps
-
-        for name, result in time_heaps(trace, sound, arena).items():
-            if isinstance(result, float):
-                outcomes[name] = replace(outcomes[name], metrics={**outcomes[name].metrics, "ns_per_event": result})
-            else:
-                outcomes[name] = Outcome(dict.fromkeys(METRICS), str(result))
+        _add_times(outcomes, trace, heaps, arena)
     return outcomes
+
+
+def _add_times(outcomes: dict[str, Outcome], trace: Trace, heaps: Mapping[str, Heap], arena: int | None) -> None:
+    """Measure the heaps that completed, and add `ns_per_event` to their outcomes."""
+    from heapwright._measure.host.timing import time_heaps
+
+    completed = {name: heap for name, heap in heaps.items() if outcomes[name].error is None}
+    for name, result in time_heaps(trace, completed, arena).items():
+        if isinstance(result, float):
+            outcomes[name] = replace(outcomes[name], metrics={**outcomes[name].metrics, "ns_per_event": result})
+        else:
+            outcomes[name] = Outcome(dict.fromkeys(METRICS), str(result))
 
 
 def _in_memories(

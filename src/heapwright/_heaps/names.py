@@ -40,14 +40,8 @@ def parse(text: str) -> HeapName:
     """Take a heap's name apart; whether anything has that name shows only when it is resolved."""
     if text.startswith("lib:"):
         return HeapName("library", text.removeprefix("lib:"))
-    if not Path(text).exists():
-        adapter, equals, place = text.partition("=")
-        if equals and ("+" not in adapter or Path(adapter).exists()):
-            return HeapName("sources", place, adapter)
-        for plus in re.finditer(r"\+", text):
-            front, behind = text[: plus.start()], _C_LIBRARY.get(text[plus.end() :], text[plus.end() :])
-            if _can_stand_in_front(parse(front)) and parse(behind).kind in _BEHIND:
-                return HeapName("front", front, behind)
+    if not Path(text).exists() and (combined := _combined(text)):
+        return combined
     if _FILE.search(text):
         return HeapName("file", text)
     if text.endswith(".toml"):
@@ -59,6 +53,18 @@ def parse(text: str) -> HeapName:
         return HeapName("study", study, identifier)
     folded = text.lower()
     return HeapName("zoo", folded if folded.partition("@")[0] in catalogue.names() else text)
+
+
+def _combined(text: str) -> HeapName | None:
+    """ADAPTER=PATH or RECIPE+FOREIGN; None if the text is neither."""
+    adapter, equals, place = text.partition("=")
+    if equals and ("+" not in adapter or Path(adapter).exists()):
+        return HeapName("sources", place, adapter)
+    for plus in re.finditer(r"\+", text):
+        front, behind = text[: plus.start()], _C_LIBRARY.get(text[plus.end() :], text[plus.end() :])
+        if _can_stand_in_front(parse(front)) and parse(behind).kind in _BEHIND:
+            return HeapName("front", front, behind)
+    return None
 
 
 def _can_stand_in_front(name: HeapName) -> bool:

@@ -27,7 +27,7 @@ from heapwright._studies.comparison import side_by_side
 from heapwright._studies.decision import Deciding
 from heapwright._studies.originals import place
 from heapwright._studies.records import TraceInfo
-from heapwright._studies.results import Candidate, Ranking
+from heapwright._studies.results import Candidate, Ranking, Results
 from heapwright._studies.robustness import AMONG, WorstRatios
 from heapwright._support.version import __version__
 from heapwright._traces.profile import profile
@@ -354,19 +354,6 @@ def _held_out(study: Analysis, balanced: str) -> ReportTable | None:
     results = study.elsewhere.get("held out")
     if results is None or not results.ids:
         return None
-    best = {results.ids[row] for row in results.front_rows(study.objectives)}
-    order = {candidate.id: at for at, candidate in enumerate(study.front())}
-    place = order | {balanced: -1}
-    candidates = sorted(
-        map(results.candidate, range(len(results.ids))), key=lambda item: place.get(item.id, len(order))
-    )
-    ratios = {key: [where.ratios(key) for where in (study.combined, results)] for key in study.objectives}
-    rows = []
-    for candidate in candidates:
-        at = [where.row(candidate.id) for where in (study.combined, results)]
-        cells = [_regret(result[row]) for key in study.objectives for result, row in zip(ratios[key], at, strict=True)]
-        kind = "front" if candidate.id in order else "zoo" if candidate.zoo_name else "cloud"
-        rows.append(_row(study, candidate, kind, balanced, [*cells, "yes" if candidate.id in best else "no"]))
     columns = [
         (f"{words(key)}, {where}", "", f"{METRICS[key].meaning}: more than the best of all on the same trace, at worst")
         for key in study.objectives
@@ -378,7 +365,25 @@ def _held_out(study: Analysis, balanced: str) -> ReportTable | None:
         f"Held out: {names}. The front was made without them; a pick has to hold on them. In per cent: how much worse "
         "than the best tried on the same trace, on the trace where that is most."
     )
-    return ReportTable(columns, rows, note)
+    return ReportTable(columns, _held_out_rows(study, results, balanced), note)
+
+
+def _held_out_rows(study: Analysis, results: Results, balanced: str) -> list[dict[str, Any]]:
+    """A row per recipe that was replayed on the hold-out set: the balanced pick, the front, then the others."""
+    best = {results.ids[row] for row in results.front_rows(study.objectives)}
+    order = {candidate.id: at for at, candidate in enumerate(study.front())}
+    place = order | {balanced: -1}
+    both = (study.combined, results)
+    ratios = {key: [part.ratios(key) for part in both] for key in study.objectives}
+
+    def row(candidate: Candidate) -> dict[str, Any]:
+        at = [part.row(candidate.id) for part in both]
+        cells = [_regret(ratio[row]) for key in study.objectives for ratio, row in zip(ratios[key], at, strict=True)]
+        kind = "front" if candidate.id in order else "zoo" if candidate.zoo_name else "cloud"
+        return _row(study, candidate, kind, balanced, [*cells, "yes" if candidate.id in best else "no"])
+
+    candidates = map(results.candidate, range(len(results.ids)))
+    return [row(item) for item in sorted(candidates, key=lambda item: place.get(item.id, len(order)))]
 
 
 def _regret(ratios: npt.NDArray[np.float64]) -> str:

@@ -100,8 +100,7 @@ def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, rivals
     and both metrics. The axes hold the front of these two, the balanced pick, and the ids that are `rivals`.
     """
     members = front(rows, x, y)
-    wanted = {*rivals, *(row["id"] for row in members)}
-    view = [row for row in rows if row["balanced"] or row["id"] in wanted]
+    view = _view(rows, members, rivals)
     across, up = (_Axis.over([row[key] for row in view], size) for key, size in ((x, INSIDE), (y, HEIGHT)))
     on_front = {row["id"] for row in members}
     spots = [_Spot(row, _kind(row, on_front), Marker(across.at(row[x]), HEIGHT - up.at(row[y]))) for row in rows]
@@ -109,11 +108,8 @@ def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, rivals
     marks = [spot for spot in inside if spot.kind != "cloud" or spot.row["balanced"]]
     inset = _inset_box(marks) if len(view) < len(rows) else None
     labels = _labels(marks, rivals, [inset] if inset else [])
-    boxes = [(box, box.distance(spot.point) + 1) for spot, _, box in labels]
-    cloud = [spot.point for spot in inside if spot.kind == "cloud" and not spot.row["balanced"]]
-    cloud = _clear(cloud, [*boxes, *([(inset, COVERED)] if inset else [])])
     axes = {"x": _axis(alt.X, x, across), "y": _axis(alt.Y, y, up)}
-    datasets = {"cloud": _stretches(cloud, DOT)}
+    datasets = {"cloud": _stretches(_cloud(inside, labels, inset), DOT)}
     layers: list[alt.Chart | alt.LayerChart] = [
         _dots("cloud", DOT),
         _steps(members, x, y, axes),
@@ -129,6 +125,20 @@ def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, rivals
     chart = alt.layer(*layers).resolve_scale(x="independent", y="independent")
     chart = chart.properties(width=INSIDE, height=HEIGHT)
     return Figure(name, title, note, chart, INSIDE, _told(members, rows, x, y), datasets, fitted=False)
+
+
+def _cloud(spots: Sequence[_Spot], labels: Sequence[tuple[_Spot, str, Box]], inset: Box | None) -> list[Marker]:
+    """The points of unmarked recipes that neither a label nor the inset covers."""
+    boxes = [(box, box.distance(spot.point) + 1) for spot, _, box in labels]
+    if inset:
+        boxes.append((inset, COVERED))
+    return _clear([spot.point for spot in spots if spot.kind == "cloud" and not spot.row["balanced"]], boxes)
+
+
+def _view(rows: Sequence[Row], members: Sequence[Row], rivals: Collection[str]) -> list[Row]:
+    """The rows that the axes must show."""
+    ids = {*rivals, *(row["id"] for row in members)}
+    return [row for row in rows if row["balanced"] or row["id"] in ids]
 
 
 def _clear(points: Sequence[Marker], boxes: Sequence[tuple[Box, float]]) -> list[Marker]:

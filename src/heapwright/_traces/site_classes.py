@@ -67,24 +67,26 @@ def site_classes(traces: Sequence[Trace], most: int = 256) -> dict[SiteClass, Si
     named = [trace for trace in traces if trace.sites != ("",)]
     if not named:
         raise HeapwrightError(f"{', '.join(trace.name for trace in traces)}: no call site is named; record with sites")
-    each = [_Objects(trace) for trace in named]
-    results: dict[SiteClass, SitesOfClass] = {}
-    for kind in CLASSES:
-        counted: Counter[str] = Counter()
-        refused: set[str] = set()
-        for item in each:
-            for name, objects, holds in item.judged(kind):
-                counted[name] += objects
-                refused |= set() if holds else {name}
-        names = tuple(name for name, _ in counted.most_common() if name and name not in refused)[:most]
-        sizes: dict[int, int] = {}
-        for item in each if kind == "equal" else ():
-            for size, count in item.always_alive(names).items():
-                sizes[size] = max(count, sizes.get(size, 0))
-        live = max((item.live_bytes(names) for item in each), default=0)
-        ordered = tuple(sorted(sizes))
-        results[kind] = SitesOfClass(names, live, ordered, tuple(sizes[size] for size in ordered))
-    return results
+    objects = [_Objects(trace) for trace in named]
+    return {kind: _sites_of(kind, objects, most) for kind in CLASSES}
+
+
+def _sites_of(kind: SiteClass, traces: Sequence[_Objects], most: int) -> SitesOfClass:
+    counts: Counter[str] = Counter()
+    excluded: set[str] = set()
+    for trace in traces:
+        for name, objects, belongs in trace.judged(kind):
+            counts[name] += objects
+            if not belongs:
+                excluded.add(name)
+    names = tuple(name for name, _ in counts.most_common() if name and name not in excluded)[:most]
+    sizes: dict[int, int] = {}
+    for trace in traces if kind == "equal" else ():
+        for size, count in trace.always_alive(names).items():
+            sizes[size] = max(count, sizes.get(size, 0))
+    live = max(trace.live_bytes(names) for trace in traces)
+    ordered = tuple(sorted(sizes))
+    return SitesOfClass(names, live, ordered, tuple(sizes[size] for size in ordered))
 
 
 class _Objects:

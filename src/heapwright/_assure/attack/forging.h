@@ -164,19 +164,27 @@ static uint32_t some_target(const struct hw_pool *pool, uint32_t node)
     return node_of(make_up_somewhere(1, choose(2) ? node : 0, node), pool);
 }
 
-/* A size that a block of `size` bytes at b might be said to have. */
+/* The size of a block at b that covers the next block, too, or the next two. */
+static uint32_t size_over_neighbours(uint32_t b, uint32_t size, int two, uint32_t unit)
+{
+    const struct hw_block *next = block_with(b + size);
+    const struct hw_block *second = next ? block_with(next->offset + next->size) : NULL;
+    if (!two) {
+        return size + (next ? next->size : unit);
+    }
+    return size + (next ? next->size : 0) + (second ? second->size : unit);
+}
+
+/* A false size for a block of `size` bytes at b. */
 static uint32_t some_false_size(const struct hw_general *g, uint32_t b, uint32_t size)
 {
     const uint32_t unit = (uint32_t)1 << g->unit_shift;
-    const struct hw_block *behind = block_with(b + size);
-    const struct hw_block *beyond = behind ? block_with(behind->offset + behind->size) : NULL;
     const struct object *o = some_object(1);
-    switch (choose(10)) {
-    case 0:
-    case 1:
-        return size + (behind ? behind->size : unit);
-    case 2:
-        return size + (behind ? behind->size : 0) + (beyond ? beyond->size : unit);
+    const uint32_t drawn = choose(10);
+    if (drawn < 3u) {
+        return size_over_neighbours(b, size, drawn == 2u, unit);
+    }
+    switch (drawn) {
     case 3:
         return load4(view, g->top_at) - b;
     case 4:

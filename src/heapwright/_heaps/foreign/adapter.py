@@ -97,6 +97,16 @@ class Adapter(BaseModel):
     def _consistent(self) -> Adapter:
         if self.library and self.sources:
             raise ValueError('give "sources" or a "library", not both')
+        self._check_style()
+        self._check_handle()
+        if self.min_arena > self.max_arena:
+            raise ValueError(f'"min_arena" {self.min_arena} is above "max_arena" {self.max_arena}')
+        if self.has_capacity and self.max_arena >= 1 << 31:
+            raise ValueError(f'"max_arena" {self.max_arena} bounds an array with {{capacity}}; give less than 2^31')
+        return self
+
+    def _check_style(self) -> None:
+        """Raise ValueError if the memory of the heap does not agree with its style."""
         bounded = self.is_sized or self.has_capacity
         if self.style == "libc" and (self.init or self.array or bounded):
             raise ValueError(
@@ -106,15 +116,13 @@ class Adapter(BaseModel):
             raise ValueError('style "arena" needs "init" (it is given the arena) or "array" (the heap has its own)')
         if self.array and not bounded:
             raise ValueError('"array" needs a define that sets its size, as in defines = {HEAP_SIZE = "{bytes}"}')
+
+    def _check_handle(self) -> None:
+        """Raise ValueError if the keys of a heap whose objects move do not agree."""
         if bool(self.handle) != bool(self.pointer) or (self.handle and not self.realloc):
             raise ValueError('a heap whose objects move needs "handle" (the type of one), "pointer" and "realloc"')
         if self.handle and (self.style == "libc" or self.calloc or self.aligned_alloc or self.usable_size):
             raise ValueError('"handle" goes with style "arena", "malloc", "free", "realloc" and "pointer" only')
-        if self.min_arena > self.max_arena:
-            raise ValueError(f'"min_arena" {self.min_arena} is above "max_arena" {self.max_arena}')
-        if self.has_capacity and self.max_arena >= 1 << 31:
-            raise ValueError(f'"max_arena" {self.max_arena} bounds an array with {{capacity}}; give less than 2^31')
-        return self
 
     @classmethod
     def parse(cls, text: str, where: str) -> Adapter:

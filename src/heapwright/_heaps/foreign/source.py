@@ -100,6 +100,8 @@ _IN_FRONT = """
 static unsigned char front_arena[FRONT_ARENA_BYTES] __attribute__((aligned(FRONT_ARENA_ALIGNMENT)));
 static struct front_heap *front;"""
 
+_DIRECT = dict.fromkeys(_PARAMETERS, "return {call};") | {"free": "{call};"}
+
 _THROUGH_FRONT = {
     "malloc": "front_malloc(front, size)",
     "free": "front_free(front, pointer)",
@@ -128,40 +130,56 @@ def heap_source(adapter: Adapter, sources: Sequence[Path], has_front: bool, alig
     parts = ["#include <stddef.h>", adapter.prologue, *(f'#include "{source}"' for source in sources), adapter.epilogue]
     if not sources:
         parts += _declarations(adapter)
-    init = f"{call(adapter, 'init')};" if adapter.init else ""
     if adapter.has_capacity:
         parts.insert(0, _SIZE_AT_RUN_TIME.format(most=adapter.max_arena))
-        init = f"foreign_bytes = (int)bytes; {init}"
-    bodies = dict.fromkeys(_PARAMETERS, "return {call};") | {"free": "{call};"}
+    bodies = _DIRECT
     if adapter.handle:
         parts.append(_HANDLES.format(handle=adapter.handle))
         bodies = {key: body.replace("{type}", adapter.handle) for key, body in _THROUGH_HANDLES.items()}
-    named = {key: call(adapter, key) for key in _PARAMETERS}
-    begin = "return !bytes || heap;"
     if has_front:
         parts.append(_IN_FRONT)
-        begin = "front = front_init(front_arena, sizeof front_arena); return front && (!bytes || heap);"
+    calls = {key: call(adapter, key) for key in _PARAMETERS}
     parts += [
         "static void *foreign_heap;",
         "#define heap foreign_heap",
-        f"int foreign_init(void *memory, size_t bytes) {{ heap = memory; {init} {begin} }}",
-        *_calls("behind" if has_front else "foreign", named, bodies),
+        _init_function(adapter, has_front),
+        *_calls("behind" if has_front else "foreign", calls, bodies),
     ]
     if has_front:
-        named = {key: _THROUGH_FRONT[key] if named[key] and key in _THROUGH_FRONT else "" for key in _PARAMETERS}
-        parts += _calls("foreign", named, dict.fromkeys(_PARAMETERS, "return {call};") | {"free": "{call};"})
+        calls = _front_calls(calls)
+        parts += _calls("foreign", calls, _DIRECT)
     parts.append(f"unsigned char *foreign_array(void) {{ return (unsigned char *)({adapter.array or 0}); }}")
     parts.append(f"unsigned char *foreign_front(void) {{ return {'front_arena' if has_front else 'NULL'}; }}")
-    known = {
+    parts += _constants(adapter, calls, has_front, align)
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _front_calls(calls: Mapping[str, str]) -> dict[str, str]:
+    """The calls of the heap in front; empty for a call that the allocator behind it lacks."""
+    return {key: _THROUGH_FRONT.get(key, "") if calls[key] else "" for key in _PARAMETERS}
+
+
+def _init_function(adapter: Adapter, has_front: bool) -> str:
+    init = f"{call(adapter, 'init')};" if adapter.init else ""
+    if adapter.has_capacity:
+        init = f"foreign_bytes = (int)bytes; {init}"
+    result = "return !bytes || heap;"
+    if has_front:
+        result = "front = front_init(front_arena, sizeof front_arena); return front && (!bytes || heap);"
+    return f"int foreign_init(void *memory, size_t bytes) {{ heap = memory; {init} {result} }}"
+
+
+def _constants(adapter: Adapter, calls: Mapping[str, str], has_front: bool, align: int) -> list[str]:
+    """Definitions of the constants that `driver.c` declares."""
+    values = {
         "align": align,
         "poison": 0 if adapter.zeroed else UNTOUCHED,
         "moves": int(bool(adapter.handle)),
         "capacity": adapter.max_arena if adapter.has_capacity else 0,
         "front_bytes": "FRONT_ARENA_BYTES" if has_front else "0u",
-        **{f"has_{key}": int(bool(named[key])) for key in ("realloc", "aligned_alloc", "usable_size")},
+        **{f"has_{key}": int(bool(calls[key])) for key in ("realloc", "aligned_alloc", "usable_size")},
     }
-    parts += [f"const unsigned foreign_{name} = {value};" for name, value in known.items()]
-    return "\n".join(part for part in parts if part) + "\n"
+    return [f"const unsigned foreign_{name} = {value};" for name, value in values.items()]
 
 
 def _calls(prefix: str, named: Mapping[str, str], bodies: Mapping[str, str]) -> list[str]:

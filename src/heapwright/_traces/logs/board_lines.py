@@ -152,22 +152,27 @@ class _Reader:
         kind = 0
         while kind < THREAD and self._take(1):
             kind += 1
-        further = self._take(1) if kind == THREAD else 0
-        if kind == THREAD and not further:
-            if (thread := self._thread()) is None:
-                raise DamagedError
-            return Code(THREAD, thread)
-        if further and self._early:
+        if kind < THREAD:
+            return self._call(kind, sized=False)
+        if self._take(1):
+            return self._rare_code()
+        if (thread := self._thread()) is None:
+            raise DamagedError
+        return Code(THREAD, thread)
+
+    def _rare_code(self) -> Code:
+        """A code after the escape: lost calls, a free with its size, or a new call site."""
+        if self._early:
             return Code(LOST, 0, lost=Lost(*(self._number() for _ in range(4))))
-        further = self._take(2) if further else -1
-        if further == 0:
+        kind = self._take(2)
+        if kind == 0:
             came = self._number(), self._signed(), self._signed()
             return Code(LOST, 0, lost=Lost(*came, *(self._number() for _ in range(3))))
-        if further == 2:
+        if kind == 1:
+            return self._call(FREED, sized=True)
+        if kind == 2:
             return Code(SITE, size=self._number(), word=self._take(_WORD_BITS))
-        if further == 3:
-            raise DamagedError
-        return self._call(FREED if further == 1 else kind, sized=further == 1)
+        raise DamagedError
 
     def _call(self, kind: int, sized: bool) -> Code:
         if self._take(1):

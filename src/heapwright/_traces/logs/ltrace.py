@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from heapwright._traces.logs.formats import Format
 from heapwright._traces.logs.functions import note_call, plain_name
@@ -20,33 +21,49 @@ _START = re.compile(
 )
 
 
+class _Line(NamedTuple):
+    """A call, or the rest of one that another thread interrupted: then without `arguments`."""
+
+    thread: bytes
+    time: bytes | None
+    function: bytes
+    arguments: bytes | None
+    result: bytes | None
+    unfinished: bool
+
+
+def _parsed(line: bytes) -> _Line | None:
+    """The parts of a line; None if it is about no call."""
+    if call := _CALL.fullmatch(line):
+        in_brackets, first, time, function, arguments, result, unfinished = call.groups()
+        return _Line(in_brackets or first or b"", time, function, arguments, result, unfinished is not None)
+    if resumed := _RESUMED.fullmatch(line):
+        in_brackets, first, time, function, result = resumed.groups()
+        return _Line(in_brackets or first or b"", time, function, None, result, unfinished=False)
+    return None
+
+
 def _read(source: Source) -> LogHistory:
     history, clock = LogHistory(source.folder, overlap=True), _Clock()
     begun: dict[bytes, tuple[str, list[int], int | None]] = {}
-    for line in source.lines():
-        if outcome := _CALL.fullmatch(line):
-            in_brackets, first, time, function, arguments, result, unfinished = outcome.groups()
-        elif outcome := _RESUMED.fullmatch(line):
-            in_brackets, first, time, function, result = outcome.groups()
-            arguments = unfinished = None
-        else:
+    for line in map(_parsed, source.lines()):
+        if line is None:
             continue
-        name = plain_name(function.decode())
+        name, thread = plain_name(line.function.decode()), line.thread
+        now = clock.at(line.time)
         if name is None:
-            clock.at(time)
             continue
-        thread = in_brackets or first or b""
         history.set_thread(thread)
-        history.now_ns = clock.at(time)
-        if arguments is None:
+        history.now_ns = now
+        if line.arguments is None:
             if thread in begun:
-                _end(history, begun.pop(thread), _number(result))
-        elif unfinished and name != "free":
-            numbers = _numbers(arguments)
-            taken = history.begin_resize(numbers[0]) if name.startswith("realloc") and numbers else None
-            begun[thread] = (name, numbers, taken)
-        elif result is not None or name == "free":
-            history.skipped += not note_call(history, name, _numbers(arguments), _number(result or b"0"))
+                _end(history, begun.pop(thread), _number(line.result or b"0"))
+        elif line.unfinished and name != "free":
+            numbers = _numbers(line.arguments)
+            resized = history.begin_resize(numbers[0]) if name.startswith("realloc") and numbers else None
+            begun[thread] = (name, numbers, resized)
+        elif line.result is not None or name == "free":
+            history.skipped += not note_call(history, name, _numbers(line.arguments), _number(line.result or b"0"))
     if clock.missing:
         history.now_ns = -1
     return history

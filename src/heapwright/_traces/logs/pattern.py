@@ -184,35 +184,48 @@ def _shape(line: str, event: str, word: int) -> str | None:
     for others between.
     """
     tokens = list(_TOKEN.finditer(line))
-    addresses = [token for token in tokens if "0x" in token[0]]
-    sizes = [token for token in tokens if "0x" not in token[0] and "." not in token[0]]
-    sized = [
-        token for token in sizes if _SIZE_AFTER.match(line[token.end() :]) or _SIZE_BEFORE.search(line[: token.start()])
-    ]
-    chosen: dict[int, str] = {}
-    if event == "realloc":
-        if len(addresses) < 2:
-            return None
-        chosen |= {addresses[0].start(): "{old}", addresses[1].start(): "{address}"}
-    elif event != "fail":
-        chosen[addresses[0].start()] = "{address}"
-    if event != "free":
-        size = next(iter(sized), next(iter(sizes), None))
-        if size is None:
-            return None
-        chosen[size.start()] = "{size}"
-    if (time := re.match(r"\s*\[\s*(\d+\.\d+)\]", line)) is not None:
-        chosen[time.start(1)] = "{seconds}"
-    first, last = min(chosen), max(chosen)
+    fields = _fields(line, event, tokens)
+    if fields is None:
+        return None
+    first, last = min(fields), max(fields)
     begin = min(first, line.rfind(" ", 0, word) + 1)
     result, at = "", begin
     for token in tokens:
         if token.end() <= begin or token.start() > last:
             continue
         result += line[at : token.start()]
-        result += chosen.get(token.start(), "...")
+        result += fields.get(token.start(), "...")
         at = token.end()
     return re.sub(r"\s+", " ", result).strip() or None
+
+
+def _fields(line: str, event: str, tokens: Sequence[re.Match[str]]) -> dict[int, str] | None:
+    """The fields of a pattern by their place in the line; None if the line lacks one that the event needs."""
+    addresses = [token for token in tokens if "0x" in token[0]]
+    fields: dict[int, str] = {}
+    if event == "realloc":
+        if len(addresses) < 2:
+            return None
+        fields |= {addresses[0].start(): "{old}", addresses[1].start(): "{address}"}
+    elif event != "fail":
+        fields[addresses[0].start()] = "{address}"
+    if event != "free":
+        size = _size(line, tokens)
+        if size is None:
+            return None
+        fields[size.start()] = "{size}"
+    if (time := re.match(r"\s*\[\s*(\d+\.\d+)\]", line)) is not None:
+        fields[time.start(1)] = "{seconds}"
+    return fields
+
+
+def _size(line: str, tokens: Sequence[re.Match[str]]) -> re.Match[str] | None:
+    """The number that a line calls a size, or the first integer."""
+    numbers = [token for token in tokens if "0x" not in token[0] and "." not in token[0]]
+    for token in numbers:
+        if _SIZE_AFTER.match(line[token.end() :]) or _SIZE_BEFORE.search(line[: token.start()]):
+            return token
+    return numbers[0] if numbers else None
 
 
 def no_pattern_error(path: object, proposed: Sequence[str]) -> HeapwrightError:
