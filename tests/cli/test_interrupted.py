@@ -100,7 +100,7 @@ def test_a_foreign_heap_that_hangs_is_ended(folder: Path, number: int, exit_code
     command.send_signal(number)
     output, errors = command.communicate(timeout=60)
     assert (command.returncode, output) == (exit_code, "")
-    assert errors == f"heapwright: hanging.toml: the adapter beside hanging.c is used\n{says}"
+    assert errors == f"heapwright: hanging.toml: the adapter next to hanging.c is used\n{says}"
     assert list((folder / "temporary").iterdir()) == []
     assert not is_alive(hanging)
 

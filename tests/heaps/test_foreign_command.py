@@ -88,7 +88,7 @@ def test_what_cannot_be_used_is_one_line(
     done = run("replay", "three.parquet", "--heap", heap, "--word-size", "64")
     assert (done.returncode, done.stdout) == (1, "")
     assert re.search(says, done.stderr), done.stderr
-    picked_up = "heapwright: wrong.toml: the adapter beside wrong.c is used\n" if heap == "wrong.c" else ""
+    picked_up = "heapwright: wrong.toml: the adapter next to wrong.c is used\n" if heap == "wrong.c" else ""
     assert done.stderr.removeprefix(picked_up).count("\n") == 1
 
 
@@ -133,7 +133,7 @@ def test_without_any_heap_that_can_be_used_the_command_fails(
         done = run(command, "three.parquet", "--heap", "text.so", "--heap", "bad.c", "--word-size", "64", "--json")
         assert (done.returncode, done.stdout) == (1, "")
         says = r"heapwright: .*text.so: not a shared object .*; bad.c: crashed \(SIGSEGV\) in call 2 \(free\)\n"
-        assert re.fullmatch(r"heapwright: bad.toml: the adapter beside bad.c is used\n" + says, done.stderr), (
+        assert re.fullmatch(r"heapwright: bad.toml: the adapter next to bad.c is used\n" + says, done.stderr), (
             done.stderr
         )
 
@@ -148,7 +148,7 @@ def test_an_adapter_that_was_picked_up_is_named(run: Callable[..., subprocess.Co
     words = ("replay", "three.parquet", "--word-size", "64", "--json", "--heap")
     beside, named = run(*words, "bump.c"), run(*words, "bump.toml")
     assert (beside.returncode, named.returncode) == (0, 0)
-    assert beside.stderr == "heapwright: bump.toml: the adapter beside bump.c is used\n"
+    assert beside.stderr == "heapwright: bump.toml: the adapter next to bump.c is used\n"
     assert named.stderr == ""
     assert json.loads(beside.stdout)[0]["metrics"] == json.loads(named.stdout)[0]["metrics"]
 

@@ -214,7 +214,7 @@ def test_ctrl_c_ends_it_and_leaves_the_trace(log: bytes, tmp_path: Path, monkeyp
     assert not Path("live.parquet.log").exists()
     *shown, last = done.stdout.splitlines()
     assert re.fullmatch(r"\d s: 2,999 calls, live [\d,]+ B in \d+ objects \(peak [\d,]+ B\)", shown[0])
-    assert re.fullmatch(r"  all-round: used [\d,]+ B, largest free [\d,]+ B, refused 0", shown[1])
+    assert re.fullmatch(r"  all-round: used [\d,]+ B, largest free [\d,]+ B, failed 0", shown[1])
     assert len(shown) == 2  # nothing new, no line
     assert last.startswith("live.parquet: 2,999 calls of a text log, peak ")
     assert (

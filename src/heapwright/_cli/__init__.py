@@ -1,4 +1,4 @@
-"""The command line: one module a command, loaded only when it is asked for, with no logic of its own."""
+"""The command line: one module per command, imported when the command runs, without logic of its own."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from heapwright._support.version import __version__
 COMMANDS = {
     "record": "Record the heap calls of an unmodified program.",
     "import": "Turn a log of heap calls, or a packet capture, into a Parquet file.",
-    "hooks": "Write C that makes a board tell its heap calls.",
+    "hooks": "Write tracing shims: C for a board, or a script for Linux, that records heap calls.",
     "live": "Show a running board's heap calls on the terminal, and leave a trace.",
     "trace": "Look at a trace, cut it, or make perturbed copies of it.",
-    "profile": "Characterise what a trace or a packet table asks of memory.",
-    "workload": "Make a trace of what a network application asks of its heap.",
+    "profile": "Summarise the sizes, lifetimes and live memory of a trace or packet table.",
+    "workload": "Make the trace of a modelled network application.",
     "zoo": "List the named allocators, or print one.",
     "replay": "Run traces on heaps and print the metrics.",
-    "fit": "Find the smallest arena that serves a whole trace.",
-    "check": "Say whether a heap still fits today's build, for a build server.",
-    "stress": "Stress-test heaps: long loops at constant live bytes.",
-    "suggest": "Say what to ship by what other programs' traces taught, in seconds.",
-    "explore": "Try every recipe of a space on traces and keep the results as a study.",
-    "study": "Merge studies, extend one, tell two apart, query or export one, or make its numbers again.",
+    "fit": "Find the arena sizes that a trace needs.",
+    "check": "Check a heap against rules on traces of today's build, for CI.",
+    "stress": "Stress-test heaps: long loops at constant live memory.",
+    "suggest": "Recommend a heap in seconds, from a portfolio of recipes.",
+    "explore": "Explore a design space on traces and keep the results as a study.",
+    "study": "Merge, extend, compare, query, export or reproduce studies.",
     "pareto": "Print the Pareto-optimal recipes of a study.",
     "generate": "Write a heap as C for firmware.",
-    "platforms": "List what a heap can be generated for, or print the page of one.",
-    "prove": "Prove what holds after any few calls of a generated heap.",
-    "attack": "Commit faults on a heap, and count which it notices, and when.",
+    "platforms": "List the platforms of generated heaps, or print the page of one.",
+    "prove": "Check all short call sequences of a generated heap (bounded model checking).",
+    "attack": "Inject faults into a heap, and count which it detects, and when.",
     "measure": "Measure a heap on a target processor: instructions, accesses, code bytes.",
     "report": "Write one HTML page that shows a study or a trace, or Markdown for a pull request.",
-    "demo": "Go the whole way on a recorded trace: explore, measure, generate, report.",
-    "reproduce": "Print the source papers' tables and figures beside our own.",
+    "demo": "Run all steps on a recorded trace: explore, measure, generate, report.",
+    "reproduce": "Reproduce the source papers' tables and figures.",
 }
 
 RENAMED = {"endure": "stress"}
@@ -102,7 +102,7 @@ def heapwright() -> None:
 
 
 def program() -> None:
-    """`main` as a process of its own, which ends with it."""
+    """Run `main` as the program of a process."""
     if sys.argv[1:2] != ["record"]:  # what is recorded has the environment that it would have
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's, of which nothing here makes use
     codes: list[object] = []

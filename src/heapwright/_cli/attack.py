@@ -1,4 +1,4 @@
-"""`heapwright attack`: which faults a heap notices, and when."""
+"""`heapwright attack`: the faults that a heap detects, and when."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ LEVELS = ("none", "frees", "neighbours", "full")
 @click.command()
 @heap_argument
 @click.argument("trace", metavar="[TRACE]", required=False, type=click.Path(path_type=Path), callback=from_stdin)
-@click.option("--checks", type=click.Choice(LEVELS), multiple=True, help="Level of checks; repeat the flag for more.")
+@click.option("--checks", type=click.Choice(LEVELS), multiple=True, help="Level of checks. Repeat the flag for more.")
 @click.option(
     "--runs",
     type=click.IntRange(min=1),
     metavar="N",
     help="Runs of each fault, default 200; trials of each technique, default 400.",
 )
-@click.option("--exploits", is_flag=True, help="Try twelve published exploitation techniques instead.")
+@click.option("--exploits", is_flag=True, help="Run twelve published exploitation techniques instead.")
 @click.option(
     "--beside",
     metavar="HEAP",
     multiple=True,
-    help="A heap to set beside it: also lib:NAME, PATH.so, PATH.c or ADAPTER=PATH; repeat the flag for more.",
+    help="Another heap to compare with: also lib:NAME, PATH.so, PATH.c or ADAPTER=PATH. Repeat the flag for more.",
 )
 @click.option("--cpu", type=click.Choice(CPUS), help="An emulated processor to run it on; default is this machine.")
 @click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Picture to draw: FILE.svg or FILE.html."
+    "-o", "--output", metavar="FILE", type=click.Path(path_type=Path), help="Draw the counts: FILE.svg or FILE.html."
 )
 @json_option
 def command(
@@ -48,16 +48,16 @@ def command(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Commit eleven faults on a heap, and count which it notices, and when.
+    """Inject eleven kinds of faults into a heap, and count which it detects, and when.
 
-    HEAP is a zoo NAME, a RECIPE.toml or STUDY:ID; its own level of checks does not matter, as all are tried unless
-    --checks names some. Each run replays the calls of the trace, or a random program, on the generated C in a process
-    of its own, or on an emulated processor, and commits one fault at a random call. A foreign heap, set beside it with
-    --beside, has noticed a fault where it stops the program.
+    HEAP is a zoo NAME, a RECIPE.toml or STUDY:ID. All levels of checks are tested unless --checks names some. Each run
+    replays the calls of the trace, or a random program, on the generated C, in a process of its own or on an emulated
+    processor, and injects one fault at a random call. A foreign heap of --beside has detected a fault if it stops the
+    program.
 
-    With --exploits twelve techniques are tried that take control of a heap from one bug, each in many trials, with
-    pointers of 32 and of 64 bits. Control is proved: a word outside the arena changed, a pointer outside was handed
-    out, or two objects overlap.
+    With --exploits twelve published techniques try to take control of a heap from one bug, each in many trials, with
+    32-bit and 64-bit pointers. Control means that a word outside the arena changed, malloc returned a pointer outside
+    the arena, or two objects overlap.
     """
     from heapwright import _api as api
 
@@ -80,7 +80,7 @@ def command(
         return
     from heapwright._cli.tables import print_table
 
-    headings = ["fault", "at once", "later", "harmless", "silent", "crashed"]
+    headings = ["fault", "immediately", "late", "harmless", "silent", "crashed"]
     for level in result:
         rows = [
             [name, *(f"{count / info['runs']:.1%}" for key, count in info.items() if key != "runs")]
@@ -95,12 +95,12 @@ def command(
 def _print_exploits(result: list[dict[str, Any]]) -> None:
     from heapwright._cli.tables import print_table
 
-    rows = [[name, *(_in_a_cell(level["exploits"][name]) for level in result)] for name in result[0]["exploits"]]
+    rows = [[name, *(_cell(level["exploits"][name]) for level in result)] for name in result[0]["exploits"]]
     headings = ["technique", *(f"{level['checks']} {level['width']}" for level in result)]
-    print_table(f"{result[0]['heap']}, what each technique comes to", headings, [rows], left=("technique",))
+    print_table(f"{result[0]['heap']}, result of each technique", headings, [rows], left=("technique",))
 
 
-def _in_a_cell(told: dict[str, Any]) -> str:
-    if told["control"] is None:
-        return "-" if told["result"] == "does not apply" else str(told["result"])
-    return f"{told['control']}{', noticed' if told['noticed'] else ''}".upper()
+def _cell(result: dict[str, Any]) -> str:
+    if result["control"] is None:
+        return "-" if result["result"] == "does not apply" else str(result["result"])
+    return f"{result['control']}{', detected' if result['noticed'] else ''}".upper()

@@ -98,7 +98,7 @@ def _first_cells(text: str, width: int) -> str:
 
 
 class Column(NamedTuple):
-    """How a column is set: to the left or the right, in lines that may wrap, in at least so many cells."""
+    """Format of a column: aligned left or right, whether lines wrap, and the least width in cells."""
 
     left: bool
     wraps: bool

@@ -1,4 +1,4 @@
-"""`heapwright check`: the gate of a build."""
+"""`heapwright check`: the heap's check in CI."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
 @click.command()
 @replayed_argument
 @heap_option
-@click.option("--budget", type=Bytes(), metavar="BYTES", help="Fail where more is to be reserved: 131072, 128K.")
+@click.option("--budget", type=Bytes(), metavar="BYTES", help="Fail if the recommended arena is larger: 131072, 128K.")
 @click.option(
     "--fail-if",
     metavar="'KEY > VALUE'",
     shell_complete=conditions,
     multiple=True,
-    help="Fail where a metric or an arena is so: 'accesses_malloc_max > 200', 'reserve_bytes > +5%' of the baseline.",
+    help="Fail if this holds: 'accesses_malloc_max > 200', or 'reserve_bytes > +5%' of the baseline. Repeat for more.",
 )
 @click.option(
     "--baseline",
     metavar="OLD",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A trace of a version that is known, or what --json printed of it: then it is told what changed, and why.",
+    help="A trace of an older version, or its --json output: changes are reported. Repeat the flag for more.",
 )
 @reserved_for_option
 @growth_option
-@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write JUnit's XML, a case a rule.")
-@click.option("--sarif", metavar="FILE", type=click.Path(path_type=Path), help="Write SARIF, a result a broken rule.")
+@click.option("--junit", metavar="FILE", type=click.Path(path_type=Path), help="Write JUnit XML, a test case per rule.")
+@click.option("--sarif", metavar="FILE", type=click.Path(path_type=Path), help="Write SARIF, a result per failed rule.")
 @json_option
 def command(
     traces: tuple[Path, ...],
@@ -57,11 +57,11 @@ def command(
     sarif: Path | None,
     as_json: bool,
 ) -> None:
-    """Say whether heaps still fit today's build of a program; exit code 3 where a rule is broken.
+    """Check heaps against rules on traces of today's build; the exit code is 3 if a rule fails.
 
-    The traces are recorded from that build. What is to be reserved is found as `fit` does, metrics as `replay` does.
-    With --baseline rules may be shares of the old values, and what is broken comes with the objects that hold more at
-    the peak than before. Without a rule the figures are printed, for a later --baseline with --json.
+    Arena sizes are those of `fit`, metrics those of `replay`. With --baseline a rule may be relative to the old value,
+    and a failure names the objects that take more memory at the peak than before. Without rules the figures are
+    printed; with --json they are a later --baseline.
     """
     from heapwright import _api as api
 

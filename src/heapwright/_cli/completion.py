@@ -1,4 +1,4 @@
-"""What a shell offers where a word is begun: heaps, platforms, metrics and picks."""
+"""Shell completion: heaps, platforms, metrics and picks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def heaps(ctx: click.Context, _: click.Parameter, begun: str) -> list[Completion
 
 
 def platforms(ctx: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
-    """What a heap can be generated for."""
+    """The platforms of generated heaps."""
     from heapwright import _api as api
 
     return _beginning(begun, [item.name for item in api.platforms()])

@@ -123,7 +123,7 @@ def _compile(folder: Path) -> None:
 
 
 def _example() -> Path:
-    """The trace: in the checkout, or installed beside this package."""
+    """The trace: in the checkout, or installed with this package."""
     package = Path(__file__).resolve().parents[1]
     for directory in (package.parents[1] / "examples", package / "examples"):
         if (directory / TRACE).is_file():

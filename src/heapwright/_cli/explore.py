@@ -86,7 +86,7 @@ class LongRun(click.ParamType[int]):
     type=click.Choice(["exhaustive", "random", "search"]),
     help="Evaluate recipes in order, at random with --seed, or by a search: the default above 100,000 combinations.",
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N recipes besides the zoo.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N recipes, and the zoo.")
 @seed_option
 @click.option(
     "--warm",

@@ -79,7 +79,7 @@ def command(
     --growth sizes it for another load. All sizes include control data. Where nothing proves that larger arenas complete
     the trace, many sizes are tested.
 
-    Foreign heaps are programs: what --heap names, and the adapter beside it, is compiled and run with your rights.
+    Foreign heaps are programs: the file of --heap, and the adapter next to it, is compiled and run with your rights.
     """
     from heapwright import _api as api
 

@@ -12,7 +12,7 @@ class Group(click.Group):
     """Commands whose errors name a flag, where the API's parameter of that name has one."""
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command that was asked for."""
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except HeapwrightError as error:

@@ -1,4 +1,4 @@
-"""`heapwright hooks`: what makes a board, or a program on Linux, tell its heap calls."""
+"""`heapwright hooks`: tracing shims that record heap calls of a board, or of a program on Linux."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from heapwright._cli.output import json_option, print_json
 @click.option(
     "-o", "--output", metavar="DIR", required=True, type=click.Path(path_type=Path), help="The folder to write to."
 )
-@click.option("--prefix", default="app", show_default=True, help="What every name in the files begins with.")
+@click.option("--prefix", default="app", show_default=True, help="Prefix of all names in the files.")
 @json_option
 def command(platform: str, output: Path, prefix: str, as_json: bool) -> None:
-    """Write what records heap calls, of whatever heap there is now; `heapwright import` makes a trace of the record.
+    """Write tracing shims for your current heap; `heapwright import` makes a trace of what they record.
 
-    PLATFORM is one that `heapwright platforms` lists: then it is C that keeps the calls of firmware in a ring of RAM,
-    which a debugger dumps or the firmware prints as lines. Or it is bpftrace or perf: then it is a script that records
-    any program on Linux.
+    For a PLATFORM that `heapwright platforms` lists this is C, which keeps the calls of the firmware in a ring buffer
+    that a debugger dumps or the firmware prints as lines. For bpftrace or perf it is a script that records any program
+    on Linux.
     """
     from heapwright import _api as api
 

@@ -1,4 +1,4 @@
-"""`heapwright live`: a running board on the terminal, and a trace of it in the end."""
+"""`heapwright live`: the heap of a running board on the terminal, and its trace at the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMATS = ("text", "board")
     metavar="TRACE",
     required=True,
     type=click.Path(path_type=Path),
-    help="The trace to write in the end, a Parquet file.",
+    help="The trace to write at the end, a Parquet file.",
 )
 @click.option(
     "--heap",
@@ -40,13 +40,15 @@ FORMATS = ("text", "board")
     multiple=True,
     default=("all-round",),
     show_default=True,
-    help="A recipe that is told the calls as they come: a zoo NAME, RECIPE.toml or STUDY:ID. Repeat the flag for more.",
+    help="A recipe to replay the calls on: a zoo NAME, RECIPE.toml or STUDY:ID. Repeat the flag for more.",
 )
 @arena_option
-@click.option("--format", "format_name", type=click.Choice(FORMATS), help="The format of the log; found without it.")
-@click.option("--baud", type=click.IntRange(min=1), metavar="N", default=115200, show_default=True, help="Of a port.")
+@click.option("--format", "format_name", type=click.Choice(FORMATS), help="The format of the log; detected by default.")
+@click.option(
+    "--baud", type=click.IntRange(min=1), metavar="N", default=115200, show_default=True, help="Speed of a serial port."
+)
 @click.option("--elf", type=click.Path(path_type=Path), metavar="ELF", help="The board's program, which names sites.")
-@click.option("--for", "seconds", type=Duration(), metavar="TIME", help="End after so long: 90s, 5m, 1h.")
+@click.option("--for", "seconds", type=Duration(), metavar="TIME", help="End after this time: 90s, 5m, 1h.")
 @json_option
 def command(
     source: str,
@@ -59,14 +61,14 @@ def command(
     seconds: float | None,
     as_json: bool,
 ) -> None:
-    """Show what a running program asks of its heap, and what heaps would need; leave a trace.
+    """Show the heap calls of a running program, and the memory that heaps need for them; write a trace at the end.
 
-    SOURCE is where its hooks or prints write (docs/logs.md): a serial port, a pseudo-terminal, a file that grows, a
-    pipe, HOST:PORT or a socket that listens, or - for standard input. On a terminal it is a page; elsewhere a line
-    a second.
+    SOURCE is the output of its tracing shims or prints (docs/logs.md): a serial port, a pseudo-terminal, a file that
+    grows, a pipe, HOST:PORT or a listening socket, or - for standard input. A terminal shows a page; other outputs get
+    a line per second.
 
-    Ctrl-C ends it, and so do --for and the end of the input: the trace is then the one that `heapwright import`
-    makes of the same log. Until it is written the log is kept beside it, as TRACE.log.
+    Ctrl-C, --for and the end of the input end it. The trace is the one that `heapwright import` makes of the same log,
+    which is kept as TRACE.log until the trace is written.
     """
     from heapwright import _api as api
 
@@ -76,8 +78,8 @@ def command(
         def show(moment: Moment) -> None:
             try:
                 draw(moment)
-            except OSError:  # nobody looks any more
-                end.asked = True
+            except OSError:  # the terminal is gone
+                end.requested = True
 
         lived = api.live(
             source,
@@ -115,17 +117,17 @@ def _data(lived: FollowedProgram, output: Path) -> dict[str, object]:
 
 
 class _End:
-    """When it is over: so many seconds after the first question, or once it was `asked` for."""
+    """The end of a session: some seconds after the first call of `is_far`, or once it is `requested`."""
 
     def __init__(self, seconds: float | None) -> None:
-        self.asked = False
+        self.requested = False
         self._seconds = seconds
         self._began: float | None = None
 
     def is_far(self) -> bool:
         now = time.monotonic()
         self._began = self._began or now
-        return not self.asked and (self._seconds is None or now < self._began + self._seconds)
+        return not self.requested and (self._seconds is None or now < self._began + self._seconds)
 
     @contextmanager
     def on_signals(self) -> Iterator[None]:
@@ -140,14 +142,14 @@ class _End:
                 signal.signal(our, handler)
 
     def _ask(self, number: int, _: object) -> None:
-        if number == signal.SIGINT and self.asked:
+        if number == signal.SIGINT and self.requested:
             raise KeyboardInterrupt
-        self.asked = True
+        self.requested = True
 
 
 @contextmanager
 def _showing(source: str, arena: int | None, as_json: bool) -> Iterator[Callable[[Moment], None]]:
-    """A page where stdout is a terminal, a line elsewhere where something came, nothing where JSON is wanted."""
+    """A page on a terminal; elsewhere a line whenever calls arrived; nothing with --json."""
     if as_json:
         yield lambda moment: None
     elif sys.stdout.isatty():
@@ -170,7 +172,7 @@ def _plain() -> Callable[[Moment], None]:
         lives = f"live {moment.live_bytes:,} B in {moment.live_objects:,} objects (peak {moment.peak_bytes:,} B)"
         click.echo(f"{moment.seconds:.0f} s: {moment.calls:,} calls, {lives}")
         for name, heap in moment.heaps.items():
-            text = f"used {heap.used_bytes:,} B, largest free {heap.largest_free_bytes:,} B, refused {heap.refused:,}"
+            text = f"used {heap.used_bytes:,} B, largest free {heap.largest_free_bytes:,} B, failed {heap.refused:,}"
             click.echo(f"  {name}: {text}")
         sys.stdout.flush()
 

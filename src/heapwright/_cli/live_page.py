@@ -1,4 +1,4 @@
-"""The page of `heapwright live`: live bytes along the calls, heaps side by side, what lived at the peak."""
+"""The page of `heapwright live`: live bytes over the calls, heaps side by side, live objects at the peak."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BAR = 24
 
 @contextmanager
 def page(source: str, arena: int | None, console: Console | None = None) -> Iterator[Callable[[Moment], None]]:
-    """A page on the terminal that is drawn anew with each moment; the last one stays."""
+    """A page on the terminal that is updated with each moment; the last state stays."""
     drawn = Page(source, arena)
     with Live(drawn, console=console, auto_refresh=False, vertical_overflow="crop") as live:
 
@@ -38,7 +38,7 @@ def page(source: str, arena: int | None, console: Console | None = None) -> Iter
 
 
 class Page:
-    """What is drawn; as wide as the terminal is."""
+    """The page, as wide as the terminal."""
 
     def __init__(self, source: str, arena: int | None) -> None:
         self._source, self._arena = source, arena
@@ -46,7 +46,7 @@ class Page:
         self._rate = 0.0
 
     def add(self, moment: Moment) -> None:
-        """Take the moment that is to be shown."""
+        """Show this moment."""
         before = self._moment
         if before is not None and moment.seconds > before.seconds:
             self._rate = (moment.calls - before.calls) / (moment.seconds - before.seconds)
@@ -79,7 +79,7 @@ class Page:
         return head
 
     def _chart(self, moment: Moment, width: int) -> list[Text]:
-        """Live bytes along the calls, the whole width; each column is the most of its calls."""
+        """Live bytes over the calls in the whole width; each column is the maximum of its calls."""
         lives = f"{moment.live_bytes:,} B live in {moment.live_objects:,} objects"
         title = Text(f"{lives}; peak {moment.peak_bytes:,} B in {moment.peak_objects:,}", no_wrap=True)
         columns = [max(part) for part in _parts(moment.curve, width)]
@@ -95,7 +95,7 @@ class Page:
         place = f"heap, of {self._arena:,} B" if self._arena else "heap, in bytes"
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
         table.add_column(place, overflow="ellipsis", no_wrap=True)
-        for heading in ("used so far", "to reserve", "largest free", "refused"):
+        for heading in ("peak, B", "recommended arena, B", "largest free, B", "failed"):
             table.add_column(heading, justify="right")
         for name, heap in moment.heaps.items():
             reserve = "-" if heap.reserve_bytes is None else f"{heap.reserve_bytes:,}"
@@ -129,7 +129,7 @@ class Page:
 
 
 def _parts(values: list[int], most: int) -> list[list[int]]:
-    """The values in order in so many parts of about one length at most, none of them empty."""
+    """The values in order, in at most `most` parts of about equal length, none of them empty."""
     count = min(len(values), most)
     ends = [len(values) * part // count for part in range(count + 1)]
     return [values[start:end] for start, end in pairwise(ends)]

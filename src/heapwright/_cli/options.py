@@ -34,13 +34,13 @@ def _reject_heaps(ctx: click.Context, _: click.Parameter, paths: tuple[Path, ...
     return result
 
 
-def _tell_adapters(ctx: click.Context, _: click.Parameter, heaps: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the adapters that are used without being named."""
+def _note_adapters(ctx: click.Context, _: click.Parameter, heaps: tuple[str, ...]) -> tuple[str, ...]:
+    """Note the adapters that are found next to a heap's file."""
     from heapwright._api import picked_up
 
     for heap in heaps:
         for adapter, place in picked_up(heap):
-            note(f"{adapter}: the adapter beside {place} is used")
+            note(f"{adapter}: the adapter next to {place} is used")
     result: tuple[str, ...] = recipe_from_stdin(ctx, _, heaps)
     return result
 
@@ -50,7 +50,7 @@ def _word_size(ctx: click.Context, _: click.Parameter, bits: str | None) -> int 
 
 
 class Numbers(click.ParamType[tuple[float, ...]]):
-    """Numbers above 0, each once, separated by commas, or FIRST:LAST:STEP; `valid` says so to who gives others."""
+    """Numbers above 0, each once, separated by commas, or FIRST:LAST:STEP; `valid` ends the error about others."""
 
     name = "numbers"
 
@@ -119,7 +119,7 @@ against_option = click.option(
     "--against",
     metavar="HEAP",
     shell_complete=completion.heaps,
-    help="What you have today: an id or zoo name of the study.",
+    help="Your current heap: an id or zoo name of the study.",
 )
 
 
@@ -135,7 +135,7 @@ align_option = click.option(
     "--align",
     type=click.Choice(["1", "2", "4", "8", "16"]),
     callback=lambda ctx, option, text: int(text) if text else None,
-    help="Alignment of every recipe in bytes; default what the space says, or 8.",
+    help="Alignment of all recipes in bytes; default that of the space, or 8.",
 )
 CPUS = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "rv32imac")
 cpu_option = click.option(
@@ -150,7 +150,7 @@ reserved_for_option = click.option(
     metavar="TRACE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Another recording that the reserved arena must serve. Repeat the flag for more.",
+    help="Another recording that the recommended arena must complete. Repeat the flag for more.",
 )
 growth_option = click.option(
     "--growth",
@@ -158,7 +158,7 @@ growth_option = click.option(
     metavar="FACTOR",
     default=1.0,
     show_default=True,
-    help="How many times as much there is of what depends on the load; what is permanent stays as it is.",
+    help="Load factor of what depends on the load; permanent objects are not scaled.",
 )
 
 
@@ -166,7 +166,7 @@ live_option = click.option(
     "--live",
     type=Bytes(),
     metavar="BYTES",
-    help="The most requested bytes expected to be live at once, as 400K: the load is scaled to that live peak.",
+    help="Expected peak of live bytes, as 400K: the load is scaled to it.",
 )
 heap_option = click.option(
     "--heap",
@@ -174,7 +174,7 @@ heap_option = click.option(
     metavar="HEAP",
     multiple=True,
     required=True,
-    callback=_tell_adapters,
+    callback=_note_adapters,
     shell_complete=completion.heaps,
     help="A zoo NAME, RECIPE.toml or STUDY:ID, or a foreign heap: lib:NAME, PATH.so, PATH.c, ADAPTER.toml, "
     "ADAPTER=PATH, RECIPE+FOREIGN. Repeat the flag for more.",
@@ -183,13 +183,16 @@ word_size_option = click.option(
     "--word-size",
     type=click.Choice(["32", "64"]),
     callback=_word_size,
-    help="Bits of a pointer in foreign heaps built here; default what their adapter says, mostly 32.",
+    help="Pointer width of foreign heaps that are built here; default that of their adapter, mostly 32.",
 )
 arena_option = click.option(
-    "--arena", type=Bytes(), metavar="BYTES", help="Size of the arena, as 131072 or 128K; default is ample."
+    "--arena",
+    type=Bytes(),
+    metavar="BYTES",
+    help="Size of the arena, as 131072 or 128K; default the maximum heap size.",
 )
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Another seed, another draw."
+    "--seed", type=click.IntRange(min=0), metavar="N", default=0, show_default=True, help="Seed of the random numbers."
 )
 moved_option = click.option(
     "--moved",
@@ -197,7 +200,7 @@ moved_option = click.option(
     metavar="TRACE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Where a trace of the study lies now. Repeat the flag for more.",
+    help="New place of a trace of the study. Repeat the flag for more.",
 )
 trace_output_option = click.option(
     "-o",

@@ -1,4 +1,4 @@
-"""What every command shares in talking to the person.
+"""Output: JSON, sentences, notes and exit codes of all commands.
 
 A command's result goes to stdout, with --json as one document and nothing else. Notes and progress go to stderr.
 """
@@ -33,17 +33,17 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print machin
 
 
 SHUT = 3
-"""The exit code of a gate that does not hold."""
+"""The exit code of a check that fails."""
 
 LONGEST_LINE = 4000
 
 
 PIPED_COLUMNS = 100
-"""How long a line may be where stdout is no terminal; the variable COLUMNS says otherwise."""
+"""Width of a line if stdout is no terminal and the variable COLUMNS is not set."""
 
 
 def stdout_columns() -> int:
-    """How long a line on stdout may be: as the terminal is wide, else as `PIPED_COLUMNS` says."""
+    """Width of a line on stdout: that of the terminal, else COLUMNS or `PIPED_COLUMNS`."""
     if sys.stdout.isatty():
         return shutil.get_terminal_size().columns
     requested = os.environ.get("COLUMNS", "")
@@ -65,7 +65,7 @@ def print_json(value: Any) -> None:
 
 
 def print_rows(result: Sequence[DataclassInstance]) -> None:
-    """Write one JSON array of what was found for each trace and heap.
+    """Write one JSON array of the results for each trace and heap.
 
     `error` stands only in what failed, `memories` only with a recipe in several, `failed_low` only with priorities.
     """
@@ -92,13 +92,13 @@ def print_verdicts(sentences: Sequence[str]) -> None:
 
 
 def check_errors(result: Sequence[Replay | Fit]) -> None:
-    """Fail where every heap has failed; where one has not, the reasons stand in the others' rows."""
+    """Fail if every heap has failed; otherwise the reasons are in the rows of those that have."""
     if all(item.error for item in result):
         raise HeapwrightError("; ".join(dict.fromkeys(str(item.error) for item in result)))
 
 
 def written(trace: Trace, path: Path) -> dict[str, Any]:
-    """What JSON tells of a trace that was written."""
+    """The JSON of a written trace."""
     return {
         "path": called(path),
         "events": len(trace),
@@ -109,19 +109,19 @@ def written(trace: Trace, path: Path) -> dict[str, Any]:
 
 
 def print_written(trace: Trace, path: Path) -> None:
-    """Tell people the same, in a line."""
+    """Print the summary of a written trace."""
     peak = f"peak {trace.peak_live_bytes:,} B in {trace.peak_live_objects:,} objects"
     print_sentences([f"{called(path)}: {len(trace):,} calls, {peak}"])
 
 
 def note(text: str) -> None:
-    """Tell something beside the result, or how far it is: a line on stderr, cut where it quotes a huge name."""
+    """Print a note or the progress on stderr, one line, cut if it quotes a huge name."""
     shown = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}..."
     click.echo(f"heapwright: {called(printable(shown))}", err=True)
 
 
 def note_partial(study: Analysis) -> None:
-    """Say that a study holds a part of its space, if it does."""
+    """Note that a study is partial, if it is."""
     if info := study.caveat:
         note(info)
 

@@ -1,4 +1,4 @@
-"""What - stands for: stdin where something is read, stdout where a trace or a log is written."""
+"""The file name -: stdin for inputs, stdout for a written trace or log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _read(ctx: click.Context, value: Path | str | None, name: str) -> Path | str
 
 
 def called(text: Path | str) -> str:
-    """A path, or a text with paths, as people know them: stdin and stdout are no files, addresses have two slashes."""
+    """A path, or a text with paths, as users know them: stdin and stdout by name, addresses with two slashes."""
     text = addressed(text)
     return re.sub(r"[^\s:'\"(]*/heapwright-std(?:in|out)-\w+/(stdin|stdout)(\.toml)?", r"\1", text)
 

@@ -1,4 +1,4 @@
-"""`heapwright profile`: characterise what a trace or a packet table asks of memory."""
+"""`heapwright profile`: sizes, lifetimes and live memory of a trace or packet table."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ CURVE_LEVELS = " ▁▂▃▄▅▆▇█"
 @click.argument("table", metavar="TRACE|PACKETS", type=click.Path(path_type=Path), callback=from_stdin)
 @json_option
 def command(table: Path, as_json: bool) -> None:
-    """Characterise what a trace or a packet table asks of memory.
+    """Summarise a trace or packet table: sizes, lifetimes, live memory, locality and order of frees.
 
-    Shows the sizes asked for and their shares (those of at least 10 % are marked), how long objects live, the curve of
-    live bytes, and whether objects that are born together die together.
+    Sizes with a share of at least 10 % are marked.
     """
     from heapwright import _api as api
 
@@ -77,7 +76,7 @@ def _show_stability(stability: list[dict[str, Any]]) -> None:
 
 def _show_arrivals(burstiness: dict[str, Any]) -> None:
     if burstiness["interarrival_cv"] is None:
-        _say("arrivals: too few to tell")
+        _say("arrivals: too few packets")
         return
     gaps = f"{burstiness['interarrival_mean_us']:,.0f} us apart on average"
     _say(f"arrivals: {gaps}, coefficient of variation {burstiness['interarrival_cv']:.3g} (Poisson: 1)")
@@ -96,11 +95,11 @@ def _show_trace(result: dict[str, Any]) -> None:
     _say(f"{name}: {result['events']:,} calls, {threads}, {_time(result['seconds'])}", strong=name)
     _say(calls)
     _say(f"peak: {result['requested_peak_bytes']:,} B live, after call {result['requested_peak_event']:,}")
-    _say(f"most objects alive: {result['live_objects_peak']:,}")
+    _say(f"peak of live objects: {result['live_objects_peak']:,}")
     _say(f"never freed: {never['objects']:,} objects ({never['share']:.1%}), {never['bytes']:,} B")
     _show_sizes(result, "requests")
     _say(f"\nlive bytes, first call to last\n│{_curve(result['live']['bytes'])}│\n")
-    _show_holders(result)
+    _show_live_by(result)
     _show_lifetimes(result["lifetimes"])
     _show_locality(result["locality"])
     _show_order(result["free_order"])
@@ -123,8 +122,8 @@ def _show_sizes(result: dict[str, Any], unit: str) -> None:
         _say(f" and {len(result['sizes']) - SHOWN_SIZES:,} more sizes with {rest:.1%} (all with --json)")
 
 
-def _show_holders(result: dict[str, Any]) -> None:
-    """Who holds the live bytes: a line over the calls each, at one scale, and what it holds at the peak."""
+def _show_live_by(result: dict[str, Any]) -> None:
+    """Print live memory by allocation site or size: its curve, all at one scale, and its bytes at the peak."""
     from heapwright._traces.holders import short_names
 
     info = result["live_by"]
@@ -136,15 +135,15 @@ def _show_holders(result: dict[str, Any]) -> None:
         line = _curve(row, HOLDER_WIDTH, max(map(max, info["bytes"])))
         rows.append([cut(printable(short[group]), NAME_WIDTH), f"{held:,}", f"{held / peak:.1%}", f"│{line}│"])
     if rows:
-        heads = [cut(f"held by {info['key']}", NAME_WIDTH), "at peak, B", "share", "first call to last"]
+        heads = [cut(f"live by {info['key']}", NAME_WIDTH), "at peak, B", "share", "first call to last"]
         _print_table(heads, rows, {0, 3}, wraps=False)
         click.echo()
 
 
-def _at(event: int, told: dict[str, Any]) -> list[int]:
-    """What each group holds after a call, which is one of those that are told."""
-    place = told["event"].index(event)
-    return [row[place] for row in told["bytes"]]
+def _at(event: int, live_by: dict[str, Any]) -> list[int]:
+    """Live bytes of each group after a sampled call."""
+    place = live_by["event"].index(event)
+    return [row[place] for row in live_by["bytes"]]
 
 
 def _show_lifetimes(lifetimes: dict[str, Any]) -> None:
@@ -154,7 +153,7 @@ def _show_lifetimes(lifetimes: dict[str, Any]) -> None:
         return
     rows = [
         ["in calls", *(f"{lifetimes['events'][column]:,}" for column in columns)],
-        ["in bytes requested meanwhile", *(f"{lifetimes['bytes'][column]:,}" for column in columns)],
+        ["in bytes requested", *(f"{lifetimes['bytes'][column]:,}" for column in columns)],
     ]
     _print_table(["lifetime of freed objects", *columns], rows, {0})
 
@@ -163,16 +162,18 @@ def _show_locality(locality: list[dict[str, Any]]) -> None:
     click.echo()
     for row in locality:
         if row["share"] is not None:
-            within = f"born side by side, dead within {row['within_frees']:>2} frees of each other"
+            within = f"consecutive allocations freed within {row['within_frees']:>2} frees of each other"
             _say(f"{within}: {row['share']:6.1%} (by chance {row['by_chance']:.1%})")
 
 
 def _show_order(order: dict[str, Any]) -> None:
     if order["score"] is None:
-        _say("order of frees: no free had a choice")
+        _say("order of frees: at most one object is live")
         return
-    _say(f"order of frees: {order['score']:.2f} (1 like a stack, 0 like a queue, 0.5 without order)")
-    _say(f"the youngest goes in {order['youngest_share']:.1%}, the oldest in {order['oldest_share']:.1%}")
+    _say(f"order of frees: {order['score']:.2f} (1 = LIFO, 0 = FIFO, 0.5 = random)")
+    _say(
+        f"the newest object is freed first in {order['youngest_share']:.1%}, the oldest in {order['oldest_share']:.1%}"
+    )
 
 
 def _say(*texts: str, strong: str = "") -> None:

@@ -87,7 +87,7 @@ def _plain_progress() -> Callable[[Progress], None]:
 
 
 def _aim(progress: Progress) -> str:
-    """How near the front of all recipes this one will come, where recipes are given up."""
+    """The tolerance of the Pareto front, if recipes are pruned."""
     if progress.tolerance is None:
         return ""
     from heapwright._studies.analysis import nearness

@@ -23,7 +23,7 @@ _SHOWN = 10
 
 @click.command(name="record", context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
 @click.option(
-    "-o", "--output", metavar="TRACE", type=click.Path(path_type=Path), help="The trace; PROGRAM.parquet if not given."
+    "-o", "--output", metavar="TRACE", type=click.Path(path_type=Path), help="The trace; default PROGRAM.parquet."
 )
 @click.option(
     "--limit",
@@ -37,19 +37,19 @@ _SHOWN = 10
     default="each",
     help="A trace of each process, the default, or one of them all.",
 )
-@click.option("--sites", is_flag=True, help="Record where each call is made, too.")
+@click.option("--sites", is_flag=True, help="Record the call site of each call.")
 @json_option
 @click.argument("cmd", metavar="CMD...", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
     output: Path | None, limit: int | None, follow: Follow, sites: bool, as_json: bool, cmd: tuple[str, ...]
 ) -> None:
-    """Run CMD and write every heap call it makes as a Parquet trace.
+    """Run CMD and write its heap calls as a Parquet trace.
 
-    Each process CMD starts gets a trace of its own: the one with most calls gets the name asked for, the others that
-    name with what they are called added, and where they are more than ten a folder; a forked one begins with what it
-    inherited. With --follow one a single trace holds the calls of all, in the order of their times. CMD's input and
-    output pass through (with --json its output goes to stderr). Ctrl-C goes to CMD; what was recorded is kept. If
-    `record` itself is killed, `heapwright import` takes the folder that it leaves.
+    Each process of CMD gets a trace of its own: the one with most calls is written to --output, the others next to it
+    with their names added, more than ten in a folder. The trace of a forked process begins with the objects that it
+    inherited. With --follow one, one trace holds the calls of all processes, ordered by time. CMD's input and output
+    pass through (with --json its output goes to stderr). Ctrl-C goes to CMD; the recording is kept. If `record` itself
+    is killed, `heapwright import` reads the folder that it leaves.
     """
     from heapwright._traces.record import record
 

@@ -78,7 +78,7 @@ OPTIONS: dict[str, dict[str, Renamed | Removed]] = {
     "report": {
         "--format": Renamed(()),
         "--baseline": Renamed(("{}",), leads=True),
-        "--plots": Removed("the plots are in OUTPUT_plots beside the page"),
+        "--plots": Removed("the plots are in OUTPUT_plots next to the page"),
     },
     "reproduce": {"--readings": Renamed(("--reading", "{}"))},
     "stress": {"--seed": _SEED},

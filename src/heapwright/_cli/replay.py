@@ -33,9 +33,9 @@ def command(
     word_size: Literal[32, 64] | None,
     as_json: bool,
 ) -> None:
-    """Run traces on heaps and print the metrics. Requests that a heap refuses are counted, and the replay goes on.
+    """Replay traces on heaps and print the metrics. Failed requests are counted, and the replay continues.
 
-    Foreign heaps are programs: what --heap names, and the adapter beside it, is compiled and run with your rights.
+    Foreign heaps are programs: the file of --heap, and the adapter next to it, is compiled and run with your rights.
     """
     from heapwright import _api as api
 
@@ -62,4 +62,4 @@ def command(
                 print_sentences([f"No metrics: {item.error}"])
             elif item.failed_low is not None:
                 low, failed = item.failed_low, int(item.metrics["failed"] or 0)
-                print_sentences([f"{item.heap} refused {low:,} requests of low priority, and {failed - low:,} others."])
+                print_sentences([f"{item.heap}: {low:,} requests of low priority failed, and {failed - low:,} others."])

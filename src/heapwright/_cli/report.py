@@ -26,7 +26,7 @@ from heapwright._cli.renamed import repairs_requested
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file: PAGE.html, or GitHub's Markdown in .md with a picture in .svg beside it. Default: print Markdown.",
+    help="The file: PAGE.html, or GitHub's Markdown in .md with a picture in .svg. Default: print Markdown.",
 )
 @click.option("--heap", "heaps", multiple=True, metavar="HEAP", help="Draw this heap. Repeat the flag for more.")
 @against_option
@@ -46,7 +46,7 @@ def command(
 
     The file's suffix decides: .md is Markdown of at most 40 lines, which is printed without --output; any other file is
     a page. The page needs no network and no other file. Each plot is also written as PNG and SVG, into the folder
-    OUTPUT_plots beside the page.
+    OUTPUT_plots next to the page.
 
     For each --heap the page draws memory over time and a map of the heap: a recipe's id in the study, a zoo NAME,
     RECIPE.toml or STUDY:ID. The default is the study's balanced pick and the heap of --against, else TLSF.

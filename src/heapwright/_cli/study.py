@@ -1,4 +1,4 @@
-"""`heapwright study`: what one does with the results of explorations."""
+"""`heapwright study`: operations on studies, the results of explorations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROLES: tuple[Literal["explored", "copy", "held out"], ...] = ("explored", "copy
 
 @click.group(cls=Group)
 def command() -> None:
-    """Merge studies, extend one by traces, tell two apart, query or export one, or make its numbers again."""
+    """Merge, extend, compare, query, export or reproduce studies."""
 
 
 @command.command()
@@ -55,7 +55,7 @@ def merge(paths: tuple[Path, ...], output: Path, as_json: bool) -> None:
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Threads; default one for every processor.")
 @json_option
 def extend(path: Path, traces: tuple[Path, ...], moved: tuple[Path, ...], jobs: int | None, as_json: bool) -> None:
-    """Try the recipes of STUDY on more traces, and rank by them, too."""
+    """Replay the recipes of STUDY on more traces, and rank by all of them."""
     from heapwright import _api as api
 
     read = read_traces(traces)
@@ -80,7 +80,7 @@ def _tell(study: Analysis, as_json: bool) -> None:
 @_study_argument
 @json_option
 def info(path: Path, as_json: bool) -> None:
-    """Tell what STUDY is of and how it was made: traces, space, and of each exploration what it was asked for.
+    """Print the traces and the space of STUDY, and the command of each exploration.
 
     With --json also the text of its space.
     """
@@ -118,7 +118,7 @@ def _print_info(study: Analysis, path: Path) -> None:
             ]
         )
     if not runs:
-        print_sentences(["How it was made is not known: an older version made it."])
+        print_sentences(["How it was made is unknown: an older version made it."])
 
 
 @command.command()
@@ -127,9 +127,9 @@ def _print_info(study: Analysis, path: Path) -> None:
 @moved_option
 @json_option
 def diff(old: Path, new: Path, moved: tuple[Path, ...], as_json: bool) -> None:
-    """Tell what two studies say differently: picks, reserve, figures, front, and who holds more at the peak.
+    """Compare two studies: picks, recommended arena, figures, Pareto front, and allocation sites at the peak.
 
-    A reserve that another recording of the same build would move as far is told as noise.
+    A change of the arena that another recording of the same build would cause, too, is reported as noise.
     """
     from heapwright import _api as api
     from heapwright._cli.tables import print_heaps
@@ -171,7 +171,7 @@ def sql(path: Path, query: str, as_json: bool) -> None:
 )
 @json_option
 def export(path: Path, output: Path, as_json: bool) -> None:
-    """Write every result of STUDY as one table, Parquet or CSV: a row a recipe and trace, with all that made it."""
+    """Write all results of STUDY as one table, Parquet or CSV: a row per recipe and trace."""
     from heapwright import _api as api
 
     rows = api.open_study(path).export(output)
@@ -186,7 +186,7 @@ def export(path: Path, output: Path, as_json: bool) -> None:
 @moved_option
 @json_option
 def again(heap: str, moved: tuple[Path, ...], as_json: bool) -> None:
-    """Make the numbers of a recipe of a study again, from its traces, and compare them with the stored ones."""
+    """Recompute the metrics of a recipe of a study from its traces, and compare them with the stored ones."""
     from heapwright import _api as api
 
     path, colon, id = heap.rpartition(":")
@@ -198,7 +198,7 @@ def again(heap: str, moved: tuple[Path, ...], as_json: bool) -> None:
     else:
         from heapwright._cli.tables import print_metrics
 
-        print_metrics("Metrics made again", {item.trace: item.metrics for item in results})
+        print_metrics("Recomputed metrics", {item.trace: item.metrics for item in results})
     if differing := {key: item for item in results for key in item.differing}:
         key, item = next(iter(differing.items()))
         raise HeapwrightError(

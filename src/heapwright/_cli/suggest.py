@@ -1,4 +1,4 @@
-"""`heapwright suggest`: a recommendation in seconds, from what other programs' traces taught."""
+"""`heapwright suggest`: a recommendation in seconds, from the portfolio."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def command(
     as_toml: bool,
     as_json: bool,
 ) -> None:
-    """Recommend a heap in seconds, from what other programs' traces taught.
+    """Recommend a heap in seconds, from a portfolio of other programs' recipes.
 
     Some 200 recipes of other traces' Pareto fronts are adapted to the sizes of these traces and replayed with the zoo.
     The recommendation is replayed on perturbed traces and stress-tested, for a shorter time than by explore. The last

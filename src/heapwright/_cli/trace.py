@@ -1,4 +1,4 @@
-"""`heapwright trace`: look at traces, cut, merge, compare, scale and export them, copy them perturbed."""
+"""`heapwright trace`: inspect, repair, cut, merge, compare, scale, export and perturb traces."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Length(click.ParamType[Any]):
 
 @click.group(cls=Group)
 def command() -> None:
-    """Look at traces; cut, map, merge, compare, scale, export and perturb them; find the worst that is like one."""
+    """Inspect, repair, cut, map, merge, compare, scale, export and perturb traces; search for the worst case."""
 
 
 command.add_command(map_command)
@@ -81,7 +81,7 @@ command.add_command(map_command)
 )
 @json_option
 def info(paths: tuple[Path, ...], as_json: bool) -> None:
-    """Print what is in TRACE: calls, threads, peaks, phases, metadata. `heapwright profile` tells more of one."""
+    """Print what is in TRACE: calls, threads, peaks, phases, metadata. `heapwright profile` prints more."""
     from heapwright import _api as api
 
     results = [api.trace_facts(path, repair=repairs_requested()) for path in paths]
@@ -129,8 +129,8 @@ def info(paths: tuple[Path, ...], as_json: bool) -> None:
     multiple=True,
     help="Keep objects that are allocated at this site; * stands for any letters. Repeat the flag for more.",
 )
-@click.option("--live", is_flag=True, help="Begin with what lives where the part begins, rather than leave it out.")
-@click.option("--leave-live", is_flag=True, help="Leave live what is live at the end, rather than free it there.")
+@click.option("--live", is_flag=True, help="Begin with the objects that are live at the start of the part.")
+@click.option("--leave-live", is_flag=True, help="Do not free the objects that are live at the end.")
 @trace_output_option
 @json_option
 def cut(
@@ -149,7 +149,7 @@ def cut(
 ) -> None:
     """Write a part of TRACE: a stretch of its calls or of its time, or what a thread, phase or site allocates.
 
-    A part begins with an empty heap, and calls on objects born before it are left out; --live puts these first.
+    A part begins with an empty heap: calls on earlier objects are left out. --live inserts these objects first.
     """
     from heapwright import _api as api
 
@@ -277,25 +277,23 @@ def _label(site: str) -> str:
 
 @command.command()
 @_trace_argument
-@_width_option(
-    "--pointer-bytes", default=4, show_default=True, help="Width of a pointer in the program as it is to be."
-)
+@_width_option("--pointer-bytes", default=4, show_default=True, help="Width of a pointer in the new program.")
 @_width_option(
     "--recorded-pointer-bytes",
-    help="Width of a pointer in the program as it was recorded, where TRACE does not say.",
+    help="Width of a pointer in the recorded program, if TRACE does not contain it.",
 )
 @click.option(
     "--pointer-share",
     type=click.FloatRange(0, 1),
     metavar="SHARE",
-    help="Share of a struct's words that are as wide as pointers; 0 and 1 bound what any gives. Default 0.5.",
+    help="Share of a struct's words that are as wide as pointers; 0 and 1 are the limits. Default 0.5.",
 )
 @click.option(
     "--peak",
     "peak_bytes",
     type=Bytes(),
     metavar="BYTES",
-    help="The most live bytes with the new width, if you know them: the share is fitted to that.",
+    help="Known peak of live bytes with the new width: the share is fitted to it.",
 )
 @trace_output_option
 @json_option
@@ -308,7 +306,7 @@ def scale(
     output: Path,
     as_json: bool,
 ) -> None:
-    """Write an estimate of what TRACE would be with pointers of another width.
+    """Write an estimate of TRACE for another pointer width.
 
     The sizes are an estimate, and everything that reads the trace says so. How they are found: docs/traces.md.
     """
@@ -347,7 +345,7 @@ def scale(
 )
 @json_option
 def export(path: Path, format_name: str, output: Path, as_json: bool) -> None:
-    """Write TRACE for another tool. What each format loses is said."""
+    """Write TRACE for another tool; notes list what the format cannot hold."""
     from heapwright import _api as api
 
     done = api.export_trace(path, output, format=format_name, repair=repairs_requested())
@@ -380,9 +378,9 @@ def export(path: Path, format_name: str, output: Path, as_json: bool) -> None:
 )
 @json_option
 def copies(path: Path, kinds: tuple[str, ...], count: int, seed: int, output: Path, as_json: bool) -> None:
-    """Write perturbed copies of TRACE: what the same program might have asked on another day.
+    """Write perturbed copies of TRACE, as estimates of other recordings of the program.
 
-    What each kind changes and keeps: docs/traces.md. How well each foretells another recording: docs/robustness.md.
+    What each kind changes and keeps: docs/traces.md. How well each predicts another recording: docs/robustness.md.
     """
     from heapwright import _api as api
     from heapwright._support.writing import making
@@ -415,13 +413,13 @@ def copies(path: Path, kinds: tuple[str, ...], count: int, seed: int, output: Pa
     "--swing",
     type=click.FloatRange(0, 1, max_open=True),
     metavar="SHARE",
-    help="How far the load swings around its mean; 0 is a steady load. Default: twice as far as in TRACE.",
+    help="Swing of the load around its mean; 0 is a steady load. Default: twice that of TRACE.",
 )
 @click.option(
     "--stalls",
     type=click.FloatRange(0),
     metavar="TIMES",
-    help="Memory that waits for stalled consumers, as a multiple of what waits in TRACE; 0 is none. Default: 2.",
+    help="Memory of stalled consumers, as a multiple of that in TRACE; 0 is none. Default: 2.",
 )
 @live_option
 @trace_output_option
@@ -436,7 +434,7 @@ def resample(
     output: Path,
     as_json: bool,
 ) -> None:
-    """Write a future of TRACE: the recording, then traffic like it for as many calls as you like.
+    """Write a future of TRACE: the recording, then --calls more calls like it.
 
     A block bootstrap: blocks of the recording's allocations are drawn again and again, and each object lives as long
     as recorded. See docs/traces.md.
@@ -468,10 +466,10 @@ def resample(
 @trace_output_option
 @json_option
 def worst(path: Path, heap: str, objective: str, tries: int, output: Path, as_json: bool) -> None:
-    """Search for the calls that cost HEAP most, and write them as a trace.
+    """Search for worst-case calls for HEAP, and write them as a trace.
 
-    HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID. The calls ask for no other sizes than TRACE, have no more
-    live at once, and are no more. What was found stands beside what theory says of any such calls, where it does.
+    HEAP is a zoo NAME, a RECIPE.toml, or STUDY:ID. The calls have only the sizes of TRACE, and at most its number of
+    calls and its live peak. The result is printed with the theoretical bound, if there is one.
     """
     from heapwright import _api as api
 

@@ -1,4 +1,4 @@
-"""`heapwright zoo`: list the named allocators, or print one."""
+"""`heapwright zoo`: the reference allocators."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def command(
     name: str | None, from_profile: Path | None, schema: Literal["recipe", "space"] | None, as_json: bool
 ) -> None:
-    """List the named allocators, or print the recipe of one: TOML with its source and the choices it made.
+    """List the reference allocators, or print the recipe of one: TOML with its source and its assumptions.
 
     STUDY:ID prints that of a study.
 
@@ -79,7 +79,7 @@ def _show(recipes: list[Recipe]) -> None:
     from heapwright._api import RECOMMENDED, facts, worst_steps
     from heapwright._cli.tables import growth, print_table
 
-    headings = ("name", "year", "overhead", "smallest", "align", "bounded", "worst steps", "code", "grows")
+    headings = ("name", "year", "overhead", "smallest", "align", "bounded", "bound", "code", "growth")
     rows = []
     for recipe in recipes:
         cost = facts(recipe)
@@ -100,15 +100,13 @@ def _show(recipes: list[Recipe]) -> None:
             )
         )
     print_table("", (*headings, "verified", "source"), [rows], left=("name", "verified", "source"))
+    click.echo("Bound: worst-case metadata accesses of a malloc or free; --json has the reason if\nthere is none.")
     click.echo(
-        "Worst steps: most metadata accesses of any malloc or free; the reason where\nthere is no bound: --json."
+        "Growth: at constant live memory, from 100,000 to 10,000,000 calls (1,000,000 where"
+        "\nthere is no worst-case bound); !: unbounded growth."
     )
     click.echo(
-        "Grows: at constant live bytes, from 100,000 to 10,000,000 calls (1,000,000 where"
-        "\nworst steps are unbounded); with !, it does not last."
+        "Verified: all addresses are those of the original (address), or all minimum arenas are"
+        "\n(footprint); made from a text; our own."
     )
-    click.echo(
-        "Verified: every object lies where the original puts it (address), or the\nsmallest arenas are the original's"
-        " (footprint); made after a text; our own."
-    )
-    click.echo(f"\nFor a program of which there is no trace: {RECOMMENDED}")
+    click.echo(f"\nFor a program without a trace: {RECOMMENDED}")
