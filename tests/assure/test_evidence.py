@@ -59,7 +59,7 @@ def test_the_reserve_is_what_fit_tells(page: str) -> None:
 
 
 def test_worst_calls_are_those_of_replay_and_measure(page: str) -> None:
-    output, replayed = section(page, "Worst calls"), hw.replay(SERVED, HEAP).metrics
+    output, replayed = section(page, "Worst-case calls"), hw.replay(SERVED, HEAP).metrics
     worst = [replayed[f"accesses_{kind}_max"] for kind in ("malloc", "realloc", "free")]
     assert f"| {' | '.join(f'{count:,}' for count in worst)} |" in output
     measured = hw.measure(HEAP, SERVED)
@@ -83,7 +83,7 @@ def test_it_is_the_same_each_time(page: str, tmp_path: Path) -> None:
 def test_a_missing_tool_costs_its_section_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     page = hw.generate(HEAP, tmp_path, evidence=SERVED, prove_calls=2)[-1].read_text(encoding="utf-8")
-    assert "No faults were committed: " in section(page, "Misuse")
+    assert "No faults were injected: " in section(page, "Misuse")
     assert "None: cbmc: not installed" in section(page, "Proofs")
     assert "**Reserve " in section(page, "Arena")
 

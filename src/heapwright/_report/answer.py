@@ -80,7 +80,7 @@ def served_by_arena(study: Analysis, pick: Candidate) -> Figure | None:
         .mark_line(interpolate="step-after", strokeWidth=2.5, clip=True)
         .encode(
             x=alt.X("arena:Q", title="arena, bytes", axis=alt.Axis(labelExpr=SI), scale=alt.Scale(zero=False)),
-            y=alt.Y("share:Q", title="traces served whole", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+            y=alt.Y("share:Q", title="completed traces", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
             color=alt.Color("heap:N", scale=colours, legend=alt.Legend(columns=LEGEND_COLUMNS)),
             strokeDash=alt.StrokeDash("heap:N", scale=alt.Scale(domain=list(shown), range=_DASHES[: len(shown)])),
         )

@@ -114,7 +114,7 @@ class Evidence:
             ]
             for arena in self.arenas
         ]
-        headings = ("trace", "smallest", "safe", "how sure", "reserve", "copies", "worst case")
+        headings = ("trace", "minimum", "monotone minimum", "guarantee", "recommended", "copies", "fragmentation bound")
         theorems = " and ".join(sorted({arena["worst_case_by"] for arena in self.arenas if arena["worst_case_by"]}))
         return [
             "## Arena",
@@ -124,14 +124,13 @@ class Evidence:
             *_table(headings, rows),
             "",
             *_prose(
-                "In bytes, the heap's own data counted. Smallest: serves the trace. Safe: it and every larger one do. "
-                "Reserve: a fifth more than the trace and all held-out traces need, and enough for so many perturbed "
-                "copies of the trace. Worst case: "
-                "enough for any program with no more live bytes and no larger blocks, "
-                + (f"by {theorems}." if theorems else "where a theorem says so, which none does here.")
+                "In bytes, with the control data. Minimum: completes the trace. Monotone minimum: every larger arena does, "
+                "too. Recommended: a fifth more than the trace and all held-out traces need; it also completes these "
+                "perturbed copies of the trace. Bound: suffices for any program with the same live memory and largest "
+                + (f"block, by {theorems}." if theorems else "block, if a theorem gives one; none does here.")
             ),
             *(
-                f"{arena['trace']}: refused in any arena: {', '.join(arena['refused'])}."
+                f"{arena['trace']}: requests fail in any arena: {', '.join(arena['refused'])}."
                 for arena in self.arenas
                 if arena["refused"]
             ),
@@ -140,7 +139,7 @@ class Evidence:
     def _reserve(self) -> str:
         known = [arena["reserve_bytes"] for arena in self.arenas if arena["reserve_bytes"] is not None]
         if len(known) < len(self.arenas):
-            return "**No arena can be said to be enough** for all traces and what was tried beside them."
+            return "**No arena completes** all traces and their copies."
         return f"**Reserve {max(known):,} bytes.**"
 
     def _worst_calls(self) -> list[str]:
@@ -150,11 +149,11 @@ class Evidence:
         steps = worst_steps(self.recipe)
         bound = steps.sentence()
         return [
-            "## Worst calls",
+            "## Worst-case calls",
             "",
             *_prose(
-                f"By construction, what a malloc or a free takes at most {grows} with the number of blocks: "
-                f"{bound}. The figures are the dearest calls of the traces, no bounds."
+                f"By construction, the worst-case cost of a malloc or free {grows} with the number of blocks: "
+                f"{bound}. The figures are the maxima of the traces, not bounds."
             ),
             "",
             *_table(("trace", "accesses of a malloc", "of a realloc", "of a free"), rows),
@@ -182,18 +181,18 @@ class Evidence:
         ]
 
     def _misuse(self) -> list[str]:
-        level = f"The level of checks is `{self.recipe.checks}`; docs/hardening.md says what each level looks at."
+        level = f"The level of checks is `{self.recipe.checks}`; docs/hardening.md lists the checks of each level."
         if isinstance(self.attacked, str):
-            return ["## Misuse", "", level, f"No faults were committed: {self.attacked}"]
+            return ["## Misuse", "", level, f"No faults were injected: {self.attacked}"]
         faults: Mapping[str, Mapping[str, int]] = self.attacked["faults"]
         headings = ["fault", *(key.replace("_", " ") for key in next(iter(faults.values())))]
         rows = [[name.replace("_", " "), *map(_count, counts.values())] for name, counts in faults.items()]
-        info = _prose(f"{level} Each fault was committed in so many runs of the heap on this host, and was noticed:")
+        info = _prose(f"{level} Runs on this host with each injected fault, by when the heap detected it:")
         return ["## Misuse", "", *info, "", *_table(headings, rows)]
 
     def _proved(self) -> list[str]:
         if self.proof is None or isinstance(self.proof, str):
-            return ["## Proofs", "", "None was asked for." if self.proof is None else f"None: {self.proof}"]
+            return ["## Proofs", "", "None was requested." if self.proof is None else f"None: {self.proof}"]
         rows = [
             [harness.name, harness.bounds, _count(harness.properties), _count(len(harness.failures))]
             for harness in self.proof.harnesses

@@ -99,7 +99,7 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
     info = holes(full.blocks, full.extent, within)
     return SnapshotPicture(
         name=name,
-        title=f"{heap}: the heap as a film",
+        title=f"{heap}: animation of the heap",
         note=reel.limits(),
         cap=_sentence(trace, full, info, elsewhere, arena, result.failed),
         still=_still(
@@ -118,10 +118,10 @@ def _sentence(
     """What caps the arena."""
     begin = f"The arena is fullest after call {frame.call:,}: {arena:,} bytes, {_holes_in_words(told)}."
     if refused:
-        requests = "1 request is" if refused == 1 else f"{refused:,} requests are"
-        return f"{begin} {requests} refused, so nothing is said of what more room would take."
+        requests = "1 request" if refused == 1 else f"{refused:,} requests"
+        return f"{begin} {requests} failed, so the effect of a larger arena is unknown."
     if result is None:
-        return f"{begin} No object that lives long lies beside a hole."
+        return f"{begin} No long-lived object is next to a hole."
     where = f"above a hole of {result.hole:,} bytes" if result.hole else "below a hole"
     site = trace.sites[trace.site[result.birth]]
     until = "never freed" if result.death is None else f"calls {result.birth:,} to {result.death:,}"
@@ -134,7 +134,7 @@ def _sentence(
         f"without it the trace needs {result.arena:,} bytes, {result.arena + result.bytes:,} with its {result.bytes:,}"
     )
     if result.gain <= 0:
-        others = f", and neither does that for {result.tried - 1} others beside holes" if result.tried > 1 else ""
+        others = f", and neither does that for {result.tried - 1} others next to holes" if result.tried > 1 else ""
         return f"{begin} {caps} To make it static, or give it a pool of its own, saves nothing{others}: {whole}."
     share = result.gain / arena
     verdict = ""
@@ -145,7 +145,7 @@ def _sentence(
             f" Not worth it: that much comes by chance, as for one of {result.picked} objects picked evenly it "
             f"saves {result.chance:,}."
         )
-    most = f", the most of {result.tried} tried beside holes" if result.tried > 1 else ""
+    most = f", the most of {result.tried} tried next to holes" if result.tried > 1 else ""
     return (
         f"{begin} {caps} To make it static, or give it a pool of its own, saves {result.gain:,} bytes ({share:.1%})"
         f"{most}: {whole}.{verdict}"

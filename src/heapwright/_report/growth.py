@@ -22,7 +22,7 @@ def growth(study: Analysis) -> list[Figure]:
     ]
     line = inline(rows).mark_line(interpolate="step-after", color=BLUE, point=alt.OverlayMarkDef(size=18, color=BLUE))
     chart = line.encode(
-        x=alt.X("recipes:Q", title="recipes tried, beside the zoo", axis=alt.Axis(format=",d")),
+        x=alt.X("recipes:Q", title="recipes tried, without the zoo", axis=alt.Axis(format=",d")),
         y=alt.Y(
             "share:Q", title="hypervolume, share of the last", scale=alt.Scale(zero=False), axis=alt.Axis(format="%")
         ),

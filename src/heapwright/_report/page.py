@@ -32,7 +32,7 @@ TEMPLATE = Path(__file__).with_name("template")
 SCRIPTS = ("terms.js", "choice.js", "trade_off.js", "tables.js", "view.js", "timeline.js", "film.js", "page.js")
 NARROW = 340
 """Pixels that a plot is drawn for, beside its own width, so that its words can be read on a phone."""
-HINT = "A point under the pointer tells here what it is; a click selects it, arrow keys go along the front."
+HINT = "Details of the point under the pointer. Click a point to select it; arrow keys move along the front."
 
 
 @dataclass(frozen=True)

@@ -304,7 +304,7 @@ def instructions(
     return Figure(
         name,
         f"How many instructions a {kind} takes",
-        f"The height of a bar is the number of calls, logarithmic, up to {most:,}. Written out: the dearest call.",
+        f"The height of a bar is the number of calls, logarithmic, up to {most:,}. Labelled: the worst-case call.",
         alt.layer(*layers).properties(height=40 + 34 * len(upwards)),
         WIDTH,
         listed(f"{heap} {histogram[-1][0]:,}" for heap, histogram in histograms.items()),

@@ -1,4 +1,4 @@
-"""The picture of endurance: bytes covered over calls, a line for each heap, a panel for each loop."""
+"""The picture of a stress test: footprint over calls, a line per heap, a panel per loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 190, 130
 COLOURS = ("#0072B2", "#E69F00", "#101820", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8a8a8a")
-TITLE = "Bytes of the arena covered at constant live bytes"
+TITLE = "Footprint at constant live memory"
 
 
 def write_picture(result: Sequence[StressTestResult], output: Path) -> None:
@@ -46,7 +46,7 @@ def _spec(result: Sequence[StressTestResult]) -> dict[str, Any]:
         .mark_line(interpolate="step-after", strokeWidth=1.6)
         .encode(
             x=alt.X("calls:Q", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~s", tickCount=4)),
-            y=alt.Y("KB:Q", title="KB covered"),
+            y=alt.Y("KB:Q", title="footprint, KB"),
             color=alt.Color("heap:N", scale=alt.Scale(domain=names, range=colours), title=None),
         )
         .properties(width=WIDTH, height=HEIGHT)

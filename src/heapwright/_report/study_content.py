@@ -74,7 +74,7 @@ def study_content(study: Analysis, heaps: Sequence[str], against: str | None) ->
     ranked = sum(standing.ranked for standing in standings)
     admitted = len(_admitted(study))
     refusing = study.ranked - admitted
-    refused = f"{refusing:,} of them refused requests" if refusing else "all served every request"
+    refused = f"{refusing:,} of them failed requests" if refusing else "all completed every request"
     return Content(
         title=names,
         lead=f"{study.tried} allocators of alignment {study.align} tried on {names}, judged by "
@@ -82,7 +82,11 @@ def study_content(study: Analysis, heaps: Sequence[str], against: str | None) ->
         f"{len(front):,} of them form the Pareto front: what beats one of these in one respect loses in another.",
         facts=[
             Fact("Recipes tried", study.tried, refused),
-            Fact("On the front", f"{len(front):,}", f"beside {ranked} allocators of the zoo" if ranked else ""),
+            Fact(
+                "On the Pareto front",
+                f"{len(front):,}",
+                f"compared with {ranked} reference allocators" if ranked else "",
+            ),
         ],
         traces=[_section(study, info, named, len(infos)) for info in infos],
         answer=decision.evidence(),
@@ -320,7 +324,7 @@ def _front(study: Analysis, front: Sequence[Candidate], balanced: str) -> Report
 
 
 def _times(worst: WorstRatios) -> str:
-    return "refused" if worst.refused else f"{worst.ratios['footprint_bytes']:.2f}"
+    return "failed" if worst.refused else f"{worst.ratios['footprint_bytes']:.2f}"
 
 
 def _zoo(study: Analysis, standings: Sequence[Ranking], balanced: str) -> ReportTable:
@@ -341,7 +345,7 @@ def _behind(standing: Ranking) -> str:
     if not standing.ranked:
         return "at its own alignment, for comparison"
     if standing.dominated_by is None:
-        return f"refused {standing.candidate.metrics['failed'] or 0:,} requests"
+        return f"{standing.candidate.metrics['failed'] or 0:,} requests failed"
     worse = {key: ratio for key, ratio in standing.ratios.items() if ratio >= WORTH_TELLING}
     if not worse:
         return f"equal to {standing.dominated_by[:6]}"
@@ -391,13 +395,13 @@ def _regret(ratios: npt.NDArray[np.float64]) -> str:
     worst = float(ratios.max())
     if np.isnan(worst):
         return "\u2013"
-    return "refused" if np.isinf(worst) else f"{100 * (worst - 1):+,.1f} %"
+    return "failed" if np.isinf(worst) else f"{100 * (worst - 1):+,.1f} %"
 
 
 def _row(study: Analysis, candidate: Candidate, kind: str, balanced: str, cells: Sequence[str]) -> dict[str, Any]:
     marks = ["balanced pick"] if candidate.id == balanced else []
     if study.robustness().lasts(candidate.id) is False:
-        marks.append("does not last")
+        marks.append("unstable")
     return {
         "id": candidate.id,
         "label": candidate.label,
@@ -449,7 +453,7 @@ def _origin(study: Analysis, admitted: int, drawn: int) -> list[str]:
         lines.append(f"The exploration is not finished: {study.tried} recipes of its space were tried.")
     elif not study.complete:
         lines.append(
-            f"{study.given_up:,} recipes were given up and are not drawn: none of them can come on "
+            f"{study.given_up:,} recipes were pruned and are not drawn: none of them can be on "
             + ("the front." if not study.tolerance else f"a front within {100 * study.tolerance:g} % of the best.")
         )
     if drawn < admitted:

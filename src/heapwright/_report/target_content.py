@@ -101,7 +101,7 @@ def _columns() -> list[tuple[_Heading, tuple[str, ...]]]:
         for key, words, meaning in (
             ("mean", "mean", "mean over all calls"),
             ("p999", "p99.9", "what 99.9 % of the calls do not exceed"),
-            ("max", "max", "the dearest call"),
+            ("max", "max", "the worst-case call"),
         ):
             heading = (f"{kind}, {words}", "", f"instructions of a {kind}: {meaning}")
             results.append((heading, ("calls", kind, f"instructions_{key}")))

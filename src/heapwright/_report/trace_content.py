@@ -42,8 +42,8 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
     locality = described["locality"][1]
     return Content(
         title=trace.name,
-        lead=f"{counted(len(trace), 'call')} of {threads}{seconds}: what they ask of memory, and what "
-        f"{' and '.join(heap.name for heap in named)} makes of it." + _order_of_death(described["free_order"]),
+        lead=f"{counted(len(trace), 'call')} of {threads}{seconds}: its memory profile, and "
+        f"{' and '.join(heap.name for heap in named)} on it." + _order_of_death(described["free_order"]),
         facts=[
             Fact("Peak of live requests", quantity(trace.peak_live_bytes), counted(trace.peak_live_objects, "object")),
             Fact(
@@ -55,7 +55,7 @@ def trace_content(trace: Trace, heaps: Sequence[str]) -> Content:
         traces=[section(trace, described, named, everything=True)],
         origin=[
             f"Heapwright {__version__}. On the axes 1 MB is 1,000,000 bytes; calls are counted from 0.",
-            "Neighbours are objects born one after the other, both alive; "
+            "Neighbours are consecutive allocations that are both live; "
             f"they die together when at most {locality['within_frees']} frees lie between.",
         ],
     )
@@ -72,9 +72,9 @@ def _order_of_death(order: Mapping[str, float | None]) -> str:
     if score is None:
         return ""
     if score > 0.9:
-        return " Mostly the youngest objects are freed first, as from a stack."
+        return " Mostly the newest objects are freed first (LIFO)."
     if score < 0.1:
-        return " Mostly the oldest objects are freed first, as from a queue."
+        return " Mostly the oldest objects are freed first (FIFO)."
     return ""
 
 
