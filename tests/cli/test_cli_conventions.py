@@ -86,8 +86,8 @@ def test_help_lists_every_objective(name: str) -> None:
 
 def test_a_flag_takes_the_same_in_every_command() -> None:
     """Limits and defaults of numbers may differ. --budget is a time of `explore` and bytes of `check`; --live is a
-    flag of `trace cut` and bytes of `fit`; --heap is an allocator, or a heap in a log of `import`; --size of `trace map`
-    is OLD:NEW.
+    flag of `trace cut` and bytes of `fit`; --heap is an allocator, or a heap in a log of `import`; --size of `trace
+    map` is OLD:NEW.
     """
     result: dict[str, set[Any]] = defaultdict(set)
     for command in LEAVES.values():

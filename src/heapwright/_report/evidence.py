@@ -124,7 +124,7 @@ class Evidence:
             *_table(headings, rows),
             "",
             *_prose(
-                "In bytes, with the control data. Minimum: completes the trace. Monotone minimum: every larger arena does, "
+                "In bytes, with control data. Minimum: completes the trace. Monotone minimum: every larger arena does, "
                 "too. Recommended: a fifth more than the trace and all held-out traces need; it also completes these "
                 "perturbed copies of the trace. Bound: suffices for any program with the same live memory and largest "
                 + (f"block, by {theorems}." if theorems else "block, if a theorem gives one; none does here.")
