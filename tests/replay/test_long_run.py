@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from traces_random import steady
 
+from heapwright._recipes.policy import policy_struct
 from heapwright._recipes.pools import Fixed, General, Quick
 from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.zoo import catalogue
 from heapwright._replay import long_run as module
+from heapwright._replay.arena_sizes import server
 from heapwright._replay.engine import GivenUpError
-from heapwright._replay.long_run import UNBOUNDED, long_run
+from heapwright._replay.long_run import CALLS, UNBOUNDED, futures_of, long_run
 from heapwright._replay.metrics import LONG_RUN_METRICS
 from heapwright._replay.replay import replay
 from heapwright._traces.trace import Trace
@@ -35,6 +39,15 @@ def test_a_heap_that_merges_needs_what_a_replay_of_the_future_does(mixed: Trace,
     assert result.growth <= UNBOUNDED
 
 
+@pytest.mark.parametrize("align", [4, 8])
+def test_the_need_of_two_level_good_fit_serves_the_future_even_if_its_high_water_mark_does_not(align: int) -> None:
+    broker = Trace.read(Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet")
+    (future,), recipe = futures_of([broker], CALLS, 0), catalogue.load("tlsf").at_alignment(align)
+    result, serves = long_run(future, recipe), server(future, recipe, policy_struct(recipe))
+    assert (result.footprint, result.arena) == {4: (180_608, 180_792), 8: (179_548, 179_736)}[align]
+    assert result.arena is not None and serves(result.arena) and not serves(result.footprint)
+
+
 def test_a_heap_that_hoards_has_no_bounded_need(mixed: Trace) -> None:
     result = long_run(mixed, HOARDING)
     assert result.arena is None
@@ -46,10 +59,10 @@ def test_growth_that_best_fit_has_too_is_none_of_the_heap_itself() -> None:
     """Here what is live grows threefold, and so does every heap."""
     leaking = steady(60_000, kept=100)
     recipe = catalogue.load("tlsf").at_alignment(8)
-    covered, _ = module._covered(leaking, recipe)
+    covered, *_ = module._covered(leaking, recipe, policy_struct(recipe))
     assert module._growth(covered) > 2
     result = long_run(leaking, recipe)
-    assert result.growth <= 1.05 and result.arena == result.footprint
+    assert result.growth <= 1.05 and result.arena == replay(leaking, recipe)["footprint_bytes"]
 
 
 @pytest.mark.parametrize(

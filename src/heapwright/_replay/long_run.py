@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from heapwright._recipes.policy import policy_struct
-from heapwright._replay.engine import GivenUpError, Margins, ReplayProgress, arena_holding, run
+from heapwright._replay.arena_sizes import footprint, high_water_mark
+from heapwright._replay.engine import GivenUpError, Margins, ReplayProgress, run
 
 if TYPE_CHECKING:
     from heapwright._recipes.recipe import Recipe
@@ -87,13 +88,16 @@ def long_run(future: Trace, recipe: Recipe, watch: Watch | None = None) -> LongR
     ``watch`` is asked now and then whether to go on; where it says no, `GivenUpError` is raised. Raises
     HeapwrightError where the recipe's control data have no room.
     """
-    covered, result = _covered(future, recipe, watch)
-    ends = covered[max(covered)]
+    struct = policy_struct(recipe)
+    covered, result, ample = _covered(future, recipe, struct, watch)
+    mark = covered[max(covered)]
     growth = _growth(covered) / max(1.0, _best_fit_growth(future))
     failed = int(result.failed)
+    # two-level good fit may fail in an arena of its high-water mark: there its free blocks are of other sizes
+    arena = None if failed or growth > UNBOUNDED else footprint(future, recipe, struct, result, ample)
     return LongRun(
-        arena=None if failed or growth > UNBOUNDED else ends,
-        footprint=ends,
+        arena=arena,
+        footprint=mark,
         growth=growth,
         calls=len(future),
         accesses=float(result.reads + result.writes) / max(len(future), 1),
@@ -103,9 +107,9 @@ def long_run(future: Trace, recipe: Recipe, watch: Watch | None = None) -> LongR
     )
 
 
-def _covered(future: Trace, recipe: Recipe, watch: Watch | None = None) -> tuple[dict[int, int], Any]:
-    """The footprint in bytes after some numbers of calls, and what the engine counted."""
-    struct, covered = policy_struct(recipe), dict[int, int]()
+def _covered(future: Trace, recipe: Recipe, struct: Any, watch: Watch | None = None) -> tuple[dict[int, int], Any, int]:
+    """High-water marks in bytes after some numbers of calls, the engine's counts, and the arena of the replay."""
+    covered = dict[int, int]()
 
     def take(so_far: ReplayProgress) -> bool:
         covered[so_far.calls] = so_far.footprint_bytes
@@ -113,9 +117,9 @@ def _covered(future: Trace, recipe: Recipe, watch: Watch | None = None) -> tuple
             raise GivenUpError(_NONE_YET, Margins(0, 0, 0, 0))
         return True
 
-    result, _ = run(future, recipe, struct, None, watch=take)
-    covered[len(future)] = arena_holding(struct, int(struct.fixed_end + result.shared))
-    return covered, result
+    result, arena = run(future, recipe, struct, None, watch=take)
+    covered[len(future)] = high_water_mark(struct, result)
+    return covered, result, arena
 
 
 def _growth(covered: dict[int, int]) -> float:
@@ -134,5 +138,6 @@ def _best_fit_growth(future: Trace) -> float:
     from heapwright._recipes.recipe import Recipe
 
     if future not in _OF_BEST_FIT:
-        _OF_BEST_FIT[future] = _growth(_covered(future, Recipe.unchecked((BEST_FIT,)))[0])
+        best_fit = Recipe.unchecked((BEST_FIT,))
+        _OF_BEST_FIT[future] = _growth(_covered(future, best_fit, policy_struct(best_fit))[0])
     return _OF_BEST_FIT[future]
