@@ -226,8 +226,7 @@ class DaskPool:
                 if stopped and not self._threads:  # Ctrl-C in a terminal ends local workers, too
                     break
         finally:
-            if under_way:
-                self._cancel(list(under_way))
+            self._cancel(list(under_way))
         if errors:
             raise errors[0]
 
@@ -252,6 +251,8 @@ class DaskPool:
     def _cancel(self, futures: list[Any]) -> None:
         from distributed.client import ClosedClientError
 
+        if not futures:
+            return
         with suppress(ClosedClientError):  # the scheduler is gone, and all that was asked of it
             self._client.cancel(futures)
 

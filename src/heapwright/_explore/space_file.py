@@ -69,12 +69,7 @@ def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_a
         raise HeapwrightError(f"{path}: not valid TOML: {error}") from None
     _check_keys(data, [*_SWITCHES, "align", *HEAP_AXES, "pool"], f"{path}")
     align = _alignment(data.pop("align", None), align, path) or default_align
-    switches = {key: data.pop(key, key == "include_zoo" or "pool" not in data) for key in _SWITCHES}
-    for key, value in switches.items():
-        if not isinstance(value, bool):
-            raise HeapwrightError(f'{path}: "{key}": {value!r} is not valid; valid: true, false')
-    if "pool" not in data and data:
-        raise HeapwrightError(f'{path}: "{next(iter(data))}" is for [[pool]] tables, and there is none; add one')
+    switches = _switches(data, path)
     demand = Demand.of(traces) if traces else None
     axes = Axes.of(data, demand, align, path, tuple(traces)) if "pool" in data else None
     if switches["default"] and demand is None:
@@ -87,6 +82,17 @@ def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_a
         families += default_families(Levels(demand, align))
     notes = [f"{len(dropped):,} combinations left out as contradictions, the first: {dropped[0]}"] if dropped else []
     return SpaceFile(families, notes, align, switches["include_zoo"])
+
+
+def _switches(data: dict[str, Any], path: Path) -> dict[str, bool]:
+    """Take the switches out of the file's data; without pools the default space is meant, and no other key is valid."""
+    switches = {key: data.pop(key, key == "include_zoo" or "pool" not in data) for key in _SWITCHES}
+    for key, value in switches.items():
+        if not isinstance(value, bool):
+            raise HeapwrightError(f'{path}: "{key}": {value!r} is not valid; valid: true, false')
+    if "pool" not in data and data:
+        raise HeapwrightError(f'{path}: "{next(iter(data))}" is for [[pool]] tables, and there is none; add one')
+    return switches
 
 
 def json_schema() -> dict[str, Any]:

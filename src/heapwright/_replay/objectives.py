@@ -59,22 +59,31 @@ def parsed(text: str, known: Collection[str]) -> ast.expr:
 
 
 def _check(node: ast.expr, text: str) -> None:
+    """Raise ParameterError unless the expression consists of metrics, numbers, operators and functions."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
-        several = node.func.id in ("greatest", "least")
-        if node.keywords or (len(node.args) != 1 and not (several and node.args)):
-            raise _wrong(text, f"{node.func.id} takes {'one value or more' if several else 'one value'}")
-        for arg in node.args:
-            _check(arg, text)
+        _check_call(node, node.func.id, text)
     elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         _check(node.left, text)
         _check(node.right, text)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
         _check(node.operand, text)
-    elif not (
-        (isinstance(node, ast.Name) and node.id not in _FUNCTIONS)
-        or (isinstance(node, ast.Constant) and type(node.value) in (int, float))
-    ):
+    elif not _is_value(node):
         raise _wrong(text, f"{ast.unparse(node)!r} has no meaning here")
+
+
+def _check_call(node: ast.Call, name: str, text: str) -> None:
+    several = name in ("greatest", "least")
+    if node.keywords or (len(node.args) != 1 and not (several and node.args)):
+        raise _wrong(text, f"{name} takes {'one value or more' if several else 'one value'}")
+    for arg in node.args:
+        _check(arg, text)
+
+
+def _is_value(node: ast.expr) -> bool:
+    """Whether an expression is a metric or a number; type() excludes True and False, which are of a subclass of int."""
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float)
+    return isinstance(node, ast.Name) and node.id not in _FUNCTIONS
 
 
 def _wrong(text: str, what: str) -> ParameterError:

@@ -150,23 +150,33 @@ class Decision:
             text += f" and {of_future:,} in the long run"
         if self.reserve_bytes == with_margin(most):
             text += f"; the reserve is {100 * (MARGIN - 1):.0f} % above the {'former' if of_future else 'need'}"
-        text += "."
+        text = self._kept_or_shipped(f"{text}.") + self._on_copies(copies)
+        served = "" if self.arena is None else f" {self.served(self.arena)}".rstrip()
+        return f"{text}{self._loaded()}{served}{self._one_recording(explored, held_out)}"
+
+    def _kept_or_shipped(self, text: str) -> str:
+        """The sentence about shipping, turned into one about the current allocator or one against shipping."""
         if self.why_not:
             text = f"Do not ship {self.named}: it {self.why_not}."
         elif self.worst_call > WORST_CALL:
             text += f" A call may make {self.worst_call:,.0f} accesses, and nothing with less serves."
         yours = next((other for other in self.others if other.why == "yours"), None)
-        if self.keep and yours is None:  # it is the recommendation itself
-            text = text.replace("Ship", "Keep", 1)
-        elif self.keep and yours:
-            text = f"Keep {yours.heap.label}: no recipe needs less by more than {100 * (ALIKE - 1):.0f} %. Else: {text}"
-        if copies:
-            many_copies = _counted(copies, "perturbed copy needs", "perturbed copies need")
-            text += f" {many_copies} up to {most_needed(copies):,}."
-            if failed := sum(need.bytes is None for need in copies):
-                text += f" On {failed} of them requests failed."
-        served = "" if self.arena is None else f" {self.served(self.arena)}".rstrip()
-        return f"{text}{self._loaded()}{served}{self._one_recording(explored, held_out)}"
+        if self.keep and yours is None:  # the current allocator is the recommendation itself
+            return text.replace("Ship", "Keep", 1)
+        if self.keep and yours:
+            return f"Keep {yours.heap.label}: no recipe needs less by more than {100 * (ALIKE - 1):.0f} %. Else: {text}"
+        return text
+
+    @staticmethod
+    def _on_copies(copies: Sequence[MemoryNeed]) -> str:
+        """The need on perturbed copies, if there are any."""
+        if not copies:
+            return ""
+        many = _counted(copies, "perturbed copy needs", "perturbed copies need")
+        text = f" {many} up to {most_needed(copies):,}."
+        if failed := sum(need.bytes is None for need in copies):
+            text += f" On {failed} of them requests failed."
+        return text
 
     @staticmethod
     def _one_recording(explored: Sequence[MemoryNeed], held_out: Sequence[MemoryNeed]) -> str:

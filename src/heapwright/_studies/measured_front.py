@@ -1,8 +1,8 @@
-"""Measures the front of a study, its picks, and the zoo beside them, and keeps the results in the study."""
+"""Measurement of a study's front, recommendations and reference allocators on a target, stored in the study."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from heapwright._studies.originals import originals
 from heapwright._studies.recommendations import PICKS
 from heapwright._studies.records import Measured
 from heapwright._support.subprocesses import processors
+from heapwright._traces.trace import Trace
 
 
 def measure_front(
@@ -55,9 +56,23 @@ def measure_front(
         traces = originals(study, trace_paths, repair=repair)
     heaps: dict[str, BoardHeap | Recipe] = {**{heap.name: heap for heap in beside}, **recipes}
     labels = {id: member.label for id, member in members.items()}
+    measured = _measured(chosen, heaps, labels, traces, progress)
+    with Analysis.open(study_path, write=True) as study:
+        study.add_measured(chosen.setting, measured)
+    return [dict(item.detail) for item in measured]
+
+
+def _measured(
+    session: Session,
+    heaps: Mapping[str, BoardHeap | Recipe],
+    labels: Mapping[str, str],
+    traces: Sequence[Trace],
+    progress: Callable[[str], None] | None,
+) -> list[Measured]:
+    """Measurements of each allocator on each trace."""
     measured = []
-    with ThreadPoolExecutor(processors()) as pool:  # compilers and emulators, which run beside one another
-        waiting = {id: pool.submit(chosen.measure, heap, traces, LEVELS[:1]) for id, heap in heaps.items()}
+    with ThreadPoolExecutor(processors()) as pool:  # compilers and emulators are processes, which run in parallel
+        waiting = {id: pool.submit(session.measure, heap, traces, LEVELS[:1]) for id, heap in heaps.items()}
         try:
             for index, (id, result) in enumerate(waiting.items(), 1):
                 label = labels.get(id, id)
@@ -67,6 +82,4 @@ def measure_front(
                     measured.append(Measured(id, item["trace"], metrics_of(item), {**item, "heap": label}))
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-    with Analysis.open(study_path, write=True) as study:
-        study.add_measured(chosen.setting, measured)
-    return [dict(item.detail) for item in measured]
+    return measured

@@ -63,22 +63,15 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
             complete.append(study.complete)
             ids |= study.finished_recipes
     first = metas[0]
-    for path, meta in zip(paths[1:], metas[1:], strict=True):
-        for key, what in {"objectives": "objectives", "align": "alignment", "energy_table": "energy table"}.items():
-            if meta[key] != first[key]:
-                raise HeapwrightError(f"{path}: explored with another {what} than {paths[0]}; merge studies of one")
-    measured = [(path, meta["target"]) for path, meta in zip(paths, metas, strict=True) if "target" in meta]
-    for path, target in measured:
-        if target != measured[0][1]:
-            known = measured[0][0]
-            raise HeapwrightError(f"{path}: measured on another target than {known}; merge, then measure the front")
+    _check_options(paths, metas)
+    target = _target(paths, metas)
     device = _device(paths, metas, traces)
     for key in ("tolerance", "same_device", "origin"):
         first.pop(key, None)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     report = {**first, **device, "heapwright": __version__, "created": created}
-    if measured:
-        report["target"] = measured[0][1]
+    if target is not None:
+        report["target"] = target
     if all(meta["space"] == first["space"] for meta in metas):
         return report
     for path, itself in zip(paths, traces, strict=True):
@@ -90,6 +83,24 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
         if not done:
             raise HeapwrightError(f"{path}: a part of a space that is not the others'; finish it, then merge")
     return {**report, "space": digest_of(ids), "recipes": len(ids)}
+
+
+def _check_options(paths: Sequence[Path], metas: Sequence[Mapping[str, Any]]) -> None:
+    """Raise HeapwrightError unless all studies were explored with the same options."""
+    for path, meta in zip(paths[1:], metas[1:], strict=True):
+        for key, what in {"objectives": "objectives", "align": "alignment", "energy_table": "energy table"}.items():
+            if meta[key] != metas[0][key]:
+                raise HeapwrightError(f"{path}: explored with another {what} than {paths[0]}; merge studies of one")
+
+
+def _target(paths: Sequence[Path], metas: Sequence[Mapping[str, Any]]) -> Any:
+    """The target on which fronts were measured, None if none was; raises HeapwrightError if there are several."""
+    measured = [(path, meta["target"]) for path, meta in zip(paths, metas, strict=True) if "target" in meta]
+    for path, target in measured:
+        if target != measured[0][1]:
+            known = measured[0][0]
+            raise HeapwrightError(f"{path}: measured on another target than {known}; merge, then measure the front")
+    return measured[0][1] if measured else None
 
 
 def _device(

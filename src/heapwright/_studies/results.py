@@ -89,12 +89,8 @@ class Results:
         ranked = np.array([known[id][1] for id in ids], np.bool_)
         if all(len(loads) == 1 for loads in devices):
             return cls(ids, names, order, each, _combined(each), ranked, order, each)
-        of_each = []
-        for loads in devices:
-            at = [order.index(name) for name in loads]
-            of_each.append(_combined({key: column[:, at] for key, column in each.items()}, [*loads.values()]))
-        on_devices = Columns({key: np.stack([columns[key] for columns in of_each], axis=1) for key in METRICS})
-        on_devices.calls = np.array([sum(loads.values()) for loads in devices], np.float64)
+        of_each = [_over_loads(each, loads, order) for loads in devices]
+        on_devices = _side_by_side(of_each, devices)
         columns = of_each[0] if len(devices) == 1 else _combined(each)
         return cls(ids, names, order, each, columns, ranked, ["+".join(loads) for loads in devices], on_devices)
 
@@ -217,6 +213,19 @@ class Results:
             return Ranking(candidate, False, self.ids[front[result.member]], ratios)
 
         return [standing(row) for row in rows]
+
+
+def _side_by_side(of_each: Sequence[Columns], devices: Sequence[Mapping[str, int]]) -> Columns:
+    """Metrics with a column for each device."""
+    on_devices = Columns({key: np.stack([columns[key] for columns in of_each], axis=1) for key in METRICS})
+    on_devices.calls = np.array([sum(loads.values()) for loads in devices], np.float64)
+    return on_devices
+
+
+def _over_loads(each: Mapping[str, Floats], loads: Mapping[str, int], order: Sequence[str]) -> Columns:
+    """Metrics over all loads of one device; ``order``: the traces of the columns."""
+    at = [order.index(name) for name in loads]
+    return _combined({key: column[:, at] for key, column in each.items()}, [*loads.values()])
 
 
 def _combined(each: Mapping[str, Floats], calls: Sequence[int] | None = None) -> Columns:

@@ -96,15 +96,16 @@ class Robustness:
         tried = dict.fromkeys(id for results in self._elsewhere.values() for id in results.ids)
         names = dict(zip(self._combined.ids, self._combined.zoo_names, strict=True))
         keys = [ON_RECORDING.get(key, key) for key in self._here]
-        rows = []
-        for id in tried:
-            worst = self.worst(id)
-            ratios = [item.ratios.get(key) for item in map(worst.get, self._elsewhere) for key in keys if item]
-            shown = ["-" if ratio is None else f"{ratio:,.2f} x" for ratio in ratios]
-            rows.append([names.get(id) or id, *shown, self.why_not(id) or "yes"])
+        rows = [[names.get(id) or id, *self._shown_ratios(id, keys), self.why_not(id) or "yes"] for id in tried]
         headings = [f"{key}, {AMONG[role]}" for role in self._elsewhere for key in keys]
         complete = [row for row in rows if len(row) == len(headings) + 2]
         return notebook.table("Worst ratios to the best elsewhere", ["heap", *headings, "fit to ship"], complete)
+
+    def _shown_ratios(self, id: str, keys: Sequence[str]) -> list[str]:
+        """Worst ratios of a recipe on the traces of each role on which it was replayed, as text."""
+        worst = self.worst(id)
+        ratios = [item.ratios.get(key) for item in map(worst.get, self._elsewhere) for key in keys if item]
+        return ["-" if ratio is None else f"{ratio:,.2f} x" for ratio in ratios]
 
     def lasts(self, id: str) -> bool | None:
         """Whether a recipe passed the stress test on every trace explored on; None if that was not tried."""

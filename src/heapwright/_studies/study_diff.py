@@ -221,20 +221,15 @@ def compare(old: Analysis, new: Analysis, *, moved: Sequence[Path] = ()) -> Stud
     ``moved``: where traces lie now. Raises `HeapwrightError` where a front is empty, or the old study lacks an
     objective's values.
     """
-    keys = new.objectives
-    if not (old.combined.foreseen and new.combined.foreseen):
-        keys = tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in keys))
+    keys = _common_objectives(old, new)
     same = {info.digest for info in old.traces()} == {info.digest for info in new.traces()}
     traces = [] if same else [_read(study, moved) for study in (old, new)]
     missing = [trace for trace in traces if isinstance(trace, str)]
     decisions = [Deciding(study, keys).on(study.pick("balanced", keys)) for study in (old, new)]
     before, after = (_of(study, decision.pick) for study, decision in zip((old, new), decisions, strict=True))
     today = new.combined.find(before.id)
-    picks = [PickChange("balanced", before, after, _moved(new, today, after))]
-    for how in PICKS[1:]:
-        had, has = (None if (item := _pick(study, how, keys)) is None else _of(study, item) for study in (old, new))
-        known = None if had is None else new.combined.find(had.id)
-        picks.append(PickChange(how, had, has, _moved(new, known, has)))
+    balanced = PickChange("balanced", before, after, _moved(new, today, after))
+    picks = [balanced, *(_pick_change(old, new, how, keys) for how in PICKS[1:])]
     then = None
     if today and today.id != after.id:
         then = replace(Deciding(new, keys).on(today), reserve_bytes=_reserve(new, today.id, after.id))
@@ -247,9 +242,29 @@ def compare(old: Analysis, new: Analysis, *, moved: Sequence[Path] = ()) -> Stud
         replace(_of(new, today), reserve_bytes=_reserve(new, today.id, after.id)) if today else None,
         verdict_of(before, after, same),
         before_and_after(decisions[0], decisions[1], then),
-        tuple(_causes(*(trace for trace in traces if not isinstance(trace, str)))) if traces and not missing else (),
+        _causes_of(traces),
         f"Who holds more is not known: {missing[-1]}." if missing else "",
     )
+
+
+def _common_objectives(old: Analysis, new: Analysis) -> tuple[str, ...]:
+    """The new study's objectives, on the recordings if one of both studies has no futures."""
+    if old.combined.foreseen and new.combined.foreseen:
+        return new.objectives
+    return tuple(dict.fromkeys(ON_RECORDING.get(key, key) for key in new.objectives))
+
+
+def _pick_change(old: Analysis, new: Analysis, how: Pick, keys: tuple[str, ...]) -> PickChange:
+    """Change of one recommendation; a study may have none of its kind."""
+    had, has = (None if (item := _pick(study, how, keys)) is None else _of(study, item) for study in (old, new))
+    known = None if had is None else new.combined.find(had.id)
+    return PickChange(how, had, has, _moved(new, known, has))
+
+
+def _causes_of(traces: Sequence[Sequence[Trace] | str]) -> tuple[Cause, ...]:
+    """Causes of a change between two traces; none if the studies share theirs, or one cannot be read."""
+    readable = [trace for trace in traces if not isinstance(trace, str)]
+    return tuple(_causes(*readable)) if readable and len(readable) == len(traces) else ()
 
 
 def side_of(study: Analysis, objectives: tuple[str, ...]) -> Side:
