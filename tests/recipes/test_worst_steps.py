@@ -51,6 +51,16 @@ def test_no_trace_exceeds_the_bound_of_a_random_recipe(traces: list[Trace]) -> N
     assert tried > 25
 
 
+def test_a_next_fit_malloc_may_pass_each_block_of_its_search_twice_and_a_first_fit_one_once() -> None:
+    """It walks from where it stopped to the end, and from the start."""
+    search = {
+        fit: [worst_steps(Recipe.parse(f'{GENERAL}fit = "{fit}"\nsearch_most = {most}\n')).malloc for most in (8, 16)]
+        for fit in ("first", "next")
+    }
+    assert search["first"] == [47, 63], "two accesses a block that is passed"
+    assert search["next"] == [67, 99], "four accesses a block that is passed"
+
+
 def test_lists_that_give_back_a_few_blocks_at_a_time_are_bounded(traces: list[Trace]) -> None:
     lists = 'kind = "quick"\nup_to = 132\nflush = "idle"\n'
     bins = 'kind = "general"\nbins = "exact"\nfit = "best"\nsearch_most = 16\n'

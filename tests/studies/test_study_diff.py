@@ -173,6 +173,7 @@ def test_what_changed_is_told_by_reserve_picks_and_front(tmp_path: Path) -> None
     ("old_now", "new_now", "verdict"),
     [
         (metrics(104, 100), metrics(100, 100), "noise"),
+        (metrics(1040, 100), metrics(1000, 100), "noise"),
         (metrics(120, 100), metrics(100, 100), "change"),
         (metrics(100, 103), metrics(100, 100), "change"),
         (metrics(101, 102), metrics(101, 100), "noise"),

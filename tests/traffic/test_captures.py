@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import struct
 from pathlib import Path
@@ -269,6 +270,12 @@ def test_histogram_and_flows() -> None:
     result = statistics.flows(table)
     assert (result["flows"], result["top_flow_share"], result["forward_share"]) == (2, 0.6, 1.0)
     assert result["protocols"] == [{"proto": 6, "share": 1.0}]
+
+
+def test_the_forward_share_is_one_of_the_packets_whose_flow_is_known() -> None:
+    table = packets_of(np.full(4, 40), np.arange(4), np.array([0, 7, 7, 7]))
+    table = dataclasses.replace(table, dir=np.array([0, 0, 1, 1], np.uint8))
+    assert statistics.flows(table)["forward_share"] == pytest.approx(1 / 3), "the first packet has no flow"
 
 
 def test_synthetic_traffic_depends_on_the_seed_alone() -> None:
