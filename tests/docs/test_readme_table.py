@@ -105,8 +105,8 @@ def test_what_it_saves_is_said_in_numbers_of_the_table() -> None:
     need, other = (int(row[0].replace(",", "")) for row in (tailored, tlsf))
     less = round(100 * (1 - need / other))
     assert (
-        f"executes {ours} instructions for a malloc and a free on a Cortex-M3, TLSF {theirs}; it needs {less} % less RAM"
-        in page
+        f"executes {ours} instructions for a malloc and a free on a Cortex-M3, TLSF {theirs}; "
+        f"it needs {less} % less RAM" in page
     )
 
 
