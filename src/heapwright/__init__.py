@@ -46,6 +46,7 @@ __all__ = [
     "cut",
     "default_energy_table",
     "default_space",
+    "diagnose",
     "diff",
     "explore",
     "export_trace",

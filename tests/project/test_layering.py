@@ -37,6 +37,7 @@ ORDER = (
     ("_assure", "_studies"),
     ("_explore",),
     ("_heaps",),
+    ("_diagnose",),
     ("_report",),
     ("_api",),
     ("_cli",),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from heapwright._api.arguments import AnyHeap, AnyTrace, Member, PathLike, recipe_of
+    from heapwright._api.diagnosis import diagnose
     from heapwright._api.explorations import (
         Study,
         Suggestion,
@@ -157,6 +158,7 @@ __all__ = [
     "default_energy_table",
     "default_space",
     "described",
+    "diagnose",
     "diff",
     "explore",
     "explore_with",
@@ -248,6 +250,7 @@ _NAMES = {
         "suggest",
     ),
     "_api.live_program": ("FollowedProgram", "Moment", "live"),
+    "_api.diagnosis": ("diagnose",),
     "_api.gate": ("check", "described", "write_checked"),
     "_api.arguments": ("AnyHeap", "AnyTrace", "Member", "PathLike", "recipe_of"),
     "_api.heaps": (

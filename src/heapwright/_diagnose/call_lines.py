@@ -1,0 +1,306 @@
+"""Heap calls that a program logs in words of its own, with requests that failed and the memory each is of.
+
+A line is a call if it has a word for malloc, free or realloc and an address (or says that there is none), and, unless
+it frees, a size: `Allocated 640 Bytes at 0x20003000`, `[ALLOC] ptr = 0xf86850 | length = 77`. Heapwright's own `hw+`
+lines, ESP-IDF's heap trace and CSV with columns for call, address and size are read here as well: here nothing that
+failed is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from heapwright._diagnose.moments import Clock, without_time
+from heapwright._diagnose.wording import memory_of, time_unit_of
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import FREE, MALLOC, REALLOC
+
+Op = Literal["malloc", "free", "realloc"]
+LEAST_SHARE = 1 / 3
+LEAST_CALLS = 2
+
+_HW = re.compile(
+    r"hw(?P<op>[-+=])(?: (?P<old>0x[0-9a-f]+|\d+)(?= (?:0x[0-9a-f]+|\d+) \d+))? (?P<address>0x[0-9a-fA-F]+|\d+)"
+    r"(?: (?P<rest>[\d ]+))?"
+)
+_ESP = re.compile(
+    r"(?P<size>\d+) bytes \(@ (?P<address>0x[0-9a-f]+)(?:, (?P<memory>[^)]*))?\) allocated CPU \d ccount 0x[0-9a-f]+"
+    r"(?: caller (?P<caller>\S+))?(?P<rest>.*)"
+)
+_VERB = re.compile(
+    r"(?i)(?P<realloc>realloc)|(?P<free>(?<![a-z])(?:[kv]|mem_?|heap_?|os_?|pv?port(?:v)?)?(?:freed?|frees|vportfree|dealloc\w*"
+    r"|releas\w*|delete)\b)|(?P<malloc>alloc|memalign|\bnew\b)"
+)
+_ADDRESS = re.compile(
+    r"(?i)(?:(?P<key>[a-z_]+)\W{0,3})?(?:0x)?0x(?P<address>[0-9a-f]{4,16})\b|(?P<none>\(nil\)|\bNULL\b|\b0x0+\b)"
+)
+_SIZE = (
+    re.compile(r"(?i)(?<![\w.])(\d{1,9})\s*-?\s*(?:bytes?|b)\b"),
+    re.compile(r"(?i)\b(?:size|sz|len|length|bytes|nbytes|bytes_req|req\w*)\b\W{0,3}(\d{1,9})\b"),
+    re.compile(r"(?i)alloc\w*\W{0,3}(\d{1,9})\b"),
+)
+_FUNCTION = re.compile(
+    r"(?i)(?P<name>\b\w*(?:malloc|calloc|realloc|memalign|aligned_alloc|free)\w*)\((?P<arguments>(?:[\s,]*(?:0x[0-9a-f]+|\d+))+)\)"
+)
+_TOTALS = re.compile(r"(?i)\b(?:total|free heap|remaining|left|peak|used)\b\W{0,3}\d+")
+_FAILS = re.compile(r"(?i)fail|no memory|out of memory")
+_CSV_OP = ("op", "operation", "action", "call", "event", "type", "function", "func")
+_CSV_ADDRESS = ("address", "addr", "ptr", "pointer")
+_CSV_SIZE = ("size", "bytes", "length", "len", "requested")
+
+
+@dataclass(frozen=True)
+class Call:
+    """One heap call; a request that failed has `failed`, and no address."""
+
+    op: Op
+    address: int
+    size: int = 0
+    old: int = 0
+    seconds: float | None = None
+    site: str = ""
+    memory: str = ""
+    failed: bool = False
+
+
+@dataclass
+class CallLog:
+    """The calls of one memory."""
+
+    memory: str
+    calls: list[Call] = field(default_factory=list)
+
+    @property
+    def failed(self) -> list[Call]:
+        """The requests that failed."""
+        return [call for call in self.calls if call.failed]
+
+    def trace(self, name: str, serve: bool = False) -> Trace | None:
+        """The trace of the calls that succeeded, or, with `serve`, as if none had failed.
+
+        A request that failed then lives as many calls as the objects of its size do in the middle, or to the end if
+        none of them is freed. None if there is no call.
+        """
+        return _trace(_served(self.calls) if serve else [call for call in self.calls if not call.failed], name)
+
+
+def call_logs(lines: list[str]) -> list[CallLog]:
+    """The calls of each memory of a text; none if too few of its lines are calls."""
+    for read in (_hw, _esp, _csv, _words):
+        calls = list(read(lines))
+        if len(calls) >= LEAST_CALLS:
+            logs: dict[str, CallLog] = {}
+            at: dict[int, str] = {}
+            for call in calls:
+                memory = call.memory or (at.get(call.address, "") if call.op != "malloc" else "")
+                if call.op != "free" and not call.failed:
+                    at[call.address] = memory
+                logs.setdefault(memory, CallLog(memory)).calls.append(call)
+            return list(logs.values())
+    return []
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
+
+
+def _hw(lines: list[str]) -> Iterator[Call]:
+    for line in lines:
+        match = _HW.search(line) if "hw" in line else None
+        if match is None:
+            continue
+        address, rest = int(match["address"], 0), (match["rest"] or "").split()
+        if match["op"] == "-":
+            yield Call("free", address, seconds=_microseconds(rest, 0))
+        elif rest:
+            size, old = int(rest[0]), int(match["old"], 0) if match["old"] else 0
+            op: Op = "realloc" if match["op"] == "=" else "malloc"
+            yield Call(op, address, size, old, _microseconds(rest, 1), failed=address == 0 and size > 0)
+
+
+def _microseconds(rest: list[str], place: int) -> float | None:
+    return int(rest[place]) / 1e6 if len(rest) > place else None
+
+
+def _esp(lines: list[str]) -> Iterator[Call]:
+    """ESP-IDF's heap trace tells that a block was freed, not when: before its address is given out again."""
+    freed: dict[int, str] = {}
+    address, memory = 0, ""
+    for line in lines:
+        match = _ESP.search(line)
+        if match is None:
+            if line.lstrip().startswith("freed by") and address:
+                freed[address] = memory
+            continue
+        address, memory = int(match["address"], 16), match["memory"] or ""
+        if address in freed:
+            yield Call("free", address, memory=freed.pop(address))
+        yield Call("malloc", address, int(match["size"]), site=(match["caller"] or "").rstrip(","), memory=memory)
+        if "freed" in match["rest"]:
+            freed[address] = memory
+    for address, memory in freed.items():
+        yield Call("free", address, memory=memory)
+
+
+def _csv(lines: list[str]) -> Iterator[Call]:
+    heads = [cell.strip().strip('"').lower() for cell in (lines or [""])[0].split(",")]
+    places = [
+        next((heads.index(name) for name in names if name in heads), -1) for names in (_CSV_OP, _CSV_ADDRESS, _CSV_SIZE)
+    ]
+    if min(places) < 0:
+        return
+    times = [(at, unit) for at, head in enumerate(heads) if (unit := time_unit_of(head)) is not None]
+    clock = Clock()
+    for line in lines[1:]:
+        cells = [cell.strip().strip('"') for cell in line.split(",")]
+        verb = _VERB.search(cells[places[0]]) if len(cells) == len(heads) else None
+        if verb is None:
+            continue
+        address, size = _number(cells[places[1]]), _number(cells[places[2]])
+        seconds = clock.of_cell(cells[times[0][0]], times[0][1] or 1.0) if times else None
+        op = _op(verb)
+        yield Call(op, address, 0 if op == "free" else size, seconds=seconds, failed=op != "free" and address == 0)
+
+
+def _number(text: str) -> int:
+    text = text.lower()
+    digits = re.fullmatch(r"0x[0-9a-f]+|\d+", text)
+    return int(text, 16 if text.startswith("0x") else 10) if digits else 0
+
+
+def _words(lines: list[str]) -> Iterator[Call]:
+    """Lines in any wording, if a third of them are calls."""
+    calls: list[Call] = []
+    clock, waiting = Clock(), False
+    for line in lines:
+        if waiting and calls and line.strip():
+            calls[-1] = replace(calls[-1], site=line.strip())
+            waiting = False
+            continue
+        text, time = without_time(line)
+        call = _call(text, clock.at(time))
+        if call:
+            calls.append(call)
+            waiting = text.rstrip().endswith("by:")
+    filled = sum(bool(line.strip()) for line in lines)
+    if len(calls) >= LEAST_SHARE * filled and {call.op for call in calls} & {"malloc"}:
+        yield from calls
+
+
+def _call(text: str, seconds: float | None) -> Call | None:
+    if match := _FUNCTION.search(text):
+        return _function(match, text[match.end() :], seconds)
+    verb = _VERB.search(text)
+    addresses = list(_ADDRESS.finditer(text))
+    if verb is None or not addresses:
+        return None
+    memory = next((f"heap 0x{item['address']}" for item in addresses if (item["key"] or "").lower() == "heap"), "")
+    own = [
+        item for item in addresses if (item["key"] or "").lower() not in ("heap", "caller", "site", "pc", "lr", "ra")
+    ]
+    if not own:
+        return None
+    op, first = _op(verb), own[0]
+    address = int(first["address"], 16) if first["address"] else 0
+    memory = memory or memory_of(text)
+    if op == "free":
+        return Call("free", address, seconds=seconds, memory=memory) if address else None
+    plain = _TOTALS.sub(" ", _ADDRESS.sub(" ", text))
+    size = next((int(match[1]) for pattern in _SIZE if (match := pattern.search(plain))), None)
+    if size is None:
+        return None
+    old = 0
+    if op == "realloc" and len(own) > 1:
+        old, address = address, int(own[1]["address"], 16) if own[1]["address"] else 0
+    failed = address == 0 or bool(_FAILS.search(text))
+    return Call(op, 0 if failed else address, size, old, seconds, memory=memory, failed=failed)
+
+
+def _function(match: re.Match[str], rest: str, seconds: float | None) -> Call | None:
+    """A call written as in C with its result behind it: `malloc(0x09) = 0x55`, `calloc(1, 36) @0x80 returned 0x20`."""
+    name = match["name"].lower()
+    arguments = [_number(item.strip()) for item in match["arguments"].split(",")]
+    results = [
+        _number(item) for item in re.findall(r"(?i)(?:=|returned|returns|->|:)\s*(0x[0-9a-f]+|0|\(nil\)|NULL)", rest)
+    ]
+    if "free" in name:
+        return Call("free", arguments[0], seconds=seconds) if arguments[0] else None
+    if not results:
+        return None
+    size = arguments[0] * arguments[1] if "calloc" in name and len(arguments) > 1 else arguments[-1]
+    old = arguments[0] if "realloc" in name and len(arguments) > 1 else 0
+    op: Op = "realloc" if "realloc" in name else "malloc"
+    return Call(op, results[-1], size, old, seconds, failed=results[-1] == 0 and size > 0)
+
+
+def _op(verb: re.Match[str]) -> Op:
+    return "realloc" if verb["realloc"] else "free" if verb["free"] else "malloc"
+
+
+# --- traces -----------------------------------------------------------------------------------------------------------
+
+
+def _served(calls: list[Call]) -> list[Call]:
+    """The calls as if the requests that failed had been served, each at an address of its own."""
+    lives: dict[int, list[int]] = {}
+    born: dict[int, tuple[int, int]] = {}
+    for at, call in enumerate(calls):
+        if call.op == "free" and call.address in born:
+            size, birth = born.pop(call.address)
+            lives.setdefault(size, []).append(at - birth)
+        elif call.op == "malloc" and not call.failed:
+            born[call.address] = call.size, at
+    own = 1 << 62
+    due: dict[int, list[int]] = {}
+    result: list[Call] = []
+    for at, call in enumerate(calls):
+        result.append(replace(call, address=own, failed=False) if call.failed else call)
+        if call.failed and lives.get(call.size):
+            due.setdefault(at + int(np.median(lives[call.size])), []).append(own)
+        own += call.failed
+        result += [Call("free", address, seconds=call.seconds) for address in due.pop(at, ())]
+    return result + [Call("free", address) for items in due.values() for address in items]
+
+
+def _trace(calls: list[Call], name: str) -> Trace | None:
+    """A trace of calls by address. What is allocated where something lives ends that; a free of nothing is left out."""
+    rows: list[tuple[int, int, int, int, int]] = []
+    live: dict[int, int] = {}
+    sites = {"": 0}
+    made, last = 0, -1
+    timed = bool(calls) and all(call.seconds is not None for call in calls)
+    start = min((call.seconds for call in calls if call.seconds is not None), default=0.0)
+    for call in calls:
+        if timed and call.seconds is not None:
+            last = max(last, round((call.seconds - start) * 1e6))
+        site = sites.setdefault(call.site, len(sites))
+        if call.op == "free":
+            if call.address in live:
+                rows.append((FREE, live.pop(call.address), 0, site, last))
+            continue
+        if call.op == "realloc" and call.old in live:
+            number = live.pop(call.old)
+            rows.append((REALLOC, number, call.size, site, last))
+            live[call.address] = number
+            continue
+        if call.address in live:
+            rows.append((FREE, live.pop(call.address), 0, site, last))
+        rows.append((MALLOC, made, call.size, site, last))
+        live[call.address] = made
+        made += 1
+    if not rows:
+        return None
+    columns = np.array(rows).T
+    return Trace.from_columns(
+        op=columns[0],
+        id=columns[1],
+        size=columns[2],
+        site=columns[3],
+        sites=tuple(sites),
+        ts_us=columns[4] if timed else None,
+        name=name,
+    )

@@ -1,0 +1,173 @@
+"""Counters that a library prints in a form of its own, on several lines or with words that mean something else there.
+
+ESP-IDF's heap_caps_print_heap_info, lwIP's stats_display (where `avail` is what there is, not what is free), Mbed TLS's
+memory_buffer_alloc status, and glibc's malloc_stats and malloc_info. All others are read by their words (`readings`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from heapwright._diagnose.readings import Readings
+from heapwright._diagnose.wording import Quantity
+
+ELEMENTS = "elements"
+
+_CAPABILITIES = re.compile(r"Heap summary for capabilities (0x[0-9A-Fa-f]+)")
+_REGION = re.compile(r"At (0x[0-9a-f]+) len (\d+) free (\d+) allocated (\d+) min_free (\d+)")
+_OF_REGION = re.compile(r"largest_free_block (\d+) alloc_blocks \d+ free_blocks (\d+)")
+_TOTALS = re.compile(r"free (\d+) allocated (\d+) min_free (\d+) largest_free_block (\d+)")
+_MBEDTLS = re.compile(r"Current use: (\d+) blocks / (\d+) bytes, max: (\d+) blocks / (\d+) bytes \(total (\d+) bytes\)")
+_LWIP = re.compile(r"\s*(MEM(?:P)? [A-Z][\w/ ]*?|MEM)\s*$")
+_OF_LWIP = re.compile(r"\s*(avail|used|max|err|illegal): (\d+)\s*$")
+_ARENA = re.compile(r"(Arena \d+|Total \(incl\. mmap\)):")
+_OF_ARENA = re.compile(r"(system|in use) bytes\s*=\s*(\d+)")
+_XML = re.compile(r'<heap nr="(\d+)">|<(/heap|total|system|size|unsorted)\b([^>]*)>')
+_ATTRIBUTE = re.compile(r'(\w+)="(\w+)"')
+
+_EXTERNAL = range(0x3F800000, 0x3FC00000)
+"""Addresses of PSRAM on ESP32; on later chips it is told by its size."""
+_LARGEST_INTERNAL = 1 << 20
+"""Bytes: no region of internal RAM is as large."""
+
+
+def take_counters(lines: list[str], result: Readings) -> list[str]:
+    """Add the counters of such forms to the readings; return the lines, those that were read emptied."""
+    remaining = lines
+    for take in (_take_caps, _take_mbedtls, _take_lwip, _take_malloc_stats, _take_malloc_info):
+        remaining = take(remaining, result)
+    return remaining
+
+
+def _take_caps(lines: list[str], result: Readings) -> list[str]:
+    """heap_caps_print_heap_info: each region is a heap of its own; those of internal RAM, and of PSRAM, are added up.
+
+    Of the regions that with most free bytes is kept, too: a request is served by one region, so it is the free memory
+    of that region that can be compared with its largest free block.
+    """
+    remaining = list(lines)
+    regions: list[_Region] = []
+    for at, line in enumerate(lines):
+        if match := _REGION.search(line):
+            regions.append(_Region(at + 1, match[1], *(int(match[place]) for place in range(2, 6))))
+        elif (match := _OF_REGION.search(line)) and regions:
+            regions[-1] = regions[-1]._replace(largest=int(match[1]))
+        elif _CAPABILITIES.search(line):
+            _put_regions(result, regions)
+            regions = []
+        elif (match := _TOTALS.search(line)) and not regions:
+            names: tuple[Quantity, ...] = ("free", "used", "minimum", "largest")
+            for place, quantity in enumerate(names, 1):
+                _put(result, "", at + 1, quantity, int(match[place]))
+        elif not _TOTALS.search(line):
+            continue
+        remaining[at] = ""
+    _put_regions(result, regions)
+    return remaining
+
+
+class _Region(NamedTuple):
+    line: int
+    address: str
+    size: int
+    free: int
+    used: int
+    least: int
+    largest: int = 0
+
+    @property
+    def memory(self) -> str:
+        return "PSRAM" if self.size >= _LARGEST_INTERNAL or int(self.address, 16) in _EXTERNAL else "Internal"
+
+
+def _put_regions(result: Readings, regions: list[_Region]) -> None:
+    for memory in ("Internal", "PSRAM"):
+        mine = [item for item in regions if item.memory == memory]
+        if not mine:
+            continue
+        best = max(mine, key=lambda item: item.free)
+        for name, items in ((memory, mine), (f"region {best.address}", [best])):
+            _put(result, name, mine[0].line, "total", sum(item.size for item in items))
+            _put(result, name, mine[0].line, "free", sum(item.free for item in items))
+            _put(result, name, mine[0].line, "used", sum(item.used for item in items))
+            _put(result, name, mine[0].line, "minimum", sum(item.least for item in items))
+            _put(result, name, mine[0].line, "largest", max(item.largest for item in items))
+
+
+def _take_mbedtls(lines: list[str], result: Readings) -> list[str]:
+    remaining = list(lines)
+    for at, line in enumerate(lines):
+        if match := _MBEDTLS.search(line):
+            used, peak, whole = int(match[2]), int(match[4]), int(match[5])
+            # "total" is the most that blocks and their headers took, not the size of the buffer
+            _put(result, "Mbed TLS buffer", at + 1, "used", used)
+            _put(result, "Mbed TLS buffer", at + 1, "peak", max(peak, whole))
+            remaining[at] = ""
+    return remaining
+
+
+def _take_lwip(lines: list[str], result: Readings) -> list[str]:
+    """lwIP's stats_display: HEAP counts bytes, pools count elements."""
+    memory, remaining = "", list(lines)
+    meaning: dict[str, Quantity] = {"avail": "total", "used": "used", "max": "peak", "err": "failed"}
+    for at, line in enumerate(lines):
+        if match := _LWIP.match(line):
+            memory = f"lwIP {match[1]}"
+            remaining[at] = ""
+        elif memory and (match := _OF_LWIP.match(line)):
+            if match[1] in meaning:
+                _put(result, memory, at + 1, meaning[match[1]], int(match[2]))
+                if "HEAP" not in memory:
+                    result.units[memory] = ELEMENTS
+            remaining[at] = ""
+        elif line.strip():
+            memory = ""
+    return remaining
+
+
+def _take_malloc_stats(lines: list[str], result: Readings) -> list[str]:
+    memory, remaining = "", list(lines)
+    for at, line in enumerate(lines):
+        if match := _ARENA.match(line.strip()):
+            memory = match[1]
+        elif memory and (match := _OF_ARENA.search(line)):
+            name = "all arenas" if memory.startswith("Total") else memory
+            _put(result, name, at + 1, "total" if match[1] == "system" else "used", int(match[2]))
+        else:
+            continue
+        remaining[at] = ""
+    return remaining
+
+
+def _take_malloc_info(lines: list[str], result: Readings) -> list[str]:
+    """glibc's malloc_info: XML, of which each heap is an arena."""
+    if not any(line.lstrip().startswith("<malloc") for line in lines):
+        return lines
+    remaining, memory = list(lines), ""
+    free = largest = system = 0
+    for at, line in enumerate(lines):
+        for match in _XML.finditer(line):
+            remaining[at] = ""
+            if match[1] is not None:
+                memory, free, largest, system = f"Arena {match[1]}", 0, 0, 0
+                continue
+            attributes = dict(_ATTRIBUTE.findall(match[3] or ""))
+            if match[2] in ("size", "unsorted") and attributes.get("count", "0") != "0":
+                largest = max(largest, int(attributes.get("to", 0)))
+            elif match[2] == "total":
+                free += int(attributes.get("size", 0))
+            elif match[2] == "system" and attributes.get("type") == "current":
+                system = int(attributes["size"])
+            elif match[2] == "/heap" and memory:
+                values: dict[Quantity, int] = {"free": free, "total": system, "used": system - free}
+                if largest:
+                    values["largest"] = largest
+                for quantity, value in values.items():
+                    _put(result, memory, at + 1, quantity, value)
+                memory = ""
+    return remaining
+
+
+def _put(result: Readings, memory: str, line: int, quantity: Quantity, value: int) -> None:
+    result.add(memory, line, None, quantity, value)

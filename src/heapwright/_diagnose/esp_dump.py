@@ -1,0 +1,98 @@
+"""ESP-IDF's heap_trace_dump: whether it is a trace, or what is left of one (leaks mode, a buffer that overflowed)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from heapwright._diagnose.model import Cure, Finding, number
+
+_RECORD = re.compile(
+    r"(\d+) bytes \(@ 0x[0-9a-f]+(?:, ([^)]*))?\) allocated CPU \d ccount 0x[0-9a-f]+(?: caller (\S+))?"
+)
+
+
+@dataclass(frozen=True)
+class EspDump:
+    """A dump and its summary; a number that the summary lacks is None.
+
+    Attributes:
+        records: size, memory and caller of each record.
+        leaks_mode: whether the tool removed what was freed.
+        allocations, frees: how many there were while it ran.
+        overflowed: whether its buffer was too small.
+    """
+
+    records: tuple[tuple[int, str, str], ...]
+    leaks_mode: bool
+    allocations: int | None
+    frees: int | None
+    overflowed: bool
+
+    @classmethod
+    def of(cls, lines: list[str]) -> EspDump | None:
+        """The dump in a text; None if there is none."""
+        records = [
+            (int(match[1]), match[2] or "", (match[3] or "").rstrip(","))
+            for line in lines
+            if (match := _RECORD.search(line))
+        ]
+        if not records:
+            return None
+        text = "\n".join(lines)
+        counts = [re.search(rf"total {what}: (\d+)", text) for what in ("allocations", "frees")]
+        allocations, frees = (int(match[1]) if match else None for match in counts)
+        leaks = bool(re.search(r"Mode: Heap Trace Leaks|bytes 'leaked' in trace", text))
+        return cls(tuple(records), leaks, allocations, frees, bool(re.search(r"(?i)buffer has overflow", text)))
+
+    @property
+    def is_no_trace(self) -> bool:
+        """Whether calls are missing: they were removed when they were freed, or there was no room for them."""
+        return self.leaks_mode or self.overflowed or (self.allocations or 0) > len(self.records)
+
+    def finding(self) -> Finding:
+        """What it shows all the same."""
+        groups = Counter((size, memory, caller) for size, memory, caller in self.records)
+        rows = tuple(
+            (number(size), memory or "-", caller or "-", number(count), number(size * count))
+            for (size, memory, caller), count in groups.most_common(10)
+        )
+        heads = ("size, B", "memory", "caller", "not freed" if self.leaks_mode else "records", "bytes")
+        whole = len(self.records)
+        kept = (
+            f"{number(whole)} of {number(self.allocations)} allocations"
+            if self.allocations
+            else f"{number(whole)} allocations"
+        )
+        alive = None if self.allocations is None or self.frees is None else self.allocations - self.frees
+        if self.leaks_mode and not self.overflowed and whole == alive:
+            (size, _, caller), count = groups.most_common(1)[0]
+            by = f" from {caller}" if caller else ""
+            return Finding(
+                "",
+                "leak",
+                "cannot tell",
+                f"{number(whole)} of {number(self.allocations or 0)} allocations were not freed before the dump, "
+                "most often "
+                f"{number(size)} B{by} ({number(count)} times): a leak if they are not meant to stay",
+                heads,
+                rows,
+                (Cure(f"look at what allocates {number(size)} B{by}"),),
+                "two dumps, the second later under the same load: what leaks has more records in it",
+            )
+        why = "it keeps only what was not freed" if self.leaks_mode else "not all records had room"
+        lost = ", and its buffer overflowed" if self.overflowed else ""
+        freed = f" ({number(alive)} were not freed)" if alive is not None else ""
+        return Finding(
+            "",
+            "not enough data",
+            "sure",
+            f"This heap trace of ESP-IDF is no trace: {why}{lost}, {kept}{freed} are in it",
+            heads,
+            rows,
+            (),
+            "the same with HEAP_TRACE_ALL and a buffer for every record; or, to find a leak, leaks mode with a "
+            "buffer that "
+            "does not overflow",
+        )

@@ -1,0 +1,353 @@
+"""Readings of a heap over time: free memory, the largest free block and other counters, one series a memory.
+
+They are read from lines of any program (`Heap: 118432/294912 bytes free, min 96204, largest block 65524`), CSV, tables
+and JSON lines. A number is read by the words beside it (`wording`). Numbers that no word explains are left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from heapwright._diagnose.moments import Clock, without_time
+from heapwright._diagnose.wording import QUANTITIES, Named, Quantity, memory_of, quantity_of, time_unit_of, words_of
+
+HEAP = "heap"
+"""The name of a memory that nothing names."""
+
+LEAST_COLUMNS = 2
+
+_NUMBER = re.compile(
+    r"(?<![\w.])(?P<sign>[+-]?)(?P<value>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
+    r"(?:\s?(?P<unit>[KkMG]i?[Bb]?|[Bb]ytes|[Bb]yte|B|%))?(?![\w.]\w)"
+)
+_HEX = re.compile(r"0x[0-9a-fA-F]+")
+_SEPARATOR = re.compile(r"[;,|]|<-|->|\s{3,}")
+_CELLS = re.compile(r"\s*[|,;\t]\s*|\s{2,}")
+_OF_TOTAL = re.compile(r"\s*/\s*|\s+of\s+(?:the\s+)?")
+_FAILURE = re.compile(
+    r"(?i)(?:fail|cannot|can't|could\s?n[o']?t|unable|no memory|out of memory|not enough|insufficient|\boom\b|refused)"
+)
+_REQUEST = re.compile(r"(?i)alloc|memory|malloc|heap|\boom\b|new\b|pbuf|buffer")
+_SLASHED = re.compile(
+    r"(?P<words>[A-Za-z][\w ]*?)\s*\((\w+) ?/ ?(\w+)\)\s*[:=]\s*(\d+)(?:\s*\(\d+ ?%\))?\s*/\s*(\d+)(?:\s*\(\d+ ?%\))?"
+)
+_SHARE = re.compile(r"\s*\(\s*(\d{1,3})\s*%")
+LEAST_PER_CENT = 20
+"""A smaller whole number of per cent of a heap does not tell how large it is."""
+
+_LARGEST_NUMBER = 1 << 44
+
+
+class Pair(NamedTuple):
+    """A number of bytes with its quantity and the memory it is of; empty if no word names the memory."""
+
+    quantity: Named
+    value: float
+    memory: str
+
+
+@dataclass
+class Reading:
+    """What a program said of one memory at one time; `seconds` is None if it told no time."""
+
+    line: int
+    seconds: float | None
+    values: dict[Quantity, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A request that the program said it could not serve: its size, if it is told, and the memory."""
+
+    line: int
+    size: int | None
+    memory: str
+
+
+@dataclass
+class Readings:
+    """What a text tells of its memories.
+
+    Attributes:
+        memories: the readings of each, in order; its name as the text has it.
+        failures: requests that failed.
+        units: what the numbers of a memory count, if that is not bytes: the elements of a pool.
+    """
+
+    memories: dict[str, list[Reading]] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    units: dict[str, str] = field(default_factory=dict)
+
+    def add(self, memory: str, line: int, seconds: float | None, quantity: Quantity, value: float) -> None:
+        """Add a number to the latest reading of a memory, or begin another if that one has it already."""
+        series = self.memories.setdefault(memory or HEAP, [])
+        if not series or quantity in series[-1].values or _apart(series[-1].seconds, seconds):
+            series.append(Reading(line, seconds))
+        series[-1].values[quantity] = value
+
+    def __bool__(self) -> bool:
+        return any(_tells(reading) for series in self.memories.values() for reading in series)
+
+
+def _tells(reading: Reading) -> bool:
+    return bool(reading.values.keys() & {"free", "used", "largest"})
+
+
+def _apart(before: float | None, after: float | None) -> bool:
+    return before is not None and after is not None and after - before > 2
+
+
+def readings_of(lines: list[str]) -> Readings:
+    """Read every line of a text. Tables with a header line are read by their columns."""
+    result = Readings()
+    table = _Table()
+    clock = Clock()
+    memory = ""
+    for number, line in enumerate(lines, 1):
+        if table.begins(line):
+            continue
+        if row := table.row(line):
+            for pair in row.pairs:
+                _add(result, number, clock.of_cell(row.time, row.unit), pair, [pair])
+            continue
+        text, time = without_time(line)
+        pairs = list(_of_json(text) or _of_line(text))
+        uptime = clock.uptime_in(text)
+        seconds = clock.at(time) if uptime is None else uptime
+        if not pairs:
+            memory = memory_of(text) if text.strip() and len(text) < 80 and not re.search(r"\d", text) else memory
+        failure = _failure_in(text, number, len(pairs))
+        if failure:
+            result.failures.append(failure)
+            pairs = [pair for pair in pairs if pair.quantity in ("free", "largest") and pair.value != failure.size]
+        for pair in pairs:
+            _add(result, number, seconds, pair._replace(memory=pair.memory or memory), pairs)
+    return result
+
+
+def _add(result: Readings, line: int, seconds: float | None, pair: Pair, pairs: list[Pair]) -> None:
+    quantity = _settled(pair, {item.quantity for item in pairs}, result.memories.get(pair.memory or HEAP))
+    if quantity is not None:
+        result.add(pair.memory, line, seconds, quantity, pair.value)
+
+
+def _settled(pair: Pair, beside: set[Named], series: list[Reading] | None) -> Quantity | None:
+    """What a number is that words alone leave open, by those beside it."""
+    known = set(beside) | (set(series[-1].values) if series else set())
+    if pair.quantity == "bare":
+        return None if "total" in beside else "total" if known & {"used", "free"} else "free"
+    if pair.quantity == "max":
+        return "largest" if beside & {"free", "bare"} else "peak" if known & {"used"} else None
+    if pair.quantity == "min" and known & {"used"} and not known & {"free"}:
+        return "peak"  # a watermark of use
+    if pair.quantity == "min":
+        return "minimum" if known & {"free", "bare", "largest"} else None
+    return pair.quantity
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _of_line(line: str) -> Iterator[Pair]:
+    """The numbers of a line, each by the words before it, or, if those name nothing, by the words behind it."""
+    line = _HEX.sub(lambda match: " " * len(match.group()), _SLASHED.sub(_unslashed, line))
+    numbers = list(_NUMBER.finditer(line))
+    used, memory, before, last = 0, "", None, None
+    for place, number in enumerate(numbers):
+        end = numbers[place + 1].start() if place + 1 < len(numbers) else len(line)
+        words = line[used : number.start()]
+        used = number.end()
+        memory = memory_of(words) or memory
+        if number["sign"] or number["unit"] == "%":
+            continue
+        parts = _SEPARATOR.split(line[number.end() : end])
+        is_own = len(parts) > 1 or place + 1 == len(numbers) or number["unit"] is not None
+        behind = parts[0] if is_own and not re.search(r"[=:]\s*$", parts[0]) else ""
+        if before is not None and _OF_TOTAL.fullmatch(words):
+            yield Pair("total", _value(number), memory)
+            before = None
+            continue
+        quantity = _quantity_before(words)
+        if quantity in (None, "bare") and (later := quantity_of(behind)) not in (None, "bare", "max", "min"):
+            quantity, used = later, number.end() + len(behind)
+            memory = memory_of(behind) or memory
+        elif quantity is None and _OF_TOTAL.match(line, number.end()) and place + 1 < len(numbers):
+            # 118432/294912 bytes free: the words behind the second number are those of the first
+            after = _SEPARATOR.split(line[numbers[place + 1].end() :])[0]
+            quantity = quantity_of(after)
+        if quantity is None and last and memory_of(words) and len(words_of(_nearest(words))) <= 2:
+            quantity = last  # free: heap 8000, PSRAM 4000000
+        last = quantity
+        before = quantity if quantity in ("free", "used", "bare") else None
+        if quantity is not None and _value(number) < _LARGEST_NUMBER:
+            yield Pair(quantity, _value(number), memory)
+        if quantity == "used" and (share := _SHARE.match(line, number.end())) and int(share[1]) >= LEAST_PER_CENT:
+            yield Pair("total", round(_value(number) * 100 / int(share[1])), memory)
+
+
+def _unslashed(match: re.Match[str]) -> str:
+    """`Allocated (Current / Peak) : 44256 (4%) / 48624` as two counters."""
+    return f"{match['words']} {match[2]}: {match[4]}, {match['words']} {match[3]}: {match[5]}"
+
+
+def _quantity_before(words: str) -> Named | None:
+    """The quantity that the nearest words before a number name, or these and those before them: `Free (Current):`."""
+    if (quantity := quantity_of(_nearest(words))) is not None:
+        return quantity
+    clause = re.split(r"[;,|]|<-|->|\s{3,}(?![:=])", words.rstrip(" :="))[-1]
+    bracketed = re.search(r"([A-Za-z][\w .\-]*)\(([\w .]*)\)$", clause.strip())
+    return quantity_of(f"{bracketed[1]} {bracketed[2]}") if bracketed else None
+
+
+def _nearest(words: str) -> str:
+    """The words of a number: those since the last comma, unless these say nothing."""
+    parts = [part for part in re.split(r"[;,|()\[\]{}]|<-|->|\s{3,}", words) if re.search(r"[A-Za-z]", part)]
+    if not parts:
+        return ""
+    last = parts[-1]
+    if ":" in last.rstrip(" :="):  # tag: words, or a heading before its first counter
+        last = last.rstrip(" :=").rsplit(":", 1)[1]
+    return last
+
+
+def _value(number: re.Match[str]) -> float:
+    unit = (number["unit"] or "").lower()
+    scale = 1 << 10 if unit.startswith("k") else 1 << 20 if unit.startswith("m") else 1 << 30 if unit[:1] == "g" else 1
+    return float(number["value"].replace(",", "")) * scale
+
+
+def _failure_in(line: str, number: int, counters: int) -> Failure | None:
+    """The request that a line says has failed; a line of several counters may count failures, and is none."""
+    if not (_FAILURE.search(line) and _REQUEST.search(line)):
+        return None
+    if counters > 1 and re.search(r"(?i)(?:fail\w*|oom|errors?)\W{0,3}\d|\d \(?(?:fail|error)", line):
+        return None
+    text = _HEX.sub("", line)
+    sizes = re.findall(r"(?i)(?:size|alloc\w*|of|for|request\w*|malloc)\D{0,12}?(\d{1,9})\b", text)
+    sizes += re.findall(r"(?i)\b(\d{1,9})\s*-?\s*(?:bytes?|b)\b", text)
+    if not sizes and not re.search(r"(?i)alloc|memory", line):
+        return None
+    return Failure(number, int(sizes[0]) if sizes else None, memory_of(line))
+
+
+def _of_json(line: str) -> list[Pair]:
+    """The numbers of a JSON object, by their keys and those of the objects that they lie in."""
+    start = line.find("{")
+    if start < 0 or not line.rstrip().endswith("}"):
+        return []
+    try:
+        value = json.loads(line[start:])
+    except ValueError:
+        return []
+    pairs = []
+    for key, number in _leaves(value, ""):
+        quantity = quantity_of(key.rsplit(".", 1)[-1]) or quantity_of(key.replace(".", " "))
+        if quantity is not None:
+            pairs.append(Pair(quantity, number, memory_of(key)))
+    return pairs
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LARGEST_NUMBER:
+        yield path, float(value)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Column:
+    quantity: Named | None
+    memory: str
+    unit: float | None
+    """Seconds of a column of times, 0 if its unit is not known; None of others."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    pairs: list[Pair]
+    time: str | None
+    unit: float | None
+
+
+class _Table:
+    """A table in a text, from its header line to the first line that has other columns."""
+
+    def __init__(self) -> None:
+        self.columns: list[_Column] = []
+        self.name_at: int | None = None
+        self.split = ""
+
+    def begins(self, line: str) -> bool:
+        """Whether the line is a header: cells without numbers, two of which name quantities of a heap."""
+        for split in (",", ";", "\t", "|", " "):
+            cells = _cells(line, split)
+            if len(cells) < LEAST_COLUMNS or any(re.search(r"\d\d|^\d|[=:] *\d", cell) for cell in cells):
+                continue
+            columns = [_Column(_column_quantity(cell), memory_of(cell), time_unit_of(cell)) for cell in cells]
+            named = sum(column.quantity is not None for column in columns)
+            times = sum(column.unit is not None for column in columns)
+            plain = split != " " or all(len(words_of(cell)) <= 3 and ":" not in cell for cell in cells)
+            if plain and named >= 1 and named + times >= LEAST_COLUMNS and (split != " " or named >= 3):
+                self.columns, self.split = columns, split
+                lower = [cell.lower() for cell in cells]
+                names = [at for at, cell in enumerate(lower) if cell in ("name", "pool", "heap", "region", "memory")]
+                self.name_at = names[0] if names else None
+                return True
+        return False
+
+    def row(self, line: str) -> _Row | None:
+        """The row of the table that the line is; None if the table has ended, or none has begun."""
+        if not self.columns:
+            return None
+        cells = _cells(line, self.split)
+        if self._is_rule(cells):
+            return _Row([], None, None)
+        columns, name = self.columns, ""
+        if len(cells) == len(columns) + 1 and self.name_at is None:
+            name, cells = cells[0].rstrip(":"), cells[1:]  # NuttX: the name stands before the columns
+        elif self.name_at is not None and len(cells) == len(columns):
+            name = cells[self.name_at]
+        if len(cells) != len(columns) or not any(re.fullmatch(r"\D{0,2}[\d.,]+.*", cell) for cell in cells):
+            if line.strip():
+                self.columns = []
+            return None
+        pairs, time, unit = [], None, None
+        for column, cell in zip(columns, cells, strict=True):
+            if column.unit is not None and time is None:
+                time, unit = cell, column.unit
+            elif column.quantity is not None and (number := _NUMBER.match(cell)):
+                pairs.append(Pair(column.quantity, _value(number), column.memory or memory_of(name) or name))
+        return _Row(_settle_row(pairs), time, unit)
+
+    def _is_rule(self, cells: list[str]) -> bool:
+        return bool(cells) and all(re.fullmatch(r":?-*:?", cell) for cell in cells)
+
+
+def _settle_row(pairs: list[Pair]) -> list[Pair]:
+    """The quantities of a row whose headings leave them open, in view of all its columns."""
+    beside = {pair.quantity for pair in pairs}
+    settled = [(pair, _settled(pair, beside, None)) for pair in pairs]
+    return [pair._replace(quantity=quantity) for pair, quantity in settled if quantity is not None]
+
+
+def _column_quantity(cell: str) -> Named | None:
+    quantity = quantity_of(cell)
+    return "total" if quantity is None and words_of(cell) == ["size"] else quantity
+
+
+def _cells(line: str, split: str) -> list[str]:
+    cells = line.split() if split == " " else [cell.strip().strip('"') for cell in line.strip().strip("|").split(split)]
+    return cells if len(cells) > 1 else []
+
+
+def quantities_of(series: Iterable[Reading]) -> set[Quantity]:
+    """The quantities that some reading has."""
+    return {name for reading in series for name in QUANTITIES if name in reading.values}

@@ -1,0 +1,531 @@
+"""What every call of a heap shows: the rules and thresholds of docs/diagnose.md for logs and traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heapwright._diagnose import trials
+from heapwright._diagnose.call_lines import Call, CallLog
+from heapwright._diagnose.model import Confidence, Cure, Finding, Picture, number
+from heapwright._heaps.heaps import RecipeHeap
+from heapwright._traces.leaks import Leak, find_leaks
+
+if TYPE_CHECKING:
+    from heapwright._heaps.heaps import Heap
+    from heapwright._traces.trace import Trace
+
+LEAST_CALLS = 200
+"""Fewer calls show no steady state: neither a leak nor that nothing is wrong."""
+
+HOLES = 0.10
+LEAST_HOLES = 256
+"""A trace fragments a heap that needs that share more than its objects and their headers take, and so many bytes."""
+SHORT_HOLES = 0.25
+SHORT_LEAST_HOLES = 1024
+"""The same of a trace of fewer than `LEAST_CALLS` calls."""
+
+HIGH = 0.75
+RARE = 0.05
+"""A burst: live bytes are above that share of their peak in that share of the calls, or fewer, ..."""
+LOW = 0.5
+"""... and below that share of it in half of them."""
+
+SPARE = 16_384
+"""Bytes to spare in the example of how long a leak takes, if nobody says how large the heap is."""
+
+LEAST_SECONDS = 60
+"""A shorter trace tells its rates a second, a longer one an hour."""
+
+DRAWN = 400
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is known beside the calls.
+
+    Attributes:
+        heap: the allocator in use; None if nobody says.
+        arena: bytes of the heap in use; None if nobody says.
+        source: what the trace is, as `240 calls`.
+        losses: what the log has lost, in words.
+    """
+
+    heap: Heap | None
+    arena: int | None
+    losses: tuple[str, ...] = ()
+
+
+def judge_log(log: CallLog, name: str, context: Context) -> Finding:
+    """A finding for the calls of one memory, with the requests that failed."""
+    trace = log.trace(name)
+    if trace is None:
+        return _failures_only(log)
+    if log.failed and not context.losses:
+        served = log.trace(name, serve=True)
+        assert served is not None
+        return _refused(log, trace, served, context)
+    return judge_trace(trace, context, log.memory)
+
+
+def judge_trace(trace: Trace, context: Context, memory: str = "") -> Finding:
+    """A finding for a trace."""
+    if context.losses:
+        return _lost(trace, context, memory)
+    heap, assumed = trials.usual_heap(trace, context.heap)
+    if leaks := find_leaks(trace):
+        return _leak(trace, leaks, heap, context, memory)
+    need = heap.fit(trace)
+    if finding := _fragments(trace, heap, assumed, need, memory):
+        return finding
+    if len(trace) < LEAST_CALLS:
+        return _few(trace, memory)
+    return _burst(trace, memory) or _nothing(trace, heap, assumed, need, memory)
+
+
+# --- too little, or too much lost -------------------------------------------------------------------------------------
+
+
+def _facts(trace: Trace) -> tuple[tuple[str, str], ...]:
+    births, frees = int((trace.op <= 1).sum()), int((trace.op == 3).sum())
+    rows = [
+        ("allocations", number(births)),
+        ("frees", number(frees)),
+        ("peak, live bytes", number(trace.peak_live_bytes)),
+        ("peak, live objects", number(trace.peak_live_objects)),
+        ("live at the end, B", number(int(trace.live_bytes[-1]))),
+    ]
+    if trace.seconds:
+        rows.append(("time", f"{trace.seconds:,.3g} s"))
+    return tuple(rows)
+
+
+def _calls_in_words(trace: Trace) -> str:
+    births, frees = int((trace.op <= 1).sum()), int((trace.op == 3).sum())
+    end = int(trace.live_bytes[-1])
+    calls = (
+        f"{number(births)} allocation{'s' if births != 1 else ''} and {number(frees)} free{'s' if frees != 1 else ''}"
+    )
+    return f"{calls}, peak {number(trace.peak_live_bytes)} B, {number(end)} B alive at the end"
+
+
+def _lost(trace: Trace, context: Context, memory: str) -> Finding:
+    return _named(
+        Finding(
+            memory,
+            "not enough data",
+            "sure",
+            f"{'; '.join(context.losses)}, so the {_calls_in_words(trace)} that are left are no trace of the heap",
+            ("", "left in the log"),
+            _facts(trace),
+            record_next="the same with a larger buffer, or sent out while it is recorded, until nothing is lost",
+            picture=_live(trace),
+        )
+    )
+
+
+def _few(trace: Trace, memory: str) -> Finding:
+    return _named(
+        Finding(
+            memory,
+            "not enough data",
+            "cannot tell",
+            f"{_calls_in_words(trace)}: too few calls to show a leak, fragmentation or a steady state",
+            ("", "in the log"),
+            _facts(trace),
+            record_next="every heap call from start on, until the trouble shows or the load has come and gone twice",
+            picture=_live(trace),
+        )
+    )
+
+
+def _failures_only(log: CallLog) -> Finding:
+    sizes = [call.size for call in log.failed]
+    return _named(
+        Finding(
+            log.memory,
+            "not enough data",
+            "cannot tell",
+            f"{number(len(sizes))} requests of up to {number(max(sizes))} B failed, and no call that succeeded is in "
+            "the log",
+            record_next="every heap call from start on",
+        )
+    )
+
+
+# --- leak -------------------------------------------------------------------------------------------------------------
+
+
+def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, memory: str) -> Finding:
+    leak = leaks[0]
+    what = (
+        f"{number(leak.objects)} objects of {number(leak.size)} B" if leak.size else f"{number(leak.objects)} objects"
+    )
+    by = f" from {leak.site}" if leak.site else ""
+    every = 1 / leak.objects_per_call
+    rate = f"one in {number(every)} calls"
+    if leak.bytes_per_hour is not None:
+        short = (trace.seconds or 0) < LEAST_SECONDS
+        rate += (
+            f", {number(leak.bytes_per_hour / 3600)} B a second"
+            if short
+            else f", {number(leak.bytes_per_hour)} B an hour"
+        )
+    others = (
+        f", and {len(leaks) - 1} more size{'s' if len(leaks) > 2 else ''} or sites with them" if len(leaks) > 1 else ""
+    )
+    spare, whose = SPARE, "16 KB to spare are"
+    need = heap.fit(trace)
+    if context.arena is not None and need is not None:
+        spare, whose = max(context.arena - need, 0), f"what {number(context.arena)} B leave to spare is"
+    hours = leak.hours_until(spare)
+    until = f"{number(leak.calls_until(spare))} calls" + (f", {_hours(hours)}" if hours is not None else "")
+    rows = tuple(
+        (
+            number(item.size) if item.size else "several",
+            item.site or "-",
+            number(item.objects),
+            number(item.bytes),
+            number(1 / item.objects_per_call),
+        )
+        for item in leaks[:10]
+    )
+    cures = [
+        Cure(
+            f"free what {'allocates ' + number(leak.size) + ' B' if leak.size else leak.site}{by if leak.size else ''}"
+        )
+    ]
+    if leak.size and need is not None and (rest := trials.without(trace, leak.size)) is not None:
+        cures[0] = Cure(cures[0].text, need, heap.fit(rest))
+    return _named(
+        Finding(
+            memory,
+            "leak",
+            "likely",
+            f"{what}{by} ({number(leak.bytes)} B) are never freed, {rate}{others}: {whose} used up after {until}",
+            ("size, B", "call site", "never freed", "bytes", "one in so many calls"),
+            rows,
+            cures=tuple(cures),
+            record_next="" if leak.site else "the same with call sites, to see who allocates them",
+            picture=_live(trace, leak),
+        )
+    )
+
+
+def _hours(hours: float) -> str:
+    if hours < 1 / 60:
+        return f"{hours * 3600:,.3g} s"
+    if hours < 2:
+        return f"{hours * 60:,.0f} min"
+    return f"{hours:,.0f} h" if hours < 72 else f"{hours / 24:,.0f} days"
+
+
+# --- requests that failed ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What the addresses of a log show when a request fails: live bytes, free ones between live objects, the largest.
+
+    `reused` is whether addresses are given out again: if none ever is, they are not those of a heap, and tell nothing.
+    """
+
+    live: int
+    free: int
+    largest: int
+    reused: bool
+
+
+def _room_at_failure(log: CallLog, largest: int) -> _Room:
+    """The room at the last failure of a request of `largest` bytes."""
+    live: dict[int, int] = {}
+    freed: set[int] = set()
+    low, high = 1 << 63, 0
+    at_failure: tuple[dict[int, int], int, int] = {}, 0, 0
+    reused = 0
+    for call in log.calls:
+        if call.failed:
+            if call.size == largest:
+                at_failure = dict(live), low, high
+            continue
+        if call.op == "free":
+            freed.add(call.address)
+            live.pop(call.address, None)
+            continue
+        live.pop(call.old, None)
+        live[call.address] = call.size
+        reused += call.address in freed
+        low, high = min(low, call.address), max(high, call.address + call.size)
+    return _room(*at_failure, reused=bool(reused) or not freed)
+
+
+def _room(live: dict[int, int], low: int, high: int, *, reused: bool) -> _Room:
+    end, free, largest = low, 0, 0
+    for address, size in sorted(live.items()):
+        hole = max(address - end, 0)
+        free, largest, end = free + hole, max(largest, hole), max(end, address + size)
+    last = max(high - end, 0)
+    return _Room(sum(live.values()), free + last, max(largest, last), reused)
+
+
+def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Finding:
+    failed: list[Call] = log.failed
+    size = max(call.size for call in failed)
+    room = _room_at_failure(log, size)
+    heap, assumed = trials.usual_heap(trace, context.heap)
+    need = heap.fit(served)
+    requests = f"{number(len(failed))} request{'s' if len(failed) > 1 else ''} of " + (
+        f"{number(size)} B" if len({call.size for call in failed}) == 1 else f"up to {number(size)} B"
+    )
+    on = f"on {heap.label}" + (f" ({assumed})" if assumed else "")
+    needs = f"{number(need)} B {on}" if need is not None else f"more than {heap.label} can serve"
+    rows = (
+        *_facts(trace),
+        ("requests that failed", number(len(failed))),
+        ("live when one failed, B", number(room.live)),
+        *(
+            (("free between live objects then, B", number(room.free)), ("largest hole then, B", number(room.largest)))
+            if room.reused
+            else ()
+        ),
+        ("peak with them served, live bytes", number(served.peak_live_bytes)),
+    )
+    leaks = find_leaks(served)
+    if leaks:
+        finding = _leak(served, leaks, heap, context, log.memory)
+        text = f"{requests} failed; {finding.sentence[0].lower()}{finding.sentence[1:]}"
+        return _named(
+            Finding(
+                log.memory,
+                "leak",
+                "likely",
+                text,
+                finding.heads,
+                finding.rows,
+                finding.cures,
+                finding.record_next,
+                finding.picture,
+            )
+        )
+    cures = tuple(trials.cures_of(served, heap, need)) if need is not None else ()
+    if room.reused and room.free >= size > room.largest:
+        return _named(
+            Finding(
+                log.memory,
+                "fragmentation",
+                "likely",
+                f"{requests} failed although {number(room.free)} B were free between live objects: the largest "
+                "hole had "
+                f"{number(room.largest)} B; with all served {number(served.peak_live_bytes)} B are live at once, which "
+                f"takes {needs}",
+                ("", "in the log"),
+                rows,
+                cures,
+                picture=_live(served),
+            )
+        )
+    if room.reused and room.largest >= size:
+        return _named(
+            Finding(
+                log.memory,
+                "wrong memory",
+                "cannot tell",
+                f"{requests} failed although a hole of {number(room.largest)} B lay between live objects: it asked for "
+                "another "
+                "memory or alignment, or not all calls are in the log; with all served "
+                f"{number(served.peak_live_bytes)} B are "
+                f"live at once, which takes {needs}",
+                ("", "in the log"),
+                rows,
+                cures,
+                "every heap call of every memory, with the memory's name",
+                _live(served),
+            )
+        )
+    whole = Cure(f"a heap of {number(need)} B {on}", None, need, "heapwright fit") if need is not None else None
+    return _named(
+        Finding(
+            log.memory,
+            "too small",
+            "likely",
+            f"{requests} failed with {number(room.live)} B live"
+            + (" and no hole that large" if room.reused else "")
+            + f": with all served {number(served.peak_live_bytes)} B are live at once, which takes {needs}",
+            ("", "in the log"),
+            rows,
+            (*((whole,) if whole else ()), *cures),
+            picture=_live(served),
+        )
+    )
+
+
+# --- fragmentation ----------------------------------------------------------------------------------------------------
+
+
+def _fragments(trace: Trace, heap: Heap, assumed: str, need: int | None, memory: str) -> Finding | None:
+    if need is None:
+        return None
+    metrics = heap.replay(trace)
+    align = heap.recipe.align if isinstance(heap, RecipeHeap) else 8
+    objects = trace.lower_bound(align) + int(metrics.get("header_bytes") or 0)
+    holes = need - objects
+    is_short = len(trace) < LEAST_CALLS
+    share, least = (SHORT_HOLES, SHORT_LEAST_HOLES) if is_short else (HOLES, LEAST_HOLES)
+    if holes < max(share * objects, least):
+        return None
+    cures = trials.cures_of(trace, heap, need)
+    on = f"{heap.label} ({assumed})" if assumed else heap.label
+    cure = _cure_in_words(cures)
+    grown = trials.growing(trace)
+    pinned = _strings(trace, int(grown.sum())) if grown.any() else _pin(trace, heap, need)
+    confidence: Confidence = "likely" if assumed or is_short else "sure"
+    return _named(
+        Finding(
+            memory,
+            "fragmentation",
+            confidence,
+            f"the trace needs {number(need)} B on {on} for {number(trace.peak_live_bytes)} live bytes, {number(holes)} "
+            "B of "
+            f"it in holes"
+            f"{pinned}{cure}",
+            ("", "in the trace"),
+            (
+                *_facts(trace),
+                (f"smallest heap, {heap.label}, B", number(need)),
+                ("objects, rounded, with headers, B", number(objects)),
+                ("holes, B", number(holes)),
+            ),
+            tuple(cures),
+            picture=_live(trace),
+        )
+    )
+
+
+def _cure_in_words(cures: Sequence[Cure]) -> str:
+    """The best cure, and the best that keeps the allocator, if that is another one."""
+    if not cures:
+        return "; no step that was tried takes less"
+    kept = next((cure for cure in cures if "in place of" not in cure.text), None)
+    shown = [cures[0]] + ([kept] if kept is not None and kept is not cures[0] else [])
+    return "; " + ", ".join(f"{cure.text} takes {number(cure.after or 0)} B" for cure in shown)
+
+
+def _strings(trace: Trace, grown: int) -> str:
+    share = float((trace.op == 2).mean())
+    objects = "an object that grows" if grown == 1 else f"{number(grown)} objects that grow"
+    return f", left behind by {objects} by a few bytes at a time ({share:.0%} of all calls are reallocs)"
+
+
+def _pin(trace: Trace, heap: Heap, need: int) -> str:
+    """The object that pins most, if leaving it out saves more than leaving out any other."""
+    if not isinstance(heap, RecipeHeap) or heap.recipe.memory:
+        return ""
+    from heapwright._replay.peak_blockers import cap
+    from heapwright._replay.snapshots import frames, last_growth, regions
+
+    recipe = heap.recipe
+    grown = last_growth(trace, recipe, need)
+    if grown is None:
+        return ""
+    (frame,) = frames(trace, recipe, need, [grown])
+    blocker = cap(trace, recipe, frame, regions(recipe, need), need)
+    if blocker is None or blocker.gain <= blocker.chance:
+        return ""
+    place = f"above a hole of {number(blocker.hole)} B" if blocker.hole else "below a hole"
+    return f"; an object of {number(blocker.requested)} B from call {number(blocker.birth)} pins {place}"
+
+
+# --- bursts, and nothing wrong ----------------------------------------------------------------------------------------
+
+
+def _burst(trace: Trace, memory: str) -> Finding | None:
+    live, peak = trace.live_bytes, trace.peak_live_bytes
+    high, middle = float((live > HIGH * peak).mean()), float(np.median(live))
+    if high > RARE or middle > LOW * peak:
+        return None
+    at = int(live.argmax())
+    return _named(
+        Finding(
+            memory,
+            "burst",
+            "likely",
+            f"{number(peak)} B are live at once only around call {number(at)}, in {high:.1%} of all calls; half of the "
+            "time it is "
+            f"{number(middle)} B or less",
+            ("", "in the trace"),
+            (*_facts(trace), ("live bytes, median", number(middle))),
+            (Cure("limit what happens at once at that point; or keep the peak as the reserve"),),
+            picture=_live(trace),
+        )
+    )
+
+
+def _nothing(trace: Trace, heap: Heap, assumed: str, need: int | None, memory: str) -> Finding:
+    uses = trials.size_uses(trace)
+    on = f"{heap.label} ({assumed})" if assumed else heap.label
+    needs = f"; {on} serves it in {number(need)} B" if need is not None else f"; {on} cannot serve it"
+    pool = ""
+    if uses and uses[0].bytes >= LOW * trace.peak_live_bytes:
+        pool = f", at most {number(uses[0].most)} objects of {number(uses[0].size)} B at once"
+    cures = tuple(trials.cures_of(trace, heap, need)) if need is not None else ()
+    if pool and need is not None:
+        cures = (*cures, *_exact_pool(trace, uses[0], need))
+    rows = tuple((f"{number(item.size)} B, at once at most", number(item.most)) for item in uses[:5] if item.bytes)
+    return _named(
+        Finding(
+            memory,
+            "nothing wrong",
+            "likely",
+            f"{number(len(trace))} calls with a peak of {number(trace.peak_live_bytes)} B{pool}: no leak, and few "
+            f"holes{needs}",
+            ("", "in the trace"),
+            (*_facts(trace), *rows),
+            cures,
+            picture=_live(trace),
+        )
+    )
+
+
+def _exact_pool(trace: Trace, use: trials.SizeUse, need: int) -> tuple[Cure, ...]:
+    """A pool of blocks of the one size that nearly all objects have."""
+    if use.bytes < trace.peak_live_bytes:
+        return ()
+    blocks = use.most * ((use.size + 7) // 8 * 8)
+    return (Cure(f"a pool of {number(use.most)} blocks of {number(use.size)} B in place of the heap", need, blocks),)
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def _live(trace: Trace, leak: Leak | None = None) -> Picture:
+    """Live bytes over the calls, and those of the leak."""
+    stretch = max(1, -(-len(trace) // DRAWN))
+    starts = np.arange(0, len(trace), stretch)
+    timed = trace.seconds is not None and bool((trace.ts_us >= 0).all())
+    x = trace.ts_us[starts] / 1e6 if timed else starts.astype(float)
+    rows = [
+        {"line": "live bytes", "x": float(at), "y": int(value)}
+        for at, value in zip(x, np.maximum.reduceat(trace.live_bytes, starts), strict=True)
+    ]
+    if leak is not None and leak.size:
+        mine = trials.without(trace, leak.size)
+        if mine is not None:
+            number_of, count = trace.objects()
+            sizes = np.zeros(count, np.int64)
+            sizes[number_of[trace.op <= 1]] = trace.size[trace.op <= 1]
+            of_leak = sizes[number_of] == leak.size
+            change = np.where(trace.op == 3, -1, trace.op <= 1) * of_leak * leak.size
+            rows += [
+                {"line": f"objects of {number(leak.size)} B", "x": float(at), "y": int(value)}
+                for at, value in zip(x, np.maximum.reduceat(np.cumsum(change), starts), strict=True)
+            ]
+    return Picture(f"Live bytes, {trace.name}", "seconds" if timed else "call", "bytes", rows)
+
+
+def _named(finding: Finding) -> Finding:
+    """The finding with the name of its memory before the sentence."""
+    text = f"{finding.memory}: {finding.sentence}" if finding.memory else finding.sentence
+    return replace(finding, sentence=text[0].upper() + text[1:])

@@ -1,0 +1,204 @@
+"""Cures of a trace, each tried by replay: other allocators, pools or static buffers for a size, strings of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heapwright._diagnose.model import Cure, number
+from heapwright._heaps.heaps import RecipeHeap, resolve
+from heapwright._recipes.geometry import round_up
+from heapwright._recipes.recipe import Recipe
+from heapwright._support.errors import HeapwrightError
+from heapwright._traces.trace import Trace
+from heapwright._traces.validation import CALLOC, FREE, REALLOC
+
+if TYPE_CHECKING:
+    from heapwright._heaps.heaps import Heap
+
+USUAL = "freertos-heap4"
+"""The allocator that is assumed if nobody says which: first fit with coalescing, as in FreeRTOS and others."""
+
+CANDIDATES = ("best-fit-fast-free", "zephyr-sys-heap", "tlsf", "small")
+"""Best fit, the heap of Zephyr, TLSF, and the project's own for heaps of that size: what people can switch to."""
+
+LARGE_SHARE = 0.02
+"""A size is worth a place of its own if its objects take that share of the peak, or more."""
+MOST_SIZES = 3
+LEAST_GAIN = 0.01
+"""A cure must save that share of what the heap needs."""
+
+GROWING_REALLOCS = 16
+"""An object that is resized that often, by `SMALL_STEP` bytes or fewer, grows like a string that is appended to."""
+SMALL_STEP = 64
+
+
+@dataclass(frozen=True)
+class SizeUse:
+    """Objects of one size: requested bytes of each, and how many live at once at most."""
+
+    size: int
+    most: int
+    objects: int
+
+    @property
+    def bytes(self) -> int:
+        """What they take at most."""
+        return self.size * self.most
+
+
+def usual_heap(trace: Trace, heap: Heap | None) -> tuple[Heap, str]:
+    """The allocator that a trace is judged on, and how it was found out, in words; empty if the user said it."""
+    if heap is not None:
+        return heap, ""
+    name = trace.metadata.get("allocator", "")
+    try:
+        return resolve(name or USUAL), "the allocator of such a log" if name else "assumed"
+    except HeapwrightError:
+        return resolve(USUAL), "assumed"
+
+
+def size_uses(trace: Trace) -> list[SizeUse]:
+    """Each size that is never changed by realloc, that of most bytes at once first. O(calls log calls)."""
+    number_of, count = trace.objects()
+    births, frees = trace.op <= CALLOC, trace.op == FREE
+    size = np.zeros(count, np.int64)
+    size[number_of[births]] = trace.size[births]
+    resized = np.zeros(count, bool)
+    resized[number_of[trace.op == REALLOC]] = True
+    births &= ~resized[number_of]
+    frees &= ~resized[number_of]
+    moves = births | frees
+    of_call, change = size[number_of[moves]], np.where(frees[moves], -1, 1)
+    order = np.argsort(of_call, kind="stable")
+    of_call, change = of_call[order], change[order]
+    starts = np.flatnonzero(np.r_[True, of_call[1:] != of_call[:-1]]) if len(of_call) else np.empty(0, np.int64)
+    result = []
+    for start, end in zip(starts, np.r_[starts[1:], len(of_call)], strict=True):
+        live = np.cumsum(change[start:end])
+        result.append(SizeUse(int(of_call[start]), int(live.max()), int((change[start:end] > 0).sum())))
+    return sorted(result, key=lambda item: -item.bytes)
+
+
+def large_sizes(trace: Trace) -> list[SizeUse]:
+    """The sizes that are worth a place of their own: used again and again, and a good part of the peak."""
+    least = LARGE_SHARE * trace.peak_live_bytes
+    uses = [item for item in size_uses(trace) if item.bytes >= least and item.objects > item.most and item.size]
+    return uses[:MOST_SIZES]
+
+
+def without(trace: Trace, size: int) -> Trace | None:
+    """The trace without the objects of a size; None if there are no others."""
+    number_of, count = trace.objects()
+    births = trace.op <= CALLOC
+    sizes, resized = np.zeros(count, np.int64), np.zeros(count, bool)
+    sizes[number_of[births]] = trace.size[births]
+    resized[number_of[trace.op == REALLOC]] = True
+    kept = ~((sizes == size) & ~resized)[number_of]
+    return _part(trace, kept, trace.size) if kept.any() else None
+
+
+def at_final_size(trace: Trace) -> Trace:
+    """The trace in which each object that grows again and again is allocated at its largest size at once."""
+    grows = growing(trace)
+    number_of, count = trace.objects()
+    largest = np.zeros(count, np.int64)
+    np.maximum.at(largest, number_of[trace.op != FREE], trace.size[trace.op != FREE].astype(np.int64))
+    size = np.where(grows[number_of] & (trace.op <= CALLOC), largest[number_of], trace.size)
+    return _part(trace, ~(grows[number_of] & (trace.op == REALLOC)), size.astype(np.uint32))
+
+
+def growing(trace: Trace) -> NDArray[np.bool_]:
+    """Which objects grow by many small reallocs, one an object."""
+    number_of, count = trace.objects()
+    resizes = trace.op == REALLOC
+    if not resizes.any():
+        return np.zeros(count, bool)
+    rows = np.flatnonzero(trace.op != FREE)
+    order = rows[np.argsort(number_of[rows], kind="stable")]
+    same = number_of[order][1:] == number_of[order][:-1]
+    step = trace.size[order][1:].astype(np.int64) - trace.size[order][:-1].astype(np.int64)
+    small = same & (step >= 0) & (step <= SMALL_STEP)
+    many: NDArray[np.bool_] = np.bincount(number_of[order][1:][small], minlength=count) >= GROWING_REALLOCS
+    return many
+
+
+def _part(trace: Trace, kept: NDArray[np.bool_], size: NDArray[np.uint32]) -> Trace:
+    return Trace.from_columns(
+        op=trace.op[kept],
+        id=trace.id[kept],
+        size=size[kept],
+        ts_us=trace.ts_us[kept],
+        tid=trace.tid[kept],
+        align=trace.align[kept],
+        name=trace.name,
+    )
+
+
+def cures_of(trace: Trace, heap: Heap, need: int) -> list[Cure]:
+    """The cures that save memory on the trace, that of fewest bytes first. Each is tried by replay."""
+    others = list(_others(trace, heap, need))
+    cures = [*_static(trace, heap, need), *_pools(trace, heap, need), *_strings(trace, heap, need), *others]
+    if best := min(others, key=lambda item: item.after or need, default=None):
+        cures += _pools(trace, resolve(best.text.split()[0]), need)
+    least = need * (1 - LEAST_GAIN)
+    return sorted(
+        (item for item in cures if item.after is not None and item.after <= least), key=lambda item: item.after or 0
+    )
+
+
+def _static(trace: Trace, heap: Heap, need: int) -> Iterator[Cure]:
+    for use in large_sizes(trace):
+        rest = without(trace, use.size)
+        left = heap.fit(rest) if rest is not None else 0
+        if left is not None:
+            buffers = use.most * round_up(use.size, 8)
+            plural = "s" if use.most > 1 else ""
+            text = f"{use.most:,} static buffer{plural} of {number(use.size)} B (the rest on {heap.label})"
+            yield Cure(text, need, left + buffers)
+
+
+def _pools(trace: Trace, heap: Heap, need: int) -> Iterator[Cure]:
+    """A fixed pool for a size in front of the heap."""
+    if not isinstance(heap, RecipeHeap) or heap.recipe.memory or heap.recipe.sites:
+        return
+    for use in large_sizes(trace):
+        pooled = with_pool(heap.recipe, use)
+        after = RecipeHeap(pooled).fit(trace) if pooled else None
+        if after is not None:
+            text = f"a fixed pool of {use.most:,} x {number(use.size)} B in front of {heap.label}"
+            yield Cure(text, need, after, "heapwright explore")
+
+
+def with_pool(recipe: Recipe, use: SizeUse) -> Recipe | None:
+    """The recipe with a fixed pool for a size before its own pools; None if it cannot have one."""
+    align = recipe.align
+    size = round_up(use.size, align)
+    pool = f'[[pool]]\nkind = "fixed"\nsizes = [{size}]\ncounts = [{use.most}]\nmin_size = {use.size}\n\n'
+    head, *pools = recipe.to_toml().split("[[pool]]")
+    try:
+        result = Recipe.parse(head + pool + "".join(f"[[pool]]{item}" for item in pools))
+    except HeapwrightError:
+        return None
+    return result.model_copy(update={"name": ""})
+
+
+def _strings(trace: Trace, heap: Heap, need: int) -> Iterator[Cure]:
+    grown = int(growing(trace).sum())
+    if grown:
+        after = heap.fit(at_final_size(trace))
+        if after is not None:
+            objects = "object that grows" if grown == 1 else f"{grown:,} objects that grow"
+            text = f"allocate the {objects} by small reallocs at the final size at once (String.reserve)"
+            yield Cure(text, need, after)
+
+
+def _others(trace: Trace, heap: Heap, need: int) -> Iterator[Cure]:
+    for name in CANDIDATES:
+        other = resolve(name)
+        if other.label != heap.label and (after := other.fit(trace)) is not None:
+            yield Cure(f"{name} in place of {heap.label}", need, after, f"heapwright generate {name}")
