@@ -55,6 +55,7 @@ TOLD: dict[str, tuple[bool, list[str]]] = {
         False,
         [*WRITTEN, "heap", "objective", "value", "original_value", "worst_case_bytes"],
     ),
+    "diagnose a.parquet": (False, ["kind", "confidence", "sentence", "files", "findings", "notes"]),
     "profile a.parquet": (False, PROFILE),
     "profile packets.parquet": (False, ["name", "packets", "sizes", "flows"]),
     "workload queue packets.parquet -o queue.parquet": (False, WRITTEN),

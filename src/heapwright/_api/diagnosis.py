@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def diagnose(
     files: AnyTrace | Sequence[AnyTrace],
     *,
-    heap: AnyHeap | None = None,
+    heap: AnyHeap | Sequence[AnyHeap] = (),
     arena: int | None = None,
     output: PathLike | None = None,
 ) -> Diagnosis:
@@ -29,7 +29,8 @@ def diagnose(
     Args:
         files: one or several of: free memory and largest block over time (CSV, JSON lines, any lines), counters, lists
             of blocks with addresses, a log of heap calls in any wording, a trace, a study. What each is, is found out.
-        heap: the allocator in use, on which traces are replayed; None is that of the log, else FreeRTOS's heap_4.
+        heap: the allocator in use, on which traces are replayed; of several the others are tried as well. By default
+            it is that of the log, else FreeRTOS's heap_4.
         arena: bytes of the heap in use, where they are known.
         output: a picture to draw, FILE.svg or FILE.html.
 
@@ -39,7 +40,7 @@ def diagnose(
     """
     from heapwright._diagnose import diagnose as of_files
 
-    used: Heap | None = next(iter(asked_for(heap).heaps.values())) if heap is not None else None
+    heaps: list[Heap] = list(asked_for(heap).heaps.values())
     sources: list[Path | Trace] = []
     for item in listed(files):
         if isinstance(item, Trace):
@@ -47,10 +48,10 @@ def diagnose(
         elif is_study(Path(item)):
             paths, pick = _of_study(Path(item))
             sources += paths
-            used = used or pick
+            heaps = heaps or pick
         else:
             sources.append(Path(item))
-    result = of_files(sources, heap=used, arena=arena)
+    result = of_files(sources, heaps=heaps, arena=arena)
     if output is not None:
         from heapwright._report.diagnosis_picture import write_picture
 
@@ -58,8 +59,8 @@ def diagnose(
     return result
 
 
-def _of_study(path: Path) -> tuple[list[Path], Heap | None]:
-    """The traces that a study was made of, and the heap that it recommends; None if it recommends none."""
+def _of_study(path: Path) -> tuple[list[Path], list[Heap]]:
+    """The traces that a study was made of, and the heap that it recommends, if it recommends one."""
     from heapwright._api.explorations import open_study
 
     study = open_study(path)
@@ -69,5 +70,5 @@ def _of_study(path: Path) -> tuple[list[Path], Heap | None]:
     try:
         pick = study.pick()
     except HeapwrightError:
-        return paths, None
-    return paths, next(iter(asked_for(pick).heaps.values()))
+        return paths, []
+    return paths, list(asked_for(pick).heaps.values())

@@ -26,7 +26,7 @@ COMMANDS = {
     "import": "Turn a log of heap calls, or a packet capture, into a Parquet file.",
     "hooks": "Write tracing shims: C for a board, or a script for Linux, that records heap calls.",
     "live": "Show a running board's heap calls on the terminal, and leave a trace.",
-    "diagnose": "Say what is wrong with a heap, from whatever there is of it.",
+    "diagnose": "Find a leak, fragmentation or a lack of memory in logs, counters or telemetry.",
     "trace": "Look at a trace, cut it, or make perturbed copies of it.",
     "profile": "Summarise the sizes, lifetimes and live memory of a trace or packet table.",
     "workload": "Make the trace of a modelled network application.",

@@ -1,4 +1,4 @@
-"""`heapwright diagnose`: what is wrong with a heap, from whatever there is of it."""
+"""`heapwright diagnose`: the fault of a heap, from telemetry, counters, snapshots, logs or traces."""
 
 from __future__ import annotations
 
@@ -24,20 +24,24 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--heap",
+    "heaps",
     metavar="HEAP",
+    multiple=True,
     shell_complete=completion.heaps,
-    help="The allocator in use, on which traces are replayed: as for `fit`. Default: that of the log, else "
-    "freertos-heap4.",
+    help="The allocator in use, on which traces are replayed, as for `fit`; default: that of the log, else "
+    "freertos-heap4. Repeat the flag for allocators to try.",
 )
 @click.option("--arena", type=Bytes(), metavar="BYTES", help="Size of the heap in use, as 131072 or 128K.")
 @click.option(
     "-o", "--output", metavar="OUT", type=click.Path(path_type=Path), help="Picture to draw: OUT.svg or OUT.html."
 )
 @json_option
-def command(files: tuple[Path, ...], heap: str | None, arena: int | None, output: Path | None, as_json: bool) -> None:
+def command(
+    files: tuple[Path, ...], heaps: tuple[str, ...], arena: int | None, output: Path | None, as_json: bool
+) -> None:
     """Say what is wrong with a heap, and what cures it.
 
-    FILE is whatever there is: free memory and largest block over time (CSV, JSON lines, or the lines of any program),
+    FILE is any of: free memory and largest block over time (CSV, JSON lines, or the lines of any program),
     counters (mallinfo, malloc_stats, lwIP's stats, heap_caps_print_heap_info, `free` of NuttX, ...), one or several
     lists of blocks with addresses, a heap trace of ESP-IDF, a log of heap calls in any wording, a trace, or a study.
     What it is, is found out.
@@ -47,7 +51,7 @@ def command(files: tuple[Path, ...], heap: str | None, arena: int | None, output
     """
     from heapwright import _api as api
 
-    result = api.diagnose(list(files), heap=heap, arena=arena, output=output)
+    result = api.diagnose(list(files), heap=list(heaps), arena=arena, output=output)
     for info in result.notes:
         note(info)
     if as_json:
@@ -70,7 +74,7 @@ def _plain(result: Diagnosis) -> dict[str, Any]:
         "kind": result.kind,
         "confidence": result.confidence,
         "sentence": result.sentence,
-        "files": dict(result.files),
+        "files": [{"path": called(name), "form": form} for name, form in result.files.items()],
         "findings": findings,
         "notes": list(result.notes),
     }
@@ -105,7 +109,8 @@ def _show(finding: Finding) -> None:
     tried = [cure for cure in finding.cures if cure.after is not None]
     if tried:
         rows = [[cure.text, "-" if cure.before is None else f"{cure.before:,}", f"{cure.after:,}"] for cure in tried]
-        print_table("", ["what cures it, by replay", "bytes before", "after"], [rows], ["what cures it, by replay"])
+        head = "what takes less memory, by replay" if finding.kind == "nothing wrong" else "what cures it, by replay"
+        print_table("", [head, "bytes before", "after"], [rows], [head])
     else:
         steps = [f"- {cure.text}" + (f" (`{cure.command}`)" if cure.command else "") for cure in finding.cures]
         if steps:

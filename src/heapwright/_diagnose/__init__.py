@@ -47,12 +47,13 @@ class _Found(NamedTuple):
     snapshots: tuple[Snapshot, ...] = ()
 
 
-def diagnose(files: Sequence[Path | Trace], *, heap: Heap | None = None, arena: int | None = None) -> Diagnosis:
+def diagnose(files: Sequence[Path | Trace], *, heaps: Sequence[Heap] = (), arena: int | None = None) -> Diagnosis:
     """Find out what each file is, and what it shows.
 
     Args:
         files: any of what `READ` names. Snapshots in several files are compared in their order.
-        heap: the allocator in use, on which traces are replayed; None is that of the log, else `trials.USUAL`.
+        heaps: the allocator in use, on which traces are replayed, and others to try; without any it is that of the log,
+            else `trials.USUAL`.
         arena: bytes of the heap in use.
 
     Raises HeapwrightError if there is no file, or one is nothing of that; OSError if it cannot be read.
@@ -65,7 +66,7 @@ def diagnose(files: Sequence[Path | Trace], *, heap: Heap | None = None, arena: 
     snapshots: list[Snapshot] = []
     for item in files:
         name = item.name if isinstance(item, Trace) else str(item)
-        found = _of_trace(item, heap, arena) if isinstance(item, Trace) else _of_file(item, heap, arena)
+        found = _of_trace(item, heaps, arena) if isinstance(item, Trace) else _of_file(item, heaps, arena)
         forms[name] = found.form
         findings += found.findings
         notes += [f"{name}: {note}" for note in found.notes]
@@ -76,7 +77,7 @@ def diagnose(files: Sequence[Path | Trace], *, heap: Heap | None = None, arena: 
 
 
 def _joined(findings: list[Finding]) -> list[Finding]:
-    """Several memories of which none shows enough are told in one sentence."""
+    """Join memories of which none shows enough into one sentence."""
     if len(findings) < 2 or any(item.kind != "not enough data" for item in findings):
         return findings
     first = findings[0]
@@ -86,29 +87,29 @@ def _joined(findings: list[Finding]) -> list[Finding]:
     return [whole, *findings]
 
 
-def _of_trace(trace: Trace, heap: Heap | None, arena: int | None) -> _Found:
-    finding = trace_rules.judge_trace(trace, Context(heap, arena))
+def _of_trace(trace: Trace, heaps: Sequence[Heap], arena: int | None) -> _Found:
+    finding = trace_rules.judge_trace(trace, Context(tuple(heaps), arena))
     return _Found(f"a trace of {len(trace):,} calls", [finding], (*trace.repairs, *trace.caveats))
 
 
-def _of_file(path: Path, heap: Heap | None, arena: int | None) -> _Found:
+def _of_file(path: Path, heaps: Sequence[Heap], arena: int | None) -> _Found:
     kind = kind_of(path)
     if kind == "packets":
         raise HeapwrightError(f"{path}: a packet table, not heap calls; `heapwright workload` makes a trace of one")
     if kind == "study":
         raise HeapwrightError(f"{path}: a study, which keeps no calls; give the traces that it was made of")
     if kind == "trace":
-        return _of_trace(Trace.read(path), heap, arena)
+        return _of_trace(Trace.read(path), heaps, arena)
     lines = _lines(path)
     dump = EspDump.of(lines)
     losses = tuple(loss.text for loss in losses_in(lines))
     if dump is not None and dump.is_no_trace:
         return _Found("a heap trace of ESP-IDF that is no trace", [dump.finding()], losses)
-    context = Context(heap, arena, losses)
+    context = Context(tuple(heaps), arena, losses)
     logs = call_logs(lines)
     form = log_format(path)
     if len(logs) == 1 and not logs[0].failed and form is not None and form.name != "esp-idf":
-        logs = []  # the importer reads more of its format than the lines tell
+        logs = []  # the importer of a format reads more of it than these patterns
     if logs:
         found = [trace_rules.judge_log(log, path.stem, context) for log in logs]
         memories = f" of {len(logs)} memories" if len(logs) > 1 else ""
@@ -127,9 +128,7 @@ def _of_log(path: Path, form: Format, context: Context) -> _Found:
 
 def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
     if any(line.strip() == "[[pool]]" for line in lines):
-        raise HeapwrightError(
-            f"{path}: a recipe; give it with --heap, beside what is to be diagnosed", parameter="heap"
-        )
+        raise HeapwrightError(f"{path}: a recipe; give it with --heap, together with a log or trace", parameter="heap")
     snapshots = snapshots_in(lines)
     if snapshots:
         blocks = sum(len(item.blocks) for item in snapshots)
@@ -141,7 +140,7 @@ def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
         readings.memories.setdefault(memory, []).extend(series)
     readings.failures += others.failures
     if not readings and not readings.failures:
-        raise HeapwrightError(f"{path}: nothing that tells of a heap; give {READ}")
+        raise HeapwrightError(f"{path}: nothing about a heap; give {READ}")
     count = max((len(series) for series in readings.memories.values()), default=0)
     memories = f" of {len(readings.memories)} memories" if len(readings.memories) > 1 else ""
     form = f"counters{memories}" if count == 1 else f"{count:,} readings{memories}"

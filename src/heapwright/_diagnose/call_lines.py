@@ -127,7 +127,7 @@ def _microseconds(rest: list[str], place: int) -> float | None:
 
 
 def _esp(lines: list[str]) -> Iterator[Call]:
-    """ESP-IDF's heap trace tells that a block was freed, not when: before its address is given out again."""
+    """ESP-IDF's heap trace has no time of a free: it lies before the next allocation at that address."""
     freed: dict[int, str] = {}
     address, memory = 0, ""
     for line in lines:

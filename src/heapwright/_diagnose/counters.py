@@ -27,7 +27,7 @@ _XML = re.compile(r'<heap nr="(\d+)">|<(/heap|total|system|size|unsorted)\b([^>]
 _ATTRIBUTE = re.compile(r'(\w+)="(\w+)"')
 
 _EXTERNAL = range(0x3F800000, 0x3FC00000)
-"""Addresses of PSRAM on ESP32; on later chips it is told by its size."""
+"""Addresses of PSRAM on ESP32; on later chips only its size shows it."""
 _LARGEST_INTERNAL = 1 << 20
 """Bytes: no region of internal RAM is as large."""
 

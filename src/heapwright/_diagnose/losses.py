@@ -19,7 +19,7 @@ _FORMS = (
     (re.compile(r"PERF_RECORD_LOST(?:_SAMPLES)?\W+(?:lost\s+)?(\d+)?"), "{} events were lost"),
     (
         re.compile(
-            r"(?i)\b(?:lost|dropped|discarded)\D{0,10}?(\d+) (?:\w+ )?(?:events?|records?|samples?|messages?|packets?)"
+            r"(?i)\b(?:lost|dropped|discarded)\D{0,10}?(\d+) (?:\w+ )?(?:event|record|sample|message|packet|chunk)s?\b"
         ),
         "{} events were lost",
     ),
@@ -37,7 +37,7 @@ _ENTRIES = re.compile(r"entries-in-buffer/entries-written: (\d+)/(\d+)")
 
 
 def losses_in(lines: list[str]) -> list[Loss]:
-    """Every loss that a text tells of, those of one kind added up."""
+    """Every loss that a text reports, added up by kind."""
     counts: dict[str, int] = {}
     open_: set[str] = set()
     entries = 0

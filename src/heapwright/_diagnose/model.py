@@ -90,7 +90,7 @@ class Finding:
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Findings in the order in which they are told: the most severe first, of these the most certain."""
+        """Sort key: the most severe findings first, of these the most certain."""
         return SEVERITY.index(self.kind), ORDER.index(self.confidence)
 
 
@@ -101,7 +101,7 @@ class Diagnosis:
     Attributes:
         files: what each file is, in words.
         findings: what each memory or trace shows, the most severe first.
-        notes: what the files have lost, or cannot tell.
+        notes: what the files have lost, or do not record.
     """
 
     files: Mapping[str, str]
@@ -129,7 +129,10 @@ class Diagnosis:
         return self.finding.sentence
 
     def _repr_html_(self) -> str:
-        info = {item.memory or "memory": f"{item.kind} ({item.confidence})" for item in self.findings}
+        info = {
+            f"{at}. {item.memory}".strip(): f"{item.kind} ({item.confidence})"
+            for at, item in enumerate(self.findings, 1)
+        }
         return notebook.pairs(self.sentence, info)
 
 

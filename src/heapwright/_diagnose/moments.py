@@ -87,7 +87,7 @@ class Clock:
 
     @staticmethod
     def uptime_in(line: str) -> float | None:
-        """The time that a line tells by a word, such as `uptime=3600` or `after 3 h`."""
+        """The time that a word of the line names, such as `uptime=3600` or `after 3 h`."""
         match = _KEYED.search(line)
         if match:
             return float(match[1]) * (TIME_UNITS[match[2].lower()] if match[2] else _scale(match[0]))

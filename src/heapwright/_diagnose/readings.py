@@ -1,7 +1,7 @@
 """Readings of a heap over time: free memory, the largest free block and other counters, one series a memory.
 
 They are read from lines of any program (`Heap: 118432/294912 bytes free, min 96204, largest block 65524`), CSV, tables
-and JSON lines. A number is read by the words beside it (`wording`). Numbers that no word explains are left alone.
+and JSON lines. A number is read by the words next to it (`wording`). Numbers that no word explains are left alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SLASHED = re.compile(
 )
 _SHARE = re.compile(r"\s*\(\s*(\d{1,3})\s*%")
 LEAST_PER_CENT = 20
-"""A smaller whole number of per cent of a heap does not tell how large it is."""
+"""A smaller whole number of per cent of a heap does not show how large it is."""
 
 _LARGEST_NUMBER = 1 << 44
 
@@ -52,7 +52,7 @@ class Pair(NamedTuple):
 
 @dataclass
 class Reading:
-    """What a program said of one memory at one time; `seconds` is None if it told no time."""
+    """Numbers of one memory at one time; `seconds` is None if the line has no time."""
 
     line: int
     seconds: float | None
@@ -61,7 +61,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Failure:
-    """A request that the program said it could not serve: its size, if it is told, and the memory."""
+    """A request that failed, as a line reports it: its size, if the line has one, and the memory."""
 
     line: int
     size: int | None
@@ -70,7 +70,7 @@ class Failure:
 
 @dataclass
 class Readings:
-    """What a text tells of its memories.
+    """Readings of all memories in a text.
 
     Attributes:
         memories: the readings of each, in order; its name as the text has it.
@@ -136,7 +136,7 @@ def _add(result: Readings, line: int, seconds: float | None, pair: Pair, pairs: 
 
 
 def _settled(pair: Pair, beside: set[Named], series: list[Reading] | None) -> Quantity | None:
-    """What a number is that words alone leave open, by those beside it."""
+    """Quantity of a number that its words leave open, by the other numbers of the line."""
     known = set(beside) | (set(series[-1].values) if series else set())
     if pair.quantity == "bare":
         return None if "total" in beside else "total" if known & {"used", "free"} else "free"
@@ -175,10 +175,10 @@ def _of_line(line: str) -> Iterator[Pair]:
         if quantity in (None, "bare") and (later := quantity_of(behind)) not in (None, "bare", "max", "min"):
             quantity, used = later, number.end() + len(behind)
             memory = memory_of(behind) or memory
-        elif quantity is None and _OF_TOTAL.match(line, number.end()) and place + 1 < len(numbers):
+        elif quantity in (None, "bare") and _OF_TOTAL.match(line, number.end()) and place + 1 < len(numbers):
             # 118432/294912 bytes free: the words behind the second number are those of the first
             after = _SEPARATOR.split(line[numbers[place + 1].end() :])[0]
-            quantity = quantity_of(after)
+            quantity = quantity_of(after) or quantity
         if quantity is None and last and memory_of(words) and len(words_of(_nearest(words))) <= 2:
             quantity = last  # free: heap 8000, PSRAM 4000000
         last = quantity

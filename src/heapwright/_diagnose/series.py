@@ -94,7 +94,7 @@ class Series:
 
 
 def _runs(readings: Sequence[Reading]) -> list[list[Reading]]:
-    """The readings between restarts: a restart is told by a time that falls, or by a minimum that rises."""
+    """The readings between restarts: a restart shows as a time that falls, or a minimum that rises."""
     runs: list[list[Reading]] = []
     least = seconds = None
     for item in readings:

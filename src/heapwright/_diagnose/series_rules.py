@@ -36,9 +36,9 @@ EQUAL_STEPS = 2.0
 """A leak may also fall by steps: that many at least, none more than that many times another, and without a rise."""
 LEAST_TREND = 8
 TREND = -3.0
-"""... or by a trend, so many of Mann and Kendall's standard deviations down; ..."""
+"""... or by a trend, of that many standard deviations of Mann and Kendall's statistic; ..."""
 SURE_FALL = 0.05
-"""... a trend is likely to be a leak only if it takes that share of free memory."""
+"""... it is likely to be a leak only if it takes that share, and the last quarter lies below the first one."""
 
 FULL = 0.05
 """A heap is full if that share of it is free."""
@@ -56,6 +56,8 @@ SHORT = 0.2
 """... and no more than that share of the readings is low."""
 
 STEADY_READINGS = 8
+STEADY = 0.95
+"""Nothing is wrong if the median of free memory keeps that share, or falls by less than it fluctuates."""
 UNRETURNED = 0.25
 """glibc keeps that share of what it took from the system, or more, free in itself: it is worth a look."""
 
@@ -153,14 +155,13 @@ def _falls(level: Column, least: float) -> tuple[Confidence | None, int]:
         enough = fall >= max(least, LEAST_FALL_SHARE * abs(float(level[0])))
         return ("likely" if enough else "cannot tell"), 0
     later = level[start:]
-    if (
-        len(later) >= LEAST_TREND
-        and _trend(later) <= TREND
-        and _trend(later[len(later) // 2 :]) < 0
-        and later[0] > later[-1]
-    ):
-        fall = float(later[0] - later[-1])
-        return ("likely" if fall >= SURE_FALL * abs(float(later[0])) else "cannot tell"), start
+    if len(later) < LEAST_TREND or _trend(later) > TREND:
+        return None, 0
+    quarters = np.array([part.max() for part in np.array_split(later, 4)])
+    if (np.diff(quarters) <= 0).all() and later[0] > later[-1] and quarters[0] > quarters[-1]:
+        fall = float(quarters[0] - quarters[-1])
+        apart = quarters[-1] < np.array_split(later, 4)[0].min()
+        return ("likely" if apart and fall >= SURE_FALL * abs(float(quarters[0])) else "cannot tell"), start
     return None, 0
 
 
@@ -195,7 +196,7 @@ def _rate(series: Series, lost: float, start: int) -> tuple[str, float | None]:
 
 
 def _failed(series: Series, failed: Sequence[int]) -> Finding | None:
-    """What a request that failed says, beside what was free then."""
+    """Finding of a request that failed, from what was free then."""
     if not failed:
         return None
     size, free, block = max(failed), series.last("free"), series.last("largest")
@@ -207,7 +208,7 @@ def _failed(series: Series, failed: Sequence[int]) -> Finding | None:
             "likely",
             f"{_of(series)}{requests} with {number(free)} of {number(series.size)} B free: the heap is full",
             cures=(Cure("a larger heap, fewer objects at once, or buffers in another memory"),),
-            record_next="free memory from start on, to tell a heap that is too small from a leak",
+            record_next="free memory from start on, to distinguish a heap that is too small from a leak",
         )
     if free is not None and size > free:
         return _finding(
@@ -246,7 +247,7 @@ def _failed(series: Series, failed: Sequence[int]) -> Finding | None:
         "fragmentation",
         "cannot tell",
         f"{_of(series)}{requests} although {number(free)} B were free; the largest free block is not recorded",
-        record_next="the largest free block beside free memory, as heap_caps_get_largest_free_block returns it",
+        record_next="the largest free block with free memory, as heap_caps_get_largest_free_block returns it",
     )
 
 
@@ -257,7 +258,7 @@ def _failures_alone(failures: Sequence[Failure]) -> Finding:
         "",
         "not enough data",
         "cannot tell",
-        f"{number(len(failures))} request{'s' if len(failures) > 1 else ''}{of} failed, and nothing tells how much "
+        f"{number(len(failures))} request{'s' if len(failures) > 1 else ''}{of} failed, and no line has how much "
         "memory was free then",
         record_next="free memory, its minimum and the largest free block, once a minute and when a request fails",
     )
@@ -384,9 +385,9 @@ def _too_small(series: Series, _: Sequence[int]) -> Finding | None:
         f"{_of(series)}{number(middle)} of {number(size)} B are free, {middle / size:.0%}"
         + (f", and {number(least)} B at least" if least is not None and least < middle else "")
         + ": the heap is too small for this load"
-        + ("" if len(free) > 1 else ", or something leaks: one reading cannot tell"),
+        + ("" if len(free) > 1 else ", or something leaks: one reading does not show which"),
         cures=(Cure("a larger heap, fewer objects at once, or buffers in another memory"),),
-        record_next="free memory from start on, to tell a heap that is too small from a leak",
+        record_next="free memory from start on, to distinguish a heap that is too small from a leak",
     )
 
 
@@ -468,7 +469,8 @@ def _steady(series: Series) -> Finding | None:
     later = free[len(free) // 3 :]
     half = len(later) // 2
     before, after = float(np.median(later[:half])), float(np.median(later[half:]))
-    if after < 0.95 * before:
+    low, high = np.percentile(later, (25, 75))
+    if after < before - max((1 - STEADY) * before, (high - low) / 2):
         return None
     _, block = _together(series)
     missing = "" if len(block) else "; the largest free block is not recorded, so this cannot exclude fragmentation"
@@ -479,7 +481,7 @@ def _steady(series: Series) -> Finding | None:
         "nothing wrong",
         "likely",
         f"{_of(series)}free memory stays near {number(after)} B in {number(len(free))} readings{time}{blocks}{missing}",
-        record_next="" if len(block) else "the largest free block beside free memory",
+        record_next="" if len(block) else "the largest free block with free memory",
     )
 
 
@@ -579,7 +581,7 @@ def _of(series: Series) -> str:
 def _time(hours: float) -> str:
     if hours < 2:
         return f"{hours * 60:,.0f} min"
-    return f"{hours:,.0f} h" if hours < 72 else f"{hours / 24:,.0f} days"
+    return f"{hours:,.3g} h" if hours < 72 else f"{hours / 24:,.0f} days"
 
 
 def _many(count: float) -> str:

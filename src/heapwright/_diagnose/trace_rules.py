@@ -12,6 +12,7 @@ from heapwright._diagnose import trials
 from heapwright._diagnose.call_lines import Call, CallLog
 from heapwright._diagnose.model import Confidence, Cure, Finding, Picture, number
 from heapwright._heaps.heaps import RecipeHeap
+from heapwright._traces.failures import Failures, failures_of
 from heapwright._traces.leaks import Leak, find_leaks
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ LEAST_CALLS = 200
 
 HOLES = 0.10
 LEAST_HOLES = 256
-"""A trace fragments a heap that needs that share more than its objects and their headers take, and so many bytes."""
+"""A trace fragments a heap that needs that share more than its objects and headers take, and that many bytes more."""
 SHORT_HOLES = 0.25
 SHORT_LEAST_HOLES = 1024
 """The same of a trace of fewer than `LEAST_CALLS` calls."""
@@ -35,26 +36,26 @@ LOW = 0.5
 """... and below that share of it in half of them."""
 
 SPARE = 16_384
-"""Bytes to spare in the example of how long a leak takes, if nobody says how large the heap is."""
+"""Bytes to spare in the example of how long a leak takes, if the size of the heap is not known."""
 
 LEAST_SECONDS = 60
-"""A shorter trace tells its rates a second, a longer one an hour."""
+"""Rates of a shorter trace are per second, those of a longer one per hour."""
 
 DRAWN = 400
 
 
 @dataclass(frozen=True)
 class Context:
-    """What is known beside the calls.
+    """What is known in addition to the calls.
 
     Attributes:
-        heap: the allocator in use; None if nobody says.
-        arena: bytes of the heap in use; None if nobody says.
+        heaps: the allocator in use, if it is known, and others to try.
+        arena: bytes of the heap in use; None if it is not known.
         source: what the trace is, as `240 calls`.
         losses: what the log has lost, in words.
     """
 
-    heap: Heap | None
+    heaps: tuple[Heap, ...]
     arena: int | None
     losses: tuple[str, ...] = ()
 
@@ -75,15 +76,17 @@ def judge_trace(trace: Trace, context: Context, memory: str = "") -> Finding:
     """A finding for a trace."""
     if context.losses:
         return _lost(trace, context, memory)
-    heap, assumed = trials.usual_heap(trace, context.heap)
+    heap, assumed = trials.usual_heap(trace, context.heaps)
     if leaks := find_leaks(trace):
         return _leak(trace, leaks, heap, context, memory)
     need = heap.fit(trace)
-    if finding := _fragments(trace, heap, assumed, need, memory):
+    if failures := failures_of(trace):
+        return _failed(trace, failures, heap, assumed, need, context, memory)
+    if finding := _fragments(trace, heap, assumed, need, context, memory):
         return finding
     if len(trace) < LEAST_CALLS:
         return _few(trace, memory)
-    return _burst(trace, memory) or _nothing(trace, heap, assumed, need, memory)
+    return _burst(trace, memory) or _nothing(trace, heap, assumed, need, context, memory)
 
 
 # --- too little, or too much lost -------------------------------------------------------------------------------------
@@ -206,7 +209,7 @@ def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, mem
             "leak",
             "likely",
             f"{what}{by} ({number(leak.bytes)} B) are never freed, {rate}{others}: {whose} used up after {until}",
-            ("size, B", "call site", "never freed", "bytes", "one in so many calls"),
+            ("size, B", "call site", "never freed", "bytes", "calls per object"),
             rows,
             cures=tuple(cures),
             record_next="" if leak.site else "the same with call sites, to see who allocates them",
@@ -220,17 +223,52 @@ def _hours(hours: float) -> str:
         return f"{hours * 3600:,.3g} s"
     if hours < 2:
         return f"{hours * 60:,.0f} min"
-    return f"{hours:,.0f} h" if hours < 72 else f"{hours / 24:,.0f} days"
+    return f"{hours:,.3g} h" if hours < 72 else f"{hours / 24:,.0f} days"
 
 
 # --- requests that failed ---------------------------------------------------------------------------------------------
+
+
+def _failed(
+    trace: Trace,
+    failures: Failures,
+    heap: Heap,
+    assumed: str,
+    need: int | None,
+    context: Context,
+    memory: str,
+) -> Finding:
+    """Requests of a trace that failed when it was recorded: they are in it as if they had been served."""
+    size = max(failures.sizes, default=0)
+    requests = f"{number(failures.count)} request{'s' if failures.count > 1 else ''} of up to {number(size)} B"
+    on = f"on {heap.label}" + (f" ({assumed})" if assumed else "")
+    needs = f"{number(need)} B {on}" if need is not None else f"more than {heap.label} can serve"
+    free = None if context.arena is None else context.arena - failures.live_bytes
+    fits = free is not None and free >= size
+    room = f", {number(max(free, 0))} B of the heap free" if free is not None else ""
+    whole = (Cure(f"a heap of {number(need)} B {on}", None, need, "heapwright fit"),) if need is not None else ()
+    cures = tuple(trials.cures_of(trace, heap, need, context.heaps[1:])) if need is not None else ()
+    return _named(
+        Finding(
+            memory,
+            "fragmentation" if fits else "too small",
+            "likely",
+            f"{requests} failed, the first with {number(failures.live_bytes)} B live{room}: with all served "
+            f"{number(failures.peak_bytes)} B are live at once, which takes {needs}",
+            ("", "in the trace"),
+            (*_facts(trace), ("requests that failed", number(failures.count)), ("life of these", failures.life)),
+            cures if fits else (*whole, *cures),
+            "" if context.arena is not None else "the size of the heap (--arena): it shows whether a hole was missing",
+            _live(trace),
+        )
+    )
 
 
 @dataclass(frozen=True)
 class _Room:
     """What the addresses of a log show when a request fails: live bytes, free ones between live objects, the largest.
 
-    `reused` is whether addresses are given out again: if none ever is, they are not those of a heap, and tell nothing.
+    `reused` is whether addresses are given out again: if none ever is, they are not those of a heap, and show no holes.
     """
 
     live: int
@@ -275,7 +313,7 @@ def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Fin
     failed: list[Call] = log.failed
     size = max(call.size for call in failed)
     room = _room_at_failure(log, size)
-    heap, assumed = trials.usual_heap(trace, context.heap)
+    heap, assumed = trials.usual_heap(trace, context.heaps)
     need = heap.fit(served)
     requests = f"{number(len(failed))} request{'s' if len(failed) > 1 else ''} of " + (
         f"{number(size)} B" if len({call.size for call in failed}) == 1 else f"up to {number(size)} B"
@@ -310,7 +348,7 @@ def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Fin
                 finding.picture,
             )
         )
-    cures = tuple(trials.cures_of(served, heap, need)) if need is not None else ()
+    cures = tuple(trials.cures_of(served, heap, need, context.heaps[1:])) if need is not None else ()
     if room.reused and room.free >= size > room.largest:
         return _named(
             Finding(
@@ -365,7 +403,9 @@ def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Fin
 # --- fragmentation ----------------------------------------------------------------------------------------------------
 
 
-def _fragments(trace: Trace, heap: Heap, assumed: str, need: int | None, memory: str) -> Finding | None:
+def _fragments(
+    trace: Trace, heap: Heap, assumed: str, need: int | None, context: Context, memory: str
+) -> Finding | None:
     if need is None:
         return None
     metrics = heap.replay(trace)
@@ -376,7 +416,7 @@ def _fragments(trace: Trace, heap: Heap, assumed: str, need: int | None, memory:
     share, least = (SHORT_HOLES, SHORT_LEAST_HOLES) if is_short else (HOLES, LEAST_HOLES)
     if holes < max(share * objects, least):
         return None
-    cures = trials.cures_of(trace, heap, need)
+    cures = trials.cures_of(trace, heap, need, context.heaps[1:])
     on = f"{heap.label} ({assumed})" if assumed else heap.label
     cure = _cure_in_words(cures)
     grown = trials.growing(trace)
@@ -463,14 +503,14 @@ def _burst(trace: Trace, memory: str) -> Finding | None:
     )
 
 
-def _nothing(trace: Trace, heap: Heap, assumed: str, need: int | None, memory: str) -> Finding:
+def _nothing(trace: Trace, heap: Heap, assumed: str, need: int | None, context: Context, memory: str) -> Finding:
     uses = trials.size_uses(trace)
     on = f"{heap.label} ({assumed})" if assumed else heap.label
     needs = f"; {on} serves it in {number(need)} B" if need is not None else f"; {on} cannot serve it"
     pool = ""
     if uses and uses[0].bytes >= LOW * trace.peak_live_bytes:
         pool = f", at most {number(uses[0].most)} objects of {number(uses[0].size)} B at once"
-    cures = tuple(trials.cures_of(trace, heap, need)) if need is not None else ()
+    cures = tuple(trials.cures_of(trace, heap, need, context.heaps[1:])) if need is not None else ()
     if pool and need is not None:
         cures = (*cures, *_exact_pool(trace, uses[0], need))
     rows = tuple((f"{number(item.size)} B, at once at most", number(item.most)) for item in uses[:5] if item.bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from heapwright._heaps.heaps import Heap
 
 USUAL = "freertos-heap4"
-"""The allocator that is assumed if nobody says which: first fit with coalescing, as in FreeRTOS and others."""
+"""The allocator that is assumed if none is given: first fit with coalescing, as in FreeRTOS and others."""
 
 CANDIDATES = ("best-fit-fast-free", "zephyr-sys-heap", "tlsf", "small")
 """Best fit, the heap of Zephyr, TLSF, and the project's own for heaps of that size: what people can switch to."""
@@ -51,10 +51,10 @@ class SizeUse:
         return self.size * self.most
 
 
-def usual_heap(trace: Trace, heap: Heap | None) -> tuple[Heap, str]:
+def usual_heap(trace: Trace, heaps: Sequence[Heap]) -> tuple[Heap, str]:
     """The allocator that a trace is judged on, and how it was found out, in words; empty if the user said it."""
-    if heap is not None:
-        return heap, ""
+    if heaps:
+        return heaps[0], ""
     name = trace.metadata.get("allocator", "")
     try:
         return resolve(name or USUAL), "the allocator of such a log" if name else "assumed"
@@ -139,12 +139,15 @@ def _part(trace: Trace, kept: NDArray[np.bool_], size: NDArray[np.uint32]) -> Tr
     )
 
 
-def cures_of(trace: Trace, heap: Heap, need: int) -> list[Cure]:
+def cures_of(trace: Trace, heap: Heap, need: int, more: Sequence[Heap] = ()) -> list[Cure]:
     """The cures that save memory on the trace, that of fewest bytes first. Each is tried by replay."""
-    others = list(_others(trace, heap, need))
-    cures = [*_static(trace, heap, need), *_pools(trace, heap, need), *_strings(trace, heap, need), *others]
-    if best := min(others, key=lambda item: item.after or need, default=None):
-        cures += _pools(trace, resolve(best.text.split()[0]), need)
+    usual: list[Heap] = [other for other in map(resolve, CANDIDATES) if other != heap]
+    tried = [(_other(trace, heap, other, need), other) for other in usual]
+    changes = [cure for cure, _ in tried] + [_other(trace, heap, other, need) for other in more if other != heap]
+    cures = [*_static(trace, heap, need), *_pools(trace, heap, need), *_strings(trace, heap, need), *changes]
+    best = min(tried, key=lambda item: need if item[0].after is None else item[0].after, default=None)
+    if best is not None:
+        cures += _pools(trace, best[1], need)
     least = need * (1 - LEAST_GAIN)
     return sorted(
         (item for item in cures if item.after is not None and item.after <= least), key=lambda item: item.after or 0
@@ -197,8 +200,6 @@ def _strings(trace: Trace, heap: Heap, need: int) -> Iterator[Cure]:
             yield Cure(text, need, after)
 
 
-def _others(trace: Trace, heap: Heap, need: int) -> Iterator[Cure]:
-    for name in CANDIDATES:
-        other = resolve(name)
-        if other.label != heap.label and (after := other.fit(trace)) is not None:
-            yield Cure(f"{name} in place of {heap.label}", need, after, f"heapwright generate {name}")
+def _other(trace: Trace, heap: Heap, other: Heap, need: int) -> Cure:
+    after = other.fit(trace)
+    return Cure(f"{other.label} in place of {heap.label}", need, after, f"heapwright generate {other.label}")

@@ -1,4 +1,4 @@
-"""Words beside a number, and the quantity of a heap that they name: free, largest free block, minimum-ever free, ...
+"""Words next to a number, and the quantity of a heap that they name: free, largest free block, minimum-ever free, ...
 
 The words are those of the heaps' own functions (`xPortGetFreeHeapSize`, `heap_caps_get_largest_free_block`,
 `ESP.getMaxAllocHeap`, `fordblks`, `max_allocated_bytes`) and of people who print them under names of their own.
@@ -14,9 +14,9 @@ QUANTITIES: tuple[Quantity, ...] = get_args(Quantity)
 """Bytes free now, largest free block, least free ever, used now, most used ever, size of the heap; failed requests."""
 
 BARE: Literal["bare"] = "bare"
-"""A number beside "heap" or "memory" alone: free memory, unless the line names that by another word."""
+"""A number next to "heap" or "memory" alone: free memory, unless the line names that by another word."""
 BARE_LARGEST: Literal["max"] = "max"
-"""A number beside "max" alone: the largest free block if free memory stands beside it, the peak if used memory does."""
+"""A number next to "max" alone: the largest free block in a line with free memory, the peak in one with used memory."""
 BARE_MINIMUM: Literal["min"] = "min"
 
 Named = Literal["free", "largest", "minimum", "used", "peak", "total", "failed", "bare", "max", "min"]
@@ -96,7 +96,7 @@ def words_of(text: str) -> list[str]:
 
 
 def quantity_of(text: str) -> Named | None:
-    """What a number is that stands beside these words; None if it is no bytes of a heap."""
+    """Quantity of a number with these words; None if it is no bytes of a heap."""
     words = words_of(text)
     joined = "".join(words)
     if not words:

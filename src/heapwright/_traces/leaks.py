@@ -4,11 +4,11 @@ The rule, on the last two thirds of the calls (start-up is over by then), cut in
 calls that free everything at the end of the program are left out first:
 
 1. the lowest live count of each window is above that of the window before;
-2. it rises by at least `LEAST_OBJECTS` objects in all, and by at least `LEAST_SHARE` of the objects born there that
-   are never freed;
+2. it rises by at least `LEAST_OBJECTS` objects in all, and by at least `LEAST_SHARE` of the objects allocated there
+   that are never freed;
 3. over the last four windows it rises at least `LEAST_SLOPE` times as fast as over the first four.
 
-A cache that is still filling at the end of the trace looks the same: no trace can tell the two apart.
+A cache that is still filling at the end of the trace looks the same: no trace distinguishes the two.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ WINDOWS = 8
 LEAST_OBJECTS = 8
 LEAST_SHARE = 0.6
 LEAST_SLOPE = 0.5
-LEAST_CALLS = 3 * WINDOWS
-"""A shorter trace has windows of less than three calls."""
+LEAST_CALLS = 200
+"""A shorter trace shows how a program starts: what it allocates then rises in a straight line."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class _Lifetimes:
         self._at_exit[trace.objects()[0][end:][later]] = True
 
     def kept_since(self, start: int) -> NDArray[np.int64]:
-        """Objects born from that call on that are not freed, not even at exit."""
+        """Objects allocated from that call on that are not freed, not even at exit."""
         return np.flatnonzero((self.death == self.end) & (self.birth >= start) & (self.birth < self.end))
 
     def never_freed(self, group: NDArray[np.int64]) -> NDArray[np.int64]:

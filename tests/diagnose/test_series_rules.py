@@ -1,0 +1,230 @@
+"""Rules on readings: each fault has readings that show it, and the nearest readings that do not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from heapwright._diagnose.counters import take_counters
+from heapwright._diagnose.model import Finding
+from heapwright._diagnose.readings import Readings, readings_of
+from heapwright._diagnose.series_rules import judge
+
+
+def judged(lines: Sequence[str]) -> list[Finding]:
+    readings = Readings()
+    others = readings_of(take_counters(list(lines), readings))
+    for memory, series in others.memories.items():
+        readings.memories.setdefault(memory, []).extend(series)
+    readings.failures += others.failures
+    return judge(readings)
+
+
+def kind(lines: Sequence[str]) -> tuple[str, str]:
+    first = judged(lines)[0]
+    return first.kind, first.confidence
+
+
+def minutes(*columns: tuple[str, Sequence[float]]) -> list[str]:
+    rows = zip(*(values for _, values in columns), strict=True)
+    names = [name for name, _ in columns]
+    return [
+        f"uptime={60 * at} " + " ".join(f"{name}={value:.0f}" for name, value in zip(names, row, strict=True))
+        for at, row in enumerate(rows)
+    ]
+
+
+def noise(count: int, level: float, width: float, seed: int = 1) -> list[float]:
+    choice = random.Random(seed)
+    return [level + choice.uniform(-width, width) for _ in range(count)]
+
+
+def falling(count: int, level: float, step: float, width: float = 0, seed: int = 1) -> list[float]:
+    return [value - step * at for at, value in enumerate(noise(count, level, width, seed))]
+
+
+# --- leak -------------------------------------------------------------------------------------------------------------
+
+
+def test_memory_that_falls_steadily_is_a_leak_with_rate_and_end() -> None:
+    (finding,) = judged(minutes(("free", falling(61, 100_000, 500, 900))))
+    assert (finding.kind, finding.confidence) == ("leak", "likely")
+    assert "B an hour" in finding.sentence
+    assert "used up in" in finding.sentence
+    (exact,) = judged(minutes(("free", falling(61, 100_000, 500))))
+    assert "30,000 B an hour, so it is used up in 2.33 h" in exact.sentence
+
+
+def test_used_memory_that_rises_steadily_is_a_leak() -> None:
+    assert kind(minutes(("used", falling(40, 1000, -400)))) == ("leak", "likely")
+
+
+def test_memory_that_falls_by_equal_steps_is_a_leak() -> None:
+    steps = [47720] * 4 + [47440] * 4 + [47160] * 3 + [46880] * 4
+    assert kind([f"Free heap:{value}" for value in steps]) == ("leak", "likely")
+
+
+def test_a_small_trend_is_not_certain() -> None:
+    assert kind(minutes(("free", falling(40, 40_000, 20, 60)))) == ("leak", "cannot tell")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_memory_that_fluctuates_is_no_leak(seed: int) -> None:
+    assert kind(minutes(("free", noise(60, 100_000, 20_000, seed))))[0] in {"nothing wrong", "not enough data"}
+
+
+def test_memory_that_wanders_is_hardly_ever_taken_for_a_likely_leak() -> None:
+    wrong = 0
+    for seed in range(100):
+        choice, level, values = random.Random(seed), 100_000.0, []
+        for _ in range(80):
+            level += (100_000 - level) / 10 + choice.uniform(-3_000, 3_000)
+            values.append(level)
+        wrong += kind(minutes(("free", values))) == ("leak", "likely")
+    assert wrong <= 3
+
+
+def test_memory_that_levels_off_is_no_likely_leak() -> None:
+    values = [60_000 + 40_000 * 0.8**at for at in range(60)]
+    assert kind(minutes(("free", values)))[1] != "sure"
+    assert kind(minutes(("free", [*falling(20, 100_000, 2000), *noise(60, 60_000, 500)])))[0] == "nothing wrong"
+
+
+def test_a_restart_begins_again() -> None:
+    first = minutes(("free", falling(20, 100_000, 500)))
+    assert kind(first + minutes(("free", noise(20, 100_000, 300))))[0] == "nothing wrong"
+
+
+# --- fragmentation ----------------------------------------------------------------------------------------------------
+
+
+def test_a_block_that_falls_while_free_memory_stays_is_fragmentation() -> None:
+    lines = minutes(("free", [121_000] * 10), ("largest", falling(10, 100_000, 9_000)))
+    assert kind(lines) == ("fragmentation", "likely")
+    assert "above 19,000 B fails" in judged(lines)[0].sentence
+
+
+def test_a_block_that_falls_with_free_memory_is_none() -> None:
+    lines = minutes(("free", falling(20, 100_000, 3_000)), ("largest", falling(20, 90_000, 3_000)))
+    assert kind(lines)[0] == "leak"
+
+
+def test_a_block_that_is_small_from_the_start_on_may_be_one_of_several_regions() -> None:
+    assert kind(["free: 269896 | max: 45044"]) == ("fragmentation", "cannot tell")
+    assert kind(["free: 269896 | max: 145044"])[0] == "not enough data"
+
+
+def test_one_region_that_is_fragmented_is_certain() -> None:
+    region = (
+        "  At 0x3ffce4a0 len 80000 free 50000 allocated 30000 min_free 40000",
+        "    largest_free_block 4096 alloc_blocks 116 free_blocks 20 total_blocks 136",
+    )
+    findings = judged(["Heap summary for capabilities 0x00000800:", *region])
+    assert [(item.memory, item.kind, item.confidence) for item in findings] == [
+        ("region 0x3ffce4a0", "fragmentation", "sure"),
+        ("Internal", "fragmentation", "cannot tell"),
+    ]
+
+
+# --- requests that failed ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("free", "largest", "answer"),
+    [
+        (90_000, 12_000, ("fragmentation", "likely")),
+        (10_000, 9_000, ("too small", "likely")),
+        (90_000, 60_000, ("wrong memory", "cannot tell")),
+    ],
+)
+def test_a_request_that_failed_is_compared_with_what_was_free(free: int, largest: int, answer: tuple[str, str]) -> None:
+    lines = [f"free {free} largest {largest}", "Failed to allocate memory, size: 16717 bytes"]
+    assert kind(lines) == answer
+
+
+def test_a_request_that_failed_in_a_full_heap_means_too_small() -> None:
+    assert kind(["free 3972, largest 1024, total 232544", "failed to allocate 1604 bytes"]) == ("too small", "likely")
+
+
+def test_without_the_largest_block_a_failure_is_not_certain() -> None:
+    assert kind(["mem free 47744", "MemoryError: memory allocation failed, allocating 582 bytes"]) == (
+        "fragmentation",
+        "cannot tell",
+    )
+
+
+def test_a_failure_alone_is_not_enough() -> None:
+    assert kind(["malloc of 4096 failed"]) == ("not enough data", "cannot tell")
+
+
+# --- too small, wrong memory, burst -----------------------------------------------------------------------------------
+
+
+def test_a_heap_with_little_free_from_the_start_on_is_too_small() -> None:
+    assert kind(minutes(("free", noise(30, 4_000, 300)), ("total", [65_536] * 30))) == ("too small", "likely")
+    assert kind(["free 4000 total 65536"]) == ("too small", "cannot tell")
+
+
+def test_a_pool_that_was_full_when_it_failed_is_too_small() -> None:
+    lines = ["MEM UDP_PCB", "avail: 4", "used: 1", "max: 4", "err: 9"]
+    finding = judged(lines)[0]
+    assert (finding.kind, finding.confidence) == ("too small", "likely")
+    assert "9 requests failed" in finding.sentence
+    assert judged([*lines[:3], "max: 3", "err: 0"])[0].kind == "not enough data"
+
+
+def test_one_memory_that_is_empty_while_another_is_free_is_the_wrong_one() -> None:
+    lines = ["internal free 2000 total 300000, PSRAM free 3900000 total 4194304"]
+    finding = judged(lines)[0]
+    assert (finding.kind, finding.confidence, finding.memory) == ("wrong memory", "likely", "Internal")
+    assert "3,900,000 B are free in PSRAM" in finding.sentence
+
+
+def test_two_memories_that_are_both_empty_are_too_small() -> None:
+    assert judged(["internal free 2000 total 300000, PSRAM free 9000 total 4194304"])[0].kind == "too small"
+
+
+def test_a_short_dip_is_a_burst() -> None:
+    free = noise(40, 100_000, 1_000)
+    free[25] = 20_000
+    assert kind(minutes(("free", free))) == ("burst", "likely")
+    assert kind(["free 180000 min_free 20000"]) == ("burst", "likely")
+
+
+def test_a_dip_that_stays_is_no_burst() -> None:
+    assert kind(minutes(("free", [*noise(20, 100_000, 1_000), *noise(20, 20_000, 500)])))[0] != "burst"
+
+
+# --- nothing wrong, not enough ----------------------------------------------------------------------------------------
+
+
+def test_a_steady_state_is_nothing_wrong_and_names_what_is_missing() -> None:
+    finding = judged(minutes(("free", noise(30, 100_000, 800))))[0]
+    assert (finding.kind, finding.confidence) == ("nothing wrong", "likely")
+    assert "cannot exclude fragmentation" in finding.sentence
+    whole = judged(minutes(("free", noise(30, 100_000, 800)), ("largest", [90_000] * 30)))[0]
+    assert "cannot exclude" not in whole.sentence
+
+
+def test_few_readings_are_not_enough_and_say_what_to_record() -> None:
+    finding = judged(["free 50000", "free 49000"])[0]
+    assert (finding.kind, finding.confidence) == ("not enough data", "cannot tell")
+    assert "the largest free block" in finding.record_next
+
+
+def test_what_glibc_keeps_is_not_certain_to_be_fragmentation() -> None:
+    lines = ["Arena 0:", "system bytes     =     200000", "in use bytes     =      90000"]
+    assert kind(lines) == ("fragmentation", "cannot tell")
+    assert kind([*lines[:2], "in use bytes     =     190000"])[0] == "not enough data"
+
+
+def test_nothing_is_ever_certain_from_numbers_whose_heap_is_not_known() -> None:
+    inputs = [
+        minutes(("free", falling(40, 100_000, 2_000))),
+        minutes(("free", [121_000] * 10), ("largest", falling(10, 100_000, 9_000))),
+        ["free 10000 largest 9000", "Failed to allocate memory, size: 16717 bytes"],
+        ["free 180000 min_free 20000"],
+    ]
+    assert [kind(lines)[1] for lines in inputs] == ["likely"] * 4
