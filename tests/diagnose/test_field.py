@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 from tool_requirements import missing
 
 from heapwright._diagnose import diagnose
+from heapwright._diagnose.model import Diagnosis
 from heapwright._heaps.heaps import resolve
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.logs import import_log
@@ -55,10 +57,15 @@ def inputs(field: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@cache
+def diagnosis(path: Path) -> Diagnosis:
+    return diagnose([path])
+
+
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_input_is_answered_right(inputs: Path, name: str) -> None:
     kind, confidence, words = ANSWERS[name]
-    result = diagnose([inputs / name])
+    result = diagnosis(inputs / name)
     assert (result.kind, result.confidence) == (kind, confidence)
     assert [item for item in words if item not in result.sentence] == []
 
@@ -66,7 +73,7 @@ def test_an_input_is_answered_right(inputs: Path, name: str) -> None:
 def test_a_place_of_its_own_for_the_buffers_needs_no_more_than_the_known_cure(inputs: Path, field: Path) -> None:
     known = resolve(str(field / "tlspool.toml"))
     for name in ("tls.log", "tls2.log"):
-        pooled = [cure.after for cure in diagnose([inputs / name]).finding.cures if "16,717 B" in cure.text]
+        pooled = [cure.after for cure in diagnosis(inputs / name).finding.cures if "16,717 B" in cure.text]
         arena = known.fit(import_log(inputs / name))
         assert arena is not None
         assert min(after for after in pooled if after is not None) <= arena

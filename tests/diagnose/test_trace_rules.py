@@ -263,9 +263,9 @@ def test_sizes_are_counted_at_their_most() -> None:
 
 def test_a_pool_in_front_of_an_allocator_serves_its_size() -> None:
     trace = packets()
-    pooled = with_pool(catalogue.load("tlsf"), size_uses(trace)[0])
+    pooled = with_pool(RecipeHeap(catalogue.load("tlsf")), size_uses(trace)[0])
     assert pooled is not None
-    assert len(pooled.pools) == 2
-    arena = RecipeHeap(pooled).fit(trace)
+    assert len(pooled.recipe.pools) == 2
+    arena = pooled.fit(trace)
     assert arena is not None
     assert arena < 12 * 1536 + 4096

@@ -12,7 +12,8 @@ from heapwright._support.kinds import is_study
 from heapwright._traces.trace import Trace
 
 if TYPE_CHECKING:
-    from heapwright._diagnose.model import Diagnosis
+    from heapwright._diagnose.model import Diagnosis as Diagnosis
+    from heapwright._diagnose.model import Finding as Finding
     from heapwright._heaps.heaps import Heap
 
 

@@ -15,7 +15,7 @@ from heapwright._cli.output import json_option, note, print_json, print_sentence
 from heapwright._cli.pipes import called, from_stdin
 
 if TYPE_CHECKING:
-    from heapwright._diagnose.model import Diagnosis, Finding
+    from heapwright._api.diagnosis import Diagnosis, Finding
 
 
 @click.command()

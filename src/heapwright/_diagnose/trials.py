@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from heapwright._diagnose.model import Cure, number
 from heapwright._heaps.heaps import RecipeHeap, resolve
-from heapwright._recipes.geometry import round_up
-from heapwright._recipes.recipe import Recipe
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import CALLOC, FREE, REALLOC
@@ -159,7 +157,7 @@ def _static(trace: Trace, heap: Heap, need: int) -> Iterator[Cure]:
         rest = without(trace, use.size)
         left = heap.fit(rest) if rest is not None else 0
         if left is not None:
-            buffers = use.most * round_up(use.size, 8)
+            buffers = use.most * _rounded(use.size, 8)
             plural = "s" if use.most > 1 else ""
             text = f"{use.most:,} static buffer{plural} of {number(use.size)} B (the rest on {heap.label})"
             yield Cure(text, need, left + buffers)
@@ -170,24 +168,28 @@ def _pools(trace: Trace, heap: Heap, need: int) -> Iterator[Cure]:
     if not isinstance(heap, RecipeHeap) or heap.recipe.memory or heap.recipe.sites:
         return
     for use in large_sizes(trace):
-        pooled = with_pool(heap.recipe, use)
-        after = RecipeHeap(pooled).fit(trace) if pooled else None
+        pooled = with_pool(heap, use)
+        after = pooled.fit(trace) if pooled else None
         if after is not None:
             text = f"a fixed pool of {use.most:,} x {number(use.size)} B in front of {heap.label}"
             yield Cure(text, need, after, "heapwright explore")
 
 
-def with_pool(recipe: Recipe, use: SizeUse) -> Recipe | None:
-    """The recipe with a fixed pool for a size before its own pools; None if it cannot have one."""
-    align = recipe.align
-    size = round_up(use.size, align)
+def with_pool(heap: RecipeHeap, use: SizeUse) -> RecipeHeap | None:
+    """The heap with a fixed pool for a size before its own pools; None if it cannot have one."""
+    recipe = heap.recipe
+    size = _rounded(use.size, recipe.align)
     pool = f'[[pool]]\nkind = "fixed"\nsizes = [{size}]\ncounts = [{use.most}]\nmin_size = {use.size}\n\n'
     head, *pools = recipe.to_toml().split("[[pool]]")
     try:
-        result = Recipe.parse(head + pool + "".join(f"[[pool]]{item}" for item in pools))
+        result = type(recipe).parse(head + pool + "".join(f"[[pool]]{item}" for item in pools))
     except HeapwrightError:
         return None
-    return result.model_copy(update={"name": ""})
+    return RecipeHeap(result.model_copy(update={"name": ""}))
+
+
+def _rounded(size: int, align: int) -> int:
+    return -(-size // align) * align
 
 
 def _strings(trace: Trace, heap: Heap, need: int) -> Iterator[Cure]:
