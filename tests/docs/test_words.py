@@ -24,6 +24,7 @@ PENDING = {
     "src/heapwright/_api": 61,
     "src/heapwright/_assure": 72,
     "src/heapwright/_cli": 57,
+    "src/heapwright/_diagnose": 2,
     "src/heapwright/_explore": 67,
     "src/heapwright/_generate": 80,
     "src/heapwright/_heaps": 52,

@@ -11,7 +11,7 @@ from heapwright._diagnose.call_lines import call_logs
 from heapwright._diagnose.counters import take_counters
 from heapwright._diagnose.esp_dump import EspDump
 from heapwright._diagnose.losses import losses_in
-from heapwright._diagnose.model import Confidence, Cure, Diagnosis, Finding, Kind, Picture
+from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Diagnosis, Finding, Kind, Picture
 from heapwright._diagnose.readings import Readings, readings_of
 from heapwright._diagnose.snapshots import Snapshot, snapshots_in
 from heapwright._diagnose.trace_rules import Context
@@ -81,7 +81,7 @@ def _joined(findings: list[Finding]) -> list[Finding]:
     if len(findings) < 2 or any(item.kind != "not enough data" for item in findings):
         return findings
     first = findings[0]
-    confidence: Confidence = "sure" if all(item.confidence == "sure" for item in findings) else "cannot tell"
+    confidence: Confidence = "sure" if all(item.confidence == "sure" for item in findings) else CANNOT_TELL
     sentence = "; ".join(item.sentence for item in findings)
     whole = Finding("", first.kind, confidence, sentence, record_next=first.record_next, picture=first.picture)
     return [whole, *findings]

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from heapwright._diagnose.model import Cure, Finding, number
+from heapwright._diagnose.model import CANNOT_TELL, Cure, Finding, number
 
 _RECORD = re.compile(
     r"(\d+) bytes \(@ 0x[0-9a-f]+(?:, ([^)]*))?\) allocated CPU \d ccount 0x[0-9a-f]+(?: caller (\S+))?"
@@ -72,7 +72,7 @@ class EspDump:
             return Finding(
                 "",
                 "leak",
-                "cannot tell",
+                CANNOT_TELL,
                 f"{number(whole)} of {number(self.allocations or 0)} allocations were not freed before the dump, "
                 "most often "
                 f"{number(size)} B{by} ({number(count)} times): a leak if they are not meant to stay",

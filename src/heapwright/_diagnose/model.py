@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from heapwright._support import notebook
 
@@ -22,7 +22,10 @@ SEVERITY: tuple[Kind, ...] = (
 )
 """What is said first if several memories have something wrong: a leak also causes all that stands behind it."""
 
-ORDER: tuple[Confidence, ...] = ("sure", "likely", "cannot tell")
+CANNOT_TELL: Final = "cannot tell"
+"""More than one answer is possible."""
+
+ORDER: tuple[Confidence, ...] = ("sure", "likely", CANNOT_TELL)
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,7 @@ class Diagnosis:
 
     @property
     def confidence(self) -> Confidence:
-        """How certain that is: sure, likely, cannot tell."""
+        """How certain that is: one of `ORDER`."""
         return self.finding.confidence
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heapwright._diagnose.model import Confidence, Cure, Finding, Kind, Picture, number
+from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Kind, Picture, number
 from heapwright._diagnose.readings import HEAP, Failure, Readings
 from heapwright._diagnose.series import Column, Series
 from heapwright._diagnose.wording import Quantity
@@ -119,7 +119,7 @@ def _leak(series: Series, _: Sequence[int]) -> Finding | None:
     change = "falls" if sign > 0 else "rises"
     way = f"from {number(level[start])} to {number(last)} {series.unit}"
     sentence = f"{_of(series)}{name} {change} steadily, {way}, {rate}{out}"
-    if confidence == "cannot tell":
+    if confidence == CANNOT_TELL:
         sentence += "; so little may also be a cache that fills"
     if sign > 0 and (block := series.last("largest")) is not None and last and block < ONE_READING_BLOCK * last:
         sentence += f"; the largest free block is down to {number(block)} {series.unit} as well"
@@ -153,7 +153,7 @@ def _falls(level: Column, least: float) -> tuple[Confidence | None, int]:
     if len(steps) >= LEAST_STEPS and (steps > 0).all() and steps.max() <= EQUAL_STEPS * steps.min():
         fall = float(level[0] - level[-1])
         enough = fall >= max(least, LEAST_FALL_SHARE * abs(float(level[0])))
-        return ("likely" if enough else "cannot tell"), 0
+        return ("likely" if enough else CANNOT_TELL), 0
     later = level[start:]
     if len(later) < LEAST_TREND or _trend(later) > TREND:
         return None, 0
@@ -161,7 +161,7 @@ def _falls(level: Column, least: float) -> tuple[Confidence | None, int]:
     if (np.diff(quarters) <= 0).all() and later[0] > later[-1] and quarters[0] > quarters[-1]:
         fall = float(quarters[0] - quarters[-1])
         apart = quarters[-1] < np.array_split(later, 4)[0].min()
-        return ("likely" if apart and fall >= SURE_FALL * abs(float(quarters[0])) else "cannot tell"), start
+        return ("likely" if apart and fall >= SURE_FALL * abs(float(quarters[0])) else CANNOT_TELL), start
     return None, 0
 
 
@@ -234,7 +234,7 @@ def _failed(series: Series, failed: Sequence[int]) -> Finding | None:
         return _finding(
             series,
             "wrong memory",
-            "cannot tell",
+            CANNOT_TELL,
             f"{_of(series)}{requests} although a block of {number(block)} B was free: it asked for another memory or "
             "alignment, or memory ran out between the readings",
             record_next="free memory and largest block of every memory (internal, DMA, PSRAM) in the failed-allocation "
@@ -245,7 +245,7 @@ def _failed(series: Series, failed: Sequence[int]) -> Finding | None:
     return _finding(
         series,
         "fragmentation",
-        "cannot tell",
+        CANNOT_TELL,
         f"{_of(series)}{requests} although {number(free)} B were free; the largest free block is not recorded",
         record_next="the largest free block with free memory, as heap_caps_get_largest_free_block returns it",
     )
@@ -257,7 +257,7 @@ def _failures_alone(failures: Sequence[Failure]) -> Finding:
     return Finding(
         "",
         "not enough data",
-        "cannot tell",
+        CANNOT_TELL,
         f"{number(len(failures))} request{'s' if len(failures) > 1 else ''}{of} failed, and no line has how much "
         "memory was free then",
         record_next="free memory, its minimum and the largest free block, once a minute and when a request fails",
@@ -304,7 +304,7 @@ def _fragmentation(series: Series, _: Sequence[int]) -> Finding | None:
     return _finding(
         series,
         "fragmentation",
-        "sure" if region else "cannot tell",
+        "sure" if region else CANNOT_TELL,
         f"{_of(series)}the largest free block has {number(now)} of {number(free[-1])} free B: a request above "
         f"{number(now)} B fails{why}",
         cures=_cures_of_fragmentation(now),
@@ -336,7 +336,7 @@ def _unreturned(series: Series, _: Sequence[int]) -> Finding | None:
     return _finding(
         series,
         "fragmentation",
-        "cannot tell",
+        CANNOT_TELL,
         f"{_of(series)}{number(system - used)} B, {(system - used) / system:.0%} of what malloc took from the "
         "system, are "
         "free inside it and were not given back: fragmentation, or memory kept for later",
@@ -381,7 +381,7 @@ def _too_small(series: Series, _: Sequence[int]) -> Finding | None:
     return _finding(
         series,
         "too small",
-        "likely" if len(free) > 1 else "cannot tell",
+        "likely" if len(free) > 1 else CANNOT_TELL,
         f"{_of(series)}{number(middle)} of {number(size)} B are free, {middle / size:.0%}"
         + (f", and {number(least)} B at least" if least is not None and least < middle else "")
         + ": the heap is too small for this load"
@@ -499,7 +499,7 @@ def _not_enough(series: Series) -> Finding:
     return _finding(
         series,
         "not enough data",
-        "cannot tell",
+        CANNOT_TELL,
         f"{_of(series)}{why}",
         record_next=f"{again}, with {' and '.join(missing)}" if missing else again,
     )

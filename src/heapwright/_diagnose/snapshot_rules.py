@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from heapwright._diagnose.model import Confidence, Cure, Finding, Picture, number
+from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Picture, number
 from heapwright._diagnose.series_rules import FULL, NEARLY_FULL, SMALL_BLOCK
 from heapwright._diagnose.snapshots import GAP, Block, Snapshot, growth
 
@@ -52,7 +52,7 @@ def _grown(memory: str, first: Snapshot, last: Snapshot) -> Finding | None:
         Finding(
             memory,
             "leak",
-            "likely" if before else "cannot tell",
+            "likely" if before else CANNOT_TELL,
             f"{number(after - before)} more objects of {number(size)} B{by} are in use in the last snapshot than in "
             "the first "
             f"({number(before)} -> {number(after)}), and none of the first went; used memory grew from "
@@ -82,7 +82,7 @@ def _one(memory: str, item: Snapshot, count: int) -> Finding:
     )
     pin = _pin(blocks)
     if item.lists_free and size and whole <= NEARLY_FULL * size:
-        sure: Confidence = "likely" if whole <= FULL * size else "cannot tell"
+        sure: Confidence = "likely" if whole <= FULL * size else CANNOT_TELL
         return _named(
             Finding(
                 memory,
@@ -128,7 +128,7 @@ def _one(memory: str, item: Snapshot, count: int) -> Finding:
         Finding(
             memory,
             "nothing wrong",
-            "cannot tell",
+            CANNOT_TELL,
             f"{seen} with {number(whole)} B free in {number(len(free))} blocks, the largest of {number(largest)} B"
             + (": one snapshot shows no leak" if count == 1 else ", and no size that grew"),
             ("", "last"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from heapwright._diagnose import trials
 from heapwright._diagnose.call_lines import Call, CallLog
-from heapwright._diagnose.model import Confidence, Cure, Finding, Picture, number
+from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Picture, number
 from heapwright._heaps.heaps import RecipeHeap
 from heapwright._traces.failures import Failures, failures_of
 from heapwright._traces.leaks import Leak, find_leaks
@@ -135,7 +135,7 @@ def _few(trace: Trace, memory: str) -> Finding:
         Finding(
             memory,
             "not enough data",
-            "cannot tell",
+            CANNOT_TELL,
             f"{_calls_in_words(trace)}: too few calls to show a leak, fragmentation or a steady state",
             ("", "in the log"),
             _facts(trace),
@@ -151,7 +151,7 @@ def _failures_only(log: CallLog) -> Finding:
         Finding(
             log.memory,
             "not enough data",
-            "cannot tell",
+            CANNOT_TELL,
             f"{number(len(sizes))} requests of up to {number(max(sizes))} B failed, and no call that succeeded is in "
             "the log",
             record_next="every heap call from start on",
@@ -370,7 +370,7 @@ def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Fin
             Finding(
                 log.memory,
                 "wrong memory",
-                "cannot tell",
+                CANNOT_TELL,
                 f"{requests} failed although a hole of {number(room.largest)} B lay between live objects: it asked for "
                 "another "
                 "memory or alignment, or not all calls are in the log; with all served "
