@@ -136,7 +136,7 @@ def test_text_with_few_calls_is_no_log() -> None:
         ("0x2b8 [0x30]: PERF_RECORD_LOST: lost 17", "17 events were lost"),
         ("WARNING: Tracer discarded 7002 events between [1] and [2]", "7,002 events were lost"),
         ("(NB: Internal Buffer has overflowed, so trace data is incomplete.)", "the buffer overflowed"),
-        ("--- 12 messages dropped ---", "12 events were lost"),
+        ("--- 12 messages dropped ---", "12 messages were dropped"),
         ("Processed 4346 events and lost 144 chunks!", "144 events were lost"),
     ],
 )
@@ -145,4 +145,16 @@ def test_losses_are_found(line: str, text: str) -> None:
 
 
 def test_nothing_is_lost_without_a_line_about_it() -> None:
-    assert losses_in(["malloc 8 at 0x1000", "freed", "connection lost", "packets dropped by filter"]) == []
+    assert (
+        losses_in(
+            [
+                "malloc 8 at 0x1000",
+                "freed",
+                "connection lost",
+                "packets dropped by filter",
+                "lost 3 packets",
+                "dropped 9 messages",
+            ]
+        )
+        == []
+    )

@@ -152,5 +152,11 @@ def test_a_request_that_failed_is_read(line: str, size: int) -> None:
     assert not result.memories
 
 
+def test_a_line_about_a_failure_may_have_what_was_free() -> None:
+    result = readings_of(["W (65250911) wifi:alloc eb len=76 type=2 fail, heap:2872652"])
+    assert [item.size for item in result.failures] == [76]
+    assert result.memories["heap"][0].values == {"free": 2872652}
+
+
 def test_a_line_about_something_else_that_failed_is_no_request() -> None:
     assert readings_of(["connect failed: -1", "error 9: bad file number"]).failures == []

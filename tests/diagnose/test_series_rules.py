@@ -155,8 +155,18 @@ def test_without_the_largest_block_a_failure_is_not_certain() -> None:
     )
 
 
+def test_a_tiny_request_that_failed_points_to_another_memory() -> None:
+    assert kind(["wifi:alloc eb len=76 type=2 fail, heap:2872652"]) == ("wrong memory", "cannot tell")
+
+
 def test_a_failure_alone_is_not_enough() -> None:
     assert kind(["malloc of 4096 failed"]) == ("not enough data", "cannot tell")
+
+
+def test_failures_below_the_peak_may_be_holes() -> None:
+    lines = ["HEAP: heap_size 28432 cur_alloc 4928 max_alloc 22816 fail 14"]
+    assert kind(lines) == ("fragmentation", "cannot tell")
+    assert kind(["HEAP: heap_size 28432 cur_alloc 4928 max_alloc 28400 fail 14"]) == ("too small", "likely")
 
 
 # --- too small, wrong memory, burst -----------------------------------------------------------------------------------

@@ -221,6 +221,14 @@ def test_what_was_lost_is_no_trace(tmp_path: Path) -> None:
     assert result.sentence.startswith("7,002 events were lost")
 
 
+def test_counters_between_the_calls_are_judged_if_the_calls_are_too_few(tmp_path: Path) -> None:
+    lines = []
+    for at in range(8):
+        lines.append(f"[STATS] total_size = 32760 | free_size = {1772 - 88 * at} | allocated_size = {30936 + 88 * at}")
+        lines.append(f"[ALLOC] ptr = {0xF86850 + 88 * at:#x} | length = 77")
+    assert log(tmp_path, lines).kind == "leak"
+
+
 DUMP = """====== Heap Trace: 2 records (100 capacity) ======
     88 bytes (@ 0x3fc92000, Internal) allocated CPU 0 ccount 0x0b000100 caller 0x42010000:0x42020000
     88 bytes (@ 0x3fc92060, Internal) allocated CPU 0 ccount 0x0b000200 caller 0x42010000:0x42020000

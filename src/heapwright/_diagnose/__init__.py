@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright._diagnose import series_rules, snapshot_rules, trace_rules
-from heapwright._diagnose.call_lines import call_logs
+from heapwright._diagnose.call_lines import call_logs, other_lines
 from heapwright._diagnose.counters import take_counters
 from heapwright._diagnose.esp_dump import EspDump
 from heapwright._diagnose.losses import losses_in
@@ -112,6 +112,8 @@ def _of_file(path: Path, heaps: Sequence[Heap], arena: int | None) -> _Found:
         logs = []  # the importer of a format reads more of it than these patterns
     if logs:
         found = [trace_rules.judge_log(log, path.stem, context) for log in logs]
+        if all(item.kind == "not enough data" for item in found) and not losses:
+            found += [item for item in _readings(other_lines(lines)) if item.kind != "not enough data"]
         memories = f" of {len(logs)} memories" if len(logs) > 1 else ""
         return _Found(f"a log of {sum(len(log.calls) for log in logs):,} heap calls{memories}", found, losses)
     return _of_text(path, lines, losses) if form is None else _of_log(path, form, context)
@@ -145,6 +147,12 @@ def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
     memories = f" of {len(readings.memories)} memories" if len(readings.memories) > 1 else ""
     form = f"counters{memories}" if count == 1 else f"{count:,} readings{memories}"
     return _Found(form if count else "failed requests", series_rules.judge(readings), losses)
+
+
+def _readings(lines: list[str]) -> list[Finding]:
+    """What the readings between the calls of a log show."""
+    readings = readings_of(lines)
+    return series_rules.judge(readings) if readings else []
 
 
 def _lines(path: Path) -> list[str]:

@@ -105,6 +105,11 @@ def call_logs(lines: list[str]) -> list[CallLog]:
     return []
 
 
+def other_lines(lines: list[str]) -> list[str]:
+    """The lines of a log that are no calls, such as counters that the program prints in between."""
+    return ["" if _call(without_time(line)[0], None) else line for line in lines]
+
+
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 

@@ -18,20 +18,16 @@ _FORMS = (
     (re.compile(r"\[LOST (\d+) EVENTS\]"), "{} events were lost"),  # ftrace
     (re.compile(r"PERF_RECORD_LOST(?:_SAMPLES)?\W+(?:lost\s+)?(\d+)?"), "{} events were lost"),
     (
-        re.compile(
-            r"(?i)\b(?:lost|dropped|discarded)\D{0,10}?(\d+) (?:\w+ )?(?:event|record|sample|message|packet|chunk)s?\b"
-        ),
+        re.compile(r"(?i)\b(?:lost|dropped|discarded)\D{0,10}?(\d+) (?:\w+ )?(?:event|record|sample|chunk)s?\b"),
         "{} events were lost",
     ),
     (
-        re.compile(
-            r"(?i)\b(\d+) (?:\w+ )?(?:event|record|sample|message)s? (?:were |was )?(?:lost|dropped|discarded|missed)"
-        ),
+        re.compile(r"(?i)\b(\d+) (?:\w+ )?(?:event|record|sample)s? (?:were |was )?(?:lost|dropped|discarded|missed)"),
         "{} events were lost",
     ),
     (re.compile(r"(?i)buffer has (over(?:flow|run)\w*)"), "the buffer overflowed"),
     (re.compile(r"(?i)\boverflow packet"), "events were lost in an overflow"),  # SystemView
-    (re.compile(r"(?i)\bmessages dropped\b\W*(\d+)?"), "{} messages were dropped"),  # Zephyr
+    (re.compile(r"--- (\d+) messages dropped ---"), "{} messages were dropped"),  # Zephyr
 )
 _ENTRIES = re.compile(r"entries-in-buffer/entries-written: (\d+)/(\d+)")
 

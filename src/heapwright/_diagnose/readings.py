@@ -36,6 +36,8 @@ _SLASHED = re.compile(
     r"(?P<words>[A-Za-z][\w ]*?)\s*\((\w+) ?/ ?(\w+)\)\s*[:=]\s*(\d+)(?:\s*\(\d+ ?%\))?\s*/\s*(\d+)(?:\s*\(\d+ ?%\))?"
 )
 _SHARE = re.compile(r"\s*\(\s*(\d{1,3})\s*%")
+_BESIDE_FAILURE = ("free", "largest", "bare")
+"""Quantities that a line about a request that failed may have as well."""
 LEAST_PER_CENT = 20
 """A smaller whole number of per cent of a heap does not show how large it is."""
 
@@ -123,7 +125,7 @@ def readings_of(lines: list[str]) -> Readings:
         failure = _failure_in(text, number, len(pairs))
         if failure:
             result.failures.append(failure)
-            pairs = [pair for pair in pairs if pair.quantity in ("free", "largest") and pair.value != failure.size]
+            pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
         for pair in pairs:
             _add(result, number, seconds, pair._replace(memory=pair.memory or memory), pairs)
     return result
@@ -224,7 +226,9 @@ def _failure_in(line: str, number: int, counters: int) -> Failure | None:
     """The request that a line says has failed; a line of several counters may count failures, and is none."""
     if not (_FAILURE.search(line) and _REQUEST.search(line)):
         return None
-    if counters > 1 and re.search(r"(?i)(?:fail\w*|oom|errors?)\W{0,3}\d|\d \(?(?:fail|error)", line):
+    if counters > 1 and re.search(
+        r"(?i)(?:fail\w*|oom|errors?)\W{0,3}\d|(?<![=\d])\d+ \(?(?:failed|failures|errors)", line
+    ):
         return None
     text = _HEX.sub("", line)
     sizes = re.findall(r"(?i)(?:size|alloc\w*|of|for|request\w*|malloc)\D{0,12}?(\d{1,9})\b", text)

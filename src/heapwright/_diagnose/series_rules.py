@@ -48,6 +48,9 @@ EMPTY = 0.5
 IDLE = 100_000
 """Bytes that must be free in a memory of which no size is known, and ten times as many as in the full one."""
 
+TINY = 0.01
+"""A request below that share of what is free fails in another memory rather than for want of a hole."""
+
 DIP = 0.5
 """A burst takes free memory below that share of its median, ..."""
 RECOVERED = 0.9
@@ -110,12 +113,9 @@ def _leak(series: Series, _: Sequence[int]) -> Finding | None:
     out = ""
     if sign > 0:
         steps = last / lost
-        readings = number(max(1, steps * (len(level) - 1 - start)))
-        out = (
-            f", so it is used up in {_time(steps * hours)}"
-            if hours
-            else f", so it is used up after {readings} more readings"
-        )
+        readings = round(max(1, steps * (len(level) - 1 - start)))
+        more = f"{number(readings)} more reading{'s' if readings > 1 else ''}"
+        out = f", so it is used up in {_time(steps * hours)}" if hours else f", so it is used up after {more}"
     change = "falls" if sign > 0 else "rises"
     way = f"from {number(level[start])} to {number(last)} {series.unit}"
     sentence = f"{_of(series)}{name} {change} steadily, {way}, {rate}{out}"
@@ -242,6 +242,15 @@ def _failed(series: Series, failed: Sequence[int]) -> Finding | None:
         )
     if free is None:
         return None
+    if size < TINY * free:
+        return _finding(
+            series,
+            "wrong memory",
+            CANNOT_TELL,
+            f"{_of(series)}{requests} although {number(free)} B were free: so small a request fails in another memory "
+            "(internal or DMA-capable RAM), or the heap is in small pieces",
+            record_next="free memory and largest block of every memory (internal, DMA, PSRAM) when a request fails",
+        )
     return _finding(
         series,
         "fragmentation",
@@ -372,6 +381,18 @@ def _too_small(series: Series, _: Sequence[int]) -> Finding | None:
             f"{more} were used{stays}",
             cures=(Cure(f"more {more} for this pool; if use stays at the peak when traffic ends, look for a leak"),),
             record_next="the same counters once a minute, and after the load has ended",
+        )
+    if errors and peak is not None and series.unit == "B" and not series.known("largest").size:
+        return _finding(
+            series,
+            "fragmentation",
+            CANNOT_TELL,
+            f"{_of(series)}{number(errors)} request{'s' if errors > 1 else ''} failed although at most "
+            f"{number(peak)} of {number(size)} B "
+            "were used "
+            "at once: they were large, or free memory lies in holes",
+            cures=_cures_of_fragmentation(size - peak),
+            record_next="the size of each request that fails, and the largest free block then",
         )
     free = series.known("free")
     middle = float(np.median(free)) if len(free) else None

@@ -116,7 +116,7 @@ def _one(memory: str, item: Snapshot, count: int) -> Finding:
                 ("", "last"),
                 rows,
                 (
-                    Cure("allocate what lives long before what is large and short-lived, or give it static buffers"),
+                    Cure("allocate long-lived objects before large short-lived ones, or give these static buffers"),
                     Cure("a place of its own for each large size: a fixed pool in front of the heap"),
                 ),
                 "every heap call until a request fails: replayed, it shows what pins the holes, and what cures it",
@@ -129,7 +129,8 @@ def _one(memory: str, item: Snapshot, count: int) -> Finding:
             memory,
             "nothing wrong",
             CANNOT_TELL,
-            f"{seen} with {number(whole)} B free in {number(len(free))} blocks, the largest of {number(largest)} B"
+            f"{seen} with {number(whole)} B free in {number(len(free))} block{'' if len(free) == 1 else 's'}, the "
+            f"largest of {number(largest)} B"
             + (": one snapshot shows no leak" if count == 1 else ", and no size that grew"),
             ("", "last"),
             rows,

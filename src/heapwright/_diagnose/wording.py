@@ -29,7 +29,7 @@ _NO_BYTES = frozenset(
         "blocks chunks objects count num number nr allocs allocations frees fragments threads tasks thread task stack "
         "stacks flash sectors files clients sockets connections queue percent frag fragmentation freed freeing "
         "smallest cpu disk entries regions nodes nused nfree ordblks smblks hblks hblkhd fsmblks keepcost hwm rssi "
-        "version pid psize successful speed rate freq freertos",
+        "version pid psize successful speed rate freq freertos app caps partition",
     )
 )
 """Words of numbers that are no bytes of a heap."""
@@ -50,7 +50,7 @@ _PEAK = re.compile(
 _FREE = re.compile(r"free|fordblks|avail|unused|remaining|noninuse|notinuse")
 _USED = re.compile(r"used|inuse|alloced|allocated|occupied|uordblks|usage|curalloc|currentuse|consumed")
 _TOTAL = re.compile(
-    r"total|heapsize|capacity|^arena(?:\d*)$|arenabytes|systembytes|poolsize|memsize|reservedsize|heapreserved|totalheap|sizeofheap|^len$|heaplen"
+    r"total|heapsize|capacity|^arena(?:\d*)$|arenabytes|systembytes|poolsize|memsize|reservedsize|heapreserved|totalheap|psramsize|sizeofheap|^len$|heaplen"
 )
 _HEAP = frozenset(("heap", "mem", "memory", "ram", "freeram", "sram"))
 
