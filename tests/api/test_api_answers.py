@@ -31,8 +31,8 @@ def test_a_notebook_shows_the_twenty_most_frequent_sizes() -> None:
 
 def test_a_worst_case_that_nothing_bounds_is_unknown() -> None:
     result = Worst(MANY, "mine", "footprint_bytes", 12_345, 10_000, None, 7, "")
-    output = "<Worst found for mine: footprint_bytes 12,345, 10,000 on the trace itself, worst case unknown bytes>"
-    assert repr(result) == output
+    values = "footprint_bytes 12,345, 10,000 on the trace itself"
+    assert repr(result) == f"<Adversarial search on mine: {values}, worst case unknown bytes>"
 
 
 def test_hooks_have_the_names_of_the_documentation(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_edges_pass(heap: str) -> None:
     result = check_edges(recipe, generated_files(recipe))
     assert result.failures == {}
     assert result.programs and result.programs > brief(400, 1500)
-    assert "beside the core" in result.bounds
+    assert "compared with the core" in result.bounds
 
 
 @pytest.mark.parametrize("fault", FAULTS)

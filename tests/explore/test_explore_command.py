@@ -482,5 +482,5 @@ def test_the_former_names_of_parameters_are_accepted_with_a_warning(trace: Trace
     with pytest.warns(DeprecationWarning, match="endurance is now stress_test"):
         options = Options(endurance=False)
     assert not options.stress_test and options == Options(stress_test=False)
-    with pytest.warns(DeprecationWarning, match="told is now templates"):
+    with pytest.warns(DeprecationWarning, match="`told` is now `templates`"):
         hw.suggest(trace, path, told=[{"pool": [{"kind": "general"}]}])

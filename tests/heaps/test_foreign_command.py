@@ -67,7 +67,7 @@ def test_fit_takes_foreign_heaps(run: Callable[..., subprocess.CompletedProcess[
     ("heap", "says"),
     [
         ("lib:nosuch", "known: glibc, jemalloc, mimalloc, tcmalloc"),
-        ("missing.c", "missing.c: needs an adapter.*missing.toml beside it"),
+        ("missing.c", "missing.c: needs an adapter.*missing.toml next to it"),
         ("heap_4.c", "as in freertos-heap4=heap_4.c"),
         ("freertos-heap4=nowhere", "nowhere is missing"),
         ("freertos-heap=.", "did you mean freertos-heap"),

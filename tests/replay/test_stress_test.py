@@ -442,7 +442,7 @@ def test_what_cannot_be_tried_says_so(tmp_path: Path) -> None:
         check=False,
     )
     assert wrong.returncode == 1
-    assert "endurance is tried on recipes" in wrong.stderr
+    assert "the stress test takes recipes" in wrong.stderr
     assert wrong.stderr.count("\n") == 1
 
 

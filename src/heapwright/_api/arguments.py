@@ -69,7 +69,7 @@ def listed(given: Any) -> list[Any]:
 
 @dataclass(frozen=True, repr=False)
 class Member(Candidate):
-    """A recipe of a study with its metrics over all traces; it can stand wherever a heap is asked for.
+    """A recipe of a study with its metrics over all traces; functions that take a heap take it, too.
 
     Attributes:
         id, zoo_name, metrics: as of a `Candidate`.
@@ -132,7 +132,7 @@ def label_of(heap: AnyHeap) -> str:
 
 
 class Asked(NamedTuple):
-    """Heaps that were asked for: the label and key of each, in order, and every heap once by its key.
+    """The requested heaps: the label and key of each, in order, and every heap once by its key.
 
     The key is the label, and where several heaps have one, another for each.
     """

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Study(Analysis):
-    """The stored results of one exploration. It is read anew for each question: others may write to it meanwhile."""
+    """The stored results of one exploration. Each query reads the file again: another process may write to it."""
 
     def __repr__(self) -> str:
         with self.at_once():
@@ -141,7 +141,7 @@ class Study(Analysis):
 def open_study(path: PathLike) -> Study:
     """Open a study for reading. Raises HeapwrightError where the file is missing, damaged, or no study."""
     study = Study.open(Path(path))
-    study.close()  # what is asked of it opens it again, for that question
+    study.close()  # each query opens it again
     return study
 
 
@@ -182,7 +182,7 @@ def extend_study(
 
 @one_line
 def compare_studies(old: Analysis | PathLike, new: Analysis | PathLike, *, moved: Sequence[PathLike] = ()) -> StudyDiff:
-    """Tell what two studies say differently: picks, reserve, figures, front, and who holds more at the peak.
+    """Compare two studies: picks, reserve, figures, front, and the call sites that hold more at the peak.
 
     Args:
         old, new: the studies; their traces may be of different builds.
@@ -227,8 +227,8 @@ def explore(
 ) -> Study:
     """Try every recipe of a space, and the zoo, on traces; the metrics are kept as a study.
 
-    All recipes have one alignment. The zoo's are tried at that one, too; those that have another of their own also
-    stand beside the others as they are, called NAME@ALIGN, and are not ranked.
+    All recipes have one alignment. The zoo's are tried at that one, too; those with another alignment
+    also appear as they are, called NAME@ALIGN, and are not ranked.
 
     The same call goes on where an earlier one stopped, and repeats nothing that is stored.
 
@@ -255,13 +255,13 @@ def explore(
             than 100,000 combinations is searched ("search") for `limit` recipes, default 5,000.
         warm: earlier studies near whose fronts a search begins.
         complete: finish every recipe, however long it takes.
-        tolerance: give recipes up that cannot come on a front which needs at most so much more than that of all
-            recipes, as a share; 0 is the same front. By default every recipe is finished where that takes about a
+        tolerance: stop recipes early that cannot be on a front which needs at most this share more than the front of
+            all recipes; 0 is the same front. By default every recipe is finished if that takes about a
             minute, else it is 0.01.
         budget: seconds; the best front that can be had in them. The same call with more goes on.
         energy_table, repair: as for `replay`.
         progress: called about ten times a second.
-        endurance: the name of `stress_test` in 0.2; it warns.
+        `endurance`: the name of `stress_test` in 0.2; it gives a warning.
 
     Raises HeapwrightError as `heapwright._explore.search.explore` does.
     """
@@ -293,15 +293,15 @@ def explore(
 
 @dataclass(frozen=True)
 class Suggestion:
-    """What to ship by what other programs' traces taught.
+    """A recommendation from the portfolio: recipes that did well on other programs' traces.
 
     Attributes:
         pick: the heap.
-        decision: what to reserve, on what evidence, and rivals beside it.
+        decision: what to reserve, on what evidence, and the alternatives.
         recipes: how many were tried, the zoo's among them.
         seconds: what that took.
         kept_out: how far such answers were from a complete exploration, on traces kept out of the learning.
-        study: the study, where it was asked for.
+        study: the study, if `output` names one.
     """
 
     pick: Member
@@ -328,10 +328,10 @@ def suggest(
     progress: Callable[[Progress], None] | None = None,
     told: Sequence[Template] | None = None,
 ) -> Suggestion:
-    """Try what other programs' traces taught, and the zoo, on traces: an answer at once, where `explore` takes minutes.
+    """Try the portfolio and the zoo on traces: a recommendation at once, where `explore` takes minutes.
 
-    The list has some 200 recipes of other traces' fronts; their lists and thresholds are made from these traces' sizes.
-    The pick is tried on two copies of each trace, and for fewer calls than by an exploration whether it lasts.
+    The portfolio has some 200 recipes of other traces' fronts; their lists and thresholds follow these traces' sizes.
+    The pick is tested on two copies of each trace, and by a stress test of fewer calls than in an exploration.
 
     Args:
         traces: one or several, with different names.
@@ -339,7 +339,7 @@ def suggest(
         align: alignment of payloads in bytes; None is 8.
         templates: in place of the portfolio that ships (`heapwright._explore.portfolio`).
         jobs, repair, progress: as for `explore`.
-        told: the name of `templates` in 0.2; it warns.
+        `told`: the name of `templates` in 0.2; it gives a warning.
 
     Raises HeapwrightError as `explore`.
     """
@@ -347,7 +347,7 @@ def suggest(
     from heapwright._explore.suggest import suggest as _suggest
 
     if told is not None:
-        warnings.warn("told is now templates", DeprecationWarning, stacklevel=3)
+        warnings.warn("`told` is now `templates`", DeprecationWarning, stacklevel=3)
         templates = told
     start = time.perf_counter()
     read = [trace_of(item, repair) for item in listed(traces)]
@@ -385,7 +385,7 @@ def explore_with(
     warm: Sequence[PathLike] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
-    """Explore as `explore` does, with its options in one object, and tell what was done instead of the study."""
+    """Explore as `explore` does, with its options in one object; return what was done instead of the study."""
     from heapwright._explore.local_search import fronts
     from heapwright._explore.search import explore as run
 

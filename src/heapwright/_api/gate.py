@@ -137,7 +137,7 @@ def _read(path: Path) -> list[Checked]:
 
 
 def _of(known: Sequence[Checked], trace: str, heap: str, alone: bool) -> Checked | None:
-    """The baseline of a trace and a heap; of the only trace the only one there is, whatever their names."""
+    """The baseline of a trace and a heap. If both have only one trace, names do not matter."""
     if not known:
         return None
     names = {item.trace for item in known}

@@ -106,14 +106,14 @@ def generate(
             recipe's pools, all with bounds, do not take or have no room for. Neither for a platform nor with evidence.
         inline: also write PREFIX_heap_inline.h, whose macros choose the lists of constant sizes when they are compiled.
             Not for a platform.
-        evidence: traces that the heap has to serve. PREFIX_heap_evidence.md then says what is known of it: the arena to
-            reserve, the dearest calls on the target, what misuse it notices, what was proved, and by which tools.
+        evidence: traces that the heap has to serve. PREFIX_heap_evidence.md then documents it: the arena to
+            reserve, the worst-case calls on the target, which misuse it detects, what was proved, and by which tools.
         held_out: other recordings that the reserve has to serve.
         cpu: the processor that instructions are counted on.
         prove_calls: as `calls` of `prove`; None proves nothing.
         repair: drop the invalid calls of traces that are read.
-        progress: told each step towards the evidence.
-        notes: told, in a sentence, of an alignment that is raised, and of a study that holds a part of its space.
+        progress: called with each step towards the evidence.
+        notes: called with a sentence if an alignment is raised, or a study holds a part of its space.
 
     Returns the files. Raises HeapwrightError for a heap that is no recipe, a prefix that is no C identifier, an unknown
     platform, and for a recipe that does not suit it or `behind`. A tool that is missing costs the page that section,
@@ -238,7 +238,7 @@ def prove(
     `arena` and `largest` are bytes: of the arena (None: the heap's own data and 96 more) and of the largest request.
     `method` is "cbmc", "enumeration", which needs a C compiler with AddressSanitizer, or None: the latter for bins and
     buddies. `unbounded` proves the contracts of one fixed pool instead, for any number of calls, by Frama-C. `junit` is
-    a file to write for build servers. `progress` is told the name of each harness.
+    a file to write for build servers. `progress` is called with the name of each harness.
 
     Raises HeapwrightError without the tool, with how to get it, and for a heap that is no recipe or moves its objects.
     """
@@ -284,7 +284,7 @@ def attack(
         runs: of each fault at each level; None for 200, or for 400 trials of each technique with `exploits`.
         seed: of the faults, and of the random program; the same seed gives the same counts.
         repair: drop the invalid calls of a trace that is read.
-        beside: heaps to compare it with: names of recipes, and foreign heaps as `replay` takes them.
+        `beside`: heaps to compare it with: names of recipes, and foreign heaps as `replay` takes them.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         output: a picture to draw, a file that ends in .svg or .html; None for none.
 
@@ -385,7 +385,7 @@ def measure(
         lock: of a call in the kernel: "scheduler" suspends that, "critical" is a critical section.
         repair: drop the invalid calls of a trace that is read.
 
-    Returns what docs/target.md describes under "What is told". Raises HeapwrightError where a tool or the kernel is
+    Returns what docs/target.md describes under "Output". Raises HeapwrightError if a tool or the kernel is
     missing (with what to install) or fails, or the heap cannot be built.
     """
     session: dict[str, Any] = {"backend": backend, "compiler": compiler, "level": level, "arena": arena}
@@ -406,7 +406,7 @@ def measure_each(
     repair: bool = False,
     **session: Any,
 ) -> list[dict[str, Any]]:
-    """What `measure` tells of a heap on each of the traces; it is built once."""
+    """The measurements of a heap on each of the traces; it is built once."""
     from heapwright._heaps.heaps import resolve_on_target
     from heapwright._measure.boards.compilers import LEVELS
     from heapwright._measure.boards.image import BoardHeap
@@ -505,9 +505,9 @@ def report(
         source: the study or trace: a path, or the object (which must have come from a file).
         output: the page.
         heaps: names of the heaps that are drawn over time; for a study ids of it, too.
-        against: the heap of a study that the reader has today, by id or zoo name. It is drawn beside the pick.
+        against: the heap of a study that the reader has today, by id or zoo name. It is drawn next to the pick.
         plots: a folder for every plot as PNG and SVG; None writes none.
-        baseline: an older study, of which the page then tells what changed; `moved` as of `compare_studies`.
+        baseline: an older study, whose differences the page then lists; `moved` as of `compare_studies`.
         repair: drop the invalid calls of a trace, and say so on the page.
 
     Returns the files written, the page first. Raises HeapwrightError for input or output that cannot be used.
@@ -539,11 +539,11 @@ def pull_request(
     baseline: Analysis | PathLike | None = None,
     moved: Sequence[PathLike] = (),
 ) -> tuple[str, list[Path]]:
-    """Tell what a study says, and what changed since another, as Markdown of at most 40 lines.
+    """Summarise a study, and what changed since another, as Markdown of at most 40 lines.
 
     Args:
         study: it.
-        output: the file to write, with a picture of the same name in .svg beside it; None writes none.
+        output: the file to write, with a picture of the same name in .svg in its folder; None writes none.
         baseline, moved: as for `report`.
 
     Returns the text and the files written. Raises HeapwrightError for input or output that cannot be used.
@@ -568,12 +568,12 @@ def reproduce(
     readings: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Run the experiments of the source papers, theirs beside ours: `reproduce` of the distribution heapwright-papers.
+    """Run the experiments of the source papers and compare: `reproduce` of the distribution heapwright-papers.
 
     `what` is a paper's page or "all", `packets` a folder of packet tables, without which statements about real
     networks are not tested, `output` the folder to write to, `reading` another reading of one of the paper's sentences;
-    with `readings` it is told which statements hold under each. Raises HeapwrightError for an unknown page or reading,
-    a folder without packet tables, or without that distribution.
+    with `readings` it also returns which statements hold under each. Raises HeapwrightError for an unknown page or
+    reading, a folder without packet tables, or without that distribution.
     """
     from importlib.metadata import entry_points
 

@@ -1,4 +1,4 @@
-"""Heaps on traces: metrics, arenas, endurance, the worst that can be found."""
+"""Heaps on traces: metrics, arenas, stress tests, adversarial search."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def read_recipe(path: PathLike) -> Recipe:
 
 @one_line
 def find_heap(name: str, word_size: WordSize | None = None) -> RecipeHeap | ForeignHeap:
-    """Find the heap of a name as the command line takes it; it can stand wherever a heap is asked for.
+    """Find the heap of a name as the command line takes it; functions that take a heap take the result, too.
 
     `word_size` is the bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says. Raises
     HeapwrightError where nothing has that name, or what has it cannot be used.
@@ -99,8 +99,8 @@ class Replay:
         metrics: every metric by its key; units in docs/metrics.md, None where unknown or not asked for.
         error: why a foreign heap has no metrics; None for every other.
         memories: the metrics of each memory of a recipe in several, by its name; empty for every other heap.
-        failed_low: how many of the requests refused have low priority; None for foreign heaps and several memories, and
-            where the trace tells of no priority.
+        failed_low: how many of the refused requests have low priority; None for foreign heaps and several memories, and
+            if the trace has no priorities.
     """
 
     trace: str
@@ -193,10 +193,10 @@ class Fit:
         safe_arena_bytes: the least arena such that it and every larger one serve it.
         safe_proved: whether that is proved; else `safe_tried` larger arenas were tried, and all served.
         reserve_bytes: the arena to reserve: a fifth more than the trace and the held-out traces need, and enough for
-            the asked share of `copies` perturbed copies, where what comes with the load is `growth` times as much;
-            None where too many of these are refused in any arena, or the heap reaches no further.
+            the share in question of `copies` perturbed copies, whose load-dependent part is `growth` times as large;
+            None if too many of these are refused in any arena, or the heap reaches no further.
         growth: as asked for.
-        fixed_bytes, varying_bytes: requested bytes of the trace that are live all along, and the rest of its peak.
+        fixed_bytes, varying_bytes: permanent requested bytes of the trace, and the rest of its peak.
         copies: how many copies were tried.
         refused: the copies and held-out traces of which the heap refuses some request in any arena.
         failed: requests of the trace that it refuses however large its arena is; 0 where an arena serves it, or where
@@ -204,8 +204,8 @@ class Fit:
         worst_case_bytes: enough for any program whose live blocks and largest block are no larger than the trace's;
             None where no theorem says so. `worst_case_by` names the theorem.
         reach_bytes: the largest arena that the heap can use; None where nothing is known to bound it.
-        reach_request_bytes: the largest request up to which an empty heap serves all; None likewise.
-        reach_objects: how many objects can be alive at most; None likewise.
+        reach_request_bytes: the largest request up to which an empty heap serves all; None if not known.
+        reach_objects: how many objects can be allocated at most; None if not known.
         error: why a foreign heap has no arena; None for every other.
     """
 
@@ -316,7 +316,7 @@ def fit(
     word_size: WordSize | None = None,
     repair: bool = False,
 ) -> Fit | list[Fit]:
-    """Find the smallest and the safe arena for a whole trace, and the one to reserve.
+    """Find the smallest arena for a whole trace, the monotone minimum, and the arena to reserve.
 
     Args:
         traces, heaps: one of each, or lists of them.
@@ -399,7 +399,7 @@ def stress(
     for label, key in requested.each:
         heap = requested.heaps[key]
         if not isinstance(heap, RecipeHeap) or heap.recipe.memory:
-            raise ParameterError(f"{label}: endurance is tried on recipes in one memory", parameter="heaps")
+            raise ParameterError(f"{label}: the stress test takes recipes in one memory", parameter="heaps")
         recipes[key] = heap.recipe
     results = []
     for trace in (trace_of(item, repair) for item in listed(traces)):
@@ -431,7 +431,7 @@ def fit_regions(trace: AnyTrace, heap: AnyHeap, regions: Sequence[int]) -> list[
 
 @one_line
 def region_contents(trace: AnyTrace, placement: Placement) -> list[RegionContents]:
-    """Which objects a placement puts in which region, in the order in which regions are asked."""
+    """Which objects a placement puts in which region, in the order in which regions are tried."""
     from heapwright._heaps.regions import contents
 
     return contents(trace_of(trace), placement)
@@ -462,7 +462,7 @@ class Worst:
 
     def __repr__(self) -> str:
         values = f"{self.objective} {number(self.value)}, {number(self.original_value)} on the trace itself"
-        return f"<Worst found for {self.heap}: {values}, worst case {number(self.worst_case_bytes)} bytes>"
+        return f"<Adversarial search on {self.heap}: {values}, worst case {number(self.worst_case_bytes)} bytes>"
 
 
 @one_line
@@ -480,7 +480,7 @@ def find_worst(
     Args:
         trace: whose sizes, live bytes and number of calls bound the search.
         heap: a recipe; foreign heaps are not searched.
-        objective: "footprint_bytes", "accesses" (of the dearest malloc or free), "accesses_malloc_max" or
+        objective: "footprint_bytes", "accesses" (of the worst-case malloc or free), "accesses_malloc_max" or
             "accesses_free_max".
         tries: replays.
         seed: another seed, another search.

@@ -1,4 +1,4 @@
-"""A program that runs, and tells its heap calls."""
+"""A running program, whose heap calls are read as they come."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Moment:
     Attributes:
         seconds: since it is followed.
         calls: that came so far.
-        live_bytes, live_objects: what lives now; bytes are those requested.
+        live_bytes, live_objects: allocated now; bytes are the requested ones.
         peak_bytes, peak_objects: the most of each so far.
-        at_peak: what lived when the bytes were most: sizes in bytes and numbers of objects, most bytes first.
-        holders: the sites that held them, and bytes, most first; none where the log tells no site.
+        at_peak: the objects at the peak of bytes: sizes in bytes and numbers of objects, most bytes first.
+        holders: the call sites that held them, and bytes, most first; none if the log has no sites.
         curve: live bytes along the calls, the most in each of up to 2,049 stretches.
         heaps: what each heap has come to, by the name it was given by.
         repairs: what had to be left out or put in, in words.
@@ -80,11 +80,11 @@ def live(
         source: a serial port, a pseudo-terminal, a file that grows, a pipe, HOST:PORT or the path of a socket that
             listens, or "-" for standard input.
         output: the trace.
-        heaps: recipes, or their names, that are told the calls as they come.
+        heaps: recipes, or their names, that replay the calls as they come.
         arena: bytes of each heap's arena; None for an ample one, 256 MiB.
         format: "text" or "board", None to find it by what comes.
         baud: of a serial port, bits a second.
-        elf: the board's program, which names the sites that it tells.
+        elf: the board's program, which names the call sites in the log.
         every: seconds between two moments that are shown, above 0.
         show: is called with them.
         going_on: asked many times a second whether to go on.

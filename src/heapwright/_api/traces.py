@@ -45,8 +45,8 @@ def record(
 
     Args:
         command: the program and its arguments.
-        output: the trace; PROGRAM.parquet in the current folder if None. Processes that the program starts get traces
-            of their own beside it.
+        output: the trace; PROGRAM.parquet in the current folder if None. Processes that the program starts get their
+            own traces in the same folder.
         limit: calls after which the recording of a process ends, while the program goes on; none if None.
         follow: "each" process has a trace, or there is "one" of them all, in the order of their calls' times.
         sites: record where each call was made, too.
@@ -61,7 +61,7 @@ def record(
 
 
 class Profile(dict[str, Any]):
-    """What a trace or a packet table asks of memory, as plain values by their keys; a notebook shows the sizes."""
+    """Memory requests of a trace or a packet table, as plain values by their keys; a notebook shows the sizes."""
 
     def _repr_html_(self) -> str:
         counts = ("events", "requests", "packets", "threads", "seconds", "requested_peak_bytes", "live_objects_peak")
@@ -73,7 +73,7 @@ class Profile(dict[str, Any]):
 
 @one_line
 def profile(source: AnyTrace | PacketTable, *, repair: bool = False) -> Profile:
-    """Characterise what a trace or a packet table asks of memory: plain Python values, ready for JSON.
+    """Characterise the memory requests of a trace or a packet table: plain Python values, ready for JSON.
 
     See `heapwright._traces.profile.profile` and `heapwright._traffic.profile.profile_packets` for the keys, their units
     and shapes. Raises HeapwrightError where the file is neither.
@@ -117,12 +117,13 @@ def import_log(
 ) -> Trace:
     """Read a log of heap calls that another tool wrote, such as Valgrind or heaptrack; see `heapwright._traces.logs`.
 
-    The trace's `repairs` say what was left out, its `notes` what the log cannot tell. `Trace.write` stores it. `arena`
-    is how many bytes the heap had, where the log does not say; `repair` puts in frees that are missing where more lives
-    at once; `elf` is the board's program, which names the sites of its log; `failed_life` is for how many calls the
-    object of a failed request lives, by default as served objects of its size; `heap` chooses one of several heaps in
-    the log; `patterns` describe the lines of a log in its own wording (docs/logs.md). Raises HeapwrightError if the
-    format is not known, single calls are gone from it, it has none, or more lives than the arena holds.
+    The trace's `repairs` list what was left out, its `notes` what the log does not record. `Trace.write` stores it.
+    `arena` is how many bytes the heap had, if the log does not say; `repair` inserts missing frees if more bytes are
+    allocated than fit; `elf` is the board's program, which names the sites of its log; `failed_life` is for how many
+    calls the object of a failed request stays allocated, by default as served objects of its size; `heap` chooses one
+    of several heaps in the log; `patterns` describe the lines of a log in its own wording (docs/logs.md). Raises
+    HeapwrightError if the format is unknown, single calls are missing from the log, it has no calls, or more bytes are
+    allocated than the arena holds.
     """
     from heapwright._traces.logs import import_log as of_file
 
@@ -144,7 +145,7 @@ def convert_log(
 ) -> Imported:
     """Write the trace of a log of heap calls, as `import_log` reads it, in memory that does not grow with its calls.
 
-    Returns what `heapwright._traces.logs.Imported` tells. Raises HeapwrightError as `import_log`, and where `output`
+    Returns a `heapwright._traces.logs.Imported`. Raises HeapwrightError as `import_log`, and if `output`
     cannot be written.
     """
     from heapwright._traces.logs import convert_log as of_file
@@ -230,7 +231,7 @@ def workload(
     load: float | Sequence[float] | None = None,
     **options: Any,
 ) -> Trace | list[Trace]:
-    """Make the trace of what a network application asks of its heap.
+    """Make the trace of a network application's memory requests.
 
     Args:
         name: "drr", "easyport", "url" or "queue", which need `packets`; "modem" or "poisson", which need none.
@@ -395,7 +396,7 @@ def cut(
 ) -> Trace | Written:
     """Return a part of a trace: a stretch of calls or time, or what some threads, phases or sites allocate.
 
-    See `heapwright._traces.cut.cut`. With `output` the part is written there in bounded memory, whatever its length;
+    See `heapwright._traces.cut.cut`. With `output` the part is written there in bounded memory at any length;
     `Written` describes it.
     """
     from heapwright._traces.cut import cut as of_stream
@@ -497,9 +498,9 @@ def scale(
 
 @one_line
 def diff(before: AnyTrace, after: AnyTrace, *, repair: bool = False) -> dict[str, Any]:
-    """Compare what two builds of a program ask of memory: plain values, ready for JSON.
+    """Compare the memory requests of two builds of a program: plain values, ready for JSON.
 
-    See `heapwright._traces.diff.diff` for the keys. Memory is bounded, whatever the length of the traces.
+    See `heapwright._traces.diff.diff` for the keys. Memory is bounded at any length of the traces.
     """
     from heapwright._traces.diff import diff as of_streams
 
@@ -510,7 +511,7 @@ def diff(before: AnyTrace, after: AnyTrace, *, repair: bool = False) -> dict[str
 def export_trace(trace: AnyTrace, output: PathLike, *, format: str, repair: bool = False) -> Exported:
     """Write a trace for other tools: "minimalloc" (CSV), "malloclab" (.rep) or "c" (an array).
 
-    See `heapwright._traces.export.export` for what each holds. Memory is bounded, whatever the length of the trace.
+    See `heapwright._traces.export.export` for what each holds. Memory is bounded at any length of the trace.
     Raises HeapwrightError for another format.
     """
     from heapwright._traces.export import export

@@ -1,4 +1,4 @@
-"""Whether heaps last: the loops of `heapwright._replay.stress_test`, up to ten million calls each, told for people."""
+"""Stress tests of heaps: the loops of `heapwright._replay.stress_test`, up to ten million calls each, and a verdict."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StressTestResult:
-    """Whether a heap lasts: loops at constant live bytes, and the trace pass after pass.
+    """The stress test of a heap: loops at constant live bytes, and the trace pass after pass.
 
     Attributes:
         trace, heap: their names.
         growth_ratio: footprint at the end over that after 100,000 calls, or a tenth of fewer, the worst of the loops.
         worst: that loop.
         best_fit: loop -> what best fit grows by on the same calls.
-        lasts: whether it grows in each loop by at most 15 %, or 15 % more than best fit, and nothing was refused.
+        `lasts`: whether it grows in each loop by at most 15 %, or 15 % more than best fit, and nothing was refused.
         refused: the loops in which an arena of twice what the live blocks take refused a request, and best fit's did
             not, or not within twice the calls.
         calls: most calls of a loop.
@@ -44,11 +44,11 @@ class StressTestResult:
 
     @property
     def lasts_as_best_fit(self) -> float | None:
-        """What best fit grows by in the worst loop, where that is why the heap lasts; None elsewhere."""
+        """Growth of best fit in the worst loop, if the heap is stable only by comparison with it; else None."""
         return self.best_fit[self.worst] if self.lasts and self.growth_ratio > GUARD else None
 
     def __repr__(self) -> str:
-        info = "lasts" if self.lasts else "does not last"
+        info = "stable" if self.lasts else "unstable"
         return f"<StressTestResult {self.heap} on {self.trace}: {info}, grows {self.growth_ratio:.3f} x ({self.worst})>"
 
 
@@ -64,7 +64,7 @@ def effort_of(calls: int) -> StressEffort:
 
 
 def stress_result(trace: Trace, label: str, recipe: Recipe, effort: StressEffort, seed: int) -> StressTestResult:
-    """Try whether the recipe, which is called ``label``, lasts on what the trace asks for."""
+    """Run the stress test of a recipe, which is called `label`, with the sizes and lifetimes of a trace."""
     item = run(trace, recipe, effort, seed=seed, threads=processors())
     info = (
         item.growth_ratio,

@@ -1,1 +1,1 @@
-"""Heaps by name, wherever they come from, and several of them side by side."""
+"""Heaps by name, from any source, and several of them side by side."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Heap(Protocol):
-    """Anything that can be replayed: a recipe, or somebody else's allocator with its adapter."""
+    """Anything that can be replayed: a recipe, or a third-party allocator with its adapter."""
 
     @property
     def label(self) -> str:
@@ -110,7 +110,7 @@ class RecipeHeap:
 
 @dataclass(frozen=True)
 class UnusableHeap:
-    """A foreign heap that is there and cannot be used: whatever is asked of it raises the reason."""
+    """A foreign heap that exists and cannot be used: every method raises the reason."""
 
     label: str
     reason: ForeignHeapError
@@ -149,7 +149,7 @@ def resolve(text: str, word_size: WordSize | None = None) -> RecipeHeap | Foreig
 
     A zoo NAME (or NAME@ALIGN), a RECIPE.toml or STUDY:ID is a recipe. `lib:NAME` is a library of this system, PATH.so
     any shared object, ADAPTER.toml an allocator as an adapter file describes it, PATH.c the same with the adapter
-    beside it, and ADAPTER=PATH a ready-made adapter (or an ADAPTER.toml) with the file or folder its sources are in.
+    in its folder, and ADAPTER=PATH a ready-made adapter (or an ADAPTER.toml) with the file or folder of its sources.
     RECIPE+FOREIGN is a recipe in front of a foreign heap, RECIPE+malloc one in front of the C library's. `word_size`
     is that of heaps built from sources, None for what their adapter says.
 
@@ -217,7 +217,7 @@ class Outcome:
     memories: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
     """The metrics of each memory of a recipe in several."""
     failed_low: int | None = None
-    """How many of the requests refused have low priority; None where the trace tells of none, and of foreign heaps."""
+    """How many of the refused requests have low priority; None for foreign heaps and traces without priorities."""
 
 
 def replay_each(
@@ -290,7 +290,7 @@ class Arenas:
 
     `reserve` is None where a held-out trace, or too many of the copies, are refused in any arena: the `refused`. A heap
     that gets its memory from the system has no arena to search, and `reserve` goes by the most that it took.
-    `failed` tells how many requests of the trace are refused in an ample one, where no arena serves it.
+    `failed` counts the requests of the trace that are refused in an ample one, if no arena serves it.
     """
 
     smallest: int | None
@@ -313,7 +313,7 @@ def fit_each(
     share: float = 1.0,
     scaled: Callable[[Trace], float] = lambda trace: 1.0,
 ) -> dict[str, Arenas]:
-    """Smallest and safe arena of every heap on the trace, and the one to reserve; of a foreign heap that fails, why.
+    """Smallest, safe and recommended arena of every heap on the trace; for a foreign heap that fails, the reason.
 
     The reserved arena is that of `reserved`, where what each trace needs counts ``scaled`` times: for another load.
     """

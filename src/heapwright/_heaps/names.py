@@ -32,7 +32,7 @@ class HeapName(NamedTuple):
 
     @property
     def is_recipe(self) -> bool:
-        """Whether it names a recipe, rather than somebody else's allocator."""
+        """Whether it names a recipe, rather than a third-party allocator."""
         return self.kind in ("zoo", "recipe", "study")
 
 
@@ -80,7 +80,7 @@ def is_heap(text: str) -> bool:
 
 
 def picked_up(text: str) -> list[tuple[Path, Path]]:
-    """The adapters that such a name leads to without naming them, and the files that they lie beside."""
+    """The adapters that a file's name implies, and the files in whose folders they lie."""
     name = parse(text)
     if name.kind == "front":
         return picked_up(name.second)

@@ -30,7 +30,7 @@ class Placement:
     """One way to use the regions, replayed.
 
     Attributes:
-        order: regions by their position in the list that was given, from 0, in the order in which they are asked.
+        order: regions by their position in the list of the call, from 0, in the order in which they are tried.
         limit: largest request that the first of them takes, in bytes; None for any.
         failed: requests that no region served.
         used_bytes: high-water mark of each region, by its position.
@@ -92,7 +92,7 @@ class RegionContents(NamedTuple):
 
 
 def contents(trace: Trace, placement: Placement) -> list[RegionContents]:
-    """Which objects a placement puts where, in the order in which the regions are asked. O(calls)."""
+    """Which objects a placement puts where, in the order in which the regions are tried. O(calls)."""
     where = route(trace, placement.recipe).where
     births = trace.op <= 1
     results = []
@@ -104,7 +104,7 @@ def contents(trace: Trace, placement: Placement) -> list[RegionContents]:
 
 
 def in_regions(recipe: Recipe, sizes: Sequence[int], limit: int | None = None) -> Recipe:
-    """The recipe in several memories, `region1` first, of so many bytes; the first takes requests up to `limit`."""
+    """The recipe in several memories of these sizes in bytes, `region1` first, which takes requests up to `limit`."""
     data = recipe.to_dict()
     tables = []
     for at in range(len(sizes)):

@@ -1,4 +1,4 @@
-"""The metrics of a recipe on a trace, those that only measuring tells among them where they are asked for."""
+"""Metrics of a recipe on a trace, including those that need a measurement if they are requested."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Measure:
 
     @property
     def measured(self) -> bool:
-        """Whether anything is, beside what one replay tells."""
+        """Whether any metric needs more than one replay."""
         return bool(self.timed or self.fitted or self.on_target)
 
     def each(self, trace: Trace, recipes: Sequence[Recipe]) -> list[Replayed]:

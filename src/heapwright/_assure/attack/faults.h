@@ -1,10 +1,9 @@
 /* faults.h: one run of an attack: a program of calls, a fault behind one of them, and what came of it.
  *
  * The heap is what attacked_heap.h declares: generated code of prefix `attacked`, or heaps/foreign/attacked_heap.h
- * before somebody else's. The run replays the calls, commits the fault at a random call on a random live object, goes
- * on, and frees everything in the end. Each object is filled with a pattern of its own, which shows when somebody else
- * writes there. Freestanding, and the same on every machine: on_host.c gives each run a process, on_target.c an
- * emulated processor.
+ * before a third-party heap. The run replays the calls, injects the fault at a random call on a random live object,
+ * continues, and frees everything in the end. Each object is filled with its own pattern, which shows any other write.
+ * Freestanding, and the same on every machine: on_host.c gives each run a process, on_target.c an emulated processor.
  */
 #ifndef HW_FAULTS_H
 #define HW_FAULTS_H
@@ -26,7 +25,7 @@
 
 enum { MOST_OVERFLOW = 16 };
 
-/* What came of a run; whoever starts it finds out that it crashed. */
+/* Outcomes of a run; the process that starts it detects a crash. */
 enum { AT_ONCE, LATER, HARMLESS, SILENT, CRASHED, OUTCOMES };
 
 enum fault {
@@ -66,9 +65,9 @@ static struct attacked_heap *heap;
 static uint32_t state;
 static uint32_t refused;
 static int broken;             /* some object does not hold what was written there */
-static unsigned char *damaged; /* the object beside which the fault wrote; NULL: none */
+static unsigned char *damaged; /* the object next to which the fault wrote; NULL: none */
 
-/* What a run leaves to whoever started it. */
+/* The result of a run, which the process that started it reads. */
 struct told {
     uint32_t at_once; /* the call under way is the first that could notice the fault */
     uint32_t refused; /* of a run without a fault; the others find it there */
@@ -242,11 +241,11 @@ static unsigned char *some_word(int of_metadata)
     return arena + offset;
 }
 #else
-/* Any word between the lowest and the highest byte that objects had: somebody else's heap has no walk. */
+/* Any word between the lowest and the highest byte that objects had: a third-party heap has no walk. */
 static unsigned char *some_word(int of_metadata);
 #endif
 
-/* Commits a fault; 0 where no object is there to commit it on. */
+/* Injects a fault; 0 if there is no object to inject it on. */
 static int commit(enum fault fault)
 {
     static unsigned char elsewhere[256] __attribute__((aligned(16)));

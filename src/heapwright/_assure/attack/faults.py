@@ -21,7 +21,7 @@ OUTCOMES = ("at_once", "later", "harmless", "silent", "crashed")
 """What may come of a fault, in the order of faults.h."""
 
 RUNS = 200
-"""Runs of each fault, where nothing else is asked for: a share is right to 7 % then."""
+"""Default number of runs of each fault: a share is right to 7 % then."""
 
 MOST_CALLS = 20_000
 """Calls of a trace that each run replays, from the first on."""
@@ -31,11 +31,11 @@ PREFIX = "attacked"
 
 
 def flags(recipe: Recipe) -> list[str]:
-    """What the generated code and the faults are compiled with, for whatever machine."""
+    """Compiler options of the generated code and the faults, for any machine."""
     from heapwright._generate.emit import align_unchecked, replayed_secret
 
     results = ["-std=c11", "-w", f"-D{align_unchecked(PREFIX)}"]
-    # A seed gives the same counts wherever the arena lies.
+    # A seed gives the same counts at any address of the arena.
     results += [f"-D{replayed_secret(PREFIX)}"] if recipe.checks != "none" else []
     return results + (["-DCHECKED"] if recipe.checks != "none" else [])
 

@@ -40,7 +40,7 @@ static uint32_t general_word(const struct hw_general *g, uint32_t size, uint32_t
     return size_word(g, size, flags & (((uint32_t)1 << g->flag_bits) - 1u)) & UINT32_MAX >> (32u - 8u * g->word.bytes);
 }
 
-/* Writes a whole block from `from` on, with all that the blocks beside it would say; returns its payload. */
+/* Writes a whole block from `from` on, and what its neighbours record about it; returns its payload. */
 static uint32_t make_up_general(const struct hw_general *g, uint32_t from, uint32_t room, int is_free, uint32_t next,
                                 uint32_t before)
 {
@@ -71,7 +71,7 @@ static uint32_t make_up_general(const struct hw_general *g, uint32_t from, uint3
     return at;
 }
 
-/* Writes a block of whatever kind the last pool has; returns its payload. */
+/* Writes a block of the last pool's kind; returns its payload. */
 static uint32_t make_up(uint32_t from, uint32_t room, int is_free, uint32_t next, uint32_t before)
 {
     const struct hw_pool *pool = &policy.pools[choose(policy.pool_count)];
@@ -250,7 +250,7 @@ static void forge_first_link(const struct hw_links *links, const struct hw_block
     put_link(links, chained ? fixed_chain_at(&pool->fixed, node) : node, target);
 }
 
-/* Whether a block ahead is told by a word in front of a block's own. */
+/* Whether a free block leaves a footer in front of the next block's header. */
 static int reads_footers(const struct hw_block *block)
 {
     return pool_of(block)->kind == HW_GENERAL;
@@ -279,7 +279,7 @@ static void forge_size(const struct hw_block *block, uint32_t size, uint32_t fla
     put_word(block->offset, g->word.bytes, general_word(g, size, HW_USED | flags));
 }
 
-/* A block in use is told that a free one lies ahead of it, as far away as its attacker likes. */
+/* Makes a block in use believe that a free block lies ahead of it, at any distance that the attacker likes. */
 static void forge_footer(const struct hw_block *block, struct object *ahead)
 {
     const struct hw_general *g = &pool_of(block)->general;
@@ -296,7 +296,7 @@ static void forge_footer(const struct hw_block *block, struct object *ahead)
     put_word(tag_at(g, block->offset), g->word.bytes, general_word(g, size, 0));
 }
 
-/* Writes to a block in use that it reaches the top, the mark or the end of the memory, or the victim. */
+/* Writes to a block in use that it reaches the top, the mark, the end of the memory, or the last remainder. */
 static void forge_up_to_top(const struct hw_block *block)
 {
     if (pool_of(block)->kind == HW_GENERAL) {

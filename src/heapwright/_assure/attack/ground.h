@@ -1,17 +1,17 @@
 /* ground.h: the ground that exploits are tried on: an arena between guards, a program's objects, and what proves that
  * an attacker has taken control.
  *
- * The attacker has read the heap's source: `policy` tells where headers, tags, links, heads and marks lie. He writes
+ * The attacker has read the heap's source: `policy` says where headers, tags, links, heads and marks lie. He writes
  * only what a bug lets him (`window`), into objects that the program has in use, and, before the bug, into memory
  * outside the arena that is his. What masks links and guards at level full he does not know: of `policy` he has a copy
- * in which links are plain. But he may read a word of an object that nobody has written yet, and compute a secret from
+ * in which links are plain. But he may read an unwritten word of an object, and compute a secret from
  * that; with it he forges masks and guards as the heap would.
  *
- *     | guard | arena                               | guard | nothing: whatever is read or stored there is a signal |
+ *     | guard | arena                               | guard | nothing: any read or store there is a signal |
  *
  * Control is a word of a guard that changed or a store beyond it, a pointer handed out that is not to memory of the
  * heap, or two objects in use that overlap. A pointer freed twice once its block was handed out again is none of it: no
- * heap tells that from a free of the new owner.
+ * heap can distinguish that from a free of the new owner.
  *
  * The heap is the core (../csrc) that runs the policy, or with ATTACKED_GENERATED what attacked_heap.h declares.
  */
@@ -340,7 +340,7 @@ static void read_uninitialised(void)
     has_secret = word != 0;
 }
 
-/* The bug: whatever lies from an object's end up to `end` may be overwritten, in order. */
+/* The bug: all bytes from an object's end up to `end` may be overwritten, in order. */
 static void overflow(const struct object *o, uint32_t until, uint32_t end_at)
 {
     window_from = o->at + o->size;

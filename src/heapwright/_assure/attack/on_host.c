@@ -85,7 +85,7 @@ static void *pages(size_t bytes)
     return found;
 }
 
-/* An arena in the middle of nothing: whatever an offset of 32 bits leads to beyond it is no memory. */
+/* An arena in the middle of nothing: any offset of 32 bits that leads out of it leads to no memory. */
 static unsigned char *alone(size_t bytes)
 {
     const size_t beyond = sizeof(void *) > 4 ? (size_t)UINT32_MAX + 1u : 0;
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
     for (enum fault fault = 0; fault < FAULTS; fault++) {
 #ifndef ATTACKED_BLOCK_FREE
         if (fault == METADATA_WRITE) {
-            continue; /* nobody tells where somebody else's heap keeps it */
+            continue; /* where a third-party heap keeps it is unknown */
         }
 #endif
         attack_with(fault, (uint32_t)strtoul(argv[3], NULL, 10), (uint32_t)strtoul(argv[4], NULL, 10));

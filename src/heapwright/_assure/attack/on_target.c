@@ -1,4 +1,4 @@
-/* on_target.c: one run of an attack as an image, which the emulator starts anew for each. */
+/* on_target.c: one run of an attack as an image, which the emulator restarts for each. */
 #include "faults.h"
 
 /* What a run is given, and leaves; placed by the linker script. */

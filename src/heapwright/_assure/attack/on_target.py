@@ -1,4 +1,4 @@
-"""An attack on an emulated processor: each run starts the same image anew, on memory that was cleared.
+"""An attack on an emulated processor: each run restarts the same image, on memory that was cleared.
 
 Every stretch of memory that the image has lies alone, so that an access which leaves the arena is a bus fault.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DRIVER = Path(__file__).with_name("on_target.c")
 
 SECONDS, TIMES = 2.0, 10
-"""A run that takes longer than both so many seconds and so many runs without a fault does not end."""
+"""Seconds, and a multiple of a run without a fault: a run that takes longer than both does not end."""
 
 _FEED = struct.Struct("<13I")
 _CALLS_AT = 0x1000

@@ -1,4 +1,4 @@
-/* techniques.h: twelve ways to turn a bug into control of a heap, each as it was published, and as somebody would do it
+/* techniques.h: twelve ways to turn a bug into control of a heap, each as published, and adapted by an attacker
  * who has read the checks.
  *
  * A technique sets up the bug's one write, or the one wrong call, then calls malloc, free and realloc as any program
@@ -30,7 +30,7 @@ enum technique {
     TECHNIQUES
 };
 
-/* A free block's header is kept, its two links are forged: whoever unlinks it stores either where the other leads. */
+/* A free block's header is kept, its two links are forged: unlinking it stores either where the other leads. */
 static void unsafe_unlink(void)
 {
     const struct hw_block *block = NULL;
@@ -105,7 +105,7 @@ static void forged_link(void)
     }
 }
 
-/* A block in use is told that a free one lies ahead of it, as far away as its attacker likes. */
+/* Makes a block in use believe that a free block lies ahead of it, at any distance that the attacker likes. */
 static void forged_footer(void)
 {
     const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);
@@ -121,7 +121,7 @@ static void forged_footer(void)
     give_back(object_in(block));
 }
 
-/* A block in use says to reach the top, or the victim: when it is freed, what lies between is given out again. */
+/* A block in use claims to reach the top, or the last remainder: its free lets the heap give out what lies between. */
 static void moved_top(void)
 {
     const struct hw_block *block = block_behind_object(1u << HW_BLOCK_USED);

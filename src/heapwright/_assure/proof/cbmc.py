@@ -102,7 +102,7 @@ def _name(result: Mapping[str, Any]) -> str:
 
 
 def told_calls(trace: Sequence[Mapping[str, Any]]) -> list[dict[str, int]]:
-    """The arguments of each call of the harness's told(), in order."""
+    """The arguments of each call of the harness's `told`, in order."""
     calls: list[dict[str, int]] = []
     for step in trace:
         name = str(step.get("lhs", ""))

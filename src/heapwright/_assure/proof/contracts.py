@@ -1,12 +1,12 @@
-"""Contracts in ACSL for the generated C of a fixed pool: what each function asks for and promises, for Frama-C's WP.
+"""Contracts in ACSL for the generated C of a fixed pool: what each function requires and ensures, for Frama-C's WP.
 
 templates/contracts.acsl holds them, in sections: the `view` of the heap's state; what stands in several contracts
 (`part`, asked for as {NAME}, or as {NAME for HEAP} of another variable than h); the `contract` of each function; and
 each `statement` with what stands around it in the proof alone.
 
-The heap's state is told by a stack of the free blocks' numbers, which exists in the proof alone (ghost code): the list
-that runs through the arena holds just these blocks, from the last to the first, and none twice. A block is live where
-it was carved and is not in the stack.
+A stack of the free blocks' numbers describes the heap's state; it exists in the proof alone (ghost code). The list that
+runs through the arena holds just these blocks, from the last to the first, and none twice. A block is live if it was
+carved and is not in the stack.
 """
 
 from __future__ import annotations

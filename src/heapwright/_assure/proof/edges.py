@@ -13,18 +13,18 @@ ROOMS = (640, 1 << 13, 1 << 17, 1 << 22)
 """Bytes for blocks in the arenas of programs: from some that soon refuse to one that has most classes."""
 
 MOST_EDGES = 6000
-"""Sizes that a harness holds; where a recipe has more, so many drawn of them."""
+"""Most sizes that a harness holds; if a recipe has more, that many are drawn of them."""
 
 PROGRAMS = 1500
 """Programs of 40 calls that are drawn; a tenth of them where a walk takes a list's length for each block."""
 
 MOST_PAIRS = 6000
-"""Pairs of neighbouring sizes that are tried; where there are more, so many drawn of them."""
+"""Most pairs of neighbouring sizes that are tried; if there are more, that many are drawn of them."""
 
 SIZE_MAX = (1 << 64) - 1
 
 _BEYOND = (MAX_REQUEST, MAX_REACH, 1 << 32, (1 << 32) + 8, SIZE_MAX // 2, SIZE_MAX - 64, SIZE_MAX)
-"""Where sizes wrap or are refused whatever the recipe."""
+"""Sizes that wrap, or that every recipe refuses."""
 
 
 def edge_sizes(recipe: Recipe, values: Mapping[str, Any], arenas: Sequence[int]) -> list[int]:
@@ -97,7 +97,7 @@ def edge_names(recipe: Recipe, values: Mapping[str, Any], compared: bool, seed: 
     Args:
         recipe: the heap.
         values: its policy.
-        compared: whether the core runs beside it; a heap with a lock or caches is always alone.
+        compared: whether the core runs the same calls; a heap with a lock or caches always runs alone.
         seed: of what is drawn by chance.
     """
     arenas = [-(-int(values["fixed_end"]) // 16) * 16 + room for room in ROOMS]

@@ -26,7 +26,7 @@ class Enumeration:
     Attributes:
         programs: how many were run to their end.
         properties: how many were looked at; the two sanitizers, independence and unwinding count as one each.
-        failed: the calls that show what does not hold, each as arguments of the harness's told(), by what it is.
+        failed: by property, the calls that violate it, each as arguments of the harness's `told`.
     """
 
     programs: int

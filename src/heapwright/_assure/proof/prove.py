@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from heapwright._recipes.pools import Pool
 
 ROOM = 96
-"""Bytes for blocks, behind the control data, where no arena is asked for."""
+"""Default bytes for blocks, behind the control data."""
 
 LARGEST = 32
-"""The largest request, in bytes, where none is asked for."""
+"""Default of the largest request, in bytes."""
 
 METHODS = ("cbmc", "enumeration")
 """Who proves: the model checker, for all sizes at once, or a run of each program that the bounds allow."""
@@ -79,7 +79,7 @@ class Proof:
         return f"FAIL {self.heap} {item.name}: {what}{more}: {'; '.join(shown) or 'no call'}"
 
     def as_json(self) -> dict[str, Any]:
-        """What JSON tells of it."""
+        """The values for JSON."""
         return {
             "heap": self.heap,
             "calls": self.calls,
@@ -113,7 +113,7 @@ def prove(
         arena: its bytes; None for the control data and 96 more.
         largest: the largest request in bytes.
         method: of METHODS; None for the one that `method_for` names.
-        progress: told the name of each harness before it runs.
+        progress: called with the name of each harness before it runs.
 
     Raises HeapwrightError without the tool of the method, for an arena that is too small, for bounds that allow more
     programs than can be run, and for heaps that move their objects.
@@ -204,7 +204,7 @@ def _bounded(pool: Pool) -> bool:
 
 
 def harness_text(recipe: Recipe, name: str, method: str, calls: int, arena: int, largest: int) -> str:
-    """The program for one harness, beside which app_heap.c has to lie."""
+    """The program for one harness, in whose folder app_heap.c has to lie."""
     return template(PACKAGE, "harness.c").render(
         by=method,
         second_content=not _needs_zeros(recipe, name),
@@ -281,7 +281,7 @@ def check_edges(recipe: Recipe, files: Mapping[str, str], compared: bool = True)
     Args:
         recipe: the heap.
         files: its generated text, by name.
-        compared: whether the core runs the same programs beside it, and must do the same.
+        compared: whether the core runs the same programs, and must do the same.
 
     Raises HeapwrightError without a C compiler that has AddressSanitizer, and where the harness ends badly.
     """
@@ -292,7 +292,7 @@ def check_edges(recipe: Recipe, files: Mapping[str, str], compared: bool = True)
     bounds = (
         f"arenas of {', '.join(f'{arena:,}' for arena in names['arenas'])} bytes; {len(names['edges']):,} of"
         f" {names['all_edges']:,} sizes at edges of classes; {pairs} pairs of neighbouring sizes, and {programs}"
-        " programs of 40 calls drawn by chance" + ("; beside the core" if compared else "")
+        " programs of 40 calls drawn by chance" + ("; compared with the core" if compared else "")
     )
     info = {"prefix": "app", "upper": "APP", "unchecked": align_unchecked("app"), "threads": recipe.threads}
     with temporary_folder("prove") as folder:

@@ -1,1 +1,1 @@
-"""Somebody else's allocators: how to build and call one, and what it does on a trace."""
+"""Third-party allocators: how to build and call one, and what it does on a trace."""

@@ -1,6 +1,6 @@
-"""Adapters: how to build somebody else's allocator and how to call it, each a TOML file.
+"""Adapters: how to build a third-party allocator and how to call it, each a TOML file.
 
-An adapter tells the C sources or the library, what they need to compile, and the calls; `docs/adapters.md` is the
+An adapter names the C sources or the library, what they need to compile, and the calls; `docs/adapters.md` is the
 reference of every key. Ready-made ones for well-known allocators lie in this folder; the sources themselves do not.
 """
 

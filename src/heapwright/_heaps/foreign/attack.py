@@ -1,4 +1,4 @@
-"""The faults of `heapwright attack` on somebody else's heap, each in a process of its own."""
+"""Faults of `heapwright attack` on a third-party heap, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def attack(heap: ForeignHeap, trace: Trace | None = None, *, runs: int = RUNS, seed: int = 0) -> dict[str, Any]:
-    """Commit every fault but writes into metadata, whose place nobody tells; what an attack on this machine tells.
+    """Inject all faults except writes into metadata, whose place is unknown; return what an attack on the host returns.
 
-    `checks` is None, as the heap looks at what it looks at. It has noticed where it ends the program, by a signal meant
+    `checks` is None, as the heap has its own checks. It detects a fault if it ends the program, by a signal meant
     for that or by leaving; any other signal is a crash. `signals` counts both by the signal's name.
 
     Raises ParameterError for a heap whose objects move, ForeignHeapError where it cannot be built, or fails by itself.

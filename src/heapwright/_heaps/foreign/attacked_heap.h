@@ -1,4 +1,4 @@
-/* attacked_heap.h: somebody else's heap under the names that assure/attack/faults.h calls. It counts nothing and has no
+/* attacked_heap.h: a third-party heap under the names that assure/attack/faults.h calls. It counts nothing and has no
  * walk: what it notices shows in that it ends the program. */
 #ifndef ATTACKED_HEAP_H
 #define ATTACKED_HEAP_H
@@ -43,7 +43,7 @@ static void *attacked_malloc(struct attacked_heap *heap, size_t size)
     return attacked_noted(foreign_malloc(size ? size : 1u), size);
 }
 
-/* As the driver of replays: a heap without aligned requests is asked for no more than it gives. */
+/* As in the driver of replays: a heap without aligned requests gets none stricter than its own alignment. */
 static void *attacked_aligned_alloc(struct attacked_heap *heap, size_t align, size_t size)
 {
     if (align > foreign_align && foreign_has_aligned_alloc) {

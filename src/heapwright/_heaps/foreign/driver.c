@@ -1,18 +1,18 @@
-/* driver.c: replays a trace on somebody else's heap, in a process of its own.
+/* driver.c: replays a trace on a third-party heap, in a process of its own.
  *
  *     driver CALLS PASSES BYTES [written]       prints the nanoseconds of CPU time that each pass took; with a fourth
  *                                               word each object is written once, as a program would
  *     driver CALLS replay BYTES RESULT [AT]     replays once, checks every object, and fills in `struct result`
- *     driver CALLS serves BYTES RESULT SECONDS  the same, up to the first refusal or so much CPU time
+ *     driver CALLS serves BYTES RESULT SECONDS  the same, up to the first refusal or that much CPU time
  *
  * CALLS is what heapwright._measure.host.calls writes: number of calls and slots, one record a call, and each call's
- * weight (int64). RESULT is mapped, so that it tells how far a heap came that crashed or hung. AT receives the address
+ * weight (int64). RESULT is mapped, so that it shows how far a heap came that crashed or hung. AT receives the address
  * of each object allocated (uint64 a call; from the arena's start where there is one). It stays as it is where the call
  * returned no object, or one of a recipe in front.
  *
  * The driver itself allocates nothing and keeps nothing in variables of static storage: malloc may be the heap under
  * test, and between passes all such variables of the program are set back to what they were. Memory of its own is
- * shared, which keeps it apart from the heap's in what the kernel tells of the process.
+ * shared, which keeps it apart from the heap's in the kernel's figures for the process.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 
 /* What heapwright._heaps.foreign.source writes for an adapter. */
 extern const unsigned foreign_align;    /* every address is a multiple of this */
-extern const unsigned foreign_poison;   /* the byte that tells untouched memory */
+extern const unsigned foreign_poison;   /* the byte that marks untouched memory */
 extern const unsigned foreign_moves;    /* what malloc returns is a handle; foreign_pointer leads on */
 extern const unsigned foreign_capacity; /* bytes of the heap's own array, where its size does not follow the arena's */
 extern const unsigned foreign_has_realloc, foreign_has_aligned_alloc, foreign_has_usable_size;
@@ -45,7 +45,7 @@ size_t foreign_usable_size(void *pointer);
 void *foreign_pointer(void *handle);
 
 #define PAGE 4096u
-#define CANARY 64u           /* bytes behind the arena that nobody may write */
+#define CANARY 64u           /* bytes behind the arena that must not be written */
 #define SAMPLE_STEP 4096u    /* a new peak of live bytes is worth a look at resident memory when this and 1/64 higher */
 #define OBJECT_BYTES_MARK 1u /* set in every byte of a pattern and in none of the poison */
 
@@ -265,7 +265,7 @@ static void note_address(struct driver *d, uint32_t i, const unsigned char *poin
     }
 }
 
-/* What is asked of the heap: an object of no bytes is one of a byte, as in a recipe. */
+/* The size of the request to the heap: an object of no bytes is one of a byte, as in a recipe. */
 static size_t wanted(uint32_t size)
 {
     return size ? size : 1u;
@@ -295,7 +295,7 @@ static unsigned char *payload_of(unsigned char *base, uint32_t align)
     return (unsigned char *)(((uintptr_t)base + mask) & ~mask);
 }
 
-/* Whether the object still holds what it was filled with, wherever it is now. */
+/* Whether the object still holds what it was filled with, even if it moved. */
 static int is_sound(struct object *object)
 {
     if (foreign_moves) {

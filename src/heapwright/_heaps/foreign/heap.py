@@ -1,7 +1,7 @@
-"""Foreign heaps: somebody else's allocator, built as its adapter says and run on traces in a process of its own.
+"""Foreign heaps: third-party allocators, built as their adapters say and run on traces in a process of their own.
 
 `driver.c` is that process. It replays a trace once with every object filled and checked, or several times for
-time; whatever the heap does to it (crash, hang, exit) ends there and becomes a `ForeignHeapError` with the reason.
+time; any misbehaviour of the heap (crash, hang, exit) ends there and becomes a `ForeignHeapError` with the reason.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 
 LEAST_AMPLE = 1 << 16
 COMPILED_STEPS = 32
-"""Fineness of the search for the smallest arena of a heap that is compiled anew for each size, see `smallest_arena`."""
+"""Fineness of the search for the smallest arena of a heap that is compiled for each size, see `smallest_arena`."""
 SAFE_TRIES, COMPILED_SAFE_TRIES = 64, 16
 ENOUGH_TRIES = ENOUGH_STEPS = 16
 """The same for a copy of a trace, and how finely an arena is looked for above one that does not serve it."""
 SECONDS, SECONDS_A_CALL = 60.0, 1e-4
-"""How long a replay may take by default: so much, and so much more for each call."""
+"""Default time limit of a replay, in seconds: a fixed part, and a part for each call."""
 PATIENCE = 20
-"""An arena counts as too small, too, where the heap takes so many times as long as in an ample one, and a second."""
+"""An arena also counts as too small if the replay takes this many times as long as in an ample one, and a second."""
 
 _RESULT = struct.Struct("=8Q2d")
 _UNKNOWN = 2**64 - 1
@@ -95,7 +95,7 @@ class ForeignHeap:
         sources: the C files, in the order in which they are compiled as one.
         library: path or soname of a shared object; empty where there are sources, or for the C library.
         word_size: 32 or 64, bits of a pointer.
-        front: a recipe that is asked first; what it refuses goes to the allocator. Arenas are for both.
+        front: a recipe that gets each request first; what it refuses goes to the allocator. Arenas are for both.
     """
 
     adapter: Adapter
@@ -143,7 +143,7 @@ class ForeignHeap:
         return folder_for(self, "foreign")
 
     def program(self, arena: int | None = None) -> Path:
-        """The program for arenas of so many bytes, which only matters where the adapter's macros depend on it.
+        """The program for arenas of this many bytes, which only matters if the adapter's macros depend on it.
 
         Raises ForeignHeapError where it cannot be built.
         """
@@ -211,7 +211,7 @@ class ForeignHeap:
     # ---- running ---------------------------------------------------------------------------------------------------
 
     def run(self, trace: Trace, arena: int | None, addresses: Path | None = None) -> ForeignRun:
-        """Replay once, checked, in an arena of so many bytes. Raises ForeignHeapError."""
+        """Replay once, checked, in an arena of this many bytes. Raises ForeignHeapError."""
         return self._run(trace, arena, "replay", *([str(addresses)] if addresses else []))
 
     def _run(self, trace: Trace, arena: int | None, mode: str, *more: str) -> ForeignRun:
@@ -278,7 +278,7 @@ class ForeignHeap:
         return result
 
     def _server(self, trace: Trace) -> Callable[[int], bool]:
-        """What tells whether an arena of so many bytes serves the trace; each is tried once, and none for long.
+        """A function that returns whether an arena of a size serves the trace; it tries each once, for a limited time.
 
         That one does not may show in a refused request, a refused arena, a crash, or in that it does not compile.
         """
@@ -355,16 +355,16 @@ class ForeignHeap:
         return search(serves, served, unit, self._max_arena, ENOUGH_TRIES).bytes
 
     def worst_case(self, trace: Trace) -> WorstCase | None:
-        """None: nobody tells by which rules somebody else's heap goes."""
+        """None: a third-party heap publishes no rules from which a bound follows."""
         return None
 
     @property
     def reach(self) -> Reach:
-        """Unknown: nobody tells how far somebody else's headers and links reach."""
+        """Unknown: a third-party heap does not publish how far its headers and links reach."""
         return UNKNOWN
 
     def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> TimedProgram:
-        """The program that `bench` times, in an arena of so many bytes; None is ample.
+        """The program that `bench` times, in an arena of that many bytes; None is ample.
 
         Replays once before, so that a heap which fails does so here. Raises ForeignHeapError.
         """

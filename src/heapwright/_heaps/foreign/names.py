@@ -46,7 +46,8 @@ def beside(path: Path) -> Adapter:
     if path.suffix == ".c":
         fitting = [name for name in adapters.names() if _names_file(adapters.ready_made(name), path.name)]
         known = f"a ready-made one, as in {fitting[0]}={path}" if fitting else "one of the ready-made ones"
-        raise HeapwrightError(f"{path}: needs an adapter that says how to call it: {beside.name} beside it, or {known}")
+        needed = "needs an adapter that says how to call it"
+        raise HeapwrightError(f"{path}: {needed}: {beside.name} next to it, or {known}")
     return Adapter(style="libc", realloc="realloc", align=1)
 
 

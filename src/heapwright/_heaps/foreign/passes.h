@@ -57,7 +57,7 @@ static void __attribute__((noinline)) replay_rare(const struct driver *d, uint32
     }
 }
 
-/* As little beside the calls as can be: 8 bytes of a call are read, and an object's address is stored or read. */
+/* As little overhead as can be: 8 bytes of a call are read, and an object's address is stored or read. */
 static inline __attribute__((always_inline)) void replay_steps(const struct driver *d, const struct step *steps,
                                                                void **bases, const int writes)
 {
@@ -132,7 +132,7 @@ static void free_all(const struct driver *d, void **bases)
     }
 }
 
-/* A heap with an arena starts each pass afresh; one that lives on the system gets everything back. */
+/* A heap with an arena starts each pass afresh; one on the system's memory gets everything back. */
 static void measure(const struct driver *d, int passes)
 {
     const struct variables saved = save_variables(d);

@@ -112,7 +112,7 @@ _THROUGH_FRONT = {
 
 
 def defines(adapter: Adapter, arena: int | None) -> dict[str, str]:
-    """The adapter's macros, for an arena of so many bytes."""
+    """The adapter's macros, for an arena of that many bytes."""
 
     def is_larger(than: re.Match[str]) -> str:
         return str(int((arena or 0) > int(than[1])))

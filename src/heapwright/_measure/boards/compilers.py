@@ -22,14 +22,14 @@ COMPILERS = ("gcc", "zig")
 """In the order of preference."""
 
 LEVELS = ("Os", "O0", "O2", "O3")
-"""Optimisation levels whose code sizes are told; what runs is compiled with the first unless another is asked for."""
+"""Optimisation levels whose code sizes are reported; by default the first compiles what runs."""
 
 GCC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 GCC_PACKAGES = {
     "arm": "gcc-arm-none-eabi libnewlib-arm-none-eabi picolibc-arm-none-eabi",
     "riscv": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
 }
-# A function a section, so that the linker drops what nobody calls.
+# A function a section, so that the linker drops functions without a caller.
 _COMMON = ("-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", "-fno-common", "-w")
 
 

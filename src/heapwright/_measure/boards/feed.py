@@ -77,7 +77,7 @@ class Input:
         reference_bytes: int = 0,
         callocs: bool = False,
     ) -> Input:
-        """The trace for an arena of so many bytes.
+        """The trace for an arena of that many bytes.
 
         Args:
             trace, cpu: what is replayed, and on what.
@@ -132,7 +132,7 @@ class BoardRun:
         stub_value: what the last stub computed.
         started: the heap could be made in the arena.
         taken: most bytes that the heap took from sbrk.
-        arena: uint8, the first bytes of the arena after the last call, as many as were asked for.
+        arena: uint8, the requested number of bytes of the arena from its start, after the last call.
     """
 
     performed: NDArray[np.int64]

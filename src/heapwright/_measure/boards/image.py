@@ -211,7 +211,7 @@ class Workshop:
     def image(self, level: str = LEVELS[0], layout: FeedLayout | None = None) -> Image:
         """The heap with the driver around it, the heap compiled at this level of optimisation.
 
-        One image serves every layout: only a kernel is told its arena at compile time.
+        One image serves every layout: only a kernel gets its arena at compile time.
         """
         if level not in self._images:
             objects = [
@@ -291,7 +291,7 @@ class Workshop:
         return output
 
     def _heap_objects(self, level: str) -> list[Path]:
-        """The heap compiled, whatever its alignment: a trace has no types."""
+        """The compiled heap, at any alignment: a trace has no types."""
         from heapwright._generate.emit import align_unchecked, replayed_secret
 
         checked = self.heap.recipe is not None and self.heap.recipe.checks != "none"
@@ -340,7 +340,7 @@ def link_alone(compiler: Compiler, objects: Sequence[Path], output: Path) -> Ima
 def named_nowhere(compiler: Compiler, objects: Sequence[Path]) -> list[str]:
     """The symbols that an image of these objects, as `link_alone` makes it, would lack.
 
-    Those of the linker's script begin with `hw_`, those of the compiler's library with two underscores.
+    Symbols of the linker's script begin with `hw_`, symbols of the compiler's library with two underscores.
     """
     linked = _with_start(compiler, objects)
     made: set[str] = set().union(*(_symbols(path, defined=True) for path in linked))

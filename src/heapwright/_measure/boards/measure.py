@@ -57,7 +57,7 @@ def measure(
         arena: bytes of the arena; None for 4 MB less 64 KiB, or more where the trace needs it, within the
             recipe's reach.
 
-    Returns what docs/target.md describes under "What is told"; what cannot be counted is None.
+    Returns what docs/target.md describes under "Output"; what cannot be counted is None.
 
     Raises HeapwrightError where a tool is missing (with what to install) or fails, the heap cannot be built, or the
     arena cannot hold its control data.
@@ -157,7 +157,7 @@ class Session:
         return None if counted is None or run.refused.any() else int(counted.sum())
 
     def _measure(self, workshop: Workshop, code: dict[str, Any], trace: Trace) -> dict[str, Any]:
-        """What `measure` tells."""
+        """The result of `measure`."""
         heap = workshop.heap
         backend = find_backend(self.cpu, self._backend)
         arena = self.arena or _arena_bytes(heap, trace, self.cpu)
@@ -193,7 +193,7 @@ class Session:
 
 
 def _as_on_the_host(trace: Trace) -> bool:
-    """Whether a kernel without realloc and aligned requests is asked for the same as the heap alone."""
+    """Whether a kernel without realloc and aligned requests gets the same requests as the heap alone."""
     return not ((trace.op == REALLOC).any() or (trace.align > 1).any())
 
 
@@ -304,7 +304,7 @@ def calls_by_kind(
     Args:
         run: the replay in which a calloc is the malloc that it starts with, and counts as one.
         trace: what was replayed.
-        cleared: the same replay with real callocs, whose counts are told as such; None for none.
+        cleared: the same replay with real callocs, whose counts are reported as callocs; None for none.
         among: one for each performed call; only those that it marks.
     """
     op, align = trace.op[run.performed], trace.align[run.performed]
@@ -354,7 +354,7 @@ _QUANTILES = {"median": 0.5, "p99": 0.99, "p999": 0.999}
 
 
 def _distribution(key: str, values: NDArray[np.int64] | None, which: tuple[str, ...] = _ALL) -> dict[str, Any]:
-    """Mean, maximum, and the least values that so many of the calls do not exceed; None where nothing was counted."""
+    """Mean, maximum, and the quantiles of the calls; None if nothing was counted."""
     if values is None:
         return {f"{key}_{item}": None for item in which}
     results: dict[str, Any] = {"mean": float(values.mean()), "max": int(values.max())}
@@ -365,7 +365,7 @@ def _distribution(key: str, values: NDArray[np.int64] | None, which: tuple[str, 
 
 
 def _cycles(counts: dict[str, Any]) -> dict[str, dict[str, float]] | None:
-    """Mean and dearest call, each as an interval; None where the core's timing is not known."""
+    """Mean and worst-case call, each as an interval; None if the core's timing is not known."""
     if counts["cycles_minimum"] is None:
         return None
     ends: tuple[Literal["minimum", "nominal", "maximum"], ...] = ("minimum", "nominal", "maximum")

@@ -78,7 +78,7 @@ def reset(core: Any, image: Image) -> tuple[int, int]:
 
 
 def run_core(core: Any, start: int, end: int, counter: int, seconds: float = 0.0) -> str | None:
-    """Run from one address to another, for so many seconds at most (0: without bound).
+    """Run from one address to another, for at most this many seconds (0: without bound).
 
     Returns None where it got there, else what kept it.
     """
@@ -118,7 +118,7 @@ class _Machine:
             slow = max(self.given.layout.end - memory.slow, 1 << 20)  # the board's memory is ample and costs pages
         core.mem_map(memory.slow, -(-slow // PAGE) * PAGE)
         if self.cpu.family == "arm":
-            core.mem_map(0xE000E000, 0x1000)  # SysTick, which the driver reads and nobody needs here
+            core.mem_map(0xE000E000, 0x1000)  # SysTick, which the driver reads and whose value is not used here
 
     def _load(self) -> None:
         for at, data in self.image.segments:

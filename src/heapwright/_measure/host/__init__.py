@@ -1,1 +1,1 @@
-"""Time on this machine; the twin of `heapwright._measure.boards`."""
+"""Time on this machine, as `heapwright._measure.boards` measures it on a board."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
 STDIN = "/dev/stdin"
-"""What a driver that has the file as its standard input is told to read; each opens it anew, from its start."""
+"""The path by which a driver reads the file that is its standard input; each opens it again, from its start."""
 
 _files: weakref.WeakKeyDictionary[Trace, int] = weakref.WeakKeyDictionary()
 

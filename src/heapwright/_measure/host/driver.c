@@ -4,12 +4,12 @@
  *
  * CALLS is what heapwright._measure.host.calls writes: number of calls and slots, then one record a call, and weights,
  * which are not needed here. Each pass prints the nanoseconds of CPU time that the calls took. Between passes the heap
- * is made anew (generated code, DRIVE_GENERATED; the core with its policy read at run time, DRIVE_POLICY), or
+ * is initialised again (generated code, DRIVE_GENERATED; the core with its policy read at run time, DRIVE_POLICY), or
  * everything is freed (the C library's heap, or the one preloaded in its place). Calls of refused objects are skipped,
  * as a replay does. With -DTOUCH each object is written once, as a program would; with -DTELL the heap's peak and
  * number of refused requests after the last pass follow. With -DDRIVE_HANDLES=N generated code is one that moves
  * objects; their references, N pointers each, lie ahead of the arena. With -DTICKS a pass prints no line but, as
- * uint32, the ticks of the processor's time-stamp counter in each call. With -DTHREADS=N so many threads make all calls
+ * uint32, the ticks of the processor's time-stamp counter in each call. With -DTHREADS=N, N threads make all calls
  * at the same time, each for objects of its own, on the one heap; the nanoseconds are those of one thread on average.
  */
 #define _GNU_SOURCE

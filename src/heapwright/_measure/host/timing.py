@@ -173,7 +173,7 @@ class TimedHeap(Protocol):
     """A heap that can be timed."""
 
     def timed_program(self, bench: Bench, trace: Trace, arena: int | None = None) -> TimedProgram:
-        """The program for an arena of so many bytes; None is ample."""
+        """The program for an arena of that many bytes; None is ample."""
 
 
 def time_heaps(

@@ -17,7 +17,7 @@ static void write_object(unsigned char *pointer, size_t usable)
     pointer[usable - 1u] = nondet_byte();
 }
 
-/* The counterexample's calls, as the model checker's trace tells them. */
+/* The counterexample's calls, as the model checker's trace records them. */
 static void told(unsigned call, unsigned object, unsigned size, unsigned alignment)
 {
     (void)call, (void)object, (void)size, (void)alignment;

@@ -33,7 +33,7 @@ static const size_t arena_bytes[ARENAS] = { {{ arenas | join(", ") }} };
 static const size_t edges[EDGES] = {
     {{ edges | join(", ") }}
 };
-/* Sizes that lie near each other: what is freed with the one is asked for with the other. */
+/* Sizes that lie near each other: an object of the one is freed, then the other is requested. */
 static const uint16_t pairs[PAIRS][2] = {
     {% for a, b in pairs %}{ {{ a }}, {{ b }} }, {% endfor %}
 
@@ -44,7 +44,7 @@ static _Alignas(8192) unsigned char arena[LARGEST_ARENA];
 static size_t bytes;      /* of the arena in this program */
 static size_t seen;       /* of them are compared */
 static uint32_t refused;  /* requests so far */
-static uint32_t peak;     /* as told last */
+static uint32_t peak;     /* as reported last */
 static size_t most[ARENAS], fills[ARENAS]; /* what a fresh heap serves: the largest request, how many of one size */
 static uint64_t random_state = {{ seed }};
 
@@ -143,7 +143,7 @@ static int has_to_serve(size_t size, size_t largest)
     return {{ serves }};
 }
 
-/* The blocks that the heap tells are those of the objects, lie behind each other, and are counted right. */
+/* The blocks of the heap's walk are those of the objects, lie behind each other, and are counted right. */
 static void check_walk(struct {{ prefix }}_heap *heap, struct {{ prefix }}_statistics told)
 {
     struct {{ prefix }}_block block = {0, 0, 0, 0, 0};
@@ -250,7 +250,7 @@ static void place(struct {{ prefix }}_heap *heap, unsigned i, unsigned char *poi
     const size_t usable = {{ prefix }}_usable_size(heap, pointer);
     prove((at & ({{ upper }}_ALIGNMENT - 1u)) == 0, "alignment: an object is aligned");
     prove(at >= {{ control }} && at < bytes && bytes - at >= size, "bounds: an object lies in the arena");
-    prove(usable >= size && usable <= bytes - at, "capacity: an object is as large as was asked for");
+    prove(usable >= size && usable <= bytes - at, "capacity: an object is as large as requested");
     objects[i].at = pointer;
     objects[i].asked = size;
     objects[i].usable = usable;
@@ -309,7 +309,7 @@ static void allocate(struct {{ prefix }}_heap *heap, unsigned i, unsigned kind, 
 {% if compared %}
         cores = core_aligned_alloc(&POLICY, MODEL, alignment, size);
 {% endif %}
-        prove(!pointer || ((uintptr_t)pointer & (alignment - 1u)) == 0, "alignment: the address is as was asked for");
+        prove(!pointer || ((uintptr_t)pointer & (alignment - 1u)) == 0, "alignment: the address is as requested");
     } else {
         pointer = plain_malloc(heap, size);
     }
@@ -331,7 +331,7 @@ static void resize(struct {{ prefix }}_heap *heap, unsigned i, size_t size)
     check_same(pointer, cores);
     prove(pointer || size > old, "realloc: to make an object smaller never fails");
     if (pointer) {
-        prove({{ prefix }}_usable_size(heap, pointer) >= size, "capacity: an object is as large as was asked for");
+        prove({{ prefix }}_usable_size(heap, pointer) >= size, "capacity: an object is as large as requested");
         check_content(i, pointer, size < old ? size : old);
     }
     settle(heap, i, pointer, size, largest);
@@ -347,7 +347,7 @@ static void release(struct {{ prefix }}_heap *heap, unsigned i)
     objects[i].at = NULL;
 }
 
-/* Calls that are to be refused whatever there is, or do nothing. */
+/* Calls that every heap refuses, or that do nothing. */
 static void wrong_calls(struct {{ prefix }}_heap *heap)
 {
     const unsigned kind = random_below(6);
@@ -436,7 +436,7 @@ static size_t fill(struct {{ prefix }}_heap *heap)
     return count;
 }
 
-/* The largest request that a heap serves where nothing was asked for before. */
+/* The largest request that a fresh heap serves. */
 static void measure(unsigned size)
 {
     size_t served = 0;

@@ -55,7 +55,7 @@ static void place(struct {{ prefix }}_heap *heap, unsigned i, unsigned char *poi
     const size_t at = (size_t)(pointer - arena);
     prove((at & (alignment - 1u)) == 0, "alignment: an object is aligned");
     prove(at < ARENA && ARENA - at >= size, "bounds: an object lies in the arena");
-    prove(usable >= size && usable <= ARENA - at, "capacity: an object is as large as was asked for");
+    prove(usable >= size && usable <= ARENA - at, "capacity: an object is as large as requested");
     write_object(pointer, usable);
     objects[i].is_live = 1;
     objects[i].at = (unsigned)at;
@@ -147,7 +147,7 @@ static void last_call(struct {{ prefix }}_heap *heap)
     told(ALIGNED_ALLOC, OBJECTS - 1, size, alignment);
     unsigned char *pointer = {{ prefix }}_aligned_alloc(heap, alignment, size);
     if (pointer != NULL) {
-        prove(((size_t)pointer & (alignment - 1u)) == 0, "alignment: the address is as was asked for");
+        prove(((size_t)pointer & (alignment - 1u)) == 0, "alignment: the address is as requested");
         place(heap, OBJECTS - 1, pointer, size);
     }
 }

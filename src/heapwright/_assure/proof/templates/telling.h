@@ -10,7 +10,7 @@ enum { MOST_TOLD = 64, MOST_FAILURES = 16, PATIENCE_S = 20 };
 /* How a run ends before its program does. */
 enum { ASSUMPTION = 1, FAILURE = 2 };
 
-/* Both sanitizers end by SIGABRT, so that the calls can be told. */
+/* Both sanitizers end by SIGABRT, so that the calls can be printed. */
 const char *__asan_default_options(void)
 {
     return "abort_on_error=1:handle_abort=0:detect_leaks=0";
@@ -40,7 +40,7 @@ static void tell_calls(void)
     fflush(stdout);
 }
 
-/* Tell the calls of the first program that shows a failure. */
+/* Prints the calls of the first program that shows a failure. */
 static void tell_failure(const char *what)
 {
     for (unsigned i = 0; i < failed; i++) {
@@ -94,7 +94,7 @@ static void look(int signal)
     looked_at = programs;
 }
 
-/* What ends a program from outside is told as a failure from here on. */
+/* From here on a signal that ends the program is reported as a failure. */
 static void watch(void)
 {
     const struct timeval time = {PATIENCE_S, 0};

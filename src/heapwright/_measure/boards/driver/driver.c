@@ -1,7 +1,7 @@
 /* driver.c: replays a trace on a heap, on the target.
  *
- * The trace lies in memory where hw_feed tells, so that one image serves every trace. Each call of the heap goes
- * through hw_call(), whose labels tell an emulator where counting begins and ends; the ticks of a hardware counter are
+ * The trace lies in memory at the address in hw_feed, so that one image serves every trace. Each call of the heap goes
+ * through hw_call(), whose labels mark for an emulator where counting begins and ends; a hardware counter's ticks are
  * stored as well, for emulators that cannot look. After the last call the image reaches hw_done().
  *
  * HEAP_GENERATED: the heap that Heapwright generated, with the prefix `target`; HEAP_MOVING: one whose objects move,
@@ -73,7 +73,7 @@ void target_free(struct target_heap *heap, void *pointer);
 #define ALIGNED(object, a, n) CALL(target_aligned_alloc, heap, a, n)
 #define FREE(object) CALL(target_free, heap, *(object), 0)
 #elif defined(HEAP_MOVING)
-/* References lie in front of the arena, as far from it as in a replay on the host: blocks tell their distance. */
+/* References lie in front of the arena, as far from it as in a replay on the host: blocks store their distance. */
 int target_handle_alloc(struct target_heap *heap, void **reference, size_t size);
 int target_handle_realloc(struct target_heap *heap, void **reference, size_t size);
 void target_handle_free(struct target_heap *heap, void **reference);
@@ -154,7 +154,7 @@ void *_sbrk(ptrdiff_t bytes)
 
 void *sbrk(ptrdiff_t bytes) __attribute__((alias("_sbrk")));
 
-/* An object that lives is not NULL in the table; where it moves that is all the table says. */
+/* An allocated object is not NULL in the table; if it moves, the table says no more. */
 static uint32_t perform(const struct event *event)
 {
     void **object = &hw_feed.objects[event->op_and_slot & 0x0fffffffu];

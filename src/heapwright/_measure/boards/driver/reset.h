@@ -1,4 +1,4 @@
-/* reset.h: what happens before the driver runs, and when the processor gives up. */
+/* reset.h: what happens before the driver runs, and after a fault of the processor. */
 #ifndef HW_RESET_H
 #define HW_RESET_H
 

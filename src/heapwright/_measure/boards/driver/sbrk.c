@@ -1,4 +1,4 @@
-/* sbrk.c: stands in for the driver's where only the size of a C library's heap is asked for. */
+/* sbrk.c: replaces the driver's own when only the size of a C library's heap is measured. */
 #include <stddef.h>
 
 void *_sbrk(ptrdiff_t bytes)

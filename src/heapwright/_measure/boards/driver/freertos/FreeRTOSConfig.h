@@ -17,7 +17,7 @@
 #define configTICK_TYPE_WIDTH_IN_BITS TICK_TYPE_WIDTH_32_BITS
 #endif
 
-/* The kernel's own objects are static: the heap has the trace's alone. The linker is told where ucHeap is. */
+/* The kernel's own objects are static: the heap has the trace's alone. A linked symbol sets the address of ucHeap. */
 #undef configSUPPORT_DYNAMIC_ALLOCATION
 #undef configSUPPORT_STATIC_ALLOCATION
 #undef configKERNEL_PROVIDED_STATIC_MEMORY

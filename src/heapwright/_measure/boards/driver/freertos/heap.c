@@ -1,4 +1,4 @@
-/* heap.c: one of the kernel's own heaps, HEAP_FILE, with the lock that is asked for. */
+/* heap.c: one of the kernel's own heaps, HEAP_FILE, with the lock that the build chooses. */
 #include <stdlib.h>
 #include <string.h>
 
