@@ -146,3 +146,33 @@ def test_names_of_a_file_reach_no_terminal_as_control_characters(tmp_path: Path)
     assert done.returncode == 0
     assert "\x1b" not in done.stdout + done.stderr
     run_here("diagnose", path, "-o", tmp_path / "x.svg")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hw+ 08 16\nhw- 08\n",
+        "Block 0x10 data, size: 08 bytes, Free: No\n" * 4,
+        '<malloc version="1">\n<heap nr="0">\n<size from="a" to="b" count="d"/>\n</heap>\n</malloc>\nfree 9\n',
+        '{"a":' * 5000 + "1" + "}" * 5000 + "\nfree 9\n",
+        f"free {10**30} largest {2**70}\nfree 9\n",
+        "free 12 " + "a1 " * 20_000 + "\n",
+        "used 10\nfree_blocks 3\nlargest 5\nheap_size 40\nused 11\n",
+        "0 free 0x1000 in Internal\nfreed 0x2000 in Internal\nmalloc(10) = 0x3000\n",
+        "word " * 20_000 + "0x20001000 used\nfree 9\n",
+    ],
+)
+def test_a_strange_text_is_read_or_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "strange.txt"
+    path.write_text(text, encoding="utf-8")
+    done = run_here("diagnose", path)
+    assert done.returncode in (0, 1)
+    assert len(done.stderr.splitlines()) <= 1
+
+
+def test_long_telemetry_is_judged_in_bounded_memory(tmp_path: Path) -> None:
+    path = tmp_path / "long.log"
+    path.write_text(
+        "".join(f"I ({1000 * at}) app: free {100_000 + at % 977}\n" for at in range(20_000)), encoding="utf-8"
+    )
+    assert hw.diagnose(path).kind == "nothing wrong"

@@ -30,6 +30,9 @@ __all__ = ["Confidence", "Cure", "Diagnosis", "Finding", "Kind", "Picture", "dia
 MOST_BYTES = 256 << 20
 """Of a text, which is held in memory; a longer log is imported first."""
 
+LONGEST = 512
+"""Bytes of a line that are read."""
+
 READ = (
     "a log of heap calls that `heapwright import` reads, or in words of its own; a trace; free memory and largest "
     "block "
@@ -167,4 +170,9 @@ def _lines(path: Path) -> list[str]:
     text = [*lines, rest] if rest else lines
     if any(b"\0" in line for line in text[:100]):
         return []
-    return [line[:4096].decode("utf-8", "replace").rstrip("\r") for line in text]
+    return [_cut(line).decode("utf-8", "replace").rstrip("\r") for line in text]
+
+
+def _cut(line: bytes) -> bytes:
+    """A line as long as patterns can read in bounded time; of JSON it stays whole."""
+    return line if line.rstrip().endswith(b"}") else line[:LONGEST]

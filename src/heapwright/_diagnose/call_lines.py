@@ -23,6 +23,9 @@ from heapwright._traces.validation import FREE, MALLOC, REALLOC
 Op = Literal["malloc", "free", "realloc"]
 LEAST_SHARE = 1 / 3
 LEAST_CALLS = 2
+SAMPLE = 1000
+SAMPLED_SHARE = 0.1
+"""A text is read for calls only if so many of a sample of its lines are calls."""
 
 _HW = re.compile(
     r"hw(?P<op>[-+=])(?: (?P<old>0x[0-9a-f]+|\d+)(?= (?:0x[0-9a-f]+|\d+) \d+))? (?P<address>0x[0-9a-fA-F]+|\d+)"
@@ -118,11 +121,11 @@ def _hw(lines: list[str]) -> Iterator[Call]:
         match = _HW.search(line) if "hw" in line else None
         if match is None:
             continue
-        address, rest = int(match["address"], 0), (match["rest"] or "").split()
+        address, rest = _number(match["address"]), (match["rest"] or "").split()
         if match["op"] == "-":
             yield Call("free", address, seconds=_microseconds(rest, 0))
         elif rest:
-            size, old = int(rest[0]), int(match["old"], 0) if match["old"] else 0
+            size, old = int(rest[0]), _number(match["old"] or "0")
             op: Op = "realloc" if match["op"] == "=" else "malloc"
             yield Call(op, address, size, old, _microseconds(rest, 1), failed=address == 0 and size > 0)
 
@@ -136,7 +139,7 @@ def _esp(lines: list[str]) -> Iterator[Call]:
     freed: dict[int, str] = {}
     address, memory = 0, ""
     for line in lines:
-        match = _ESP.search(line)
+        match = _ESP.search(line) if "allocated CPU" in line else None
         if match is None:
             if line.lstrip().startswith("freed by") and address:
                 freed[address] = memory
@@ -179,6 +182,9 @@ def _number(text: str) -> int:
 
 def _words(lines: list[str]) -> Iterator[Call]:
     """Lines in any wording, if a third of them are calls."""
+    sample = lines[:: max(1, len(lines) // SAMPLE)]
+    if sum(_call(without_time(line)[0], None) is not None for line in sample) < SAMPLED_SHARE * len(sample):
+        return
     calls: list[Call] = []
     clock, waiting = Clock(), False
     for line in lines:

@@ -153,12 +153,13 @@ def _take_malloc_info(lines: list[str], result: Readings) -> list[str]:
                 memory, free, largest, system = f"Arena {match[1]}", 0, 0, 0
                 continue
             attributes = dict(_ATTRIBUTE.findall(match[3] or ""))
+            number = {key: int(value) for key, value in attributes.items() if value.isdecimal()}
             if match[2] in ("size", "unsorted") and attributes.get("count", "0") != "0":
-                largest = max(largest, int(attributes.get("to", 0)))
+                largest = max(largest, number.get("to", 0))
             elif match[2] == "total":
-                free += int(attributes.get("size", 0))
+                free += number.get("size", 0)
             elif match[2] == "system" and attributes.get("type") == "current":
-                system = int(attributes["size"])
+                system = number.get("size", 0)
             elif match[2] == "/heap" and memory:
                 values: dict[Quantity, int] = {"free": free, "total": system, "used": system - free}
                 if largest:

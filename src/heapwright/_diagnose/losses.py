@@ -29,6 +29,7 @@ _FORMS = (
     (re.compile(r"(?i)\boverflow packet"), "events were lost in an overflow"),  # SystemView
     (re.compile(r"--- (\d+) messages dropped ---"), "{} messages were dropped"),  # Zephyr
 )
+_SUSPECT = re.compile(r"(?i)lost|drop|discard|missed|overfl|overrun|entries-in-buffer")
 _ENTRIES = re.compile(r"entries-in-buffer/entries-written: (\d+)/(\d+)")
 
 
@@ -38,6 +39,8 @@ def losses_in(lines: list[str]) -> list[Loss]:
     open_: set[str] = set()
     entries = 0
     for line in lines:
+        if not _SUSPECT.search(line):
+            continue
         if match := _ENTRIES.search(line):
             entries = int(match[2]) - int(match[1])
             continue

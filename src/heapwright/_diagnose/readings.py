@@ -245,7 +245,7 @@ def _of_json(line: str) -> list[Pair]:
         return []
     try:
         value = json.loads(line[start:])
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     pairs = []
     for key, number in _leaves(value, ""):
@@ -291,6 +291,8 @@ class _Table:
 
     def begins(self, line: str) -> bool:
         """Whether the line is a header: cells without numbers, two of which name quantities of a heap."""
+        if re.search(r"\d\d", line):
+            return False
         for split in (",", ";", "\t", "|", " "):
             cells = _cells(line, split)
             if len(cells) < LEAST_COLUMNS or any(re.search(r"\d\d|^\d|[=:] *\d", cell) for cell in cells):

@@ -37,6 +37,8 @@ EQUAL_STEPS = 2.0
 LEAST_TREND = 8
 TREND = -3.0
 """... or by a trend, of that many standard deviations of Mann and Kendall's statistic; ..."""
+MOST_PAIRED = 500
+"""Longer series are averaged to that many values, because the statistic compares all pairs."""
 SURE_FALL = 0.05
 """... it is likely to be a leak only if it takes that share, and the last quarter lies below the first one."""
 
@@ -167,6 +169,8 @@ def _falls(level: Column, least: float) -> tuple[Confidence | None, int]:
 
 def _trend(level: Column) -> float:
     """Mann and Kendall's statistic of a trend: below -3 by chance in one of 700 series without one."""
+    if len(level) > MOST_PAIRED:
+        level = np.array([part.mean() for part in np.array_split(level, MOST_PAIRED)])
     count = len(level)
     pairs = np.sign(level[None, :] - level[:, None])[np.triu_indices(count, 1)].sum()
     spread = np.sqrt(count * (count - 1) * (2 * count + 5) / 18)
@@ -330,8 +334,8 @@ def _together(series: Series) -> tuple[Column, Column]:
     if both.any():
         return free[both], block[both]
     last_free, last_block = series.last("free"), series.last("largest")
-    assert last_free is not None
-    assert last_block is not None
+    if last_free is None or last_block is None:
+        return np.empty(0), np.empty(0)
     return np.array([last_free]), np.array([last_block])
 
 

@@ -98,7 +98,14 @@ def _esp(lines: list[str]) -> Iterator[tuple[str, Block]]:
             memory = f"heap {match[1]}"
         elif match := _ESP.search(line):
             free = (match["free"] or "").lower() == "yes" or match["next"] is not None
-            yield memory, Block(int(match["address"], 16), int(match["size"], 0), not free)
+            yield (
+                memory,
+                Block(
+                    int(match["address"], 16),
+                    int(match["size"], 16 if match["size"].lower().startswith("0x") else 10),
+                    not free,
+                ),
+            )
 
 
 def _nuttx(lines: list[str]) -> list[Snapshot]:
@@ -124,7 +131,7 @@ def _nuttx(lines: list[str]) -> list[Snapshot]:
 def _any(lines: list[str]) -> list[Snapshot]:
     blocks = []
     for line in lines:
-        if match := _ANY.match(line):
+        if match := _ANY.match(line) if "0x" in line.lower() else None:
             text = line.replace(match["address"], " ")
             size = re.search(r"(?i)(?:size|len|bytes)\W{0,3}(\d+)|(\d+)\s*(?:bytes|b)\b", text)
             number = int((size[1] or size[2]) if size else match["size"])

@@ -147,6 +147,16 @@ def _few(trace: Trace, memory: str) -> Finding:
 
 def _failures_only(log: CallLog) -> Finding:
     sizes = [call.size for call in log.failed]
+    if not sizes:
+        return _named(
+            Finding(
+                log.memory,
+                "not enough data",
+                CANNOT_TELL,
+                f"{number(len(log.calls))} frees, and none of what they free is allocated in the log",
+                record_next="every heap call from start on",
+            )
+        )
     return _named(
         Finding(
             log.memory,
