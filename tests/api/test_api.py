@@ -253,7 +253,7 @@ def test_generate_says_what_the_recipe_was_tuned_for(study: api.Study, tmp_path:
         (lambda: hw.report("none", "page.html"), "none: No such file or directory"),
         (lambda: hw.measure("lib:none", BROKER), "lib:none: no C library that can be measured"),
         (lambda: hw.reproduce("everything", "out"), "everything: cannot be reproduced"),
-        (lambda: hw.import_packets(BROKER), "not a packet capture"),
+        (lambda: hw.import_packets(BROKER), "formats of packets: capture, tsh, csv"),
     ],
 )
 def test_errors_are_one_line(call: object, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

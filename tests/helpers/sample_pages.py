@@ -111,7 +111,7 @@ def study_of(path: Path, factor: float) -> Analysis:
 def plain(value: Any) -> Any:
     """The value as JSON can hold it."""
     if isinstance(value, Figure):
-        return plain([value.title, value.note, value.told, value.width, value.whole_spec()])
+        return plain([value.title, value.note, value.words, value.width, value.whole_spec()])
     if is_dataclass(value) and not isinstance(value, type):
         return plain({key: getattr(value, key) for key in value.__dataclass_fields__})
     if isinstance(value, Mapping):
@@ -126,11 +126,12 @@ def plain(value: Any) -> Any:
 
 
 def of_content(name: str, content: Content) -> dict[str, Any]:
-    """Figures, films and tables of a page, each by its name, but for the words of a decision."""
+    """Figures, animations and tables of a page, each by its name, but for the words of a decision."""
     found_items: dict[str, Any] = {f"{name}: {figure.name}": figure for figure in content.figures()}
     for section in content.traces:
         found_items |= {
-            f"{name}: {film.name}": [film.title, film.note, film.still, film.data] for film in section.films
+            f"{name}: {animation.name}": [animation.title, animation.note, animation.still, animation.data]
+            for animation in section.animations
         }
         found_items |= {f"{name}: {section.name}, {at}": heap.detail for at, heap in enumerate(section.heaps)}
         found_items |= {f"{name}: {section.name}, held": section.holding} if section.holding else {}

@@ -1,4 +1,4 @@
-"""Films: what lies in the arena at each stop, whose objects these are, and what an arena would need without one."""
+"""Snapshots of a replay: the blocks of the arena at each stop, their objects, and the arena needed without one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.zoo import catalogue as zoo
 from heapwright._replay import peak_blockers, snapshots
 from heapwright._replay.replay import replay
-from heapwright._report.film import KINDS, kinds_of
+from heapwright._report.animation import KINDS, kinds_of
 from heapwright._traces.profile import births_and_deaths
 from heapwright._traces.trace import Trace
 
@@ -168,7 +168,7 @@ def test_regions_are_those_of_pools_with_a_size_and_the_rest_that_others_share()
     assert all(item.end <= other.start for item, other in pairwise(result))
 
 
-def test_a_film_may_be_interrupted_by_other_replays_of_its_thread() -> None:
+def test_an_animation_may_be_interrupted_by_other_replays_of_its_thread() -> None:
     trace = random_trace(1)
     size, calls = int(replay(trace, SIMPLE)["footprint_bytes"] or 0), range(0, len(trace), 50)
     whole = [frame.blocks for frame in snapshots.frames(trace, SIMPLE, size, calls)]

@@ -15,15 +15,15 @@ from heapwright._report.figure import quantity
 STUDY = """
 reserve, arena, trade-off, trade-off-target, search, instructions-malloc-1-busy, instructions-free-1-busy, sizes-busy,
 histogram-busy, timeline-busy-balanced-pick, heap-map-busy-balanced-pick, timeline-busy-all-round,
-heap-map-busy-all-round, film-busy-balanced-pick, film-busy-all-round, title, lead, facts, front, zoo, held_out, choice,
-On the target: busy, overview, fronts
+heap-map-busy-all-round, animation-busy-balanced-pick, animation-busy-all-round, title, lead, facts, front, zoo,
+held_out, choice, On the target: busy, overview, fronts
 """
 """What a page shows of a study that was tried on copies and a trace held out, and measured on a board."""
 
 TRACE = """
 sizes-busy, histogram-busy, live-busy, lifetimes-busy, peak-busy, timeline-busy-wifi-special-pools,
-heap-map-busy-wifi-special-pools, timeline-busy-victim-bins, heap-map-busy-victim-bins, film-busy-wifi-special-pools,
-film-busy-victim-bins, busy, held, title, lead, facts
+heap-map-busy-wifi-special-pools, timeline-busy-victim-bins, heap-map-busy-victim-bins,
+animation-busy-wifi-special-pools, animation-busy-victim-bins, busy, held, title, lead, facts
 """
 """What a page shows of a trace and two heaps."""
 

@@ -158,6 +158,6 @@ def test_of_points_in_one_spot_the_first_is_drawn() -> None:
 
 
 def test_a_figure_is_described_by_title_note_and_numbers() -> None:
-    item = Figure("memory", "Memory over time", "In bytes.", alt.Chart(), 100, told="At most 7.")
+    item = Figure("memory", "Memory over time", "In bytes.", alt.Chart(), 100, words="At most 7.")
     assert item.described == "Memory over time. In bytes. At most 7."
     assert Figure("memory", "Memory over time", "", alt.Chart(), 100).described == "Memory over time."

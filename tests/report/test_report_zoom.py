@@ -1,4 +1,4 @@
-"""The timeline one can work in: plots, map, film and free memory of a trace show one part of it, in a real browser."""
+"""Zoom in the timeline: plots, map, animation and free memory of a trace show one part of it, in a real browser."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ class Made:
 
     @property
     def kept(self) -> list[int]:
-        """The moments that the first film keeps."""
-        result: list[int] = self.data["films"][f"film-{FIRST}"]["frames"]["call"]
+        """The moments that the first animation keeps."""
+        result: list[int] = self.data["animations"][f"animation-{FIRST}"]["frames"]["call"]
         return result
 
 
@@ -102,20 +102,20 @@ class Shown:
         line = "document.querySelector('#timeline-{} .series.requested').getAttribute('d')"
         results = [str(self.browser.run(line.format(item))) for item in (FIRST, SECOND)]
         for item in (FIRST, SECOND):
-            results += [self.picture(f"#heap-map-{item}"), self.picture(f"#film-{item} .around")]
+            results += [self.picture(f"#heap-map-{item}"), self.picture(f"#animation-{item} .around")]
         return [*results, str(self.browser.run("document.querySelector('#live-busy .held').getAttribute('d')"))]
 
-    def moments(self, film: str) -> list[int]:
-        """The calls that the slider of a film stops at."""
+    def moments(self, animation: str) -> list[int]:
+        """The calls that the slider of an animation stops at."""
         calls = self.browser.run(
-            f"""((film) => {{
-              const slider = film.querySelector('.time');
+            f"""((animation) => {{
+              const slider = animation.querySelector('.time');
               return Array.from({{ length: Number(slider.max) + 1 }}, (_, at) => {{
                 slider.value = at;
                 slider.dispatchEvent(new Event('input'));
-                return Number(film.dataset.call);
+                return Number(animation.dataset.call);
               }});
-            }})(document.getElementById('film-{film}'))"""
+            }})(document.getElementById('animation-{animation}'))"""
         )
         return [int(call) for call in calls]
 
@@ -158,11 +158,11 @@ class Shown:
 
 
 # Across these calls run from one edge to the other.
-MAP, STRIP = f"#heap-map-{FIRST} .frame canvas", f"#film-{FIRST} .strip"
+MAP, STRIP = f"#heap-map-{FIRST} .frame canvas", f"#animation-{FIRST} .strip"
 
 
 @pytest.mark.parametrize("place", [MAP, STRIP])
-def test_a_drag_shows_that_part_in_plots_maps_films_and_strips_and_the_address_has_it(
+def test_a_drag_shows_that_part_in_plots_maps_animations_and_strips_and_the_address_has_it(
     browser: Chromium, made: Made, place: str
 ) -> None:
     shown = Shown(browser, made.page)
@@ -253,7 +253,7 @@ def test_a_trace_without_times_offers_none(browser: Chromium, made: Made, tmp_pa
 
 
 def test_a_plot_tells_the_bytes_of_a_replay(browser: Chromium, made: Made) -> None:
-    (result,) = (heap for heap in made.data["heaps"] if heap["film"] == f"film-{FIRST}")
+    (result,) = (heap for heap in made.data["heaps"] if heap["animation"] == f"animation-{FIRST}")
     samples = timeline(made.trace, resolve_recipe(HEAPS[0]), points=len(result["samples"]["call"]))
     at = len(samples["event"]) // 2
     shown = Shown(browser, made.page)
@@ -276,50 +276,50 @@ def test_a_plot_tells_the_bytes_of_a_replay(browser: Chromium, made: Made) -> No
 
 
 def test_a_click_on_the_map_tells_block_lifetime_and_neighbours(browser: Chromium, made: Made) -> None:
-    film = made.data["films"][f"film-{FIRST}"]
+    animation = made.data["animations"][f"animation-{FIRST}"]
     shown = Shown(browser, made.page)
     remaining, top, width, height = shown.box(MAP)
     call = made.kept[80]
-    (frame,) = frames(made.trace, resolve_recipe(HEAPS[0]), film["arena"], [call])
-    (heap,) = (heap for heap in made.data["heaps"] if heap["film"] == f"film-{FIRST}")
+    (frame,) = frames(made.trace, resolve_recipe(HEAPS[0]), animation["arena"], [call])
+    (heap,) = (heap for heap in made.data["heaps"] if heap["animation"] == f"animation-{FIRST}")
     lives = frame.blocks[frame.blocks["birth"] >= 0]
     block = lives[lives["size"].argmax()]
     middle = int(block["offset"]) + int(block["size"]) / 2
     browser.click(remaining + call / (len(made.trace) - 1) * width, top + (1 - middle / heap["extent"]) * height)
-    assert int(browser.run(f"document.getElementById('film-{FIRST}').dataset.call")) == call
+    assert int(browser.run(f"document.getElementById('animation-{FIRST}').dataset.call")) == call
     output = shown.text(f"#heap-map-{FIRST} .readout")
     assert output.startswith(f"Object {made.trace.id[block['birth']]}: {block['requested']:,} bytes in a block of ")
-    assert "Right " in output and output == shown.text(f"#film-{FIRST} .told")
+    assert "Right " in output and output == shown.text(f"#animation-{FIRST} .told")
     assert shown.address() == f"#&call-busy={call}"
     remaining, top, *_ = shown.box(f"#heap-map-{FIRST} .readout")
     browser.click(remaining + 20, top + 5)
     assert shown.address() == f"#&call-busy={call}", "words can be copied"
 
 
-def test_between_two_moments_a_film_shows_what_lived_then_and_nothing_else(browser: Chromium, made: Made) -> None:
-    film = made.data["films"][f"film-{FIRST}"]
+def test_between_two_moments_an_animation_shows_what_lived_then_and_nothing_else(browser: Chromium, made: Made) -> None:
+    animation = made.data["animations"][f"animation-{FIRST}"]
     kept = made.kept
     first, last = kept[60] + 1, kept[61] - 1
     call = (first + last) // 2
     shown = Shown(browser, made.page, f"#&view-busy={first}-{last}&call-busy={call}")
-    assert shown.text(f"#film-{FIRST} .moment").startswith(
+    assert shown.text(f"#animation-{FIRST} .moment").startswith(
         f"After call {call:,}: what lived after call {kept[60]:,}, or will after call {kept[61]:,}."
     )
     output = browser.run(
-        f"""((film) => {{
-          const [slider, told] = [film.querySelector('.block'), film.querySelector('.told')];
+        f"""((animation) => {{
+          const [slider, told] = [animation.querySelector('.block'), animation.querySelector('.told')];
           return Array.from({{ length: Number(slider.max) + 1 }}, (_, at) => {{
             slider.value = at;
             slider.dispatchEvent(new Event('input'));
             return told.textContent;
           }});
-        }})(document.getElementById('film-{FIRST}'))"""
+        }})(document.getElementById('animation-{FIRST}'))"""
     )
     objects = (
         re.match(r"Object \d+: ([\d,]+) bytes in a block of ([\d,]+) at address ([\d,]+);", item) for item in output
     )
     drawn = {tuple(int(part.replace(",", "")) for part in object_.groups()) for object_ in objects if object_}
-    (frame,) = frames(made.trace, resolve_recipe(HEAPS[0]), film["arena"], [call])
+    (frame,) = frames(made.trace, resolve_recipe(HEAPS[0]), animation["arena"], [call])
     lives = frame.blocks[frame.blocks["birth"] >= 0]
     there = {(int(live["requested"]), int(live["size"]), int(live["offset"])): live for live in lives}
     assert drawn <= set(there)
@@ -344,8 +344,8 @@ def test_a_map_has_the_colours_of_what_lies_there(
     first, last = part or (0, len(made.trace) - 1)
     shown = Shown(browser, made.page, "" if part is None else f"#&view-busy={first}-{last}")
     assert shown.bounds() == (first, last)
-    (output,) = (item for item in made.data["heaps"] if item["film"] == f"film-busy-{heap}")
-    recipe, arena = resolve_recipe(heap), made.data["films"][f"film-busy-{heap}"]["arena"]
+    (output,) = (item for item in made.data["heaps"] if item["animation"] == f"animation-busy-{heap}")
+    recipe, arena = resolve_recipe(heap), made.data["animations"][f"animation-busy-{heap}"]["arena"]
     most = max(int(np.cumsum(item["samples"]["footprint"])[last_up_to(item, last)]) for item in made.data["heaps"])
     width, height, data = browser.run(COLUMNS % f"#heap-map-busy-{heap} .frame canvas")
     pixels = np.array(data, np.uint8).reshape(height, width, 4)
@@ -428,7 +428,7 @@ def test_the_first_fiftieth_of_a_long_trace_fills_the_plots_after_one_drag(
     write_report(tmp_path / "long.parquet", page)
     assert page.stat().st_size <= 1_600_000
     shown = Shown(browser, page, width=1200)
-    shown.drag("#film-long-victim-bins .strip", 0, 0.02)
+    shown.drag("#animation-long-victim-bins .strip", 0, 0.02)
     assert list(shown.bounds()) == pytest.approx([0, 0.02 * len(trace)], rel=0.05)
     path = browser.run("document.querySelector('.series.requested').getAttribute('d')")
     heights = [float(y) for y in re.findall(r"[ML][\d.]+ ([\d.]+)", path)]

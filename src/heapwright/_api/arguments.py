@@ -30,8 +30,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def one_line(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make the operating system's errors the one line that the command line prints."""
+def one_line_errors(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Raise the operating system's errors as a HeapwrightError of one line, as the command line prints."""
 
     @functools.wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -131,21 +131,21 @@ def label_of(heap: AnyHeap) -> str:
     return heap.name or heap.hash if isinstance(heap, Recipe) else heap.label
 
 
-class Asked(NamedTuple):
+class RequestedHeaps(NamedTuple):
     """The requested heaps: the label and key of each, in order, and every heap once by its key.
 
-    The key is the label, and where several heaps have one, another for each.
+    The key is the label; if several heaps share a label, each gets a key of its own.
     """
 
     each: list[tuple[str, str]]
     heaps: dict[str, Heap]
 
 
-def asked_for(heaps: AnyHeap | Sequence[AnyHeap], word_size: WordSize | None = None) -> Asked:
-    """Find all heaps of a list, or the one given."""
-    requested = Asked([], {})
-    for given in listed(heaps):
-        label, heap = label_of(given), heap_of(given, word_size)
+def requested_heaps(heaps: AnyHeap | Sequence[AnyHeap], word_size: WordSize | None = None) -> RequestedHeaps:
+    """Find all heaps of a list, or a single one."""
+    requested = RequestedHeaps([], {})
+    for item in listed(heaps):
+        label, heap = label_of(item), heap_of(item, word_size)
         keys = chain([label], (f"{label} ({number})" for number in count(2)))
         key = next(key for key in keys if requested.heaps.get(key, heap) == heap)
         requested.heaps[key] = heap

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, asked_for, listed, one_line
+from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, listed, one_line_errors, requested_heaps
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.kinds import is_study
 from heapwright._traces.trace import Trace
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from heapwright._heaps.heaps import Heap
 
 
-@one_line
+@one_line_errors
 def diagnose(
     files: AnyTrace | Sequence[AnyTrace],
     *,
@@ -41,7 +41,7 @@ def diagnose(
     """
     from heapwright._diagnose import diagnose as of_files
 
-    heaps: list[Heap] = list(asked_for(heap).heaps.values())
+    heaps: list[Heap] = list(requested_heaps(heap).heaps.values())
     sources: list[Path | Trace] = []
     for item in listed(files):
         if isinstance(item, Trace):
@@ -72,4 +72,4 @@ def _of_study(path: Path) -> tuple[list[Path], list[Heap]]:
         pick = study.pick()
     except HeapwrightError:
         return paths, []
-    return paths, list(asked_for(pick).heaps.values())
+    return paths, list(requested_heaps(pick).heaps.values())

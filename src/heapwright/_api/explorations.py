@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from heapwright._api.arguments import SHOWN, AnyTrace, Member, PathLike, energies_of, listed, one_line, trace_of
+from heapwright._api.arguments import SHOWN, AnyTrace, Member, PathLike, energies_of, listed, one_line_errors, trace_of
 from heapwright._explore.options import COPIES
 from heapwright._heaps.names import parse
 from heapwright._replay.long_run import CALLS
@@ -137,7 +137,7 @@ class Study(Analysis):
         return Member(candidate.id, candidate.zoo_name, candidate.metrics, recipe, self.tuned_for, self.path)
 
 
-@one_line
+@one_line_errors
 def open_study(path: PathLike) -> Study:
     """Open a study for reading. Raises HeapwrightError where the file is missing, damaged, or no study."""
     study = Study.open(Path(path))
@@ -145,7 +145,7 @@ def open_study(path: PathLike) -> Study:
     return study
 
 
-@one_line
+@one_line_errors
 def merge_studies(studies: Sequence[PathLike], output: PathLike) -> Study:
     """Write one study that holds all results of several, of the same traces or of the same space.
 
@@ -157,7 +157,7 @@ def merge_studies(studies: Sequence[PathLike], output: PathLike) -> Study:
     return open_study(output)
 
 
-@one_line
+@one_line_errors
 def extend_study(
     study: PathLike,
     traces: AnyTrace | Sequence[AnyTrace],
@@ -180,7 +180,7 @@ def extend_study(
     return open_study(study)
 
 
-@one_line
+@one_line_errors
 def compare_studies(old: Analysis | PathLike, new: Analysis | PathLike, *, moved: Sequence[PathLike] = ()) -> StudyDiff:
     """Compare two studies: picks, reserve, figures, front, and the call sites that hold more at the peak.
 
@@ -197,7 +197,7 @@ def compare_studies(old: Analysis | PathLike, new: Analysis | PathLike, *, moved
         return compare(had, has, moved=[Path(path) for path in moved])
 
 
-@one_line
+@one_line_errors
 def explore(
     traces: AnyTrace | Sequence[AnyTrace],
     output: PathLike,
@@ -316,7 +316,7 @@ class Suggestion:
         return [*self.decision.sentences(), self.kept_out.sentence()]
 
 
-@one_line
+@one_line_errors
 def suggest(
     traces: AnyTrace | Sequence[AnyTrace],
     output: PathLike | None = None,
@@ -393,7 +393,7 @@ def explore_with(
     return run(traces, space, Path(output), options, held_out=held_out, earlier=earlier, progress=progress)
 
 
-@one_line
+@one_line_errors
 def picks_by_load(study: Study, traces: AnyTrace | Sequence[AnyTrace], *, repair: bool = False) -> list[AtLoad]:
     """Return the pick for each trace alone, in order of the load that the traces were made at.
 

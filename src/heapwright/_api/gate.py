@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, heap_of, listed, one_line, trace_of
+from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, heap_of, listed, one_line_errors, trace_of
 from heapwright._api.heaps import fit, replay
 from heapwright._studies.gate import ARENAS, Checked, Rule, judged
 from heapwright._support.errors import HeapwrightError, ParameterError
@@ -18,7 +18,7 @@ from heapwright._traces.profile import profile
 from heapwright._traces.trace import Trace
 
 
-@one_line
+@one_line_errors
 def check(
     traces: AnyTrace | Sequence[AnyTrace],
     heaps: AnyHeap | Sequence[AnyHeap],

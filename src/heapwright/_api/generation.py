@@ -15,7 +15,7 @@ from heapwright._api.arguments import (
     PathLike,
     label_of,
     listed,
-    one_line,
+    one_line_errors,
     recipe_of,
     trace_of,
 )
@@ -52,7 +52,7 @@ def platforms(name: str | None = None) -> Platform | list[Platform]:
     return catalogue.platform(name) if name else list(catalogue.platforms().values())
 
 
-@one_line
+@one_line_errors
 def hooks(platform: str, output: PathLike, *, prefix: str = "app") -> list[Path]:
     """Write what records the calls of the heap that a platform or a program has now, for `import_log`.
 
@@ -69,7 +69,7 @@ def hooks(platform: str, output: PathLike, *, prefix: str = "app") -> list[Path]
     return write_hooks(platform, Path(output), prefix)
 
 
-@one_line
+@one_line_errors
 def generate(
     heap: AnyHeap,
     output: PathLike,
@@ -221,7 +221,7 @@ def _or_why(find: Callable[[], _Found]) -> _Found | str:
         return str(error)
 
 
-@one_line
+@one_line_errors
 def prove(
     heap: AnyHeap,
     *,
@@ -259,7 +259,7 @@ def prove(
     return proof
 
 
-@one_line
+@one_line_errors
 def attack(
     heap: AnyHeap,
     trace: AnyTrace | None = None,
@@ -351,7 +351,7 @@ def _exploit(
     return exploit(recipe_of(heap), checks=checks, widths=widths, trials=trials or TRIALS, seed=seed)
 
 
-@one_line
+@one_line_errors
 def measure(
     heap: AnyHeap | BoardHeap,
     trace: AnyTrace,
@@ -393,7 +393,7 @@ def measure(
     return measure_each(heap, [trace], cpu=cpu, repair=repair, **session)[0]
 
 
-@one_line
+@one_line_errors
 def measure_each(
     heap: AnyHeap | BoardHeap,
     traces: Sequence[AnyTrace],
@@ -447,7 +447,7 @@ def _in_kernel(heap: AnyHeap | BoardHeap, kernel: Kernel) -> BoardHeap:
     return BoardHeap(name, recipe=recipe, files=firmware_files(into, recipe, "target"))
 
 
-@one_line
+@one_line_errors
 def measure_front(
     study: Study | PathLike,
     traces: AnyTrace | Sequence[AnyTrace] = (),
@@ -487,7 +487,7 @@ def measure_front(
     )
 
 
-@one_line
+@one_line_errors
 def report(
     source: Analysis | AnyTrace,
     output: PathLike,
@@ -531,7 +531,7 @@ def report(
     return write_report(path, output, named, plots, against, changes, repair)
 
 
-@one_line
+@one_line_errors
 def pull_request(
     study: Analysis | PathLike,
     output: PathLike | None = None,
@@ -558,7 +558,7 @@ def pull_request(
         return write(new, target, old[0] if old else None, moved=[Path(path) for path in moved])
 
 
-@one_line
+@one_line_errors
 def reproduce(
     what: str,
     output: PathLike,

@@ -12,13 +12,13 @@ from heapwright._api.arguments import (
     AnyHeap,
     AnyTrace,
     PathLike,
-    asked_for,
     energies_of,
     label_of,
     listed,
     number,
-    one_line,
+    one_line_errors,
     recipe_of,
+    requested_heaps,
     trace_of,
 )
 from heapwright._replay.metrics import ON_RECORDING, Value
@@ -62,7 +62,7 @@ def zoo_text(name: str) -> str:
     return catalogue.text(name)
 
 
-@one_line
+@one_line_errors
 def read_recipe(path: PathLike) -> Recipe:
     """Read and validate a RECIPE.toml. Raises HeapwrightError naming file, pool and key, and what would be valid."""
     from heapwright._recipes.recipe import Recipe
@@ -70,7 +70,7 @@ def read_recipe(path: PathLike) -> Recipe:
     return Recipe.load(Path(path))
 
 
-@one_line
+@one_line_errors
 def find_heap(name: str, word_size: WordSize | None = None) -> RecipeHeap | ForeignHeap:
     """Find the heap of a name as the command line takes it; functions that take a heap take the result, too.
 
@@ -141,7 +141,7 @@ def replay(
     word_size: WordSize | None = ...,
     repair: bool = ...,
 ) -> Replay | list[Replay]: ...
-@one_line
+@one_line_errors
 def replay(
     traces: AnyTrace | Sequence[AnyTrace],
     heaps: AnyHeap | Sequence[AnyHeap],
@@ -171,7 +171,7 @@ def replay(
     """
     from heapwright._heaps.heaps import replay_each
 
-    requested, table, result = asked_for(heaps, word_size), energies_of(energy_table), []
+    requested, table, result = requested_heaps(heaps, word_size), energies_of(energy_table), []
     for trace in (trace_of(item, repair) for item in listed(traces)):
         outcomes = replay_each(trace, requested.heaps, arena=arena, time=time, fit=fit, energy=table)
         for label, key in requested.each:
@@ -301,7 +301,7 @@ def fit(
     word_size: WordSize | None = ...,
     repair: bool = ...,
 ) -> Fit | list[Fit]: ...
-@one_line
+@one_line_errors
 def fit(
     traces: AnyTrace | Sequence[AnyTrace],
     heaps: AnyHeap | Sequence[AnyHeap],
@@ -355,7 +355,11 @@ def fit(
         load = load_of(trace)
         return load.factor(growth) if live is None else live / max(load.peak_bytes, 1)
 
-    requested, others, result = asked_for(heaps, word_size), [trace_of(item, repair) for item in listed(held_out)], []
+    requested, others, result = (
+        requested_heaps(heaps, word_size),
+        [trace_of(item, repair) for item in listed(held_out)],
+        [],
+    )
     for trace in (trace_of(item, repair) for item in listed(traces)):
         made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         grown = growth if live is None else load_of(trace).growth_for(live)
@@ -364,7 +368,7 @@ def fit(
     return _alone(result, traces, heaps)
 
 
-@one_line
+@one_line_errors
 def stress(
     traces: AnyTrace | Sequence[AnyTrace],
     heaps: AnyHeap | Sequence[AnyHeap],
@@ -394,7 +398,7 @@ def stress(
         from heapwright._report.drawing import check_suffix
 
         check_suffix(Path(output))
-    requested = asked_for(heaps)
+    requested = requested_heaps(heaps)
     recipes: dict[str, Recipe] = {}
     for label, key in requested.each:
         heap = requested.heaps[key]
@@ -412,7 +416,7 @@ def stress(
     return results
 
 
-@one_line
+@one_line_errors
 def fit_regions(trace: AnyTrace, heap: AnyHeap, regions: Sequence[int]) -> list[Placement]:
     """Place a trace's objects in several memory regions, with the same allocator in each.
 
@@ -429,7 +433,7 @@ def fit_regions(trace: AnyTrace, heap: AnyHeap, regions: Sequence[int]) -> list[
     return placements(trace_of(trace), recipe_of(heap), regions)
 
 
-@one_line
+@one_line_errors
 def region_contents(trace: AnyTrace, placement: Placement) -> list[RegionContents]:
     """Which objects a placement puts in which region, in the order in which regions are tried."""
     from heapwright._heaps.regions import contents
@@ -465,7 +469,7 @@ class Worst:
         return f"<Adversarial search on {self.heap}: {values}, worst case {number(self.worst_case_bytes)} bytes>"
 
 
-@one_line
+@one_line_errors
 def find_worst(
     trace: AnyTrace,
     heap: AnyHeap,

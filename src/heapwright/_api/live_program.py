@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from heapwright._api.arguments import AnyHeap, PathLike, label_of, listed, one_line, recipe_of
+from heapwright._api.arguments import AnyHeap, PathLike, label_of, listed, one_line_errors, recipe_of
 from heapwright._recipes.zoo.catalogue import RECOMMENDED
 from heapwright._replay.incremental import HeapUsage, RunningHeap, running
 from heapwright._support.errors import ParameterError
@@ -58,7 +58,7 @@ class FollowedProgram:
     last: Moment
 
 
-@one_line
+@one_line_errors
 def live(
     source: PathLike,
     output: PathLike,

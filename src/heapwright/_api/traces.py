@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from heapwright._api.arguments import AnyTrace, PathLike, listed, one_line, trace_of
+from heapwright._api.arguments import AnyTrace, PathLike, listed, one_line_errors, trace_of
 from heapwright._support import notebook
 from heapwright._support.errors import HeapwrightError, ParameterError, did_you_mean
 from heapwright._traces.streams import Stream
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from heapwright._traffic.packets import PacketTable
 
 
-@one_line
+@one_line_errors
 def read_trace(path: PathLike, *, repair: bool = False) -> Trace:
     """Read and validate a trace; `repair` drops its invalid calls and says so in `Trace.repairs`. See `Trace.read`."""
     return Trace.read(path, repair=repair)
 
 
-@one_line
+@one_line_errors
 def record(
     command: Sequence[str],
     output: PathLike | None = None,
@@ -71,7 +71,7 @@ class Profile(dict[str, Any]):
         return notebook.pairs(str(self["name"]), info, sizes)
 
 
-@one_line
+@one_line_errors
 def profile(source: AnyTrace | PacketTable, *, repair: bool = False) -> Profile:
     """Characterise the memory requests of a trace or a packet table: plain Python values, ready for JSON.
 
@@ -89,7 +89,7 @@ def profile(source: AnyTrace | PacketTable, *, repair: bool = False) -> Profile:
     return Profile(profile_file(Path(source), repair))
 
 
-@one_line
+@one_line_errors
 def import_packets(
     path: PathLike, *, format: str | None = None, count: int | None = None, seed: int = 0
 ) -> PacketTable:
@@ -103,7 +103,7 @@ def import_packets(
     return of_file(path, format, count, seed)
 
 
-@one_line
+@one_line_errors
 def import_log(
     path: PathLike,
     *,
@@ -130,7 +130,7 @@ def import_log(
     return of_file(path, format, arena, repair, elf, failed_life, heap, patterns)
 
 
-@one_line
+@one_line_errors
 def convert_log(
     path: PathLike,
     output: PathLike,
@@ -167,7 +167,7 @@ def no_pattern_error(path: PathLike, proposed: Sequence[str]) -> HeapwrightError
     return error(path, proposed)
 
 
-@one_line
+@one_line_errors
 def map_sizes(trace: AnyTrace, sizes: Mapping[int, int]) -> WhatIf:
     """A trace with requests of some sizes made with others; see `heapwright._traces.what_if.map_sizes`."""
     from heapwright._traces.what_if import map_sizes as of_trace
@@ -175,7 +175,7 @@ def map_sizes(trace: AnyTrace, sizes: Mapping[int, int]) -> WhatIf:
     return of_trace(trace_of(trace), sizes)
 
 
-@one_line
+@one_line_errors
 def with_static(trace: AnyTrace, size: int) -> WhatIf:
     """A trace with static buffers for the objects of a size; see `heapwright._traces.what_if.with_static`."""
     from heapwright._traces.what_if import with_static as of_trace
@@ -183,7 +183,7 @@ def with_static(trace: AnyTrace, size: int) -> WhatIf:
     return of_trace(trace_of(trace), size)
 
 
-@one_line
+@one_line_errors
 def with_connections(trace: AnyTrace, connections: int, size: int) -> WhatIf:
     """A trace with fewer connections at a time; see `heapwright._traces.what_if.with_connections`."""
     from heapwright._traces.what_if import with_connections as of_trace
@@ -191,7 +191,7 @@ def with_connections(trace: AnyTrace, connections: int, size: int) -> WhatIf:
     return of_trace(trace_of(trace), connections, size)
 
 
-@one_line
+@one_line_errors
 def import_recording(folder: PathLike, output: PathLike, *, follow: Follow = "each") -> list[Recorded]:
     """Write the traces of what the recorder left in a folder, as `record` would have; the folder is left as it is.
 
@@ -207,7 +207,7 @@ def import_recording(folder: PathLike, output: PathLike, *, follow: Follow = "ea
     return files
 
 
-@one_line
+@one_line_errors
 def is_log(path: PathLike) -> bool:
     """Whether a file begins as a log of heap calls does. Raises HeapwrightError for logs that sum calls up."""
     from heapwright._traces.logs import log_format
@@ -223,7 +223,7 @@ def workload(
 def workload(
     name: str, packets: PacketTable | PathLike | None = ..., *, load: float | None = ..., **options: Any
 ) -> Trace: ...
-@one_line
+@one_line_errors
 def workload(
     name: str,
     packets: PacketTable | PathLike | None = None,
@@ -251,7 +251,7 @@ def workload(
     return make(load=load) if isinstance(load, (int, float)) else at_loads(make, load)
 
 
-@one_line
+@one_line_errors
 def load_peaks(name: str, packets: PacketTable | PathLike | None, *, load: float, **options: Any) -> dict[float, int]:
     """How steep a workload's peak is: the largest live bytes at a tenth less load, at this load and at a tenth more.
 
@@ -290,7 +290,7 @@ def _workload(
     return functools.partial(make, table, **options)
 
 
-@one_line
+@one_line_errors
 def copies(
     trace: AnyTrace,
     count: int = 8,
@@ -316,7 +316,7 @@ def copies(
     return make(trace_of(trace, repair), count, kinds=kinds, seed=seed)
 
 
-@one_line
+@one_line_errors
 def resample(
     trace: AnyTrace,
     calls: int = 1_000_000,
@@ -378,7 +378,7 @@ def cut(
     close: bool = ...,
     repair: bool = ...,
 ) -> Written: ...
-@one_line
+@one_line_errors
 def cut(
     trace: AnyTrace,
     output: PathLike | None = None,
@@ -416,7 +416,7 @@ def cut(
     return part.trace() if output is None else part.write(output)
 
 
-@one_line
+@one_line_errors
 def repair_trace(trace: AnyTrace, output: PathLike) -> Written:
     """Write a trace without its invalid calls, in bounded memory; each kind of dropped call becomes a caveat of it."""
     from heapwright._traces.repair import repaired
@@ -428,7 +428,7 @@ def repair_trace(trace: AnyTrace, output: PathLike) -> Written:
 def merge(traces: Sequence[AnyTrace], output: None = ..., *, repair: bool = ...) -> Trace: ...
 @overload
 def merge(traces: Sequence[AnyTrace], output: PathLike, *, repair: bool = ...) -> Written: ...
-@one_line
+@one_line_errors
 def merge(traces: Sequence[AnyTrace], output: PathLike | None = None, *, repair: bool = False) -> Trace | Written:
     """Make one trace of several, their calls in the order of time; see `heapwright._traces.merge.merge`.
 
@@ -464,7 +464,7 @@ def scale(
     buffers: bool | None = ...,
     repair: bool = ...,
 ) -> Written: ...
-@one_line
+@one_line_errors
 def scale(
     trace: AnyTrace,
     output: PathLike | None = None,
@@ -496,7 +496,7 @@ def scale(
     return estimate.trace() if output is None else estimate.write(output)
 
 
-@one_line
+@one_line_errors
 def diff(before: AnyTrace, after: AnyTrace, *, repair: bool = False) -> dict[str, Any]:
     """Compare the memory requests of two builds of a program: plain values, ready for JSON.
 
@@ -507,7 +507,7 @@ def diff(before: AnyTrace, after: AnyTrace, *, repair: bool = False) -> dict[str
     return of_streams(Stream.of(before, repair), Stream.of(after, repair))
 
 
-@one_line
+@one_line_errors
 def export_trace(trace: AnyTrace, output: PathLike, *, format: str, repair: bool = False) -> Exported:
     """Write a trace for other tools: "minimalloc" (CSV), "malloclab" (.rep) or "c" (an array).
 
@@ -519,7 +519,7 @@ def export_trace(trace: AnyTrace, output: PathLike, *, format: str, repair: bool
     return export(Stream.of(trace, repair), Path(output), format)
 
 
-@one_line
+@one_line_errors
 def trace_facts(trace: AnyTrace, *, repair: bool = False) -> dict[str, Any]:
     """What is in a trace: calls, threads, peaks, phases, sites, metadata, in bounded memory, ready for JSON.
 

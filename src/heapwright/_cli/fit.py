@@ -105,11 +105,16 @@ def command(
     if as_json:
         print_rows(result)
         return
+    _print_fits(result, copies or 0, len(held_out))
+
+
+def _print_fits(result: Sequence[Fit], copies: int, held_out: int) -> None:
+    """Print the table of arenas, and the sentences below it."""
     _print_arenas(result)
     print_sentences(_test_notes(result))
     recommended = [fit for fit in result if fit.reserve_bytes is not None]
     if recommended:
-        _print_margin(copies or 0, len(held_out))
+        _print_margin(copies, held_out)
     for fit in {fit.trace: fit for fit in recommended}.values():
         print_sentences([_load_sentence(fit)])
     print_sentences([text for fit in result if (text := _remark(fit))])

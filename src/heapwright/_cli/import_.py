@@ -120,7 +120,7 @@ def command(
 
     of_log = bool(patterns) or format_name in LOGS
     is_log = not file.is_dir() and (of_log or (format_name is None and api.is_log(file)))
-    if not is_log and (arena or repair or elf or patterns or heap or failed_life is not None):
+    if not is_log and (any((arena, repair, elf, patterns, heap)) or failed_life is not None):
         options = "--arena, --repair, --elf, --pattern, --heap and --failed-life"
         raise click.UsageError(f"{options} are for logs of heap calls; leave them out")
     if file.is_dir():

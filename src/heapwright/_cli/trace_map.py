@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,10 @@ from heapwright._cli.options import Bytes, read_traces, trace_output_option
 from heapwright._cli.output import json_option, print_json, print_sentences
 from heapwright._cli.pipes import called, from_stdin
 from heapwright._support.units import number_of
+
+if TYPE_CHECKING:
+    from heapwright._traces.trace import Trace
+    from heapwright._traces.what_if import WhatIf
 
 
 class _SizePair(click.ParamType[tuple[int, int]]):
@@ -39,10 +43,13 @@ class _SizePair(click.ParamType[tuple[int, int]]):
     "--only-connections",
     type=click.IntRange(min=1),
     metavar="N",
-    help="At most N connections at a time; --connection tells them.",
+    help="At most N connections at a time; --connection identifies them.",
 )
 @click.option(
-    "--connection", type=Bytes(), metavar="BYTES", help="A connection lasts as long as an object of this size."
+    "--connection",
+    type=Bytes(),
+    metavar="BYTES",
+    help="A connection is open as long as an object of this size is allocated.",
 )
 @json_option
 def map_command(
@@ -58,20 +65,12 @@ def map_command(
 
     Changes are made in this order: connections, static buffers, sizes. Replay or fit the result to see what each saves.
     """
-    from heapwright import _api as api
-
     if not sizes and static is None and only_connections is None:
         raise click.UsageError("give a change: --size OLD:NEW, --static BYTES, or --only-connections N")
     if (only_connections is None) != (connection is None):
         raise click.UsageError("--only-connections and --connection go together: N, and the size of the object")
     (trace,) = read_traces((path,))
-    changes = []
-    if only_connections is not None and connection is not None:
-        changes.append(api.with_connections(trace, only_connections, connection))
-    if static is not None:
-        changes.append(api.with_static(changes[-1].trace if changes else trace, static))
-    if sizes:
-        changes.append(api.map_sizes(changes[-1].trace if changes else trace, dict(sizes)))
+    changes = _changes(trace, only_connections, connection, static, dict(sizes))
     result = changes[-1].trace
     result.write(output)
     if as_json:
@@ -79,3 +78,19 @@ def map_command(
         print_json({"path": str(output), "changes": [{**row, "trace": row["trace"].name} for row in rows]})
         return
     print_sentences([*(change.says for change in changes), f"{called(output)}: {len(result):,} calls"])
+
+
+def _changes(
+    trace: Trace, only_connections: int | None, connection: int | None, static: int | None, sizes: dict[int, int]
+) -> list[WhatIf]:
+    """Make the changes in turn, each to the trace of the one before."""
+    from heapwright import _api as api
+
+    changes: list[WhatIf] = []
+    if only_connections is not None and connection is not None:
+        changes.append(api.with_connections(trace, only_connections, connection))
+    if static is not None:
+        changes.append(api.with_static(changes[-1].trace if changes else trace, static))
+    if sizes:
+        changes.append(api.map_sizes(changes[-1].trace if changes else trace, sizes))
+    return changes

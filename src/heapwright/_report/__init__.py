@@ -32,7 +32,7 @@ def write_report(
 
     `heaps`: the heaps whose timeline and heap map are drawn, named as on the command line (for a study also by an id
     of it); by default a study's balanced pick and what the reader has today, else TLSF, and the zoo's victim-bins for a
-    trace. `plots`: None for no files besides the page. `against`: the heap of a study that the reader has today, by its
+    trace. `plots`: None for no files but the page. `against`: the heap of a study that the reader has today, by its
     id or its name in the zoo. `changes`: those since an older study, which the page then begins with. `repair`: drop
     the invalid calls of a trace, which the page then says.
 
@@ -57,7 +57,7 @@ def write_report(
         return [output]
     figures = content.figures()
     for figure in figures:
-        figure.whole_spec()  # Altair tells it here, in one thread, and once
+        figure.whole_spec()  # Altair writes it here, in one thread, and once
     with ThreadPoolExecutor(processors()) as pool, filling(Path(plots)) as put:
         drawn = pool.map(Figure.files, figures)  # pixels and compression need no Python
         page = render(content)

@@ -1,4 +1,4 @@
-"""How sure the answer that a page of a study begins with is: what an arena of each size serves, and more load needs."""
+"""Evidence for the answer at the top of a study's page: the traces that an arena of each size serves, and the load."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from heapwright._traces.copies import Load
 
 _COLOURS = (BLUE, GREEN, VERMILLION, CLOUD, SOFT)
 _DASHES = [[1, 0], [10, 3], [6, 3], [2, 2], [1, 3]]
-"""In grey the colours are alike."""
+"""Dashes, as the colours look the same in grey."""
 
 
 def reserve_by_load(decision: Decision) -> Figure | None:
-    """The bytes to reserve against the load, for the pick, what the reader has and what everybody knows.
+    """The bytes to reserve against the load, for the pick, the reader's allocator and well-known ones.
 
     None where the pick was not tried under more load, or nothing was served there.
     """

@@ -12,7 +12,7 @@ from heapwright._report.drawing import write_drawing
 from heapwright._report.figure import CONFIG, Row, inline
 
 SHADES = {"at_once": "#0072B2", "later": "#b5d8ee", "harmless": "#f3f5f6", "silent": "#E69F00", "crashed": "#101820"}
-"""Of each outcome, from the best to the worst; their lightness of 46, 84, 96, 70 and 8 tells them apart in grey."""
+"""Colours of the outcomes, from the best to the worst; in grey their lightness of 46, 84, 96, 70 and 8 differs."""
 WIDTH, STEP = 190, 17
 
 

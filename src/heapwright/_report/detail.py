@@ -26,7 +26,7 @@ SAMPLES = 2
 MOST_BLOCKS = 500_000_000
 """Blocks that are looked at for one heap; where more are alive there are fewer moments."""
 HOLDERS = 4500
-"""Moments at which it is told who holds the live bytes of a trace that has a page of its own."""
+"""Moments with the holders of the live bytes, for a trace that has a page of its own."""
 MOST_PICTURE = 360_000
 """Characters of the heap maps of a page together; noise takes them, and has fewer columns then."""
 ROWS, COLUMNS = 240, 360
@@ -41,7 +41,7 @@ class Share(NamedTuple):
 
 
 def share_of(alive: float, heaps: int) -> Share:
-    """The share of a heap with so many objects alive on average, on a page of so many heaps."""
+    """The share of a heap with this many live objects on average, on a page of `heaps` heaps."""
     bearable = int(MOST_BLOCKS / max(alive, 1))
     return Share(max(min(MOMENTS // heaps, bearable), LEAST_MOMENTS), MOST_PICTURE // heaps)
 
@@ -66,7 +66,7 @@ class Detail:
 
 
 def look(trace: Trace, recipe: Recipe, arena: int, extent: int, count: int) -> Detail:
-    """A heap in an arena of so many bytes, at `count` moments; the picture that stands still shows `extent` bytes."""
+    """A heap in an arena of this size, in bytes, at `count` moments; the still picture shows `extent` bytes."""
     event = np.unique(np.linspace(0, len(trace) - 1, count).astype(np.int64))
     thinned = np.unique(np.linspace(0, len(event) - 1, COLUMNS).round().astype(int)).tolist()
     stands = {at: column for column, at in enumerate(thinned)}
@@ -74,9 +74,9 @@ def look(trace: Trace, recipe: Recipe, arena: int, extent: int, count: int) -> D
     shares, still = np.empty((len(event), states, ROWS), np.uint8), np.empty((len(stands), states, ROWS), np.float32)
     free, largest, reach = np.zeros((3, len(event)), np.int64)
     within = regions(recipe, arena)
-    with filming(trace, recipe, arena) as film:
+    with filming(trace, recipe, arena) as animation:
         for at, call in enumerate(event.tolist()):
-            pieces, used = film.show(call), film.extent()
+            pieces, used = animation.show(call), animation.extent()
             upward = len(within) == 1 and used.high == arena
             reach[at] = min(_beyond(used.low), extent) if upward else extent
             shares[at] = np.rint(cell_shares(pieces, int(reach[at]), ROWS).clip(0, 1) * 255)
@@ -95,7 +95,7 @@ def holders(trace: Trace, peak_event: int) -> dict[str, Any]:
 
 
 def fewer(told: Mapping[str, Any], peak_event: int, count: int) -> dict[str, Any]:
-    """A `live_by` at about so many of its moments, the peak among them."""
+    """A `live_by` at about `count` of its moments, including the peak."""
     at = np.linspace(0, len(told["event"]) - 1, count).astype(int)
     at = np.unique(np.append(at, told["event"].index(peak_event)))
     return {
@@ -155,7 +155,7 @@ def packed(detail: Detail, samples: Mapping[str, npt.NDArray[np.int64]], extent:
 
 
 def _picture(shares: npt.NDArray[np.uint8], most: int) -> tuple[int, str]:
-    """A picture of at most so many characters, with every first, second, fourth ... of the moments; and which."""
+    """A picture of at most `most` characters, with every first, second, fourth ... of the moments; and which."""
     every = 1
     while True:
         result = raster.url(raster.picture(shares[:, :, ::every] / np.float32(255), patterns=False, step=15))

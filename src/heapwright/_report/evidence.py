@@ -1,4 +1,4 @@
-"""The page of evidence beside a generated heap: what is known of it and from what, for a review of safety or security.
+"""The page of evidence for a generated heap: its properties and their sources, for a review of safety or security.
 
 It says the same of the same heap, traces and tools: no date, no time that anything took.
 """
@@ -37,9 +37,9 @@ class Evidence:
         traces, held_out: what it has to serve, and recordings that only the reserve was judged on.
         arenas: what `heapwright._api.Fit` holds, for each trace.
         metrics: of the replay of each trace, by its name.
-        measured: what `heapwright._measure.boards.measure` tells, for each trace.
-        attacked: what `heapwright._assure.attack.attack` tells of the recipe's own level of checks.
-        proof: None where none was asked for.
+        measured: the results of `heapwright._measure.boards.measure`, for each trace.
+        attacked: the results of `heapwright._assure.attack.attack` at the recipe's own level of checks.
+        proof: None if none was run.
     """
 
     recipe: Recipe

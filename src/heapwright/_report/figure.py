@@ -22,7 +22,7 @@ from PIL import Image
 
 from heapwright._support.errors import HeapwrightError
 
-# Okabe and Ito, "Color universal design" (2008): told apart with every common colour blindness, by lightness in print.
+# Okabe and Ito, "Color universal design" (2008): distinct with every common colour blindness, by lightness in print.
 BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 INK, SOFT, CLOUD, PALE, GRID = "#1c2630", "#5b6670", "#8b949c", "#d5dade", "#e8ebee"
 
@@ -47,7 +47,7 @@ SI = "format(datum.value, '~s')"
 LEGEND_COLUMNS = alt.expr("width < 420 ? 2 : 6")
 
 SCALE = 2
-"""Pixels of a PNG for each of the plot's, so that it is sharp on screens that have so many."""
+"""Pixels of a PNG for each of the plot's, so that it is sharp on dense screens."""
 
 Row = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ class Figure:
         note: how to read it.
         chart: of any Altair kind; what it names in `datasets` it does not hold.
         width: of the PNG and SVG, in pixels; in the page a plot is as wide as its place.
-        told: the numbers in words, for those who do not see the plot.
+        words: the numbers in words, for readers who do not see the plot.
         datasets: rows by the names by which the chart knows them: Altair takes seconds to check thousands that a chart
             holds itself.
         fitted: whether the whole plot is to be `width` pixels wide; else its inside is, and the axes come on top.
@@ -73,17 +73,17 @@ class Figure:
     note: str
     chart: alt.TopLevelMixin
     width: int
-    told: str = ""
+    words: str = ""
     datasets: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     fitted: bool = True
 
     @property
     def described(self) -> str:
         """Title, note and numbers: what stands for the plot where it is not seen."""
-        return " ".join(filter(None, (f"{self.title}.", self.note, self.told)))
+        return " ".join(filter(None, (f"{self.title}.", self.note, self.words)))
 
     def still(self, width: int | None = None) -> str:
-        """The plot as SVG to stand in a page that has its words, so many pixels wide (`self.width` by default).
+        """The plot as SVG for a page that has its words, `width` pixels wide (`self.width` by default).
 
         Raises HeapwrightError where it cannot be drawn.
         """
@@ -97,7 +97,7 @@ class Figure:
 
         drawing = self.drawing()
         picture = vl_convert.svg_to_png(drawing, scale=SCALE)
-        # Without transparency and compressed anew it is a fifth of the size; best compressed, 2 % less in four times.
+        # Without transparency and compressed again it is a fifth of the size; best compressed, 2 % less in four times.
         png = io.BytesIO()
         Image.open(io.BytesIO(picture)).convert("RGB").save(png, "PNG")
         return {f"{self.name}.png": png.getvalue(), f"{self.name}.svg": drawing}
@@ -117,7 +117,7 @@ class Figure:
 
     @cached_property
     def _unsized(self) -> dict[str, Any]:
-        """The chart's own specification: Altair takes a hundredth of a second to tell it, each time."""
+        """The chart's own specification: Altair takes a hundredth of a second to write it, each time."""
         spec: dict[str, Any] = self.chart.to_dict(validate=False)
         return spec
 
@@ -129,7 +129,7 @@ class Figure:
 
 
 def unvalidated() -> AbstractContextManager[None]:
-    """Charts made within are not validated one part at a time: drawing them tells as well what is wrong."""
+    """Charts made within are not validated one part at a time: drawing them reports the same faults."""
     return debug_mode(False)
 
 
@@ -144,11 +144,11 @@ def _drawn(name: str, spec: Mapping[str, Any]) -> str:
 
 
 def _embedded(drawing: str, name: str) -> str:
-    """An SVG as a part of a page: its size is the page's affair, its ids are its own, its words are told elsewhere."""
+    """An SVG as a part of a page: the page sets its size, its ids are unique, its words are elsewhere on the page."""
     head, end, rest = drawing.partition(">")
     size = re.search(r'viewBox="[^"]*"', head)
     drawing = f'<svg xmlns="http://www.w3.org/2000/svg" {size[0] if size else ""} aria-hidden="true"{end}{rest}'
-    # What Vega tells of a mark becomes a title, which a browser shows under the pointer.
+    # Vega's description of a mark becomes a title, which a browser shows under the pointer.
     marks = r'<(\w+) aria-label="([^"]*)" role="graphics-symbol"([^>]*)/>'
     drawing = re.sub(marks, lambda mark: f"<{mark[1]}{mark[3]}><title>{_escaped(mark[2])}</title></{mark[1]}>", drawing)
     drawing = re.sub(r' (?:role|aria-roledescription|aria-label)="[^"]*"', "", drawing)
@@ -190,7 +190,7 @@ def inline(values: Sequence[Row]) -> alt.Chart:
 
 
 def calls_axis(last: int) -> alt.X:
-    """The axis of the calls of a trace, so many."""
+    """The axis of the calls of a trace of `last` calls."""
     axis = alt.Axis(labelExpr=SI, title="calls since the start", tickCount=6)
     return alt.X("event:Q", scale=alt.Scale(domain=[0, last], nice=False), axis=axis)
 

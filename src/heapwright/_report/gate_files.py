@@ -52,9 +52,7 @@ def junit_of_proof(proof: Proof) -> str:
 
 
 def sarif(checked: Sequence[Checked]) -> str:
-    """A result for each rule that is broken, at the place that holds most more than before, where its name tells a file
-    and a line; SARIF 2.1.0.
-    """
+    """SARIF 2.1.0: a result for each broken rule, at the file and line, if known, whose bytes grew most."""
     results = [_result(item, verdict) for item in checked for verdict in item.verdicts if verdict.broken]
     rules = [{"id": key} for key in sorted({result["ruleId"] for result in results})]
     driver = {"name": "heapwright", "version": __version__, "rules": rules}

@@ -1,4 +1,4 @@
-"""The terms of the manual's glossary, for whoever points at one in a report or on the site."""
+"""The terms of the manual's glossary, for readers who point at one in a report or on the site."""
 
 from __future__ import annotations
 

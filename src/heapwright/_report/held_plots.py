@@ -20,7 +20,7 @@ from heapwright._report.figure import (
 from heapwright._report.plots import HEIGHT, HOVERS, WIDTH, listed, sampled
 from heapwright._traces.holders import FRAME_SEPARATOR, OTHERS, short_names, size_class
 
-# Sites are told apart (Okabe and Ito), sizes rise from light to dark (ColorBrewer's YlGnBu).
+# Colours of sites are distinct (Okabe and Ito), sizes rise from light to dark (ColorBrewer's YlGnBu).
 SITE_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442")
 SIZE_COLOURS = ("#c7e9b4", "#7fcdbb", "#41b6c4", "#1d91c0", "#225ea8", "#253494", "#081d58")
 
@@ -37,7 +37,7 @@ _ROW = 28
 _LETTER = 6.8
 """Pixels of a letter in it."""
 TOLD = 12
-"""So many of the icicle's rows are told in words, too."""
+"""Rows of the icicle that are described in words, too."""
 _LEAST_SHARE = 0.002
 """Of the peak: what holds less is not drawn."""
 
@@ -173,7 +173,7 @@ class _Node:
             self.below.setdefault(name, _Node(name, own)).add(size, objects, rest, colour)
 
     def drawn(self, level: int, at: int, peak: int) -> Any:
-        """A row for this one, from so many bytes on, and for each below it that can be seen; the largest first."""
+        """A row for this one, from byte `at` on, and for each visible one below it; the largest first."""
         share = self.bytes / peak
         yield {
             "name": self.name,
@@ -196,7 +196,7 @@ class _Node:
 
 
 def _ink(colour: str) -> str:
-    """Black or white, whichever is read better on a colour (luma of ITU-R BT.601)."""
+    """Black or white, the one that is read better on a colour (luma of ITU-R BT.601)."""
     red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return DARK_LETTERS if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else LIGHT_LETTERS
 

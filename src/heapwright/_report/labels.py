@@ -67,7 +67,7 @@ def place(
     height: float,
     taken: Sequence[Box] = (),
 ) -> list[Label | None]:
-    """A place for each text beside its anchor, or None where there is no room.
+    """A place for each text next to its anchor, or None if there is no room.
 
     Texts are placed in their order, each at the first place near its anchor that does not leave the plot of
     `width` x `height` pixels, overlaps no other text and none of the boxes `taken`, and is nearer to the anchor than to

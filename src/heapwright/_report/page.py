@@ -17,8 +17,8 @@ from markupsafe import Markup, escape
 
 from heapwright._replay.metrics import METRICS, Value, words
 from heapwright._report import glossary
+from heapwright._report.animation import SnapshotPicture
 from heapwright._report.figure import Figure, dark_style
-from heapwright._report.film import SnapshotPicture
 from heapwright._studies.by_budget import Budgets
 from heapwright._studies.comparison import HeapComparison
 from heapwright._studies.study_diff import StudyDiff
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from jinja2.runtime import Context
 
 TEMPLATE = Path(__file__).with_name("template")
-SCRIPTS = ("terms.js", "choice.js", "trade_off.js", "tables.js", "view.js", "timeline.js", "film.js", "page.js")
+SCRIPTS = ("terms.js", "choice.js", "trade_off.js", "tables.js", "view.js", "timeline.js", "animation.js", "page.js")
 NARROW = 340
-"""Pixels that a plot is drawn for, beside its own width, so that its words can be read on a phone."""
+"""Width in pixels of a second drawing of a plot, so that its words can be read on a phone."""
 HINT = "Details of the point under the pointer. Click a point to select it; arrow keys move along the front."
 
 
@@ -67,13 +67,13 @@ class Holding:
 @dataclass(frozen=True)
 class TraceSection:
     """One trace: figures of what it asks for, one of them of the bytes' holders, and what heaps make of it; `missing`
-    says why there are none, `caveats` what it cannot tell."""
+    says why there are none, `caveats` what it does not show."""
 
     name: str
     figures: Sequence[Figure] = ()
     heaps: Sequence[HeapSection] = ()
     missing: str = ""
-    films: Sequence[SnapshotPicture] = ()
+    animations: Sequence[SnapshotPicture] = ()
     holding: Holding | None = None
     caveats: Sequence[str] = ()
 
@@ -109,10 +109,10 @@ class Choice:
         admitted: how many there are in all, those that would cover others counted.
         objectives: of the study.
         axes: the two metrics shown at first, of `offered`, those that can be chosen.
-        rivals: ids that the axes always hold.
+        `rivals`: ids that the axes always hold.
         selected: the id of the pick.
         says: the decision in sentences for the recipes that stand out, by id.
-        tables: these beside what else one could take, by id.
+        tables: the tables of the alternatives, by id.
         reserves: what to give them for the recorded load, and for `Load.times` times that, bytes; None where not known.
         budgets: picks within bounds.
         source: name of the study's file.
@@ -137,7 +137,7 @@ class Content:
     """All that a page shows. A trace's page has no answer, choice, trade-offs or tables; `changes` are those since an
     older study, `fronts` its front and this one's.
 
-    Of the `trade_offs` the first stands where there are no scripts for the one that moves, the others beside it.
+    The first of the `trade_offs` is for pages without scripts, in place of the one that moves; the others follow it.
     """
 
     title: str
@@ -187,7 +187,7 @@ def render(content: Content) -> str:
     """The page as HTML. A content security policy in its head lets it load nothing, and run its own script alone."""
     return _page().render(
         content=content,
-        style=_template("page.css") + _template("film.css"),
+        style=_template("page.css") + _template("animation.css"),
         dark=dark_style(),
         stills={figure.name: figure.still() for figure in content.figures()},
         script=_script(),
@@ -200,7 +200,7 @@ def render(content: Content) -> str:
 
 @cache
 def _page() -> Template:
-    """The page's template, compiled once; a page keeps in `told` the terms whose meaning it has told."""
+    """The page's template, compiled once; a page keeps in `told` the terms whose meaning it has explained."""
     import jinja2
 
     @jinja2.pass_context
@@ -224,14 +224,14 @@ def _meaning(words: str, meaning: str) -> str:
 
 
 def _term(words: str, meaning: str = "") -> Markup:
-    """A heading that tells its meaning; see terms.js."""
+    """A heading that shows its meaning; see terms.js."""
     meaning = _meaning(words, meaning)
     mark = Markup('<abbr tabindex="0" title="{1}">{0}</abbr>')
     return mark.format(words, meaning) if meaning else escape(words)
 
 
 def _terms(text: str, known: set[str]) -> Markup:
-    """A heading whose terms tell their meanings, where the page has not told them yet."""
+    """A heading whose terms show their meanings, unless the page has explained them before."""
     parts, end = [], 0
     for place, meaning in glossary.found(text, known):
         parts += [escape(text[end : place.start]), _term(text[place], meaning)]
@@ -254,9 +254,9 @@ def _packed(content: Content) -> str:
     themselves.
     """
     heaps = [
-        {"film": film.name, "timeline": heap.timeline.name, "map": heap.heap_map.name, **heap.detail}
+        {"animation": animation.name, "timeline": heap.timeline.name, "map": heap.heap_map.name, **heap.detail}
         for trace in content.traces
-        for heap, film in zip(trace.heaps, trace.films, strict=True)
+        for heap, animation in zip(trace.heaps, trace.animations, strict=True)
     ]
     holdings = [
         {"trace": trace.name, "plot": trace.holding.figure, **trace.holding.detail}
@@ -271,8 +271,14 @@ def _packed(content: Content) -> str:
     narrow = {figure.name: figure.still(NARROW) for figure in content.figures() if figure.name not in apart}
     # Pictures are in the page already, in the wide one.
     stills = {name: re.sub(r' (?:xlink:)?href="data:[^"]*"', "", still) for name, still in narrow.items()}
-    films = {film.name: film.data for trace in content.traces for film in trace.films}
-    data: dict[str, Any] = {"stills": stills, "films": films, "heaps": heaps, "holdings": holdings, "selected": ""}
+    animations = {animation.name: animation.data for trace in content.traces for animation in trace.animations}
+    data: dict[str, Any] = {
+        "stills": stills,
+        "animations": animations,
+        "heaps": heaps,
+        "holdings": holdings,
+        "selected": "",
+    }
     if content.choice:
         data |= _choice(content.choice)
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
@@ -299,7 +305,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
             }
             for key in keys
         },
-        # By column: like stands beside like, and packs twice as well.
+        # By column: equal values are neighbours, and pack twice as well.
         "recipes": {column: [recipe[column] for recipe in recipes] for column in columns},
         "values": {key: [_shortened(recipe["metrics"].get(key)) for recipe in recipes] for key in keys},
         "admitted": choice.admitted,

@@ -20,7 +20,7 @@ from heapwright._traces.profile import FREQUENT_SHARE
 
 TOP_SIZES = 12
 HOVERS = 90
-"""Places of a timeline that tell their numbers under the pointer: as many as a pointer can tell apart."""
+"""Places of a timeline that show their numbers under the pointer: as many as a pointer can hit."""
 WIDTH, HEIGHT = 540, 250
 """Pixels of a plot as PNG and SVG; in the page two stand side by side."""
 
@@ -134,7 +134,7 @@ def sampled(events: Sequence[int], values: Sequence[int], what: str) -> str:
 
 
 def small_share(share: float) -> str:
-    """A share in per cent that is 0 only for none: a share of a thousandth is told as such."""
+    """A share in per cent that is 0 only for none: a share of a thousandth is not rounded to 0."""
     if not share or share >= 0.1:
         return f"{share:.0%}"
     return f"{share:.1%}" if share >= 0.0005 else "below 0.1%"
@@ -264,9 +264,9 @@ LETTER = 7
 def instructions(
     histograms: Mapping[str, Sequence[Sequence[int]]], colours: Mapping[str, str], kind: str, name: str
 ) -> Figure:
-    """How many calls took how many instructions, a row for each heap; both logarithmic, the dearest call written out.
+    """A histogram of the instructions of calls, a row for each heap; both logarithmic, the worst-case call written out.
 
-    `histograms`: heap -> [[instructions, calls], ...] rising, as `heapwright measure` tells them; `colours`: of the
+    `histograms`: heap -> [[instructions, calls], ...] rising, as `heapwright measure` prints them; `colours`: of the
     heaps; `kind`: of call.
     """
     binned = {heap: _binned(histogram) for heap, histogram in histograms.items()}

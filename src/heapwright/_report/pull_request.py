@@ -25,8 +25,8 @@ def pull_request(
 ) -> tuple[str, list[Path]]:
     """The Markdown for a study, against an ``old`` one if there is any (`heapwright._studies.study_diff.compare`).
 
-    Written to ``output``, with a picture of the same name in .svg beside it; without, nothing is written, and the text
-    shows no picture. Returns the text and the files. Raises `HeapwrightError`.
+    It is written to ``output``, with a picture of the same name in .svg in its folder. Without ``output``, nothing is
+    written and the text shows no picture. Returns the text and the files. Raises `HeapwrightError`.
     """
     picture = None if output is None else output.with_suffix(".svg")
     changes = None if old is None else compare(old, study, moved=moved)

@@ -26,7 +26,7 @@ COLOURS = {
 
 @dataclass(frozen=True)
 class Pattern:
-    """What tells a state apart in grey: cells of another colour, every so many along the rows and the columns."""
+    """What distinguishes a state in grey: cells of another colour, at a fixed step along the rows and the columns."""
 
     words: str
     colour: str
@@ -51,10 +51,10 @@ PATTERNS = {
 def picture(shares: npt.NDArray[np.floating[Any]], patterns: bool = True, step: int = 5) -> npt.NDArray[np.uint8]:
     """The heap map as a pixel for each cell: uint8[rows, columns, 3], address 0 at the bottom.
 
-    `shares`: of each cell that each state takes, as `replay.film.cell_shares` gives them, [states, rows, columns]. A
+    `shares`: of each state in each cell, as `_replay.snapshots.cell_shares` returns them, [states, rows, columns]. A
     pixel mixes the colours of all that lies in its cell by their shares, so that headers and holes much smaller than a
     cell still tint it. Where a state of `PATTERNS` takes most of a cell, its pattern lies over it. What no block covers
-    is white. Colours differ by `step` or more: the eye tells steps of 5 (of 255) apart nowhere here, and files are a
+    is white. Colours differ by `step` or more: the eye sees no steps of 5 (of 255) here, and files are a
     third smaller.
     """
     colours = np.array([ImageColor.getrgb(COLOURS[state]) for state in HEAP_MAP_STATES], np.float32)

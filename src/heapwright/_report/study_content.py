@@ -47,7 +47,7 @@ SAME_SPOT, SAME_SMALL_SPOT = 5.0, 10.0
 """Pixels within which two recipes off the front are drawn as one point: where the choice is made, and elsewhere."""
 PLOTTED_PAIRS = 3
 USUAL = "tlsf"
-"""The heap that stands beside the pick where the reader named none."""
+"""The heap that is compared with the pick if the reader named none."""
 
 UNCHOSEN = ("requested_peak_bytes", "lower_bound_bytes", "failed", "lasts")
 """What a trace or a refusal makes, not a recipe that served all, and yes or no: no axis of a plot."""
@@ -159,7 +159,7 @@ def _admitted(study: Analysis) -> npt.NDArray[np.intp]:
 
 
 def _drawn_over_time(study: Analysis, deciding: Deciding, pick: str, best: Candidate | None) -> list[str]:
-    """The pick, and beside it what the reader has today, else what many would take, else the best of the zoo."""
+    """The pick, and with it the reader's current allocator, else a usual choice, else the best of the zoo."""
     usual = [id for id in deciding.rivals if study.candidate(id).zoo_name == USUAL]
     beside = [id for id in (deciding.yours, *usual, best.id if best else None) if id and id != pick]
     return [pick, *beside[:1]]
@@ -259,7 +259,7 @@ def _spots(points: npt.NDArray[np.float64], rows: npt.NDArray[np.intp], pixels: 
 
 
 def _plotted(objectives: Sequence[str]) -> tuple[str, ...]:
-    """The metrics on the axes: the objectives; beside a single one, what it is most likely paid with."""
+    """The metrics on the axes: the objectives; for a single one, also the metric that it most likely costs."""
     if len(objectives) > 1:
         return tuple(objectives)
     return (*objectives, "footprint_bytes" if objectives[0] == "accesses" else "accesses")
@@ -426,7 +426,7 @@ def _cell(key: str, value: Value | None) -> str:
 
 
 def _section(study: Analysis, info: TraceInfo, heaps: Sequence[NamedHeap], traces: int) -> TraceSection:
-    """The figures of a trace of the study's so many, or why its file cannot give them any more."""
+    """The figures of one of the study's `traces` traces, or why its file cannot give them any more."""
     path = place(study, info)
     if path is None:
         return TraceSection(

@@ -37,7 +37,7 @@ class _Row:
 
     @property
     def worst(self) -> int:
-        """Instructions of the dearest malloc and the dearest free."""
+        """Instructions of the worst-case malloc and the worst-case free."""
         return sum(self.told["calls"][kind]["instructions_max"] or 0 for kind in KINDS)
 
 
@@ -95,7 +95,7 @@ _AFTERWARDS: tuple[tuple[_Heading, tuple[str, ...]], ...] = (
 
 
 def _columns() -> list[tuple[_Heading, tuple[str, ...]]]:
-    """Headings, and where in what was told their values are."""
+    """Headings, and the keys of their values in a measurement."""
     results: list[tuple[_Heading, tuple[str, ...]]] = []
     for kind in KINDS:
         for key, words, meaning in (
@@ -109,7 +109,7 @@ def _columns() -> list[tuple[_Heading, tuple[str, ...]]]:
 
 
 def _value(told: Any, keys: Sequence[str]) -> float | int | None:
-    """What was told under these keys, one inside the other; None where there is nothing."""
+    """The value under these keys of a measurement, one inside the other; None if there is none."""
     for key in keys:
         if told is None:
             return None

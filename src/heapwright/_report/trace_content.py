@@ -1,4 +1,4 @@
-"""What a page says of a trace: what it asks of memory, and what heaps make of it."""
+"""What a page says of a trace: its memory requests, and the results of heaps on it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from heapwright._heaps.names import resolve_recipe
 from heapwright._recipes.recipe import Recipe
 from heapwright._report import held_plots, plots
+from heapwright._report.animation import animation
 from heapwright._report.detail import SAMPLES, Share, fewer, holders, look, packed, packed_holders, share_of
 from heapwright._report.figure import counted, quantity
-from heapwright._report.film import film
 from heapwright._report.page import Content, Fact, HeapSection, Holding, TraceSection
 from heapwright._support.names import LONGEST, shortened
 from heapwright._support.version import __version__
@@ -81,7 +81,7 @@ def _order_of_death(order: Mapping[str, float | None]) -> str:
 def section(
     trace: Trace, described: Mapping[str, Any], heaps: Sequence[NamedHeap], everything: bool, traces: int = 1
 ) -> TraceSection:
-    """The figures of one trace of so many and of each heap on it; `everything` adds who holds the live bytes, and
+    """The figures of one trace of several and of each heap on it; `everything` adds the holders of the live bytes, and
     lifetimes."""
     stem = slug(trace.name)
     figures = [plots.top_sizes(described, f"sizes-{stem}"), plots.size_histogram(described, f"histogram-{stem}")]
@@ -94,13 +94,16 @@ def section(
         figures += [held_plots.live_by(described, f"live-{stem}"), plots.lifetimes(described, f"lifetimes-{stem}")]
         figures += [held_plots.at_peak(described, f"peak-{stem}")]
     fullest, count = described["requested_peak_event"], traces * len(heaps)
-    films = [film(trace, heap.recipe, heap.name, f"film-{stem}-{slug(heap.name)}", fullest, count) for heap in heaps]
+    animations = [
+        animation(trace, heap.recipe, heap.name, f"animation-{stem}-{slug(heap.name)}", fullest, count)
+        for heap in heaps
+    ]
     alive = float(np.mean(described["live"]["objects"]))
     return TraceSection(
         trace.name,
         figures,
-        _heaps(trace, heaps, stem, [item.data["arena"] for item in films], share_of(alive, count)),
-        films=films,
+        _heaps(trace, heaps, stem, [item.data["arena"] for item in animations], share_of(alive, count)),
+        animations=animations,
         holding=holding,
         caveats=[*trace.repairs, *trace.caveats],
     )

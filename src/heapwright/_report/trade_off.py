@@ -32,7 +32,7 @@ COVERED = 4.0
 DOT, SMALL_DOT = 4.0, 2.0
 """Pixels across of a recipe off the front, and of one in the inset."""
 NAMED = 12
-"""Members of the front that are told in words."""
+"""Members of the front that are described in words."""
 
 KINDS = {
     "cloud": "other recipe",
@@ -45,7 +45,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class _Axis:
-    """An axis of so many pixels that shows all values from `low` to `high` and a margin."""
+    """An axis of a number of pixels that shows all values from `low` to `high` and a margin."""
 
     low: float
     high: float
@@ -142,7 +142,7 @@ def _view(rows: Sequence[Row], members: Sequence[Row], rivals: Collection[str]) 
 
 
 def _clear(points: Sequence[Marker], boxes: Sequence[tuple[Box, float]]) -> list[Marker]:
-    """The points that lie so many pixels away from each of the boxes."""
+    """The points outside each box and its margin in pixels."""
     if not points:
         return []
     places = np.array(points)
@@ -172,7 +172,7 @@ def _label(row: Row) -> str:
 
 
 def _name(row: Row) -> str:
-    """What stands beside a point: a zoo allocator's name, and which is the pick; its id would take too much room."""
+    """The name next to a point: a zoo allocator's name, and which is the pick; its id would take too much room."""
     return " · ".join(filter(None, (row["name"], "the pick" if row["balanced"] else "")))
 
 
@@ -252,7 +252,7 @@ def _stretches(points: Sequence[Marker], size: float) -> list[dict[str, float | 
 
 
 def _labels(marks: Sequence[_Spot], rivals: Collection[str], taken: Sequence[Box]) -> list[tuple[_Spot, str, Box]]:
-    """The names for which there is room: of the pick, the rivals, the zoo on the front, the rest of the zoo."""
+    """The names for which there is room: of the pick, the incumbents, the zoo on the front, the rest of the zoo."""
 
     def weight(spot: _Spot) -> int:
         wanted = (spot.row["balanced"], spot.row["id"] in rivals, spot.kind == "front", True)

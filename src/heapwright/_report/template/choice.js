@@ -67,7 +67,7 @@ function overlap(box, other) {
   return box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom;
 }
 
-// Boxes for names, each beside its point and nearer to it than to any other; null where there is no room.
+// Boxes for names, each next to its point and nearer to it than to any other; null if there is no room.
 // `wanted`: {point, width, height} in the order of their weight; `points`: all that are drawn; `taken`: boxes to avoid.
 function placeNames(wanted, points, within, taken) {
   const full = [...taken];

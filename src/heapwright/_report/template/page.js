@@ -245,7 +245,7 @@ class Study {
     }
   }
 
-  // A line at the foot of the window, so that the selection stays in view wherever it was made.
+  // A line at the foot of the window, so that the selection stays in view.
   showBar(recipe) {
     const told = this.data.objectives.map((key) => `${this.data.metrics[key].words} ${number(recipe.metrics[key], this.data.metrics[key].unit)}`);
     element("selection-name").textContent = recipe.label;

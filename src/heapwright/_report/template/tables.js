@@ -35,7 +35,7 @@ function sort(table, column) {
   for (const heading of headings) heading.removeAttribute("aria-sort");
   headings[column].setAttribute("aria-sort", way > 0 ? "ascending" : "descending");
   const rows = [...table.tBodies[0].rows].map((row) => ({ row, value: valueOf(row.cells[column]) }));
-  // What has no number stands last, whatever the order.
+  // Rows without a number come last, in either order.
   rows.sort(({ value: one }, { value: other }) => {
     if (typeof one !== typeof other) return typeof one === "number" ? -1 : 1;
     return way * (typeof one === "number" ? one - other : one.localeCompare(other));

@@ -1,6 +1,6 @@
-// What a term means, shown to whoever points at it or reaches it by keys: a browser shows titles to pointers alone.
+// What a term means, shown when a reader points at it or reaches it by keys: a browser shows titles to pointers alone.
 
-// A heading that tells its meaning.
+// A heading that shows its meaning.
 function term(words, meaning) {
   const one = Object.assign(document.createElement("abbr"), { textContent: words, title: meaning, tabIndex: 0 });
   return meaning ? one : words;

@@ -45,7 +45,7 @@ function legendOf(rows) {
   return list;
 }
 
-// A plot in the place of a still one: it can be dragged over, and is drawn anew as the view turns.
+// A plot in the place of a still one: it can be dragged over, and is redrawn as the view turns.
 class Plot {
   // `height`: pixels between the axes; `clicked`: as in brush().
   constructor(place, view, heap, height, clicked) {
@@ -96,7 +96,7 @@ class Plot {
   }
 }
 
-// A plot of bytes over time, which tells those under the pointer, else those of the moment.
+// A plot of bytes over time, which shows the values under the pointer, else those of the moment.
 class Curves extends Plot {
   constructor(place, view, heap, clicked) {
     super(place, view, heap, TALL, clicked);
@@ -256,7 +256,7 @@ class HeapMap extends Plot {
   }
 }
 
-// `told`: as page.py packs it; `shown` is the call that its film shows.
+// Its argument is what page.py packs; `shown` is the call that its animation shows.
 function unpackedHeap(told) {
   const [samples, looks] = [told.samples, told.looks].map((columns) => Object.fromEntries(Object.entries(columns).map(([key, values]) => [key, values && summed(values)])));
   samples.allocated = samples.spare.map((bytes, at) => bytes + samples.requested[at]);
@@ -270,27 +270,27 @@ function unpackedHolding({ event, bytes, groups }, heap) {
 }
 
 // All traces: what is drawn of one shows one part of it and one moment, and the address has both.
-async function drawTraces({ heaps, holdings, films }, address) {
+async function drawTraces({ heaps, holdings, animations }, address) {
   const traces = new Map();
   for (const told of heaps) {
     const heap = unpackedHeap(told);
     heap.pixels = await pixelsOf(told.picture);
-    const { trace, calls, arena, regions, frames } = films[told.film];
+    const { trace, calls, arena, regions, frames } = animations[told.animation];
     heap.arena = arena;
     heap.upward = regions.length === 1 && frames.high.every((high) => high >= arena);
     if (!traces.has(trace)) traces.set(trace, { view: new View(trace, calls, heap.samples, address), drawn: [] });
     const { view, drawn: beside } = traces.get(trace);
     heap.most = () => Math.max(...beside.map(({ heap: { samples } }) => samples.footprint[lastUpTo(samples.call, view.to)]));
-    const film = new Film(element(told.film), films[told.film], heap, view);
-    beside.push({ heap, film });
-    new Timeline(element(told.timeline), view, heap, (event, call) => film.goTo(call)).draw();
-    const map = new HeapMap(element(told.map), view, heap, (event, call, address) => film.look(call, address));
+    const animation = new HeapAnimation(element(told.animation), animations[told.animation], heap, view);
+    beside.push({ heap, animation });
+    new Timeline(element(told.timeline), view, heap, (event, call) => animation.goTo(call)).draw();
+    const map = new HeapMap(element(told.map), view, heap, (event, call, address) => animation.look(call, address));
     map.draw();
-    film.tells.push(map.readout);
+    animation.tells.push(map.readout);
   }
   for (const told of holdings) {
-    const { view, drawn: [{ heap, film }] } = traces.get(told.trace);
-    new Holders(element(told.plot), view, unpackedHolding(told, heap), (event, call) => film.goTo(call)).draw();
+    const { view, drawn: [{ heap, animation }] } = traces.get(told.trace);
+    new Holders(element(told.plot), view, unpackedHolding(told, heap), (event, call) => animation.goTo(call)).draw();
   }
   for (const bar of document.querySelectorAll(".zoom")) {
     const { view } = traces.get(bar.dataset.trace);

@@ -141,7 +141,7 @@ class TradeOff {
     return group;
   }
 
-  // Where names stand: of the recipe selected, the pick, the rivals, the zoo on the front, the rest of the zoo.
+  // Where names stand: of the recipe selected, the pick, the incumbents, the zoo on the front, the rest of the zoo.
   names(svg, marks, box, inset) {
     const weight = ({ one, kind }) =>
       [one.id === this.selected, one.id === this.data.selected, this.data.rivals.includes(one.id), kind === "front", true].indexOf(true);
@@ -161,7 +161,7 @@ class TradeOff {
 
   name({ box, text, point }) {
     const own = point.one.id === this.data.selected || point.one.id === this.selected ? "own" : point.kind;
-    // Whatever the fonts do to its width, it ends where its box is nearest to the point.
+    // At any width of its fonts, it ends where its box is nearest to the point.
     const [x, anchor] = box.left > point.x ? [box.left, "start"] : box.right < point.x ? [box.right, "end"] : [(box.left + box.right) / 2, "middle"];
     return drawn("text", { class: `name ${own}`, "data-names": point.one.id, x, y: box.top + 11, "text-anchor": anchor }, text);
   }
@@ -206,7 +206,7 @@ class TradeOff {
     this.tell(one);
   }
 
-  // Told above the plot, where it covers nothing.
+  // Shown above the plot, where it covers nothing.
   tell(one) {
     const { x, y, data } = this;
     const told = (key) => `${data.metrics[key].words} ${number(one.metrics[key], data.metrics[key].unit)}`;

@@ -1,4 +1,4 @@
-// What part of a trace is in view, and across what: one for all plots and films of the trace.
+// What part of a trace is in view, and across what: one for all plots and animations of the trace.
 
 const LEAST_VIEW = 16; // moments that the plots know of: closer, a view would show nothing new
 const PAN = 0.25; // share of the view
@@ -29,7 +29,7 @@ function tickText(value, step, most) {
   return `${(value / size).toLocaleString("en", { maximumFractionDigits: digits })}${value ? unit : ""}`;
 }
 
-// From call `from` to call `to`; `moment` is the call that films show, null for each where its arena is fullest.
+// From call `from` to call `to`; `moment` is the call that animations show, null for each where its arena is fullest.
 class View {
   // `samples`: calls, and the microseconds at which they were made, or null.
   constructor(trace, calls, samples, address) {

@@ -1,4 +1,4 @@
-"""The heap as a film: what lies where in the arena, call by call, for the page; and what caps the arena, in words."""
+"""Animation of a heap for the page: the blocks of the arena, call by call; and what caps the arena, in words."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from heapwright._replay.snapshots import PIECE_TYPE, Frame, Region, cell_shares,
 from heapwright._traces.trace import Trace
 
 FRAMES = 120
-"""Moments that a film shows, evenly spread over the calls, and the one of the high-water mark."""
+"""Moments that an animation shows, evenly spread over the calls, and the one of the high-water mark."""
 MOST_BLOCKS = 10_000
-"""Blocks that all films of a page hold together, each once for as long as it stays where it is. Where there are more,
+"""Blocks that all animations of a page hold together, each once while it stays where it is. If there are more,
 the smaller ones are drawn by their shares of a cell.
 """
 CELLS, LEAST_CELLS = 1000, 100
-"""Cells that all films of a page have together, and each at least."""
+"""Cells that all animations of a page have together, and each at least."""
 MOST_HOLES = 8
 """Holes of a frame that are marked with their size: the largest."""
 MOST_SITES, MOST_CHARACTERS = 100, 120
-"""Call sites that are told apart: those with the most bytes in the film; and characters of their names."""
+"""Call sites with a colour of their own, those with the most bytes in the animation; and characters of their names."""
 NOT_WORTH_IT = 0.02
 """Savings below this share of the arena are not worth a line of code."""
 
@@ -52,20 +52,20 @@ STILL = {
     OWN: "#8f7b89",
     UNUSED: "#ffffff",
 }
-"""Colours of the still picture: those of film.css in a light surrounding."""
+"""Colours of the still picture, as in animation.css in a light surrounding."""
 STILL_WIDTH, STILL_ROW, STILL_ROWS = 1000, 12, 24
 
 
 @dataclass(frozen=True)
 class SnapshotPicture:
-    """A film as the page takes it.
+    """An animation as the page takes it.
 
     Attributes:
         name: its place in the page.
         title, note: what one sees, and how to read it.
         cap: what caps the arena, in a sentence or two.
         still: the frame at the high-water mark as an SVG that holds a PNG, for pages without scripts.
-        data: what film.js draws; see `_packed`.
+        data: what animation.js draws; see `_packed`.
     """
 
     name: str
@@ -76,10 +76,10 @@ class SnapshotPicture:
     data: dict[str, Any]
 
 
-def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films: int = 1) -> SnapshotPicture:
-    """The film of a heap on a trace.
+def animation(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, animations: int = 1) -> SnapshotPicture:
+    """The animation of a heap on a trace.
 
-    `heap`: what to call the heap; `fullest`: the call to show first where the heap shares no memory; `films`:
+    `heap`: what to call the heap; `fullest`: the call to show first where the heap shares no memory; `animations`:
     how many the page has.
     """
     struct = policy_struct(recipe)
@@ -89,7 +89,7 @@ def film(trace: Trace, recipe: Recipe, heap: str, name: str, fullest: int, films
     peak = fullest if grown is None else grown
     calls = np.unique(np.append(np.linspace(0, len(trace) - 1, FRAMES).astype(np.int64), peak))
     within = regions(recipe, arena)
-    reel = _Reel(trace, recipe, arena, within, films)
+    reel = _Reel(trace, recipe, arena, within, animations)
     full: Frame | None = None
     for frame in frames(trace, recipe, arena, calls.tolist()):
         reel.add(frame)
@@ -161,7 +161,7 @@ def _holes_in_words(told: npt.NDArray[Any]) -> str:
 
 
 def kinds_of(frame: Frame, calls: int) -> npt.NDArray[np.uint8]:
-    """What each block of a frame is, as a number of `KINDS`, in a trace of so many calls."""
+    """The kind of each block of a frame, as a number of `KINDS`, in a trace of `calls` calls."""
     blocks, extent = frame.blocks, frame.extent
     by_state = np.full(6, OWN, np.uint8)
     by_state[[lib.HW_RUN_USED, lib.HW_RUN_FREE, lib.HW_RUN_CACHED, lib.HW_RUN_UNTOUCHED]] = SHORT, FREE, CACHED, UNUSED
@@ -193,11 +193,11 @@ _SAME = ("offset", "size", "requested", "kind", "birth")
 
 
 class _Reel:
-    """The frames of a film as they come: blocks, each once for as long as it stays where it is, and what is free."""
+    """The frames of an animation as they come: blocks, each once while it stays where it is, and free memory."""
 
-    def __init__(self, trace: Trace, recipe: Recipe, arena: int, within: Sequence[Region], films: int) -> None:
+    def __init__(self, trace: Trace, recipe: Recipe, arena: int, within: Sequence[Region], animations: int) -> None:
         self.trace, self.recipe, self.arena, self.within = trace, recipe, arena, within
-        self.most, self.cells = MOST_BLOCKS // films, max(CELLS // films, LEAST_CELLS)
+        self.most, self.cells = MOST_BLOCKS // animations, max(CELLS // animations, LEAST_CELLS)
         self.least = 0
         """Blocks smaller than this are drawn by their shares of a cell."""
         self._over: list[npt.NDArray[Any]] = []
@@ -269,7 +269,7 @@ class _Reel:
         self._open = self._open[(self._open["size"] >= least) | (self._open["kind"] == OWN)]
 
     def limits(self) -> str:
-        """How to read the film, and what it leaves out."""
+        """How to read the animation, and what it leaves out."""
         step = len(self.trace) / max(len(self._frames) - 1, 1)
         long = max(round(LONG_SHARE * len(self.trace)), 1)
         lines = [
@@ -283,13 +283,13 @@ class _Reel:
             lines.append(f"Pool {' and '.join(map(str, lists))} {keeps} blocks of the pools below in {kind} lists.")
         if self.least:
             lines.append(
-                f"Blocks below {self.least:,} bytes are too many to be told one by one: stripes of "
+                f"Blocks below {self.least:,} bytes are too many to be drawn one by one: stripes of "
                 f"{self.arena / self.cells:,.0f} bytes show their shares."
             )
         return " ".join(lines)
 
     def packed(self, peak: int, result: Relocation | None) -> dict[str, Any]:
-        """The film as columns of small whole numbers, which pack well.
+        """The animation as columns of small whole numbers, which pack well.
 
         `frames`: of each, call, how far the arena has been used (see `Extent`), live bytes and objects, free bytes and
         in how many holes, the largest and where the largest few lie. `blocks`: sorted by first frame, then offset;
@@ -393,7 +393,7 @@ def _still(frame: Frame, within: Sequence[Region], arena: int, calls: int, words
 
 
 def _segments(offset: int, size: int, across: int) -> Iterator[tuple[int, int, int]]:
-    """Where a block lies in rows of so many bytes: of each row x and width in pixels, and its number between them."""
+    """Where a block lies in rows of `across` bytes: of each row x and width in pixels, and its number between them."""
     at = offset
     while at < offset + size:
         row, start = divmod(at, across)

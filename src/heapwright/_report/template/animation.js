@@ -1,4 +1,4 @@
-const Film = (() => {
+const HeapAnimation = (() => {
   "use strict";
 
   const KINDS = ["static", "long", "short", "cached", "free", "own", "unused"];
@@ -14,8 +14,8 @@ const Film = (() => {
 
   const told = (value) => value.toLocaleString("en");
 
-  function unpacked(film) {
-    const { blocks, frames } = film;
+  function unpacked(animation) {
+    const { blocks, frames } = animation;
     let [first, offset] = [0, 0];
     return blocks.first.map((step, at) => {
       first += step;
@@ -30,19 +30,19 @@ const Film = (() => {
     });
   }
 
-  class Film {
+  class HeapAnimation {
     // `heap`: the same heap as timeline.js draws it; its `shown` is kept up to date.
-    constructor(figure, film, heap, view) {
-      Object.assign(this, { figure, film, heap, view, wanted: film.cap });
-      this.blocks = unpacked(film);
+    constructor(figure, animation, heap, view) {
+      Object.assign(this, { figure, animation, heap, view, wanted: animation.cap });
+      this.blocks = unpacked(animation);
       this.part = (name) => figure.querySelector(`.${name}`);
       this.part("stage").hidden = false;
       this.tells = [this.part("told")];
-      this.regions = film.regions.map((region) => this.addRegion(region));
+      this.regions = animation.regions.map((region) => this.addRegion(region));
       this.time = this.part("time");
       this.chooser = this.part("block");
       this.by = "life";
-      this.part("by").hidden = film.sites.length === 0;
+      this.part("by").hidden = animation.sites.length === 0;
       this.time.addEventListener("input", () => view.goTo(this.moments[Number(this.time.value)], false));
       this.time.addEventListener("change", () => this.settle());
       this.chooser.addEventListener("input", () => this.choose(Number(this.chooser.value)));
@@ -54,14 +54,14 @@ const Film = (() => {
       new ResizeObserver(() => this.draw()).observe(this.part("stage"));
       for (const medium of ["(prefers-color-scheme: dark)", "print"]) matchMedia(medium).addEventListener("change", () => this.draw());
       view.follow((turned) => this.follow(turned));
-      this.call = film.frames.call[film.peak];
+      this.call = animation.frames.call[animation.peak];
       this.follow(true);
     }
 
     // The moments of the slider: those that were kept; of a part of the trace others between them, too.
     momentsInView() {
-      const { view, film } = this;
-      const kept = film.frames.call.filter((call) => call >= view.from && call <= view.to);
+      const { view, animation } = this;
+      const kept = animation.frames.call.filter((call) => call >= view.from && call <= view.to);
       if (view.whole) return kept;
       const steps = Math.min(STEPS, view.to - view.from);
       const others = Array.from({ length: steps + 1 }, (_, at) => view.from + Math.round((at * (view.to - view.from)) / steps));
@@ -86,8 +86,8 @@ const Film = (() => {
     }
 
     goToFullest() {
-      const call = this.film.frames.call[this.film.peak];
-      this.wanted = this.film.cap;
+      const call = this.animation.frames.call[this.animation.peak];
+      this.wanted = this.animation.cap;
       if (call < this.view.from || call > this.view.to) this.view.showAll();
       this.view.goTo(call);
     }
@@ -130,7 +130,7 @@ const Film = (() => {
       this.settle();
     }
 
-    // The blocks after a call. Between two moments that were kept: those that lived then and those that will.
+    // The blocks after a call. Between two moments that were kept: those allocated then and those to be allocated.
     blocksAt(call) {
       const found = this.blocks.filter((block) => block.first <= this.at && this.at <= block.last);
       if (this.kept) return found;
@@ -144,12 +144,12 @@ const Film = (() => {
     items(call) {
       const at = this.kept ? this.at : this.at + 1;
       const blocks = this.blocksAt(call).sort((one, other) => one.offset - other.offset);
-      if (this.film.least) {
-        const holes = (this.kept ? this.film.frames.holes[at] : []).map(([offset, size]) => ({ offset, size, kind: FREE }));
+      if (this.animation.least) {
+        const holes = (this.kept ? this.animation.frames.holes[at] : []).map(([offset, size]) => ({ offset, size, kind: FREE }));
         return [...blocks, ...holes].sort((one, other) => one.offset - other.offset);
       }
       const found = [];
-      for (const region of this.film.regions) {
+      for (const region of this.animation.regions) {
         let reached = region.start;
         const inside = blocks.filter((block) => block.offset >= region.start && block.offset < region.end);
         for (const block of [...inside, { offset: region.end, size: 0 }]) {
@@ -162,7 +162,7 @@ const Film = (() => {
     }
 
     gap(at, start, end) {
-      const { frames } = this.film;
+      const { frames } = this.animation;
       const { samples } = this.heap;
       const used = this.kept ? 0 : samples.footprint[lastUpTo(samples.call, this.call)]; // about as far, in between
       const [low, high] = [Math.min(Math.max(frames.low[this.at], used), frames.low[at]), frames.high[at]];
@@ -173,7 +173,7 @@ const Film = (() => {
     // The block chosen stays the same one, else it is what lies at the same address.
     show(call) {
       const before = this.chosen;
-      const { frames } = this.film;
+      const { frames } = this.animation;
       [this.call, this.at, this.heap.shown] = [call, lastUpTo(frames.call, call), call];
       this.kept = frames.call[this.at] === call;
       this.list = this.items(call);
@@ -191,7 +191,7 @@ const Film = (() => {
     }
 
     moment() {
-      const { frames } = this.film;
+      const { frames } = this.animation;
       const of = (key) => told(frames[key][this.at]);
       const counted = (key, thing) => `${of(key)} ${thing}${frames[key][this.at] === 1 ? "" : "s"}`;
       if (!this.kept) return `After call ${told(this.call)}: what lived after call ${of("call")}, or will after call ${told(frames.call[this.at + 1])}. What is born and freed in between is not shown.`;
@@ -225,7 +225,7 @@ const Film = (() => {
       if (item.lives) {
         const age = `age ${told(this.call - item.birth)} calls`;
         const until = item.death === null ? `made by call ${told(item.birth)}, never freed` : `calls ${told(item.birth)} to ${told(item.death)}`;
-        const site = this.film.sites.length ? `; site: ${this.film.sites[item.site] ?? "one of many smaller ones"}` : "";
+        const site = this.animation.sites.length ? `; site: ${this.animation.sites[item.site] ?? "one of many smaller ones"}` : "";
         return `Object ${item.id}: ${told(item.requested)} bytes in a block of ${told(item.size)} ${where}; ${WORDS[item.kind]}, ${until}, ${age}${site}.`;
       }
       const size = `${told(item.size)} bytes ${where}`;
@@ -243,23 +243,23 @@ const Film = (() => {
       const index = this.list.findIndex((one) => one.offset <= address && address < one.offset + one.size);
       if (index >= 0) {
         if (this.list[index] !== this.chosen) this.choose(index);
-      } else if (this.film.least) {
+      } else if (this.animation.least) {
         for (const place of this.tells) place.textContent = this.describeCell(address);
       }
     }
 
     describeCell(address) {
-      const cells = this.film.cells;
+      const cells = this.animation.cells;
       const count = Object.values(cells)[0][this.at].length;
-      const cell = Math.min(Math.floor((address / this.film.arena) * count), count - 1);
+      const cell = Math.min(Math.floor((address / this.animation.arena) * count), count - 1);
       const shares = Object.entries(cells).map(([kind, frames]) => [kind, (frames[this.at].charCodeAt(cell) - 48) / 9]);
       const used = shares.reduce((sum, [, share]) => sum + share, 0);
       const words = [...shares, ["free", Math.max(1 - used, 0)]].filter(([, share]) => share > 0.05).map(([kind, share]) => `${Math.round(share * 100)} % ${WORDS[KINDS.indexOf(kind)]}`);
-      return `Around address ${told(address)}, in blocks below ${told(this.film.least)} bytes: about ${words.join(", ")}.`;
+      return `Around address ${told(address)}, in blocks below ${told(this.animation.least)} bytes: about ${words.join(", ")}.`;
     }
 
     colour(name) {
-      return this.style.getPropertyValue(`--film-${name}`).trim();
+      return this.style.getPropertyValue(`--animation-${name}`).trim();
     }
 
     colourOf(item) {
@@ -280,7 +280,7 @@ const Film = (() => {
     draw() {
       if (!this.list || !this.figure.clientWidth) return;
       this.style = getComputedStyle(this.figure);
-      this.across = Math.ceil(this.film.arena / (this.figure.clientWidth < 600 ? ROWS.narrow : ROWS.wide));
+      this.across = Math.ceil(this.animation.arena / (this.figure.clientWidth < 600 ? ROWS.narrow : ROWS.wide));
       for (const region of this.regions) this.drawRegion(region);
       this.drawStrip();
       this.drawKey();
@@ -297,7 +297,7 @@ const Film = (() => {
       context.fillStyle = this.colour("unused");
       context.fillRect(0, 0, width, rows * (ROW + GAP));
       fill({ offset: region.start, size: region.end - region.start }, this.colour("free"));
-      if (this.film.least) this.drawCells(context, region, piece);
+      if (this.animation.least) this.drawCells(context, region, piece);
       for (const item of this.list) {
         if (item.kind !== FREE && item.offset < region.end && item.offset >= region.start) fill(item, this.colourOf(item));
       }
@@ -308,7 +308,7 @@ const Film = (() => {
         for (const [x, y, wide] of piece(item.offset, item.size)) context.strokeRect(x + inset, y + inset, Math.max(wide - 2 * inset, 2), ROW - 2 * inset);
       };
       outline(this.chosen, this.colour("mark"), 0);
-      outline(this.list.find((one) => one.lives && one.birth === this.film.cap), this.colour("cap"), 2);
+      outline(this.list.find((one) => one.lives && one.birth === this.animation.cap), this.colour("cap"), 2);
       region.canvas.setAttribute("aria-label", `${region.label}: ${this.moment()}`);
     }
 
@@ -326,14 +326,14 @@ const Film = (() => {
       return found;
     }
 
-    // What is too small to be told: each cell a bar of its shares, the kinds one above the other.
+    // Blocks too small to be drawn: each cell a bar of its shares, the kinds one above the other.
     drawCells(context, region, piece) {
-      for (const [kind, frames] of Object.entries(this.film.cells)) {
+      for (const [kind, frames] of Object.entries(this.animation.cells)) {
         const digits = frames[this.at];
         context.fillStyle = this.colour(kind);
         for (let cell = 0; cell < digits.length; cell++) {
           const share = (digits.charCodeAt(cell) - 48) / 9;
-          const [from, to] = [cell, cell + 1].map((edge) => Math.floor((edge * this.film.arena) / digits.length));
+          const [from, to] = [cell, cell + 1].map((edge) => Math.floor((edge * this.animation.arena) / digits.length));
           const [start, end] = [Math.max(from, region.start), Math.min(to, region.end)];
           if (share === 0 || start >= end) continue;
           const below = this.below(cell, kind);
@@ -344,7 +344,7 @@ const Film = (() => {
 
     below(cell, kind) {
       let sum = 0;
-      for (const [other, frames] of Object.entries(this.film.cells)) {
+      for (const [other, frames] of Object.entries(this.animation.cells)) {
         if (other === kind) break;
         sum += (frames[this.at].charCodeAt(cell) - 48) / 9;
       }
@@ -354,7 +354,7 @@ const Film = (() => {
     markHoles(context, region, piece) {
       context.font = "10px system-ui, sans-serif";
       context.textBaseline = "middle";
-      for (const [offset, size] of this.kept ? this.film.frames.holes[this.at] : []) {
+      for (const [offset, size] of this.kept ? this.animation.frames.holes[this.at] : []) {
         if (offset < region.start || offset >= region.end) continue;
         const words = told(size);
         [context.strokeStyle, context.lineWidth] = [this.colour("mark"), 1];
@@ -398,16 +398,16 @@ const Film = (() => {
     drawKey() {
       const present = new Set([...this.list.map((item) => item.kind), FREE]);
       const others = { [CACHED]: "In a quick list", [FREE]: "Free; a frame: a large hole", [OWN]: "The heap's own", [UNUSED]: "Never used yet" };
-      const rows = Object.entries(this.by === "site" ? others : { ...LIFETIMES, ...others }).filter(([kind]) => present.has(Number(kind)) || this.film.least).map(([kind, words]) => [KINDS[kind], words]);
-      const { sites } = this.film;
+      const rows = Object.entries(this.by === "site" ? others : { ...LIFETIMES, ...others }).filter(([kind]) => present.has(Number(kind)) || this.animation.least).map(([kind, words]) => [KINDS[kind], words]);
+      const { sites } = this.animation;
       if (this.by === "site") {
         rows.unshift(...sites.slice(0, SITES).map((name, at) => [`site-${at}`, name]));
         if (sites.length > SITES) rows.push([`site-${SITES}`, "Other sites"]);
       }
-      if (this.list.some((item) => item.lives && item.birth === this.film.cap)) rows.push(["cap", "What caps the arena"]);
+      if (this.list.some((item) => item.lives && item.birth === this.animation.cap)) rows.push(["cap", "What caps the arena"]);
       const key = rows.map(([name, words]) => {
         const [line, swatch] = [document.createElement("li"), document.createElement("i")];
-        swatch.style.background = `var(--film-${name})`;
+        swatch.style.background = `var(--animation-${name})`;
         line.append(swatch, words);
         return line;
       });
@@ -415,5 +415,5 @@ const Film = (() => {
     }
   }
 
-  return Film;
+  return HeapAnimation;
 })();

@@ -1,4 +1,4 @@
-"""The heap as a film: the page in a real browser, and its words and data against replays."""
+"""The heap as an animation: the page in a real browser, and its words and data against replays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from heapwright._recipes.recipe import Recipe
 from heapwright._replay.peak_blockers import Relocation
 from heapwright._replay.replay import replay
 from heapwright._replay.snapshots import frames, holes, regions
-from heapwright._report import film as content
+from heapwright._report import animation as content
 from heapwright._report import write_report
 from heapwright._report.page import TEMPLATE
 from heapwright._traces.trace import Trace
@@ -70,25 +70,25 @@ def busy_trace(calls: int = 1200, name: str = "busy") -> Trace:
 
 @dataclass(frozen=True)
 class Made:
-    """A trace's page with the films of two heaps, the first with pools of their own regions."""
+    """A trace's page with the animations of two heaps, the first with pools of their own regions."""
 
     trace: Trace
     recipe: Recipe
     page: Path
-    films: dict[str, dict[str, Any]]
+    animations: dict[str, dict[str, Any]]
 
     @property
     def name(self) -> str:
-        return next(iter(self.films))
+        return next(iter(self.animations))
 
     @property
-    def film(self) -> dict[str, Any]:
-        return self.films[self.name]
+    def animation(self) -> dict[str, Any]:
+        return self.animations[self.name]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    folder = tmp_path_factory.mktemp("film")
+    folder = tmp_path_factory.mktemp("animation")
     heap = folder / "pools.toml"
     heap.write_text(POOLS, encoding="utf-8")
     trace = busy_trace()
@@ -96,12 +96,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     page = folder / "report.html"
     write_report(folder / "busy.parquet", page, heaps=[str(heap), "victim-bins"])
     (text,) = re.findall(r'<script id="data"[^>]*>([^<]*)</script>', page.read_text(encoding="utf-8"))
-    films = json.loads(gzip.decompress(base64.b64decode(text)))["films"]
-    return Made(trace, Recipe.load(heap), page, films)
+    animations = json.loads(gzip.decompress(base64.b64decode(text)))["animations"]
+    return Made(trace, Recipe.load(heap), page, animations)
 
 
 class Shown:
-    """The first film of the page, as it is shown."""
+    """The first animation of the page, as it is shown."""
 
     def __init__(self, browser: Chromium, made: Made, **look: Any) -> None:
         self.browser, self.name = browser, made.name
@@ -126,10 +126,10 @@ class Shown:
 # --- the page in a browser --------------------------------------------------------------------------------------------
 
 
-def test_the_film_begins_where_the_arena_is_fullest_and_scrubbing_changes_the_frame(
+def test_the_animation_begins_where_the_arena_is_fullest_and_scrubbing_changes_the_frame(
     browser: Chromium, made: Made
 ) -> None:
-    shown, calls, peak = Shown(browser, made), made.film["frames"]["call"], made.film["peak"]
+    shown, calls, peak = Shown(browser, made), made.animation["frames"]["call"], made.animation["peak"]
     assert shown.call() == calls[peak]
     assert f"fullest after call {calls[peak]:,}:" in shown.text(".cap")
     before = shown.picture(), shown.picture(".strip"), shown.text(".moment")
@@ -154,20 +154,20 @@ def test_a_click_on_the_strip_goes_to_that_moment(browser: Chromium, made: Made)
         f"({shown.part('.strip')}.getBoundingClientRect())"
     )
     browser.click(x, y)
-    calls = made.film["frames"]["call"]
+    calls = made.animation["frames"]["call"]
     assert shown.call() == calls[round(0.25 * (len(calls) - 1))]
 
 
-def test_films_of_a_trace_move_together_and_the_address_has_the_moment(browser: Chromium, made: Made) -> None:
+def test_animations_of_a_trace_move_together_and_the_address_has_the_moment(browser: Chromium, made: Made) -> None:
     shown = Shown(browser, made)
-    calls = made.film["frames"]["call"]
-    second = f"document.getElementById({[*made.films][1]!r})"
+    calls = made.animation["frames"]["call"]
+    second = f"document.getElementById({[*made.animations][1]!r})"
     assert browser.run("location.hash") == ""
     browser.run(f"{shown.part('.time')}.focus()")
     browser.press("Home")
     for _ in range(3):
         browser.press("ArrowRight")
-    others = [*made.films.values()][1]["frames"]["call"]
+    others = [*made.animations.values()][1]["frames"]["call"]
     assert shown.call() == calls[3]
     assert int(browser.run(f"{second}.dataset.call")) == max(other for other in others if other <= calls[3])
     assert browser.run("location.hash") == f"#&call-busy={calls[3]}"
@@ -177,14 +177,14 @@ def test_films_of_a_trace_move_together_and_the_address_has_the_moment(browser: 
 
 
 def test_it_plays_to_the_end_and_from_the_begin_again(browser: Chromium, made: Made) -> None:
-    shown, last = Shown(browser, made), len(made.film["frames"]["call"]) - 1
+    shown, last = Shown(browser, made), len(made.animation["frames"]["call"]) - 1
     play, moment = f"{shown.part('.play')}.click()", f"{shown.part('.time')}.value"
     browser.run(f"{shown.part('.time')}.value = {last - 1}; {shown.part('.time')}.dispatchEvent(new Event('input'))")
     browser.run(play)
     assert shown.text(".play") == "Pause"
     browser.wait(f"{shown.part('.play')}.textContent === 'Play'")
     assert int(browser.run(moment)) == last
-    assert browser.run("location.hash") == f"#&call-busy={made.film['frames']['call'][last]}"
+    assert browser.run("location.hash") == f"#&call-busy={made.animation['frames']['call'][last]}"
     browser.run(play)
     assert int(browser.run(moment)) < last
     browser.run(play)
@@ -195,12 +195,12 @@ def test_it_plays_to_the_end_and_from_the_begin_again(browser: Chromium, made: M
 def test_the_pointer_tells_the_block_its_size_age_and_site(
     browser: Chromium, made: Made, width: int, rows: int
 ) -> None:
-    shown, film = Shown(browser, made, width=width), made.film
-    call = film["frames"]["call"][film["peak"]]
-    (frame,) = frames(made.trace, made.recipe, film["arena"], [call])
+    shown, animation = Shown(browser, made, width=width), made.animation
+    call = animation["frames"]["call"][animation["peak"]]
+    (frame,) = frames(made.trace, made.recipe, animation["arena"], [call])
     lives = frame.blocks[frame.blocks["birth"] >= 0]
-    across = -(-film["arena"] // rows)
-    for at, region in enumerate(film["regions"]):
+    across = -(-animation["arena"] // rows)
+    for at, region in enumerate(animation["regions"]):
         inside = lives[(lives["offset"] >= region["start"]) & (lives["offset"] < region["end"])]
         block = inside[inside["size"].argmax()]
         row, byte = divmod(int(block["offset"]) - region["start"] + 3, across)
@@ -229,7 +229,7 @@ def test_the_pointer_tells_the_block_its_size_age_and_site(
 
 
 def test_every_pool_has_a_frame_of_its_own(browser: Chromium, made: Made) -> None:
-    shown, within = Shown(browser, made), regions(made.recipe, made.film["arena"])
+    shown, within = Shown(browser, made), regions(made.recipe, made.animation["arena"])
     assert len(within) == 3
     kinds = ("fixed", "general", "general")
     assert browser.run(f"[...document.querySelectorAll('#{made.name} .region p')].map((one) => one.textContent)") == [
@@ -254,7 +254,7 @@ def test_everything_is_reached_and_done_by_keyboard(browser: Chromium, made: Mad
     assert reached == ["play", "fullest", "life", "block"]
     browser.press("Home")
     first = shown.text(".told")
-    assert f"at address {made.film['regions'][0]['start']:,}" in first
+    assert f"at address {made.animation['regions'][0]['start']:,}" in first
     seen = [first]
     for _ in range(4):
         browser.press("ArrowRight")
@@ -290,8 +290,8 @@ def test_without_scripts_a_still_shows_the_fullest_moment(browser: Chromium, mad
         picture = browser.run(f"{still}.querySelector('image').href.baseVal")
     finally:
         browser.look()
-    peak = made.film["frames"]["call"][made.film["peak"]]
-    assert f"after call {peak:,}: {made.film['arena']:,} bytes, " in words
+    peak = made.animation["frames"]["call"][made.animation["peak"]]
+    assert f"after call {peak:,}: {made.animation['arena']:,} bytes, " in words
     assert high > 200
     drawn = Image.open(io.BytesIO(base64.b64decode(picture.partition(",")[2]))).convert("RGB")
     colours = {colour for _, colour in drawn.getcolors() or []}
@@ -308,7 +308,7 @@ def test_the_page_fits_a_phone(browser: Chromium, made: Made) -> None:
 
 def said(trace: Trace, heap: str) -> tuple[str, Recipe]:
     recipe = resolve_recipe(heap)
-    return content.film(trace, recipe, heap, "film", 0).cap, recipe
+    return content.animation(trace, recipe, heap, "animation", 0).cap, recipe
 
 
 @pytest.mark.parametrize("heap", ["victim-bins", "freertos-heap4", "newlib-nano"])
@@ -351,12 +351,12 @@ def test_a_small_gain_is_not_worth_it_and_a_refusal_says_nothing() -> None:
     assert "saves 992 bytes (9.9%)" in sentence(arena=9000) and "worth" not in sentence(arena=9000)
     assert sentence(arena=9000, chance=1200, picked=8).endswith("one of 8 objects picked evenly it saves 1,200.")
     assert "saves nothing" in sentence(arena=9999)
-    assert "3 requests are refused" in content._sentence(trace, frame, output, None, 10_000, 3)
+    assert "3 requests failed" in content._sentence(trace, frame, output, None, 10_000, 3)
 
 
-def blocks_of(film: dict[str, Any], frame: int) -> set[tuple[int, ...]]:
-    """(offset, size, requested, birth, death) of the objects of a frame, unpacked as film.js does."""
-    packed, calls = film["blocks"], film["frames"]["call"]
+def blocks_of(animation: dict[str, Any], frame: int) -> set[tuple[int, ...]]:
+    """(offset, size, requested, birth, death) of the objects of a frame, unpacked as animation.js does."""
+    packed, calls = animation["blocks"], animation["frames"]["call"]
     first, offset = np.cumsum(packed["first"]), np.cumsum(packed["offset"])
     results: set[tuple[int, ...]] = set()
     for at in np.flatnonzero((first <= frame) & (frame < first + packed["frames"])).tolist():
@@ -369,38 +369,40 @@ def blocks_of(film: dict[str, Any], frame: int) -> set[tuple[int, ...]]:
 
 
 def test_the_data_holds_every_block_of_every_frame(made: Made) -> None:
-    film = made.film
-    assert film["least"] == 0
-    for at, frame in enumerate(frames(made.trace, made.recipe, film["arena"], film["frames"]["call"])):
+    animation = made.animation
+    assert animation["least"] == 0
+    for at, frame in enumerate(frames(made.trace, made.recipe, animation["arena"], animation["frames"]["call"])):
         lives = frame.blocks[frame.blocks["birth"] >= 0]
         keys = ("offset", "size", "requested", "birth", "death")
-        assert blocks_of(film, at) == {tuple(int(block[key]) for key in keys) for block in lives}
-        free = holes(frame.blocks, frame.extent, regions(made.recipe, film["arena"]))
-        assert film["frames"]["free"][at] == free["size"].sum()
-        assert film["frames"]["largest"][at] == free["size"].max(initial=0)
+        assert blocks_of(animation, at) == {tuple(int(block[key]) for key in keys) for block in lives}
+        free = holes(frame.blocks, frame.extent, regions(made.recipe, animation["arena"]))
+        assert animation["frames"]["free"][at] == free["size"].sum()
+        assert animation["frames"]["largest"][at] == free["size"].max(initial=0)
 
 
-def test_a_film_of_too_many_blocks_says_what_it_leaves_out(made: Made) -> None:
+def test_an_animation_of_too_many_blocks_says_what_it_leaves_out(made: Made) -> None:
     heap = resolve_recipe("victim-bins")
-    film = content.film(busy_trace(), heap, "victim-bins", "film", 0, films=content.MOST_BLOCKS // 100)
-    least = film.data["least"]
-    assert len(film.data["blocks"]["first"]) <= 100 < len(made.film["blocks"]["first"])
-    assert f"Blocks below {least:,} bytes are too many to be told one by one" in film.note
-    assert min(size for _, size, *_ in blocks_of(film.data, film.data["peak"])) >= least
-    cells = film.data["cells"]
+    animation = content.animation(
+        busy_trace(), heap, "victim-bins", "animation", 0, animations=content.MOST_BLOCKS // 100
+    )
+    least = animation.data["least"]
+    assert len(animation.data["blocks"]["first"]) <= 100 < len(made.animation["blocks"]["first"])
+    assert f"Blocks below {least:,} bytes are too many to be drawn one by one" in animation.note
+    assert min(size for _, size, *_ in blocks_of(animation.data, animation.data["peak"])) >= least
+    cells = animation.data["cells"]
     ninths = np.array([[[int(digit) for digit in frame] for frame in cells[kind]] for kind in cells])
-    assert ninths.shape[1:] == (len(film.data["frames"]["call"]), content.LEAST_CELLS)
-    used = ninths[:, film.data["peak"]].sum() / 9 / content.LEAST_CELLS
-    free = film.data["frames"]["free"][film.data["peak"]] / film.data["arena"]
+    assert ninths.shape[1:] == (len(animation.data["frames"]["call"]), content.LEAST_CELLS)
+    used = ninths[:, animation.data["peak"]].sum() / 9 / content.LEAST_CELLS
+    free = animation.data["frames"]["free"][animation.data["peak"]] / animation.data["arena"]
     assert used == pytest.approx(1 - free, abs=0.02)
 
 
-def test_a_film_of_an_example_is_small() -> None:
+def test_an_animation_of_an_example_is_small() -> None:
     trace = Trace.read(Path(__file__).resolve().parents[2] / "examples" / "mosquitto_broker.parquet")
-    film = content.film(trace, resolve_recipe("victim-bins"), "victim-bins", "film", 0)
-    assert film.data["least"] == 0
-    assert len(base64.b64encode(gzip.compress(json.dumps(film.data).encode()))) < 50_000
-    assert len(film.still) < 10_000
+    animation = content.animation(trace, resolve_recipe("victim-bins"), "victim-bins", "animation", 0)
+    assert animation.data["least"] == 0
+    assert len(base64.b64encode(gzip.compress(json.dumps(animation.data).encode()))) < 50_000
+    assert len(animation.still) < 10_000
 
 
 def lightness(colour: str) -> float:
@@ -411,9 +413,11 @@ def lightness(colour: str) -> float:
     return float(116 * np.cbrt(light) - 16)
 
 
-def test_what_a_film_shows_is_told_apart_by_lightness_alone_light_dark_and_printed() -> None:
-    style = (TEMPLATE / "film.css").read_text(encoding="utf-8")
-    light, dark = (dict(re.findall(r"--film-([\w-]+): (#\w+)", part)) for part in style.split("prefers-color-scheme"))
+def test_colours_of_an_animation_differ_in_lightness_light_dark_and_printed() -> None:
+    style = (TEMPLATE / "animation.css").read_text(encoding="utf-8")
+    light, dark = (
+        dict(re.findall(r"--animation-([\w-]+): (#\w+)", part)) for part in style.split("prefers-color-scheme")
+    )
     assert {content.KINDS[kind]: ImageColor.getrgb(colour) for kind, colour in content.STILL.items()} == {
         kind: ImageColor.getrgb(light[kind]) for kind in content.KINDS
     }
