@@ -91,10 +91,10 @@ def served_by_arena(study: Analysis, pick: Candidate) -> Figure | None:
         f"Each step is one of {count} traces that an arena of this size serves whole: those explored on, perturbed "
         "copies of them, and those held out. Further left is less memory."
     )
-    return Figure("arena", "What an arena serves", note, chart, 760, _told(needs))
+    return Figure("arena", "What an arena serves", note, chart, 760, _in_words(needs))
 
 
-def _told(needs: Mapping[str, Sequence[MemoryNeed]]) -> str:
+def _in_words(needs: Mapping[str, Sequence[MemoryNeed]]) -> str:
     info = []
     for label, result in needs.items():
         served = [need.bytes for need in result if need.bytes is not None]

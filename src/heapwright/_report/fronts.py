@@ -48,7 +48,7 @@ def fronts(sides: Sequence[tuple[str, Side, str]], name: str = "fronts") -> Figu
         **axes, text="label:N"
     )
     both = " before and after" if len(called) > 1 else ""
-    title = f"The front{both}: {_told(x)} and {_told(y)}"
+    title = f"The front{both}: {_label(x)} and {_label(y)}"
     message = "; ".join(f"{row['label']}: {row['x']:,.5g} and {row['y']:,.5g}" for row in rows if row["pick"])
     note = "Each point is a recipe that nothing beats in both; a diamond is what to ship."
     chart = alt.layer(lines, dots, marks, names).properties(height=HEIGHT)
@@ -69,7 +69,7 @@ def _rows(called: str, side: Side, pick: str, x: str, y: str) -> list[Row]:
     return results
 
 
-def _told(key: str) -> str:
+def _label(key: str) -> str:
     return f"{words(key)}{' a call' if key == PER_CALL else ''}"
 
 
@@ -78,6 +78,6 @@ def _axis(kind: type, field: str, key: str, rows: Sequence[Row]) -> alt.SchemaBa
     low, high = min(values, default=1), max(values, default=1)
     scale = alt.Scale(zero=False, nice=False, padding=18, type="log" if 0 < low * LOG_SPREAD <= high else "linear")
     unit = "" if key == PER_CALL else METRICS[key].unit
-    title = f"{_told(key)}, {unit}" if unit else _told(key)
+    title = f"{_label(key)}, {unit}" if unit else _label(key)
     result: alt.SchemaBase = kind(f"{field}:Q", scale=scale, axis=alt.Axis(labelExpr=SI, title=title, tickCount=6))
     return result

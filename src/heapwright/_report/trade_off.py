@@ -124,7 +124,7 @@ def trade_off(name: str, title: str, rows: Sequence[Row], x: str, y: str, rivals
         layers += small.layers(across, up)
     chart = alt.layer(*layers).resolve_scale(x="independent", y="independent")
     chart = chart.properties(width=INSIDE, height=HEIGHT)
-    return Figure(name, title, note, chart, INSIDE, _told(members, rows, x, y), datasets, fitted=False)
+    return Figure(name, title, note, chart, INSIDE, _in_words(members, rows, x, y), datasets, fitted=False)
 
 
 def _cloud(spots: Sequence[_Spot], labels: Sequence[tuple[_Spot, str, Box]], inset: Box | None) -> list[Marker]:
@@ -158,7 +158,7 @@ def _kind(row: Row, on_front: Collection[str]) -> str:
     return "elsewhere" if row["kind"] == "front" else "cloud"
 
 
-def _told(members: Sequence[Row], rows: Sequence[Row], x: str, y: str) -> str:
+def _in_words(members: Sequence[Row], rows: Sequence[Row], x: str, y: str) -> str:
     def values(row: Row) -> str:
         return f"{_label(row)} {row[x]:,.5g} and {row[y]:,.5g}"
 
