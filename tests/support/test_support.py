@@ -1,4 +1,4 @@
-"""What all rooms stand on: numbers and errors as people write and read them, kinds of files, rooms, shipped files."""
+"""Support: numbers and errors as people write and read them, kinds of files, packages, shipped files."""
 
 from __future__ import annotations
 

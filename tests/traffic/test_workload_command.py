@@ -124,7 +124,7 @@ def test_links_that_cannot_be(options: dict[str, Any], says: str) -> None:
 
 def test_packets_without_times_need_a_rate() -> None:
     packets = table([0, 0, 0], [60, 60, 60], [1, 2, 3])
-    with pytest.raises(HeapwrightError, match="no load can be told; give the link a rate"):
+    with pytest.raises(HeapwrightError, match="the load is undefined; give the link a rate"):
         drr(packets)
     assert len(drr(packets, rate=1e6)) == 12
     with pytest.raises(HeapwrightError, match="the packet table is empty"):

@@ -1,1 +1,1 @@
-"""What all rooms stand on: files, written whole or not at all, tools that write them, errors, rooms that are called."""
+"""Support for all packages: atomic writing of files, databases, subprocesses, errors and units."""

@@ -1,7 +1,7 @@
-"""The one door to DuckDB: a database reaches the file it is opened for and nothing else.
+"""DuckDB connections, restricted to the files they are opened for.
 
-Whatever a file says, DuckDB opens no other file, looks for no extension and takes no name for an address; nothing it
-runs can change that.
+No content of a database makes DuckDB open another file, load an extension or fetch an address; no statement that it
+runs can lift these restrictions.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _NO_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_exten
 _LOCKED = {"enable_external_access": "false", "lock_configuration": "true"}
 
 _PLAIN = set[tuple[int, ...]]()
-"""What `vouch` was told of."""
+"""Stamps of the databases that `vouch` was called for."""
 
 
 def attached(path: Path, *, read_only: bool, threads: int | None = None) -> Connection:
-    """The database file at `path`; where there is none and it is not `read_only`, a new one.
+    """The database file at `path`; a new one if there is none and `read_only` is False.
 
-    Raises HeapwrightError for a name that DuckDB cannot take, Error where the file is none of DuckDB's.
+    Raises HeapwrightError for a name that DuckDB does not support, Error if the file is not a DuckDB database.
     """
     name = local_name(path)
     if strange := set(name) & set("?\\"):  # DuckDB takes what follows for options, or for a folder
@@ -62,9 +62,10 @@ def attached(path: Path, *, read_only: bool, threads: int | None = None) -> Conn
 def reaching(*paths: Path, databases: Mapping[str, Path] | None = None, threads: int | None = None) -> Connection:
     """A database in memory that reads and writes the files at `paths`, and reads `databases` by these names.
 
-    `threads` is how many it works with, None as many as the machine has; one keeps rows in order without holding them.
+    `threads` is the number of its threads, by default one for each core; one thread keeps the order of rows without
+    buffering them.
 
-    Raises HeapwrightError as `attached`, Error where one is no database.
+    Raises HeapwrightError as `attached` does, Error if a file is not a database.
     """
     allowed = ", ".join(f"{literal(path)}, {pattern(path)}" for path in paths)  # a pattern is checked, then its finds
     options = {} if threads is None else {"threads": str(threads)}
@@ -78,14 +79,14 @@ def reaching(*paths: Path, databases: Mapping[str, Path] | None = None, threads:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The database file at `path` and the journals that DuckDB keeps beside it while it writes."""
+    """The database file at `path` and the journals that DuckDB keeps next to it while it writes."""
     return [Path(f"{path}{ending}") for ending in ("", ".wal", ".wal.checkpoint", ".wal.recovery")]
 
 
 def local_name(path: Path) -> str:
-    """The absolute name, which nothing can take for an address, of the file that `remote.local` gives for the path.
+    """The absolute name of the file that `remote.local` returns for the path; it cannot be read as an address.
 
-    Raises HeapwrightError as `attached`, and where a file cannot be fetched.
+    Raises HeapwrightError as `attached` does, and if a file cannot be fetched.
     """
     name = str(local(path).absolute())
     try:
@@ -101,7 +102,7 @@ def literal(path: Path) -> str:
 
 
 def pattern(path: Path) -> str:
-    """The name of a local file as SQL text where DuckDB takes a pattern, with brackets and stars escaped."""
+    """The name of a local file as SQL text in a place of a pattern, with brackets and stars escaped."""
     return quoted("".join(f"[{letter}]" if letter in "*?[" else letter for letter in local_name(path)))
 
 
@@ -116,7 +117,7 @@ def _identifier(name: str) -> str:
 
 
 def vouch(path: Path) -> None:
-    """Have it that the database at `path`, which this process has just closed, holds rows of plain tables alone."""
+    """Record that the database at `path`, which this process has just closed, holds only rows of plain tables."""
     if stamp := _stamp(path):
         _PLAIN.add(stamp)
 
@@ -127,7 +128,7 @@ def vouched(path: Path) -> bool:
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """What changes with a file, none where there is no file."""
+    """Device, inode, size and times of a file, which change with it; empty if there is no file."""
     try:
         result = os.stat(local_name(path))
     except OSError:
@@ -136,13 +137,13 @@ def _stamp(path: Path) -> tuple[int, ...]:
 
 
 def column_types(connection: Connection, where: str, *, plain: bool = False) -> dict[str, dict[str, str]]:
-    """Table -> column -> type of all that a database holds; one that is `plain` is known to hold tables alone.
+    """Table -> column -> type of a database; one that is `plain` is known to hold only tables.
 
-    Raises HeapwrightError, which `where` leads, unless that is rows of tables alone: the likes of a view, a macro or a
-    default run what their author wrote when one reads or writes.
+    Raises HeapwrightError, with `where` as its prefix, if the database holds anything but rows of tables: a view, a
+    macro or a default runs code of its author when a table is read or written.
     """
-    # Macros first: they can stand in for the functions of the other questions. To ask for them takes DuckDB longer than
-    # all else that is asked of a study.
+    # Macros first: they can replace the functions that the other questions call. Listing them takes DuckDB longer than
+    # all other queries of a study.
     questions = {
         "a macro": "SELECT function_name FROM system.main.duckdb_functions() WHERE NOT internal",
         "a view": "SELECT view_name FROM duckdb_views() WHERE NOT internal",

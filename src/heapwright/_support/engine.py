@@ -1,4 +1,4 @@
-"""Which engine replays: what was built into the native module, and which sources of Python are around it."""
+"""The replay engine of this installation: digests of the native module and of the Python sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Engine:
 
     Attributes:
         digest: of the sources of the core and of the replay engine, SHA-256 in hexadecimal.
-        commit: the last one that changed them before they were built; None where they were in no checkout.
+        commit: the last one that changed them before they were built; None if they were in no checkout.
     """
 
     digest: str
@@ -38,7 +38,7 @@ def engine() -> Engine:
 
 @cache
 def build() -> str:
-    """What tells this installation from any that may count otherwise: the version, and digests of C and of Python."""
+    """The identity of this installation, by which results are reused: the version, and digests of C and of Python."""
     package = Path(__file__).parents[1]
     result = hashlib.sha256()
     for path in sorted(package.rglob("*.py"), key=lambda path: path.relative_to(package).as_posix()):

@@ -1,5 +1,6 @@
-"""How often Python looks for garbage that is in cycles: exploring makes little of it, and many objects that stay, each
-of which it would look at again and again.
+"""The threshold of Python's cyclic garbage collector.
+
+Exploring makes few cycles and many long-lived objects, each of which every collection would visit.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 OBJECTS = 200_000
-"""So many new objects between two looks; by default Python has some hundred."""
+"""New objects between two collections; Python's default is some hundred."""
 
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Have it look no more often than after `OBJECTS`; never where it never did."""
+    """Collect at most once for every `OBJECTS` new objects; a disabled collector stays disabled."""
     before = gc.get_threshold()
     if 0 < before[0] < OBJECTS:
         gc.set_threshold(OBJECTS, *before[1:])

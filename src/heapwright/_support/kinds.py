@@ -1,4 +1,4 @@
-"""What a file is, by its content: the one place that looks."""
+"""The kind of a file, determined by its content."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PARQUET, _DUCKDB = b"PAR1", b"DUCK"
 
 
 def kind_of(path: Path) -> Kind:
-    """Tell a trace, a packet table (both Parquet) and a study (DuckDB) from each other and from everything else.
+    """The kind of a file: a trace, a packet table (both Parquet), a study (DuckDB), or something else.
 
-    A Parquet table is taken for a trace unless it has the columns of a packet table; reading it tells more. Raises
-    OSError where there is no such file, HeapwrightError where it begins as Parquet and is none.
+    A Parquet table counts as a trace unless it has the columns of a packet table; only reading it validates it. Raises
+    OSError if there is no such file, HeapwrightError if it begins as Parquet but cannot be read as such.
     """
     if is_study(path):
         return "study"
@@ -38,6 +38,6 @@ def is_study(path: Path) -> bool:
 
 
 def first_bytes(path: Path, most: int) -> bytes:
-    """The first bytes of a file, fewer where it has fewer. Raises OSError."""
+    """The first `most` bytes of a file, or all if it has fewer. Raises OSError."""
     with local(path).open("rb") as file:
         return file.read(most)

@@ -1,4 +1,4 @@
-"""Names: those of files that are made of other names, any from a file as a person may see it, and addresses."""
+"""Names: shortened for file systems, escaped for terminals, and addresses as they were entered."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from unicodedata import category
 
 LONGEST = 255
-"""Bytes that common file systems take for a name."""
+"""Bytes that common file systems allow in a name."""
 
 
 def shortened(name: str, most: int = LONGEST, ending: str = "") -> str:
-    """The name and its ending in at most so many bytes: a name that is cut ends in a hash of all of it."""
+    """The name and its ending in at most `most` bytes: a name that is cut ends in a hash of the whole name."""
     from hashlib import sha256
 
     content, room = name.encode(), most - len(ending.encode())

@@ -1,4 +1,4 @@
-"""What every Parquet table of ours has in common: how DuckDB is told its name, its metadata, and how it is written."""
+"""Parquet tables: their file names in SQL, their metadata, and how they are written."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def run_tool(
 ) -> subprocess.CompletedProcess[Any]:
     """Run a program to its end, with its own temporary files in `folder`, and capture what it prints.
 
-    `options` are those of `subprocess.Popen`. Whatever interrupts us, or the time running out, kills it and its
+    `options` are those of `subprocess.Popen`. An interrupt or a timeout kills it and its
     children; they have a session of their own for that. Raises subprocess.TimeoutExpired.
     """
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True, **options}

@@ -1,4 +1,4 @@
-"""Templates of C that lie beside the modules that fill them in."""
+"""Templates of C, stored next to the modules that render them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @cache
 def template(package: str, name: str) -> Template:
-    """A file of the folder `templates` of a package. What is asked for and not given is an error."""
+    """A file of the folder `templates` of a package. An undefined variable is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

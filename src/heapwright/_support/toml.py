@@ -15,7 +15,7 @@ MOST_CHARACTERS = 1 << 20
 DEEPEST = 64
 """How deep tables and lists may lie in one another."""
 MOST_BITS = 128
-"""Of an integer: beyond TOML's 64, so that whoever knows the key says what would be valid."""
+"""Bits of an integer: more than TOML's 64, so that the reader of the key reports what would be valid."""
 
 # The parser takes quadratic time for a key of many names.
 _LONG_KEY = re.compile(rf"""(?:\.[ \t]*[\w"'-]+[ \t]*){{{DEEPEST}}}""")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary file beside `path` that takes its place if all goes well, and is removed if not.
+    """Yield a temporary file next to `path` that takes its place if all goes well, and is removed if not.
 
     Raises HeapwrightError if `path` is an address, a folder or a device, or no file can be written there.
     """

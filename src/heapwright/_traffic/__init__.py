@@ -21,7 +21,7 @@ _START = 1 << 16
 def import_packets(
     path: str | os.PathLike[str], format_name: str | None = None, count: int | None = None, seed: int = 0
 ) -> PacketTable:
-    """Read a file of packets; metadata["warning"] tells what had to be left out.
+    """Read a file of packets; metadata["warning"] lists what was skipped.
 
     Args:
         path: the file.
@@ -67,7 +67,7 @@ def find_format(path: str | os.PathLike[str]) -> str:
         if matches(start):
             return format_name
     raise HeapwrightError(
-        f"{name}: no log of heap calls in a known format (docs/logs.md; --pattern reads other wordings), no packet "
+        f"{name}: no log of heap calls in a known format (docs/logs.md; patterns read other wordings), no packet "
         "capture, TSH, CSV of packets with a time and a length column, or profile (these uncompressed); heapwright "
         f"diagnose reads telemetry, counters and snapshots; formats of packets: {', '.join(FORMATS)}",
         parameter="format",

@@ -97,7 +97,7 @@ def _pcap_frames(stream: IO[bytes]) -> Iterator[CapturedFrame]:
     magic = pcap.FileHdr(start).magic
     little = magic in (pcap.PMUDPCT_MAGIC, pcap.PMUDPCT_MAGIC_NANO, pcap.PACPDOM_MAGIC)
     header = pcap.LEFileHdr(start) if little else pcap.FileHdr(start)
-    # The upper half of the field may tell the length of a frame check sequence.
+    # The upper half of the field may hold the length of a frame check sequence.
     link_type = header.linktype & 0xFFFF
     record_type = pcap.MAGIC_TO_PKT_HDR[magic]
     unit = 1 if magic in (pcap.TCPDUMP_MAGIC_NANO, pcap.PMUDPCT_MAGIC_NANO) else 1000

@@ -62,7 +62,7 @@ def dissect(link_type: int, data: bytes, wire_len: int, flows: Flows) -> tuple[i
         flows: numbers the flows of this capture.
 
     Radiotap, prism, AVS, PPI and TAP headers were never sent: frame_len leaves them out. Linux cooked and loopback
-    headers stand in for the real ones and stay. A frame that cannot be dissected counts with its length alone.
+    headers replace the real ones and count. A frame that cannot be dissected counts with its length alone.
     """
     pseudo = 0
     try:
@@ -70,7 +70,7 @@ def dissect(link_type: int, data: bytes, wire_len: int, flows: Flows) -> tuple[i
             pseudo, link_type = _PSEUDO[link_type](data)
         frame = _LINKS.get(link_type, _opaque)(data[pseudo:])
     except Exception:
-        # Dissectors meet whatever a network carried, and fail on it in many ways. The frame was there all the same.
+        # Dissectors get any bytes that a network carried, and fail in many ways. The frame itself still counts.
         frame = _Frame()
     frame_len = max(wire_len - pseudo, 0)
     if frame.network is not None:
@@ -100,7 +100,7 @@ def _of_packet(network: IP | IP6, room: int, flows: Flows) -> tuple[int, int, in
 
 @dataclass(frozen=True)
 class _Frame:
-    """What a link header tells: its length, the addresses of sender and receiver, and the IP packet behind it."""
+    """The content of a link header: its length, the addresses of sender and receiver, and the IP packet behind it."""
 
     header: int = 0
     ends: tuple[bytes, bytes] | None = None

@@ -40,7 +40,7 @@ class PacketTable:
         proto: uint8, IP protocol number (for IPv6 the one after the extension headers), 0 where none.
         flow: uint32, hash of the unordered 5-tuple, or of the pair of MAC addresses; 0 where unknown.
         dir: uint8, which end of the flow sent it; an import gives 0 to the sender of the flow's first packet.
-        metadata: text by key, as in the Parquet file; "warning" tells what an import had to leave out.
+        metadata: text by key, as in the Parquet file; "warning" lists what an import skipped.
     """
 
     ts_us: NDArray[np.int64]
@@ -97,7 +97,7 @@ class PacketTable:
     def closing_gaps(self, longest: float) -> PacketTable:
         """The packets with each gap cut to at most `longest` seconds, which `metadata` keeps as "longest_gap".
 
-        For captures laid end to end: what lies between them tells nothing of a link's load, and workloads leave it out.
+        For concatenated captures: the gaps between them say nothing about a link's load, and workloads leave them out.
 
         Raises:
             ParameterError: `longest` is not above 0.

@@ -15,7 +15,7 @@ IP_HEADER, UDP_HEADER, TCP_HEADER, STAMPS = 20, 8, 20, 12
 def payload(packets: PacketTable) -> NDArray[np.int64]:
     """Bytes of data in each packet; 0 where it carries no IP.
 
-    A packet table does not tell how long headers are. Time stamps are taken to be in all packets of a TCP connection
+    A packet table does not hold the length of headers. Time stamps are taken to be in all packets of a TCP connection
     that go one way, if more of those have the length of an acknowledgement with them (52 bytes) than that of one
     without (40). Other options are counted as data, and so is what follows the header of IPv4 in other protocols.
     """

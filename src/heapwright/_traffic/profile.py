@@ -1,4 +1,4 @@
-"""What a packet table, or a file of either kind, asks of memory."""
+"""The profile of a packet table, or of a file of either kind."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from heapwright._traffic.packets import PacketTable
 def profile_packets(packets: PacketTable, name: str) -> dict[str, Any]:
     """Characterise a packet table.
 
-    Returns `name`, `packets`, `sizes` and the counts beside it as in `profile`, `size_column` ("ip_len", or "frame_len"
+    Returns `name`, `packets`, `sizes` and its further counts as in `profile`, `size_column` ("ip_len", or "frame_len"
     where no packet carries IP; with "ip_len" frames that carry no IP have no size), `bytes`, `seconds`, `synthetic`
-    (whether the table says that it was made up), and what `heapwright._traffic.statistics` tells: `histogram`, `modes`
+    (whether the metadata marks the table as synthetic), and of `heapwright._traffic.statistics` `histogram`, `modes`
     (the two most frequent sizes with their shares), `stability` of their shares, `burstiness`, and of the flows
     `flows`, `top_flow_share`, `forward_share`, `protocols`.
     """

@@ -20,7 +20,7 @@ class DamageError(Exception):
 
 @dataclass
 class Rows:
-    """Packets as they are read, and what has to be told about them.
+    """Packets as they are read, and warnings about them.
 
     Attributes:
         nanoseconds: the packets' times, in any order, since any epoch.
@@ -56,7 +56,7 @@ class Rows:
         """Put the packets in order of time; the warnings go into the metadata.
 
         Raises:
-            HeapwrightError: there is no packet; the message tells the warnings.
+            HeapwrightError: there is no packet; the message lists the warnings.
         """
         if not self.nanoseconds:
             reason = "; ".join(self.warnings) or "there is none in it"

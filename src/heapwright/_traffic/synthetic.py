@@ -110,7 +110,7 @@ def _shares(values: list[Any]) -> NDArray[np.float64]:
 
 
 def _times(profile: Mapping[str, Any], count: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Microseconds: gaps of the profile's mean, and of its variation where it tells one."""
+    """Microseconds: gaps of the profile's mean, and of its variation if it has one."""
     bursts = profile.get("burstiness") or {}
     mean = bursts.get("interarrival_mean_us")
     if mean is None:

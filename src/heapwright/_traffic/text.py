@@ -31,7 +31,7 @@ _DESTINATIONS = (("destination", "dst", "ip.dst", "dst_ip", "daddr"), ("dport", 
 _PROTOCOLS = ("proto", "ip.proto", "protocol")
 _NUMBERS = {"ICMP": 1, "TCP": 6, "UDP": 17, "ICMPV6": 58, "SCTP": 132}
 _OF_A_HEAP = re.compile(r"free|heap|largest|address|^addr$|ptr|pointer|alloc")
-"""In a column's name: the table is of a heap, whatever its other columns are called."""
+"""Part of a column's name that marks the table as one of a heap, for any names of its other columns."""
 _MAX_LINE = 1 << 20
 
 

@@ -1,7 +1,7 @@
-"""Workloads: what a network application asks of its heap, as a trace.
+"""Workloads: the heap traffic of network applications, as traces.
 
 One module each, with a function of its name: `drr.drr`, `easyport.easyport`, `url.url` and `queue.queue` take a packet
-table, `modem.modem` and `poisson.poisson` none. ``docs/workloads.md`` tells the choices that the papers leave open.
+table, `modem.modem` and `poisson.poisson` none. ``docs/workloads.md`` lists the choices that the papers leave open.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 QUANTUM = 9 * 1024
 """Bytes a queue may send more at each visit: 9 Kbytes, "used in most Cisco Routers" (2006, section 6)."""
 EXTRA = 16
-"""Bytes beside each packet for what the application stores with it (2006, section 6)."""
+"""Extra bytes for each packet, for what the application stores with it (2006, section 6)."""
 IP_HEADERS = 40
 """Bytes of an IP packet that are not stored where blocks are sized by it: those of IP and TCP without options."""
 NODE = 24
@@ -55,12 +55,12 @@ def drr(
         count: use the first packets only (the paper: 50,000); None for all.
         load: share of the time the link is busy over all packets; shapes the queues. Not used with `rate`.
         rate: bits a second of the link.
-        ring: packets held at most, as in a driver's ring of so many descriptors; one that finds it full is dropped, and
-            counted in the metadata. None is no bound.
+        ring: most packets queued, as in a driver's ring of that many descriptors; a packet that finds it full is
+            dropped, and counted in the metadata. None is no bound.
         quantum: bytes of deficit at each visit of a queue.
         rotation: "restart" looks for each packet from the oldest queue on, as the paper says; "classic" goes on from
             the queue served last, as Shreedhar and Varghese do.
-        extra: bytes stored beside each packet.
+        extra: bytes stored with each packet.
         headers: bytes of each packet that are not stored; None is 40 for sizes of IP packets, 0 for the others.
         node: bytes of a queue node.
         queues: hash the flows into this many queues; None is a queue for each flow.

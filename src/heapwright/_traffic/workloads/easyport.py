@@ -31,9 +31,9 @@ def easyport(
         count: use the first packets only (the paper: 4,200); None for all.
         load: share of the time the link is busy over all packets; shapes the queue. Not used with `rate`.
         rate: bits a second of the link.
-        ring: packets held at most, as in a driver's ring of so many descriptors; one that finds it full is dropped, and
-            counted in the metadata. None is no bound.
-        extra: bytes beside each frame; the paper mentions none.
+        ring: most packets queued, as in a driver's ring of that many descriptors; a packet that finds it full is
+            dropped, and counted in the metadata. None is no bound.
+        extra: bytes stored with each frame; the paper mentions none.
 
     Raises:
         HeapwrightError: no packets, or a size, a ring, a link rate or extra bytes that cannot be used.

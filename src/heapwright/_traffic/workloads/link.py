@@ -31,7 +31,7 @@ queues grow without end. The papers give no link rate.
 """
 MOST_PACKETS = 1 << 30
 MOST_BESIDE = 1 << 20
-"""Bytes beside each packet, or of a queue's node, at most."""
+"""Largest number of extra bytes for each packet, or of a queue's node."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def bits_a_second(packets: PacketTable, load: float, rate: float | None) -> floa
     microseconds = int(gaps.sum() if longest is None else gaps[gaps < float(longest) * 1e6].sum())
     if microseconds <= 0:
         raise HeapwrightError(
-            "the packets all come at one time, so no load can be told; give the link a rate", parameter="rate"
+            "all packets have the same time, so the load is undefined; give the link a rate", parameter="rate"
         )
     return float(packets.frame_len.sum(dtype=np.int64)) * 8e6 / microseconds / load
 
@@ -133,7 +133,7 @@ def serve(
         quantum: bytes of deficit a queue is given at each visit; with the default a visit always sends.
         restart: look for each packet from the oldest queue on, not from the queue served last.
         nodes: whether queues are objects too.
-        limit: packets held at most in all queues; later ones are dropped. 0 is no limit.
+        limit: most packets in all queues together; later ones are dropped. 0 is no limit.
     """
     count = len(packets)
     queue = np.zeros(count, np.uint32) if queue is None else np.ascontiguousarray(queue, np.uint32)
@@ -194,7 +194,7 @@ def label(packets: PacketTable, workload: str, **options: object) -> dict[str, s
 
 
 def ring_limit(ring: int | None) -> int:
-    """The limit that `serve` takes for a ring of so many packets. Raises ParameterError for a ring below 1."""
+    """The limit that `serve` takes for a ring of that many packets. Raises ParameterError for a ring below 1."""
     if ring is not None and ring < 1:
         raise ParameterError(f"{ring}: must be at least 1", parameter="ring")
     return ring or 0

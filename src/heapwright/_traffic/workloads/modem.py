@@ -2,7 +2,7 @@
 systems for multi-channel modems", section 2): several instances, each a state machine of software units.
 
 A unit takes its blocks when a call enters it, and gives them back in reverse order when the call ends or changes to
-another unit. The paper tells which units exclude or need each other; its sizes and times are unpublished. The defaults
+another unit. The paper says which units exclude or need each other; its sizes and times are unpublished. The defaults
 here are this project's, chosen so that five connected instances hold about what the paper's Table 1 shows: 133 blocks
 and 29,788 bytes.
 """
@@ -50,7 +50,7 @@ PHASES = ("start", "connect", "swap", "hang-up", "stop")
 MEMORY = 128 * 1024
 """Bytes of memory the instances share: "about 128 Kbytes" (section 4.3.1)."""
 HEADER = 4
-"""Bytes of a block's header, one machine word (section 4.3.1); used for telling whether memory runs short."""
+"""Bytes of a block's header, one machine word (section 4.3.1); used to detect that memory runs short."""
 
 
 def allowed(units: Sequence[str]) -> bool:

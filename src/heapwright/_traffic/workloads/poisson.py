@@ -35,7 +35,7 @@ def poisson(
 
     Args:
         interarrival: mean seconds between requests; the paper's first experiment has 0.0005 to 0.0035.
-        load: so many times as many requests a second, between which are `interarrival` / `load` seconds; None is 1.
+        load: factor of the request rate: requests are `interarrival` / `load` seconds apart; None is 1.
         min_size, max_size: bytes, both included; the paper's first experiment has 80 and 2000.
         hold: mean seconds a buffer is held; the paper says 1.
         requests: how many; the paper says 1 million.

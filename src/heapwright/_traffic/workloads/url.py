@@ -54,8 +54,8 @@ def url(
         count: use the first packets only (the paper: 50,000); None for all.
         load: share of the time the link is busy over all packets; shapes the queue. Not used with `rate`.
         rate: bits a second of the link.
-        ring: packets held at most, as in a driver's ring of so many descriptors; one that finds it full is dropped, and
-            counted in the metadata. None is no bound.
+        ring: most packets queued, as in a driver's ring of that many descriptors; a packet that finds it full is
+            dropped, and counted in the metadata. None is no bound.
         patterns: entries of the pattern table.
 
     Raises:
