@@ -36,7 +36,7 @@ def windows(trace: Trace) -> list[Columns]:
 def test_what_lives_is_what_the_whole_trace_says(broker: Trace) -> None:
     alive, live, slots = LiveObjectsStream(), [], []
     for window in windows(broker):
-        slots.append(alive.take(window))
+        slots.append(alive.feed(window))
         live.append(alive.bytes)
     after = np.empty(len(broker), np.int64)
     broker.calls.largest_live_sum(after=after)
@@ -59,7 +59,7 @@ def test_who_holds_the_peak_is_told_by_site() -> None:
     alive = LiveObjectsStream()
     op, number = np.array([0, 0, 2, 3, 0], np.uint8), np.array([0, 1, 0, 1, 2], np.uint32)
     calls: Columns = {"op": op, "id": number, "size": np.array([10, 20, 50, 0, 5], np.uint32)}
-    alive.take(calls | {"site": np.array([1, 2, 3, 0, 1], np.uint32)})
+    alive.feed(calls | {"site": np.array([1, 2, 3, 0, 1], np.uint32)})
     assert alive.peak_bytes == 70 and alive.holders() == [(3, 50), (2, 20)]
 
 
@@ -68,7 +68,7 @@ def test_a_curve_of_many_calls_keeps_its_highest_points() -> None:
     sizes = np.ones(5000, np.uint32)
     sizes[3000] = 1000
     op = np.tile(np.array([0, 3], np.uint8), 5000)
-    alive.take({"op": op, "id": np.repeat(np.arange(5000, dtype=np.uint32), 2), "size": np.repeat(sizes, 2)})
+    alive.feed({"op": op, "id": np.repeat(np.arange(5000, dtype=np.uint32), 2), "size": np.repeat(sizes, 2)})
     curve = alive.curve()
     assert len(curve) == 10_000 // 8
     assert [at for at, most in enumerate(curve) if most > 1] == [6000 // 8]
@@ -77,9 +77,9 @@ def test_a_curve_of_many_calls_keeps_its_highest_points() -> None:
 
 def test_a_peak_that_is_reached_again_is_the_first() -> None:
     alive = LiveObjectsStream()
-    alive.take({"op": np.array([0, 2, 3, 0]), "id": np.array([0, 0, 0, 1]), "size": np.array([10, 30, 0, 30])})
+    alive.feed({"op": np.array([0, 2, 3, 0]), "id": np.array([0, 0, 0, 1]), "size": np.array([10, 30, 0, 30])})
     assert (alive.at_peak(), alive.peak_bytes, alive.bytes) == ([(30, 1)], 30, 30)
-    alive.take({"op": np.array([0, 0]), "id": np.array([2, 3]), "size": np.array([5, 5])})
+    alive.feed({"op": np.array([0, 0]), "id": np.array([2, 3]), "size": np.array([5, 5])})
     assert alive.at_peak() == [(30, 1), (5, 2)]
 
 
@@ -99,7 +99,7 @@ def test_a_heap_that_is_told_calls_as_they_come_does_what_a_replay_does(
     alive = LiveObjectsStream()
     with incremental.running(recipe, arena) as heap:
         for window in windows(broker):
-            heap.take(window, alive.take(window))
+            heap.take(window, alive.feed(window))
             standing = heap.standing()
     metrics = hw.replay(broker, recipe, arena=arena).metrics
     assert (standing.used_bytes, standing.refused) == (metrics["footprint_bytes"], metrics["failed"])
@@ -112,10 +112,10 @@ def test_the_largest_free_block_of_an_arena_is_what_a_next_object_gets() -> None
     four = {"op": [0, 0, 0, 3], "id": [0, 1, 2, 1], "size": [1000, 2000, 1000, 0], "align": [0] * 4, "tid": [0] * 4}
     columns = {key: np.array(values, np.uint32) for key, values in four.items()}
     with incremental.running(hw.zoo("freertos-heap4"), 16384) as heap:
-        heap.take(columns, alive.take(columns))
+        heap.take(columns, alive.feed(columns))
         whole = heap.standing()
     with incremental.running(hw.zoo("freertos-heap4")) as heap:
-        heap.take(columns, LiveObjectsStream().take(columns))
+        heap.take(columns, LiveObjectsStream().feed(columns))
         used = heap.standing()
     assert used.largest_free_bytes == 2008  # the object and its header
     assert 16384 - 4096 - 64 < whole.largest_free_bytes < 16384 - 4000

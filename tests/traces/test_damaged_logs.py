@@ -151,8 +151,8 @@ def test_a_recording_of_systemview_is_read_from_its_first_mark_and_behind_damage
     assert trace.repairs == ("lines or records that make no sense, left out: 1",)
     assert trace.metadata["caveats"].splitlines() == [
         "5 packets were lost on the board, whose buffer was full",
-        "sizes are what the heap tells, by SystemView's manual those of blocks",
-        "sizes are told in units of 4 bytes, rounded down",
+        "sizes are as the heap reports them, which are block sizes by SystemView's manual",
+        "sizes are reported in units of 4 bytes, rounded down",
     ]
 
 
@@ -171,7 +171,7 @@ def test_esp_idf_tells_its_heap_to_systemview_by_a_module_of_its_own(tmp_path: P
     assert calls(trace) == [(MALLOC, 0, 24), (MALLOC, 1, 101), (FREE, 0, 0)]
     assert (trace.ts_us.tolist(), trace.tid.tolist()) == ([0, 100, 200], [0, 1, 0])
     assert [trace.sites[site] for site in trace.site] == ["0x400d1000", "0x400d1100", "0x400d3000"]
-    assert trace.metadata["caveats"] == "realloc is told as a free and a malloc"
+    assert trace.metadata["caveats"] == "realloc is recorded as a free and a malloc"
 
 
 @pytest.mark.parametrize("version", [10, 12, 13, 14])
@@ -214,7 +214,7 @@ def test_streams_of_tracealyzer_tell_what_is_missing_and_of_what_kind_they_are(t
         (stream_of(TRACEALYZER_EVENTS, version=7), "version 7 of Tracealyzer's stream"),
         (stream_of(TRACEALYZER_EVENTS, kernel=0x9AA9), "another kernel than FreeRTOS"),
         (whole[:60] + b"\xff" * 8 + whole[68:], "its table of names is damaged"),
-        (whole[:50], "no call that its format has"),
+        (whole[:50], "no call in its format"),
     ):
         with pytest.raises(HeapwrightError, match=words):
             imported(tmp_path, refused)

@@ -276,7 +276,7 @@ def test_whatever_kills_it_what_was_read_is_kept(log: bytes, tmp_path: Path) -> 
         hw.live(tmp_path / "board.log", tmp_path / "live.parquet", every=0.01, show=fail)
     assert kept.read_bytes() == log
     assert not (tmp_path / "live.parquet").exists()
-    with pytest.raises(HeapwrightError, match=r"live\.parquet\.log: is there already; what was read by a live view"):
+    with pytest.raises(HeapwrightError, match=r"live\.parquet\.log: exists already, from a live view"):
         hw.live(tmp_path / "board.log", tmp_path / "live.parquet")
     assert kept.read_bytes() == log
 

@@ -15,17 +15,17 @@ CANNOT_TELL = {
     "valgrind": ["no times", "no threads", "1 smaller process of the log left out"],
     "ltrace": [
         "calls of libraries among themselves may be missing",
-        "of posix_memalign the address is not told, and its objects are missing",
-        "processes that share a log are taken for threads",
+        "posix_memalign is logged without its address, so its objects are missing",
+        "processes that share a log count as threads",
     ],
-    "mtrace": ["no times", "no threads", "calloc and aligned calls are told as malloc"],
-    "heaptrack": ["no threads", "times in whole milliseconds", "realloc is told as a free and a malloc"],
+    "mtrace": ["no times", "no threads", "calloc and aligned calls are logged as malloc"],
+    "heaptrack": ["no threads", "times in whole milliseconds", "realloc is recorded as a free and a malloc"],
     "malloclab": ["no times", "no threads"],
     "rmm": ["streams are left out"],
-    "kmem": ["krealloc is told as a free and a malloc", "whole pages are not told"],
-    "lttng": ["aligned_alloc is not told", "calls of LTTng itself are told, too"],
+    "kmem": ["krealloc is recorded as a free and a malloc", "whole pages are not recorded"],
+    "lttng": ["aligned_alloc is not logged", "calls of LTTng itself are logged, too"],
     "perf": [
-        "of posix_memalign the address is not told, and its objects are missing",
+        "posix_memalign is logged without its address, so its objects are missing",
         "12 events were lost while they were recorded; give perf record more room (-m)",
     ],
     "bpftrace": [
@@ -39,10 +39,12 @@ CANNOT_TELL = {
     "nuttx": ["sizes are those of blocks, rounded and with their headers"],
     "sysview": [
         "5 packets were lost on the board, whose buffer was full",
-        "sizes are what the heap tells, by SystemView's manual those of blocks",
-        "sizes are told in units of 4 bytes, rounded down",
+        "sizes are as the heap reports them, which are block sizes by SystemView's manual",
+        "sizes are reported in units of 4 bytes, rounded down",
     ],
-    "tracealyzer": ["sizes are what the heap tells, those of blocks in FreeRTOS's heap_2, heap_4 and heap_5"],
+    "tracealyzer": [
+        "sizes are as the heap reports them, which are block sizes in FreeRTOS's heap_2, heap_4 and heap_5"
+    ],
     "bytehound": ["no threads"],
 }
 

@@ -189,7 +189,7 @@ def test_a_dump_of_half_a_ring_keeps_what_is_sound(tmp_path: Path) -> None:
     assert calls(trace) == EXPECTED["board"][:2]
     assert trace.repairs == ("the log is cut, and what is sound was read: the ring is not whole",)
     for damaged in (board_dump()[:4] + bytes(4) + board_dump()[8:], board_dump()[:20]):
-        with pytest.raises(HeapwrightError, match="no call that its format has"):
+        with pytest.raises(HeapwrightError, match="no call in its format"):
             imported(tmp_path, damaged)
 
 
@@ -214,7 +214,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
     assert calls(lost) == [(MALLOC, 0, 8), (FREE, 0, 0), (MALLOC, 1, 9), (MALLOC, 2, 50)]
     assert lost.repairs == (
         "blocks allocated before the log, counted from their realloc: 1",
-        "frees missing in the log, put where the address was given out again: 1",
+        "frees missing in the log, inserted where the address is allocated again: 1",
         "lines or records that make no sense, left out: 1",
     )
 
@@ -222,7 +222,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
 def test_what_a_log_cannot_tell_goes_with_the_trace(tmp_path: Path) -> None:
     imported(tmp_path, INTERPRETED).write(tmp_path / "app.parquet")
     notes = hw.read_trace(tmp_path / "app.parquet").notes
-    assert any("the youngest of its size and place" in note for note in notes)
+    assert any("the newest of the same size and call site" in note for note in notes)
     assert calls(imported(tmp_path, INTERPRETED)) == [
         (MALLOC, 0, 24),
         (MALLOC, 1, 100),
@@ -389,7 +389,7 @@ def test_other_files_are_no_logs(tmp_path: Path) -> None:
     assert log_format(tmp_path / "a") is None
     with pytest.raises(HeapwrightError, match="no log of heap calls; formats: text, board, valgrind"):
         import_log(tmp_path / "a")
-    with pytest.raises(HeapwrightError, match="no call that its format has"):
+    with pytest.raises(HeapwrightError, match="no call in its format"):
         import_log(tmp_path / "a", "mtrace")
     with pytest.raises(HeapwrightError, match="'dhat' is no format of logs"):
         import_log(tmp_path / "a", "dhat")

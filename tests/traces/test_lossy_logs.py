@@ -42,8 +42,8 @@ def test_an_object_where_others_lie_ends_these(tmp_path: Path) -> None:
     assert calls(trace) == [(MALLOC, 0), (FREE, 0), (MALLOC, 1), (FREE, 1), (MALLOC, 2), (FREE, 2)]
     assert trace.peak_live_bytes == 100
     assert trace.repairs == (
-        "frees missing in the log, put where other objects got a part of the memory: 2, 1 of which the log frees "
-        "later; the peak is 128 B lower for it",
+        "frees missing in the log, inserted where other objects overlap: 2, 1 of which the log frees later; this "
+        "lowers the peak by 128 B",
     )
 
 
@@ -125,7 +125,7 @@ def test_a_code_that_no_board_tells_is_damage() -> None:
 def test_a_board_that_starts_again_has_an_empty_heap(tmp_path: Path) -> None:
     once = BOARD_COMPACT.replace("[net] ", "")
     trace = imported(tmp_path, once + once)
-    assert trace.metadata["caveats"] == "the board was started again once; what lived then is freed there"
+    assert trace.metadata["caveats"] == "the board was started again once; all live objects are freed there"
     assert calls(trace)[4:6] == [(FREE, 1), (MALLOC, 2)]
     assert trace.peak_live_bytes == imported(tmp_path, once).peak_live_bytes
 
@@ -135,8 +135,8 @@ def test_a_dump_tells_where_its_full_ring_lost_calls(tmp_path: Path) -> None:
     trace = imported(tmp_path, board_dump(room=32, lost=31_457, more=mark))
     assert trace.metadata["caveats"] == "31457 calls were lost on the board, whose ring was full"
     assert trace.repairs == (
-        "calls missing in the log: 31457 in 1 place, the most, 31457, after call 8; 8543 objects stand for those "
-        "they left: the peak is 273,288 B higher for it",  # 8,543 of 32 bytes, 88 bytes below the peak before
+        "calls missing in the log: 31457 in 1 place, the most, 31457, after call 8; 8543 placeholder objects "
+        "inserted, which raise the peak by 273,288 B",  # 8,543 of 32 bytes, 88 bytes below the peak before
     )
 
 
@@ -163,7 +163,7 @@ def test_a_dump_whose_numbers_of_lost_calls_are_out_of_order_is_damaged_there(tm
 def test_a_board_that_counts_its_bytes_loses_no_peak(tmp_path: Path) -> None:
     trace = imported(tmp_path, BOARD_COUNTED)
     assert trace.metadata["caveats"] == "12 calls were lost on the board, whose ring was full"
-    assert trace.repairs[-1].endswith("B higher for it, as the log counts its bytes")
+    assert trace.repairs[-1].endswith(" B, from the byte counts of the log")
     assert trace.peak_live_bytes == sum(range(40, 70))  # among the lost
     assert trace.live_bytes[-1] == pytest.approx(sum(range(40, 70)) - 65 - 42 - 67 - 41 - 43 + 100, abs=8)
     assert trace.sites == ("", "0xf7ceb2d5")
@@ -232,10 +232,10 @@ def test_a_peak_above_the_arena_is_refused_or_repaired(tmp_path: Path) -> None:
         hw.import_log(log, arena=600)
     repaired = hw.import_log(log, arena=600, repair=True)
     assert repaired.peak_live_bytes <= 600
-    assert repaired.repairs[-1].startswith("frees put in where more lived than the arena holds: ")
+    assert repaired.repairs[-1].startswith("frees inserted to fit the arena: ")
     ended = set(repaired.id[repaired.op == FREE].tolist()) - set(trace.id[trace.op == FREE].tolist())
     assert ended and {int(trace.size[trace.id == number][0]) for number in ended} == {100}  # as most of them are freed
-    with pytest.raises(HeapwrightError, match="124 bytes live at once of what the log frees"):
+    with pytest.raises(HeapwrightError, match="124 bytes of objects that the log frees are live at once"):
         hw.import_log(log, arena=110, repair=True)
     written = hw.convert_log(log, tmp_path / "app.parquet", arena=600, repair=True)
     assert (written.calls, written.requested_peak_bytes) == (len(repaired), repaired.peak_live_bytes)

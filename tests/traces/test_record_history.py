@@ -140,7 +140,7 @@ def test_a_free_nobody_saw_is_put_before_the_address_is_given_out_again() -> Non
     ]
     assert calls(rows) == (
         [(MALLOC, 0, 8), (MALLOC, 1, 5), (FREE, 0, 0), (MALLOC, 2, 9), (FREE, 2, 0)],
-        ["frees the recorder did not see, put where the address was given out again: 1"],
+        ["frees that the recorder did not see, inserted where the address is allocated again: 1"],
     )
 
 

@@ -119,8 +119,8 @@ class _Follower:
         self._alive = LiveObjectsStream()
         self._began = time.monotonic()
 
-    def take(self, columns: Columns) -> None:
-        slots = self._alive.take(columns)
+    def feed(self, columns: Columns) -> None:
+        slots = self._alive.feed(columns)
         for heap in self._heaps.values():
             heap.take(columns, slots)
 

@@ -1,4 +1,4 @@
-"""Logs of heap calls that other tools write become traces: one importer a file."""
+"""Importers of the logs of heap calls that other tools write: one module for each format."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _ALL = (
 )
 
 FORMATS: dict[str, Format] = {module.FORMAT.name: module.FORMAT for module in _ALL}
-"""In the order in which a file is compared with them: what is told by more comes before what is told by less."""
+"""In the order in which a file is compared with them: formats with a more specific signature first."""
 
 _START = 1 << 16
 
@@ -82,14 +82,14 @@ _REFUSED = {
     "MALT": (rb'\s*\{\s*"run"\s*:', _SUMS),
     "Valgrind's report": (
         rb"==\d+== (?:Memcheck|Massif|DHAT|Helgrind|DRD)[^\0]*\n==\d+== (?:HEAP SUMMARY|Using Valgrind)",
-        "tells no calls; run Valgrind with --trace-malloc=yes",
+        "holds no calls; run Valgrind with --trace-malloc=yes",
     ),
     "Tracealyzer's snapshot": (
         rb"\x01\x02\x03\x04\x71\x72\x73\x74\xf1\xf2\xf3\xf4",
         "keeps the last events alone, without addresses; record in streaming mode",
     ),
 }
-"""What is no log of single calls, as it begins, and the reason; after the formats, where both may be meant."""
+"""Files that are not logs of single calls: how they begin, and why they are rejected. Formats are tried first."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,13 @@ class Imported:
     Attributes:
         path: the Parquet trace.
         format: one of FORMATS.
-        calls: how many it has.
+        calls: number of its calls.
         requested_peak_bytes: largest sum of live requested bytes.
         live_objects_peak: largest number of live objects.
-        caveats: what the log cannot tell.
-        repairs: what was left out or put in.
-        failures: requests that failed; they count as served in the numbers above.
-        others: of a log of several heaps, the traces of the others, written beside the first.
+        caveats: limits of what the log records.
+        repairs: what was left out or inserted.
+        failures: requests that failed; the numbers above count them as allocated.
+        others: of a log of several heaps, the traces of the other heaps, written next to the first.
     """
 
     path: Path
@@ -131,24 +131,24 @@ def import_log(
 ) -> Trace:
     """Read a log of heap calls into memory.
 
-    The trace's `repairs` say what was left out or put in, its metadata in "caveats" what the log cannot tell, one a
-    line. Addresses become objects as the log goes on, in O(1) a call.
+    The trace's `repairs` list what was left out or inserted, its metadata in "caveats" the limits of what the log
+    records, one a line. Addresses become objects while the log is read, in O(1) a call.
 
     Args:
         path: the log; it may be compressed by gzip, xz or zstd.
         format_name: one of FORMATS, None to find it by the file's first bytes.
         arena: bytes that the heap had when the log was written; None for what the log says, if it does.
-        repair: where more than that lives at once, put frees in rather than refuse the log.
-        elf: the program of a board, which names the sites that its log tells.
-        failed_life: calls for which the object of a failed request lives; None for the life of its size
+        repair: if more bytes than that are live at once, insert frees instead of rejecting the log.
+        elf: the program of a board, which names the call sites of its log.
+        failed_life: lifetime in calls of the object of a failed request; None for the lifetimes of its size
             (`heapwright._traces.failures`).
         heap: of a log of several heaps or memories, the one to read; None for the one with the most calls.
-        patterns: what the lines of a log in its own wording are (`heapwright._traces.logs.pattern`), in place of
+        patterns: how the lines of a log in its own wording read (`heapwright._traces.logs.pattern`), instead of
             `format_name`.
 
     Raises:
-        HeapwrightError: the format is not known, single calls are gone from it, or it has none; or more bytes live at
-            once than its arena holds; or `elf` is no program, or the format has no use for it.
+        HeapwrightError: the format is not known, or holds sums instead of single calls; the log has no call; more bytes
+            are live at once than its arena holds; `elf` is not a program, or the format does not use one.
     """
     format_ = format_of(Path(path), format_name, patterns)
     read = Reading(Source(Path(path), elf=elf_of(elf, format_), heap=heap), format_)
@@ -169,8 +169,8 @@ def convert_log(
 ) -> Imported:
     """Write the trace of a log of heap calls as Parquet, in memory that does not grow with its calls.
 
-    Beside what is alive at once, some 150 bytes an object, that takes about 150 MB; a log that is repaired is held
-    whole. Arguments and errors are those of `import_log`; also HeapwrightError where `output` cannot be written.
+    This takes about 150 MB and some 150 bytes for each live object; a log that is repaired is read into memory whole.
+    Arguments and errors are those of `import_log`; also HeapwrightError if `output` cannot be written.
     """
     output = Path(output)
     format_ = format_of(Path(path), format_name, patterns)
@@ -189,7 +189,7 @@ def convert_log(
             return replace(first, others=tuple(rest))
     if read.outgrows(arena) and not repair:
         raise read.too_much(arena)
-    # Lives of failed requests follow from all other lives: such a log is read whole.
+    # The lifetimes of failed requests are estimated from all others: such a log is read whole.
     name = None if patterns else format_.name
     trace = import_log(path, name, arena, repair, elf, failed_life=failed_life, heap=heap, patterns=patterns)
     return _rewritten(trace, output, read)
@@ -209,17 +209,17 @@ def _rewritten(trace: Trace, output: Path, read: Reading) -> Imported:
 
 
 class Reading:
-    """A log that was read: its history, and what is to be said of it."""
+    """A log that was read: its history, caveats and repairs."""
 
     def __init__(self, source: Source, format_: Format) -> None:
-        """Read it. Raises HeapwrightError where it has no call."""
+        """Read the log. Raises HeapwrightError if it has no call."""
         self._path = source.path
         self.format = format_
         self.history: LogHistory = format_.read(source)
         if not len(self.history):
             raise HeapwrightError(
-                f"{source.path}: no call that its format has ({self.format.name}); docs/logs.md tells what writes one, "
-                "and what lines any program can print",
+                f"{source.path}: no call in its format ({self.format.name}); docs/logs.md lists what writes one, "
+                "and the lines that any program can print",
                 parameter="format",
             )
         self.name = source.path.name.partition(".")[0] or source.path.name
@@ -227,14 +227,14 @@ class Reading:
         counted = any("lost" in caveat for caveat in self.history.caveats)  # by the reader, with what to do
         losses = [str(source.losses)] if source.losses.lines and not counted else []
         self.caveats = (*losses, *self.format.loses, *self.history.caveats)
-        info = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
-        on = {"allocator": self.format.allocator} if self.format.allocator else {}
-        self.metadata = {"recorder": self.format.name} | on | info
+        caveats = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
+        allocator = {"allocator": self.format.allocator} if self.format.allocator else {}
+        self.metadata = {"recorder": self.format.name} | allocator | caveats
         cut = [f"the log is cut, and what is sound was read: {source.cut}"] if source.cut else []
         self.repairs = (*cut, *self.history.notes)
 
     def write(self, output: Path) -> Imported:
-        """Write the trace as Parquet. Raises HeapwrightError where it cannot be written."""
+        """Write the trace as Parquet. Raises HeapwrightError if it cannot be written."""
         self.history.write(output, {"format_version": FORMAT_VERSION} | self.metadata)
         return Imported(
             path=output,
@@ -247,12 +247,12 @@ class Reading:
         )
 
     def outgrows(self, arena: int | None) -> bool:
-        """Whether more lives at once than an arena holds; that of the log where None is given."""
+        """Whether more bytes are live at once than `arena` holds; None is the arena that the log reports."""
         arena = arena or self.history.arena
         return arena > 0 and self.history.peak_bytes > arena
 
     def too_much(self, arena: int | None) -> HeapwrightError:
-        """What is wrong with it then, and what to do."""
+        """The error for a log that outgrows its arena, with what to do."""
         return HeapwrightError(
             f"{self._path}: {self.history.peak_bytes:,} bytes live at once, and its arena has "
             f"{arena or self.history.arena:,}: frees are missing in the log; record again with less lost, or repair it",
@@ -260,7 +260,7 @@ class Reading:
         )
 
     def within_arena(self, trace: Trace, arena: int | None, repair: bool) -> Trace:
-        """The trace, with frees put in where it needs them to be held by the arena; raises HeapwrightError."""
+        """The trace, with the frees inserted that it needs to fit into the arena; raises HeapwrightError."""
         if not self.outgrows(arena):
             return trace
         repaired, frees = within_arena(trace, arena or self.history.arena) if repair else (trace, 0)
@@ -268,12 +268,12 @@ class Reading:
             raise self.too_much(arena)
         if repaired.peak_live_bytes > (arena or self.history.arena):
             raise HeapwrightError(
-                f"{self._path}: {repaired.peak_live_bytes:,} bytes live at once of what the log frees, and its arena "
-                f"has {arena or self.history.arena:,}; give the size that its heap has",
+                f"{self._path}: {repaired.peak_live_bytes:,} bytes of objects that the log frees are live at once, and "
+                f"its arena has {arena or self.history.arena:,}; give the size of its heap",
                 parameter="arena",
             )
         lower = trace.peak_live_bytes - repaired.peak_live_bytes
-        message = f"frees put in where more lived than the arena holds: {frees}; the peak is {lower:,} B lower for it"
+        message = f"frees inserted to fit the arena: {frees}; they lower the peak by {lower:,} B"
         return replace(repaired, repairs=(*trace.repairs, message))
 
 
@@ -300,7 +300,7 @@ def proposed_patterns(path: Path) -> list[str]:
 
 
 def elf_of(elf: str | os.PathLike[str] | None, format_: Format = board.FORMAT) -> Path | None:
-    """The program whose sites a log of that format tells; raises HeapwrightError where there is none such."""
+    """The program that names the call sites of a log of that format; raises HeapwrightError for any other file."""
     if elf is None:
         return None
     if format_ is not board.FORMAT:
@@ -315,9 +315,9 @@ def elf_of(elf: str | os.PathLike[str] | None, format_: Format = board.FORMAT) -
 
 
 def log_format(path: str | os.PathLike[str]) -> Format | None:
-    """The format of a log, by its first bytes; None where it is none of FORMATS.
+    """The format of a log, by its first bytes; None if it is none of FORMATS.
 
-    Raises HeapwrightError for formats of which it is known that they hold no single calls.
+    Raises HeapwrightError for formats that hold no single calls.
     """
     path = Path(path)
     start = Source(path).start(_START)

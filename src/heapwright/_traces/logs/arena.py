@@ -1,4 +1,4 @@
-"""A trace whose log lacks so many frees that its arena could not have held it: the likeliest of them are put in."""
+"""Repair of a trace that outgrows its arena because its log lacks frees: the likeliest of these are inserted."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from heapwright._traces.validation import FREE
 
 
 def within_arena(trace: Trace, arena: int) -> tuple[Trace, int]:
-    """Free objects, that the log never frees, where more bytes would live than `arena` holds; return how many, too.
+    """Free objects that the log never frees when more bytes would be live than `arena` holds; return how many, too.
 
-    First those of a size of which the most are freed, the oldest first. Where no such object lives, none is freed, and
-    the peak stays above. O(n log n) of n calls.
+    Sizes with the highest share of freed objects come first, and of a size the oldest object. If no such object is
+    live, none is freed, and the peak stays above `arena`. O(n log n) of n calls.
     """
     objects, count = trace.objects()
     op, size = trace.op.tolist(), trace.size.tolist()
@@ -54,7 +54,7 @@ def within_arena(trace: Trace, arena: int) -> tuple[Trace, int]:
 
 
 def _with_frees(trace: Trace, places: NDArray[np.int64], objects: NDArray[np.uint32]) -> Trace:
-    """The trace with frees, before the rows that `places` say, of the objects that they say; later calls of them go."""
+    """The trace with a free before each row, of each object, in `places`, and without later calls of these objects."""
     rows, ended = places[:, 0], places[:, 1]
     ends_at = np.full(int(objects.max()) + 1, len(trace))
     ends_at[ended] = rows

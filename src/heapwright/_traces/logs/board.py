@@ -1,7 +1,7 @@
-"""What the hooks of a platform recorded (src/heapwright/_platforms/trace): a dump of their ring, or its lines.
+"""Recordings by the tracing shims of a platform (src/heapwright/_platforms/trace): a dump of their ring, or lines.
 
-A record of the ring is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). Lines are
-those of board_lines.py; earlier hooks printed each record as hexadecimal digits.
+A record of the ring is a word, and a word of kind (2 bits), ticks since the previous record (10) and size (20).
+`board_lines.py` reads the lines; earlier shims printed each record as hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -28,41 +28,41 @@ _START = re.compile(rb"hw(?:[:#][0-9a-f]{16}|[!*][$-~]{12})")
 _MALLOC, _CALLOC, _OTHER, _WIDE = range(4)
 _FREED, _RESIZING, _RESIZED, _THREAD, *_LOST_EARLY = range(8)
 *_LOST, _STRAY, _SITE = range(8, 16)
-"""What the lowest four bits of "size" mean in a record of `_OTHER`; `_LOST_EARLY` are those of earlier hooks."""
+"""The lowest four bits of "size" in a record of `_OTHER`; `_LOST_EARLY` is written by earlier shims."""
 _SIGNED = (_LOST[1], _LOST[2])
 _CROWDED = 1 << 31
-"""Beside the number of calls: not all objects had room in the board's table."""
+"""Flag in the number of calls: the board's table was too small for all objects."""
 _TICK_BITS, _SIZE_BITS = 10, 20
 _TIMES = 1 << 32
 
 
 class _Records:
-    """Records and codes become calls, one by one."""
+    """The converter of records and codes to calls, one by one."""
 
     def __init__(self, history: LogHistory, elf: Path | None) -> None:
         self.history, self._elf = history, elf
         self._ticks_per_second = self._lost = self._lost_before = 0
-        self._marked = self._on_the_way = self._restarts = 0
+        self._marked = self._lost_in_transit = self._restarts = 0
         self._ticks = self._more_ticks = self._more_size = 0
         self._from: int | None = None
         self._resizing: dict[int, list[int | None]] = defaultdict(list)
         self._time = 0  # in a line's units
-        self._told: tuple[int, int] | None = None  # calls, and mallocs more than frees, modulo COUNTS
+        self._reported: tuple[int, int] | None = None  # calls, and mallocs more than frees, modulo COUNTS
         self._waiting: BoardLine | None = None
         self._crowded = False
         self._lost_numbers: list[int] = []
-        self._site = 0  # address of that of the calls that follow
-        self._caller = 0  # of the mallocs that a dump tells
+        self._site = 0  # address of the call site of the next calls
+        self._caller = 0  # call site of the mallocs of a dump
         self._site_names = {0: ""}
         self._places: dict[int, int] = {}  # number: address of a site
 
     def head(self, ticks_per_second: int, lost: int) -> None:
-        """Take in what a board tells of itself: its clock, and how many calls it has lost since it was started."""
+        """Set the board's clock, and the number of calls that it has lost since it was started."""
         self._lost_before += self._lost if lost < self._lost else 0
         self._ticks_per_second, self._lost = ticks_per_second, lost
 
     def put(self, word: int, rest: int) -> None:
-        """Take a record in."""
+        """Process a record."""
         kind = rest & 3
         if kind == _WIDE:
             self._more_ticks, self._more_size = word >> _TICK_BITS, word & ((1 << _TICK_BITS) - 1)
@@ -102,9 +102,9 @@ class _Records:
             self._lose(Lost(*self._lost_numbers))
 
     def put_line(self, mark: bytes, text: bytes) -> None:
-        """Take a line in, its mark and the characters behind that.
+        """Process a line, given as its mark and the characters behind it.
 
-        Where calls are missing it waits for the next, which says how many bytes lived at most up to there.
+        If calls are missing, the line waits for the next one, which reports the peak of live bytes up to there.
         """
         try:
             line = board_lines.line_of(mark, text)
@@ -112,7 +112,7 @@ class _Records:
             self.history.skipped += 1
             return
         self._take_waiting(line)
-        if self.history.lossy or self._told not in (None, (line.calls, line.objects)):
+        if self.history.lossy or self._reported not in (None, (line.calls, line.objects)):
             self._waiting = line
         else:
             self._take_line(line)
@@ -120,24 +120,24 @@ class _Records:
     def _take_waiting(self, following: BoardLine | None) -> None:
         if self._waiting is not None:
             line, self._waiting = self._waiting, None
-            known = following is not None and following.live is not None and not self._begins_anew(following)
-            self._take_line(line, following.peak if following is not None and known else None)
+            has_peak = following is not None and following.live is not None and not self._has_restarted(following)
+            self._take_line(line, following.peak if following is not None and has_peak else None)
 
-    def _begins_anew(self, line: BoardLine) -> bool:
+    def _has_restarted(self, line: BoardLine) -> bool:
         return (line.time - self._time) % _TIMES >= _TIMES // 2
 
     def _take_line(self, line: BoardLine, most: int | None = None) -> None:
-        if self._begins_anew(line):
+        if self._has_restarted(line):
             self._restarts += 1
             self._time = line.time
             self.history.release_all()
-        elif self._told and self._told != (line.calls, line.objects):
-            missing = (line.calls - self._told[0]) % COUNTS
-            more = (line.objects - self._told[1] + COUNTS // 2) % COUNTS - COUNTS // 2
-            self._on_the_way += missing
+        elif self._reported and self._reported != (line.calls, line.objects):
+            missing = (line.calls - self._reported[0]) % COUNTS
+            more = (line.objects - self._reported[1] + COUNTS // 2) % COUNTS - COUNTS // 2
+            self._lost_in_transit += missing
             self._forget_reallocs()
             self.history.lose(missing, more)
-        self._told = line.after()
+        self._reported = line.after()
         self._set_site(0)
         self._crowded = self._crowded or line.crowded
         if line.live is not None:
@@ -197,7 +197,7 @@ class _Records:
             self.history.lose_counted(lost.calls, came, freed, lost.rise)
 
     def _forget_reallocs(self) -> None:
-        """What ends them may be missing: their objects lie where they did, as far as is known."""
+        """Cancel the reallocs in progress: their ends may be missing, so their objects keep their addresses."""
         for address, numbers in self._resizing.items():
             for number in numbers:
                 self.history.cancel_resize(address, number)
@@ -214,25 +214,23 @@ class _Records:
         self.history.end_resize(moved, number, word, size)
 
     def done(self) -> LogHistory:
-        """What was told, once all is."""
+        """Finish the history, and add its caveats."""
         self._take_waiting(None)
         caveats = self.history.caveats
         if lost := max(self._lost_before + self._lost, self._marked):
-            caveats.append(_one(f"{lost} calls were lost on the board, whose ring was full"))
-        if self._on_the_way:
-            caveats.append(_one(f"{self._on_the_way} calls were lost on the way from the board"))
+            caveats.append(_singular(f"{lost} calls were lost on the board, whose ring was full"))
+        if self._lost_in_transit:
+            caveats.append(_singular(f"{self._lost_in_transit} calls were lost on the way from the board"))
         if self.history.lossy and self._crowded:
-            caveats.append(
-                "more objects lived than the board has room for in APP_TRACE_OBJECTS: their bytes are estimated"
-            )
+            caveats.append("more objects were live than APP_TRACE_OBJECTS has room for: their bytes are estimated")
         if self._restarts:
             times = "once" if self._restarts == 1 else f"{self._restarts} times"
-            caveats.append(f"the board was started again {times}; what lived then is freed there")
+            caveats.append(f"the board was started again {times}; all live objects are freed there")
         return self.history
 
 
-def _one(told: str) -> str:
-    return told.replace("1 calls were", "1 call was") if told.startswith("1 ") else told
+def _singular(text: str) -> str:
+    return text.replace("1 calls were", "1 call was") if text.startswith("1 ") else text
 
 
 def _name_in(elf: Path, address: int) -> str:

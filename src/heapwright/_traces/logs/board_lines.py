@@ -1,4 +1,4 @@
-"""The lines in which a board tells its calls: src/heapwright/_platforms/trace/app_trace_lines.h has their grammar."""
+"""The lines in which a board reports its calls: src/heapwright/_platforms/trace/app_trace_lines.h has their grammar."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ _HASH_BEGIN, _HASH_FACTOR, _HASH_SHIFT = 2166136261, 16777619, 19
 _UNITS = 2000
 _LONG, _COUNT_BITS, _WORD_BITS = 15, 12, 32
 COUNTS = 1 << _COUNT_BITS
-"""What counts of a line begin anew at."""
-_NOBODY, _UNNAMED = 14, 15
+"""The modulus of the counts in a line."""
+_NO_THREAD, _UNNAMED = 14, 15
 
 FREED, MALLOC, CALLOC, RESIZED, RESIZING, THREAD, LOST, SITE = range(8)
 
 
 class DamagedError(Exception):
-    """A line is not as it was written."""
+    """A line whose checksum or content is invalid."""
 
 
 class Lost(NamedTuple):
-    """Calls that are missing at a place.
+    """Calls that are missing at one place.
 
-    `objects` and `bytes` are how many more live of those whose mallocs were lost, `frees` and `freed_bytes` those of
-    others; in between `rise` bytes more lived than before. Earlier hooks tell all mallocs and frees, and no
-    `freed_bytes`.
+    `objects` and `bytes` are the net change of live objects and bytes by lost mallocs, `frees` and `freed_bytes` count
+    lost frees of other objects; in between, live bytes rose by `rise`. Earlier shims count all lost mallocs and frees,
+    and have no `freed_bytes`.
     """
 
     calls: int
@@ -41,10 +41,10 @@ class Lost(NamedTuple):
 
 
 class Code(NamedTuple):
-    """What a line tells: a call with the unit of time that it was made in, a change of thread, or what is missing.
+    """One entry of a line: a call with its time unit, a change of thread, lost calls, or a new call site.
 
-    `word` is an address, or what tells a thread apart, below 0 for one of the first. `size` is of what is freed, too,
-    where that is told, and the number of a site that is told. `site` is 0 where none is.
+    `word` is an address, or the identity of a thread, which is below 0 for the first threads. `size` is the size of a
+    request, of a freed block if the line reports it, or the number of a new call site. `site` is 0 for none.
     """
 
     kind: int
@@ -57,10 +57,11 @@ class Code(NamedTuple):
 
 
 class BoardLine(NamedTuple):
-    """Before it `calls` were told, and `objects` more mallocs than frees, both modulo `COUNTS`.
+    """A line of a board's recording.
 
-    `live` bytes live then and `peak` did at most before, None where that is not known. It begins at `time`; `thread` is
-    whose its first calls are, None where no thread was told yet.
+    `calls` precede it, with `objects` more mallocs than frees, both modulo `COUNTS`. `live` are the live bytes at its
+    begin, None if unknown, and `peak` their peak so far. It begins at `time`; `thread` makes its first calls, None if
+    the board has reported no thread yet.
     """
 
     calls: int
@@ -71,7 +72,7 @@ class BoardLine(NamedTuple):
     live: int | None = None
     peak: int = 0
     crowded: bool = False
-    """Whether the board has no room for all objects, and so does not know `live`."""
+    """Whether the board lacks room for all objects, so that `live` is unknown."""
 
     def after(self) -> tuple[int, int]:
         """`calls` and `objects` of the next line."""
@@ -83,12 +84,12 @@ class BoardLine(NamedTuple):
 
 
 def unit_bits(ticks_per_second: int) -> int:
-    """How many times a tick is doubled to be a unit of time."""
+    """The binary logarithm of a unit of time in ticks."""
     return (ticks_per_second // (_UNITS + 1)).bit_length()
 
 
 def line_of(mark: bytes, text: bytes) -> BoardLine:
-    """The line of the characters behind its mark, which is b"!" of earlier hooks; raises DamagedError."""
+    """The line of the characters behind its mark, which is b"!" for earlier shims; raises DamagedError."""
     numbers = [item - _FIRST for item in text]
     value = _HASH_BEGIN
     for item in text[:-2]:
@@ -99,11 +100,11 @@ def line_of(mark: bytes, text: bytes) -> BoardLine:
 
 
 class _Reader:
-    """Takes bits from a line, the highest first."""
+    """A reader of the bits of a line, highest first."""
 
     def __init__(self, numbers: list[int], early: bool) -> None:
         self._early = early
-        self._left = len(numbers) // 2 * _PAIR_BITS
+        self._remaining = len(numbers) // 2 * _PAIR_BITS
         self._bits = 0
         for high, low in zip(numbers[::2], numbers[1::2], strict=True):
             self._bits = self._bits << _PAIR_BITS | high * _BASE + low
@@ -122,15 +123,15 @@ class _Reader:
         thread = self._thread()
         self._has_sites = not self._early and self._take(1) == 1
         codes = [self._code() for _ in range(count)]
-        if self._left >= _PAIR_BITS or self._take(self._left):
+        if self._remaining >= _PAIR_BITS or self._take(self._remaining):
             raise DamagedError
         return BoardLine(calls, objects, begun, thread, codes, live, peak, live is None and not self._early)
 
     def _take(self, bits: int) -> int:
-        if bits > self._left:
+        if bits > self._remaining:
             raise DamagedError
-        self._left -= bits
-        return self._bits >> self._left & (1 << bits) - 1
+        self._remaining -= bits
+        return self._bits >> self._remaining & (1 << bits) - 1
 
     def _number(self) -> int:
         bits = self._take(4)
@@ -140,7 +141,7 @@ class _Reader:
 
     def _thread(self) -> int | None:
         number = self._take(4)
-        if number == _NOBODY:
+        if number == _NO_THREAD:
             return None
         return self._take(_WORD_BITS) if number == _UNNAMED else -1 - number
 
@@ -197,11 +198,11 @@ class _Reader:
         self._places.append(place & 0xFFFFFFFF)
         return place & 0xFFFFFFFF
 
-    def _value(self, told: list[int]) -> int:
+    def _value(self, values: list[int]) -> int:
         if self._take(1):
-            told.append(self._number())
-            return told[-1]
+            values.append(self._number())
+            return values[-1]
         ago = self._take(3)
-        if ago >= len(told):
+        if ago >= len(values):
             raise DamagedError
-        return told[-1 - ago]
+        return values[-1 - ago]

@@ -73,8 +73,8 @@ def _read(source: Source) -> LogHistory:
         elif size is None:
             history.skipped += 1
         elif kind == b">":
-            old, known = resizing.pop((process, thread), (0, None))
-            history.end_resize(old, known, pointer, int(size))
+            old, block = resizing.pop((process, thread), (0, None))
+            history.end_resize(old, block, pointer, int(size))
         else:
             history.allocate(pointer, int(size), cleared=kind == b"*", align=int(align or b"0"))
     history = processes.largest()

@@ -1,4 +1,4 @@
-"""What an importer of a log is."""
+"""The interface of an importer: a format of logs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from heapwright._traces.logs.source import Source
 class Format(NamedTuple):
     """A format of logs.
 
-    `matches` tells it by the first bytes of a file, `read` reads it whole. `loses` says what the format cannot tell, in
-    words that a report may carry. `allocator` is the reference allocator that such a log is written on, where there is
-    but one.
+    `matches` recognises it by the first bytes of a file, `read` reads the whole file. `loses` lists what the format
+    does not record, as phrases for a report. `allocator` is the reference allocator that writes such logs, if there is
+    only one.
     """
 
     name: str

@@ -33,12 +33,12 @@ def _read(source: Source) -> LogHistory:
                 history.now_ns = min(_number(fields[0]), _LATEST_MS) * 10**6
         except (ValueError, IndexError):
             history.skipped += 1
-    history.caveats.append("realloc is told as a free and a malloc")
+    history.caveats.append("realloc is recorded as a free and a malloc")
     return history
 
 
 def _interpreted(history: LogHistory, first: bytes, lines: Iterator[bytes]) -> LogHistory:
-    """Interpreted files know the size and place of a call, and no object: the youngest of them is freed first."""
+    """Read an interpreted file: it has sizes and call sites but no objects, so the newest object is freed first."""
     history.now_ns = 0
     sizes: list[int] = []
     live: dict[int, list[int]] = {}
@@ -59,8 +59,8 @@ def _interpreted(history: LogHistory, first: bytes, lines: Iterator[bytes]) -> L
         except (ValueError, LookupError):
             history.skipped += 1
     history.caveats += [
-        "an interpreted file does not tell which object is freed: the youngest of its size and place is taken",
-        "realloc is told as a free and a malloc",
+        "an interpreted file does not identify freed objects: the newest of the same size and call site is assumed",
+        "realloc is recorded as a free and a malloc",
     ]
     return history
 

@@ -1,4 +1,4 @@
-"""Calls on addresses, in the order of a log, become calls on objects: the columns of a trace."""
+"""History of a log: its calls on addresses, in their order, become calls on objects, the columns of a trace."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from heapwright._traces.validation import CALLOC, FREE, MALLOC, MAX_SIZE, REALLO
 
 _WINDOW = 1 << 17
 _LATEST_NS = 1 << 62
-_MOST_STAND_INS = 1 << 16
-"""At a place where calls are missing; what claims to need more is damaged."""
+_MOST_PLACEHOLDERS = 1 << 16
+"""Largest number of placeholders for one gap of a log; a gap that claims more is damaged."""
 _LEAST_BITS = 4
 _SLACK_BITS = 8
-"""Stand-ins do not follow what is less than the peak divided by two to the power of this."""
+"""Placeholders ignore a difference below the peak divided by two to the power of this."""
 
 
 class LogHistory:
-    """What a log tells, call by call; O(log n) each, of n objects that are alive.
+    """The calls of a log, one by one; O(log n) each, with n live objects.
 
-    An object that is alive takes some 150 bytes. No two may overlap: an allocation where others still lie ends these,
-    whose frees the log lacks.
+    A live object takes some 150 bytes. No two may overlap: an allocation over live objects ends these, whose frees the
+    log lacks.
 
     Attributes:
-        now_ns: time of the calls that follow in nanoseconds, from any origin; -1 where the log has none.
-        caveats: what the log cannot tell, in words; readers add to it.
-        arena: bytes that the heap has, where the log tells; 0 where it does not.
-        skipped: lines or records that should have been a call and were none.
-        failed: requests that failed; `peak_bytes` and `peak_objects` are without them.
+        now_ns: time of the next calls in nanoseconds, from any origin; -1 if the log has none.
+        caveats: limits of what the log records, in words; readers add to it.
+        arena: bytes of the heap, if the log reports them; else 0.
+        skipped: lines or records that should have been calls but are not valid.
+        failed: requests that failed; `peak_bytes` and `peak_objects` leave them out.
         peak_bytes: largest sum of live requested bytes.
         peak_objects: largest number of live objects.
-        most: how many bytes live at most from here on, where the log tells it ahead and lacks calls; else None.
-        follower: is handed the calls, a window at a time and whenever `flush` is called; None where nobody follows.
+        most: limit of live bytes from here on, if the log reports it ahead and lacks calls; else None.
+        follower: receives the calls, a window at a time and whenever `flush` is called; None for no follower.
     """
 
     most: int | None = None
@@ -50,7 +50,7 @@ class LogHistory:
     def __init__(self, folder: Path | None = None, *, overlap: bool = False) -> None:
         """Keep long traces in parts in `folder`; None keeps all in memory.
 
-        `overlap` says that objects may: what the log calls an address is a number or a hash, or is of several memories.
+        `overlap` allows objects to overlap: addresses of the log are numbers or hashes, or lie in several memories.
         """
         self.now_ns = -1
         self.caveats: list[str] = []
@@ -62,9 +62,9 @@ class LogHistory:
         self._ops, self._ids, self._sizes, self._times = array("B"), array("I"), array("I"), array("q")
         self._threads, self._sites, self._aligns, self._failed = (_Changes() for _ in range(4))
         self._live = LiveBlocks(overlap)
-        self._ended: dict[int, int] = {}  # address: size, of what other objects' addresses ended and nothing since
+        self._ended: dict[int, int] = {}  # address: size, of objects that overlapping ones ended
         self._ended_bytes = self._peak_without_ending = 0
-        self._bytes = self._objects = self._born = 0
+        self._bytes = self._objects = self._next_number = 0
         self._first_ns: int | None = None
         self._latest_ns = 0
         self._thread: object = None
@@ -74,35 +74,35 @@ class LogHistory:
         self._unknown_frees = self._adopted = self._unseen_frees = self._huge = 0
         self._overlapped = self._freed_later = 0
         self._losses: list[tuple[int, int]] = []  # calls, and after how many
-        self._stand_ins = Placeholders()
-        self._unseen = 0  # objects that live and are not in _live, less those that are and do not live
-        self._asked = self._asked_bytes = self._peak_without_stand_ins = self._stood_in = 0
-        self._counted = False  # the log tells how many bytes live
-        self._owed_objects = self._owed_bytes = 0  # how many more live by what it tells
-        self._given_up: dict[int, int] = {}  # address: size, of what was freed in the place of others that were
+        self._placeholders = Placeholders()
+        self._unseen_objects = 0  # live objects that are not in _live, minus objects in it that are freed
+        self._requests = self._requested_bytes = self._peak_without_placeholders = self._placeholders_begun = 0
+        self._counted = False  # the log reports the live bytes
+        self._owed_objects = self._owed_bytes = 0  # live by the reported counts, and not yet in the trace
+        self._freed_early: dict[int, int] = {}  # address: size, of objects freed for others of unknown address
 
     def __len__(self) -> int:
         return self._rows_before + len(self._ops)
 
     @property
     def site_names(self) -> list[str]:
-        """What the column site stands for; it grows as the log goes on."""
+        """The names that the column site indexes; the list grows while the log is read."""
         return self._site_names
 
     @property
     def lossy(self) -> bool:
-        """Whether it lacks calls."""
+        """Whether the log lacks calls."""
         return bool(self._losses)
 
     def set_thread(self, thread: object) -> None:
-        """Say whose the calls that follow are; anything that tells threads apart."""
+        """Set the thread of the next calls; `thread` is any identity of a thread."""
         if thread != self._thread:
             self._thread = thread
             number = self._thread_numbers.setdefault(thread, len(self._thread_numbers))
             self._threads.put(len(self._ops), number & 0xFFFF)
 
     def set_site(self, site: str) -> None:
-        """Say where in the program the calls that follow are made."""
+        """Set the call site of the next calls."""
         if site != self._site:
             self._site = site
             number = self._site_numbers.setdefault(site, len(self._site_numbers))
@@ -111,9 +111,9 @@ class LogHistory:
             self._sites.put(len(self._ops), number)
 
     def allocate(self, pointer: int, size: int, *, cleared: bool = False, align: int = 0) -> None:
-        """Note a malloc or, `cleared`, a calloc that returned `pointer`, 0 where it failed.
+        """Note a malloc or, if `cleared`, a calloc that returned `pointer`, 0 if it failed.
 
-        `align` is rounded up to a power of two, as C libraries do; 0 where none was asked for.
+        `align` is rounded up to a power of two, as C libraries do; 0 for none.
         """
         if not pointer:
             self.fail(size, cleared=cleared, align=align)
@@ -126,13 +126,13 @@ class LogHistory:
             self._aligns.put(len(self._ops), 1 << (align - 1).bit_length())
             self._aligns.put(len(self._ops) + 1, 0)
         self._live.put(pointer, self._begin(CALLOC if cleared else MALLOC, size))
-        self._asked += 1
-        self._asked_bytes += size
+        self._requests += 1
+        self._requested_bytes += size
 
     def fail(self, size: int, *, cleared: bool = False, align: int = 0) -> None:
-        """Note a request of `size` bytes that failed; one of 0 bytes may return NULL and is none.
+        """Note a request of `size` bytes that failed; one of 0 bytes may return NULL without a failure.
 
-        The trace holds it as served and freed at once; `heapwright._traces.failures.with_life` lets it live longer.
+        The trace holds it as allocated and freed at once; `heapwright._traces.failures.with_life` extends its life.
         """
         if not 0 < size <= MAX_SIZE:
             self._huge += size > MAX_SIZE
@@ -143,15 +143,15 @@ class LogHistory:
             self._aligns.put(len(self._ops) + 1, 0)
         self._failed.put(len(self._ops), 1)
         self._failed.put(len(self._ops) + 1, 0)
-        number = self._born
-        self._born += 1
+        number = self._next_number
+        self._next_number += 1
         for op, requested in ((CALLOC if cleared else MALLOC, size), (FREE, 0)):
             self._append(op, number, requested)
 
     def release(self, pointer: int, size: int | None = None) -> None:
-        """Note a free, of so many bytes where the log tells; nothing where `pointer` is 0."""
-        if (known := self._live.take(pointer)) is not None:
-            self._free(known)
+        """Note a free, of `size` bytes if the log reports them; a `pointer` of 0 is ignored."""
+        if (block := self._live.take(pointer)) is not None:
+            self._free(block)
         elif pointer:
             if pointer in self._ended:
                 self._freed_later += 1
@@ -159,52 +159,52 @@ class LogHistory:
             elif not self._losses:
                 self._unknown_frees += 1
             if self._losses:
-                self._stand_down(self._given_up.pop(pointer, size))
+                self._note_unseen_free(self._freed_early.pop(pointer, size))
 
     def release_all(self) -> None:
-        """Note that all that lives is freed."""
-        for known in self._live.take_all():
-            self._free(known)
+        """Note that all live objects are freed."""
+        for block in self._live.take_all():
+            self._free(block)
         self._ended.clear()
-        self._given_up.clear()
-        self._ended_bytes = self._unseen = self._owed_objects = self._owed_bytes = 0
-        while self._stand_ins:
-            self._free(self._stand_ins.take_oldest())
+        self._freed_early.clear()
+        self._ended_bytes = self._unseen_objects = self._owed_objects = self._owed_bytes = 0
+        while self._placeholders:
+            self._free(self._placeholders.take_oldest())
 
     def lose(self, calls: int, more_objects: int, bytes_each: int | None = None) -> None:
-        """Note that the log lacks so many calls here, after which `more_objects` more, or fewer, live than before.
+        """Note that the log lacks `calls` calls here, after which `more_objects` more (or fewer) objects are live.
 
-        From now on the number of objects that live is known, but not all of their addresses. Stand-ins of `bytes_each`,
-        by default the mean of all before, take the place of those that the log does not tell; the oldest is freed where
-        an address is that nobody has.
+        From now on the number of live objects is known, but not all of their addresses. Placeholder objects of
+        `bytes_each`, by default the mean of all sizes so far, replace the missing ones; a free of an unknown address
+        frees the oldest placeholder.
         """
         self._note_loss(calls)
         if self._counted:
             self._owed_objects += more_objects
             return
         mean = self._mean_size if bytes_each is None else min(bytes_each, MAX_SIZE)
-        for _ in range(min(abs(more_objects), calls, _MOST_STAND_INS)):
+        for _ in range(min(abs(more_objects), calls, _MOST_PLACEHOLDERS)):
             if more_objects > 0:
-                self._stand_in(mean)
+                self._note_unseen_object(mean)
             else:
-                self._stand_down()
+                self._note_unseen_free()
 
     def lose_counted(self, calls: int, came: tuple[int, int], freed: tuple[int, int], rise: int) -> None:
-        """Note that so many calls are missing here, whose objects and bytes the log counts.
+        """Note that `calls` calls are missing here, whose objects and bytes the log counts.
 
-        `came`: how many more, or fewer, live of those whose mallocs are missing; `freed`: how many others were. In
-        between `rise` bytes more lived than before.
+        `came`: objects and bytes by which the missing mallocs change what is live; `freed`: objects and bytes of other
+        objects that were freed. In between, live bytes rose by `rise`.
         """
         self._note_loss(calls)
         self._counted = True
         self._rise_to(self._bytes + self._owed_bytes + rise)
-        objects, size = self._give_up(min(freed[0], calls), freed[1])
+        objects, size = self._free_early(min(freed[0], calls), freed[1])
         self._owed_objects += came[0] - freed[0] + objects
         self._owed_bytes += came[1] - freed[1] + size
         self._settle()
 
     def count(self, live: int, peak: int) -> None:
-        """Note that the log says how many bytes live here, and how many did at most up to now."""
+        """Note the live bytes that the log reports here, and their peak up to now."""
         self._counted = True
         if self._losses:
             self._rise_to(peak)
@@ -212,13 +212,13 @@ class LogHistory:
             self._settle()
 
     def stop_counting(self) -> None:
-        """Note that the log says no longer how many bytes live: from now on stand-ins are of the mean size."""
-        self._unseen = len(self._stand_ins) if self._counted else self._unseen
+        """Note that the log no longer reports live bytes: from now on placeholders have the mean size."""
+        self._unseen_objects = len(self._placeholders) if self._counted else self._unseen_objects
         self._counted = False
 
     def _note_loss(self, calls: int) -> None:
         if not self._losses:
-            self._peak_without_stand_ins = self.peak_bytes
+            self._peak_without_placeholders = self.peak_bytes
         self._losses.append((calls, len(self)))
 
     def resize(self, old: int, pointer: int, size: int) -> None:
@@ -226,59 +226,59 @@ class LogHistory:
         self.end_resize(old, self.begin_resize(old), pointer, size)
 
     def begin_resize(self, old: int) -> int | None:
-        """Take the address from its object while a realloc runs; returns what `end_resize` needs."""
+        """Remove the object at `old` while a realloc runs, and return it for `end_resize`."""
         return self._live.take(old)
 
-    def cancel_resize(self, old: int, known: int | None) -> None:
-        """Give the object of `begin_resize` its address back: how the realloc ended is not in the log."""
-        if known is not None and old not in self._live:
+    def cancel_resize(self, old: int, block: int | None) -> None:
+        """Put the object of `begin_resize` back: the log lacks the end of the realloc."""
+        if block is not None and old not in self._live:
             self._live.place(old, 0)
-            self._live.put(old, known)
+            self._live.put(old, block)
 
-    def end_resize(self, old: int, known: int | None, pointer: int, size: int) -> None:
-        """Give the object of `begin_resize` its new address; 0 where the realloc failed, or freed it."""
+    def end_resize(self, old: int, block: int | None, pointer: int, size: int) -> None:
+        """Put the object of `begin_resize` at its new address; 0 if the realloc failed, or freed it."""
         if not pointer:
             if size:
                 self.fail(size)
-                self.cancel_resize(old, known)
-            elif known is not None:
-                self._free(known)
-        elif known is None or known == LEFT_OUT:
-            if old and known is None:
+                self.cancel_resize(old, block)
+            elif block is not None:
+                self._free(block)
+        elif block is None or block == LEFT_OUT:
+            if old and block is None:
                 self._adopted += 1
                 if self._losses:
-                    self._stand_down()
+                    self._note_unseen_free()
             self.allocate(pointer, size)
         elif self._make_room(pointer, size):
-            self._keep_below(size - size_of(known))
-            self._live.put(pointer, known >> 32 << 32 | size)
-            self._add(REALLOC, known >> 32, size, size - (known & 0xFFFFFFFF))
+            self._keep_below(size - size_of(block))
+            self._live.put(pointer, block >> 32 << 32 | size)
+            self._add(REALLOC, block >> 32, size, size - (block & 0xFFFFFFFF))
         else:
-            self._live.put(pointer, known)
+            self._live.put(pointer, block)
 
     @property
     def notes(self) -> list[str]:
-        """What was left out or put in, in words."""
+        """Repairs of the log, in words: what was left out, and what was inserted."""
         counts = {
             "frees of blocks allocated before the log, left out": self._unknown_frees,
             "blocks allocated before the log, counted from their realloc": self._adopted,
-            "frees missing in the log, put where the address was given out again": self._unseen_frees,
+            "frees missing in the log, inserted where the address is allocated again": self._unseen_frees,
             "calls for more than 2^31 bytes, left out": self._huge,
             "lines or records that make no sense, left out": self.skipped,
         }
-        info = [f"{words}: {count}" for words, count in counts.items() if count]
-        return info + ([self._overlaps] if self._overlapped else []) + ([self._missing] if self._losses else [])
+        repairs = [f"{words}: {count}" for words, count in counts.items() if count]
+        return repairs + ([self._overlaps] if self._overlapped else []) + ([self._missing] if self._losses else [])
 
     @property
     def _missing(self) -> str:
         most, after = max(self._losses)
-        higher = max(self.peak_bytes - self._peak_without_stand_ins, 0)
+        higher = max(self.peak_bytes - self._peak_without_placeholders, 0)
         places = f"{len(self._losses)} place{'s' * (len(self._losses) != 1)}"
-        counted = ", as the log counts its bytes" if self._counted else ""
+        counted = ", from the byte counts of the log" if self._counted else ""
         return (
             f"calls missing in the log: {sum(calls for calls, _ in self._losses)} in {places}, the "
-            f"most, {most}, after call {after:,}; {self._stood_in} objects stand for those they left: the peak is "
-            f"{higher:,} B higher for it{counted}"
+            f"most, {most}, after call {after:,}; {self._placeholders_begun} placeholder objects inserted, which raise "
+            f"the peak by {higher:,} B{counted}"
         )
 
     @property
@@ -286,12 +286,12 @@ class LogHistory:
         lower = max(self._peak_without_ending - self.peak_bytes, 0)
         later = f", {self._freed_later} of which the log frees later" if self._freed_later else ""
         return (
-            f"frees missing in the log, put where other objects got a part of the memory: {self._overlapped}{later}; "
-            f"the peak is {lower:,} B lower for it"
+            f"frees missing in the log, inserted where other objects overlap: {self._overlapped}{later}; this lowers "
+            f"the peak by {lower:,} B"
         )
 
     def trace(self, name: str, metadata: dict[str, str]) -> Trace:
-        """The trace, of a history in memory; raises HeapwrightError where there was no call."""
+        """The trace, of a history in memory; raises HeapwrightError if there was no call."""
         self.flush()
         columns: dict[str, Any] = self._rows.columns()
         if "site" in columns:
@@ -299,162 +299,164 @@ class LogHistory:
         return Trace.from_columns(**columns, name=name, metadata=metadata)
 
     def write(self, path: Path, metadata: dict[str, str]) -> None:
-        """Write the trace as Parquet; raises HeapwrightError where there was no call."""
+        """Write the trace as Parquet; raises HeapwrightError if there was no call."""
         self.flush()
         self._rows.write(path, metadata)
 
     def _make_room(self, pointer: int, size: int) -> bool:
-        """End what overlaps a new block of `size` bytes at `pointer`: the log lacks these frees.
+        """End the objects that overlap a new block of `size` bytes at `pointer`: the log lacks these frees.
 
-        Returns whether they are an object of the trace, or too many for one.
+        Returns False if `size` is too large for an object of a trace.
         """
         self._ended_bytes -= self._ended.pop(pointer, 0)
-        self._given_up.pop(pointer, None)
+        self._freed_early.pop(pointer, None)
         fits = size <= MAX_SIZE
         self._huge += not fits
-        for address, known in self._live.place(pointer, max(size, 1) if fits else 0):
+        for address, block in self._live.place(pointer, max(size, 1) if fits else 0):
             if address == pointer:
                 self._unseen_frees += 1
             else:
                 self._overlapped += 1
-                self._ended[address] = 0 if self._losses else size_of(known)  # else a stand-in takes its place
+                self._ended[address] = 0 if self._losses else size_of(block)  # else a placeholder replaces it
                 self._ended_bytes += self._ended[address]
-            self._free(known)
+            self._free(block)
             if self._losses:
-                self._stand_in(size_of(known) if self._counted else min(size_of(known), self._mean_size))
+                self._note_unseen_object(size_of(block) if self._counted else min(size_of(block), self._mean_size))
         return fits
 
     @property
     def _mean_size(self) -> int:
-        return self._asked_bytes // max(self._asked, 1)
+        return self._requested_bytes // max(self._requests, 1)
 
-    def _stand_in(self, size: int) -> None:
-        """An object more lives than before, nobody knows where."""
+    def _note_unseen_object(self, size: int) -> None:
+        """Note one more live object, at an unknown address."""
         if self._counted:
             self._owed_objects += 1
             self._owed_bytes += size
             self._settle()
             return
-        self._unseen += 1
-        if self._unseen > 0:
-            self._begin_stand_in(size)
+        self._unseen_objects += 1
+        if self._unseen_objects > 0:
+            self._begin_placeholder(size)
 
-    def _stand_down(self, size: int | None = None) -> None:
-        """An object fewer lives than before, of so many bytes; nobody knows which."""
+    def _note_unseen_free(self, size: int | None = None) -> None:
+        """Note that an unknown object, of `size` bytes if that is known, was freed."""
         if self._counted:
-            mean = self._stand_ins.bytes // len(self._stand_ins) if self._stand_ins else self._mean_size
+            mean = self._placeholders.bytes // len(self._placeholders) if self._placeholders else self._mean_size
             self._owed_objects -= 1
             self._owed_bytes -= mean if size is None else size
             self._settle()
             return
-        self._unseen -= 1
-        if self._stand_ins:
-            self._free(self._stand_ins.take_oldest())
+        self._unseen_objects -= 1
+        if self._placeholders:
+            self._free(self._placeholders.take_oldest())
 
-    def _begin_stand_in(self, size: int) -> None:
-        self._stood_in += 1
-        self._stand_ins.add(self._begin(MALLOC, size))
+    def _begin_placeholder(self, size: int) -> None:
+        self._placeholders_begun += 1
+        self._placeholders.add(self._begin(MALLOC, size))
 
     def _rise_to(self, peak: int) -> None:
-        """Begin placeholder objects until `peak` bytes are live, as they once were between calls that are missing."""
+        """Begin placeholder objects until `peak` bytes are live, as they once were during the missing calls."""
         if peak <= self.peak_bytes:
             return
-        more, without = peak - self._bytes, self._peak_without_stand_ins
-        objects = max(min(more // max(self._mean_size, 1), self._losses[-1][0], _MOST_STAND_INS), -(-more // MAX_SIZE))
+        more, without = peak - self._bytes, self._peak_without_placeholders
+        objects = min(more // max(self._mean_size, 1), self._losses[-1][0], _MOST_PLACEHOLDERS)
+        objects = max(objects, -(-more // MAX_SIZE))
         begun = [self._begin(MALLOC, (peak - self._bytes) // remaining) for remaining in range(max(objects, 1), 0, -1)]
-        self._stood_in += len(begun)
-        for known in begun:
-            self._free(known)
-        self._peak_without_stand_ins = without
+        self._placeholders_begun += len(begun)
+        for block in begun:
+            self._free(block)
+        self._peak_without_placeholders = without
 
     def _keep_below(self, more: int) -> None:
-        """Before so many bytes more live: free what did not live, where more than the log says would."""
+        """Free objects if `more` bytes would exceed the limit of live bytes that the log reports."""
         if self.most is not None and self._bytes + more > self.most:
             self._owed_bytes = min(self._owed_bytes, self.most - self._bytes - more)
             self._settle()
 
     def _settle(self) -> None:
-        """Let as many objects and bytes live as the log says, up to a part of the peak that does not matter."""
+        """Match the live objects and bytes that the log reports, except for a negligible share of the peak."""
         slack = self.peak_bytes >> _SLACK_BITS
-        while self._owed_objects < 0 and self._owed_bytes < 0 and self._stand_ins:
-            self._end_stand_in(max(self._owed_bytes // self._owed_objects, 0))
-        while self._owed_bytes < -slack and self._stand_ins.nearest(-self._owed_bytes) * 2 >= -self._owed_bytes:
-            self._end_stand_in(-self._owed_bytes)
+        while self._owed_objects < 0 and self._owed_bytes < 0 and self._placeholders:
+            self._end_placeholder(max(self._owed_bytes // self._owed_objects, 0))
+        while self._owed_bytes < -slack and self._placeholders.nearest(-self._owed_bytes) * 2 >= -self._owed_bytes:
+            self._end_placeholder(-self._owed_bytes)
         if self._owed_bytes < -slack:
-            objects, size = self._give_up(max(-self._owed_objects, 1), -self._owed_bytes)
+            objects, size = self._free_early(max(-self._owed_objects, 1), -self._owed_bytes)
             self._owed_objects += objects
             self._owed_bytes += size
-        while self._owed_bytes < -slack and self._stand_ins:
-            self._end_stand_in(-self._owed_bytes)
-        least = max(self._mean_size >> _LEAST_BITS, 1)  # smaller ones would stand for what lives under another name
-        for remaining in range(min(self._owed_objects, self._owed_bytes // least, _MOST_STAND_INS), 0, -1):
-            self._stand_for(self._owed_bytes // remaining)
-        if self._owed_bytes > slack and self._stand_ins:
-            known = self._stand_ins.take_nearest(self._owed_bytes)
-            self._owed_bytes += size_of(known)
-            self._free(known)
+        while self._owed_bytes < -slack and self._placeholders:
+            self._end_placeholder(-self._owed_bytes)
+        # Smaller placeholders would count objects that are live under another address.
+        least = max(self._mean_size >> _LEAST_BITS, 1)
+        for remaining in range(min(self._owed_objects, self._owed_bytes // least, _MOST_PLACEHOLDERS), 0, -1):
+            self._begin_owed(self._owed_bytes // remaining)
+        if self._owed_bytes > slack and self._placeholders:
+            block = self._placeholders.take_nearest(self._owed_bytes)
+            self._owed_bytes += size_of(block)
+            self._free(block)
         if self._owed_bytes > slack:
-            self._stand_for(self._owed_bytes)
+            self._begin_owed(self._owed_bytes)
         self._owed_objects = max(self._owed_objects, 0)
 
-    def _stand_for(self, size: int) -> None:
+    def _begin_owed(self, size: int) -> None:
         size = min(size, MAX_SIZE)
         self._owed_objects -= 1
         self._owed_bytes -= size
-        self._begin_stand_in(size)
+        self._begin_placeholder(size)
 
-    def _end_stand_in(self, size: int) -> None:
-        known = self._stand_ins.take_nearest(size)
+    def _end_placeholder(self, size: int) -> None:
+        block = self._placeholders.take_nearest(size)
         self._owed_objects += 1
-        self._owed_bytes += size_of(known)
-        self._free(known)
+        self._owed_bytes += size_of(block)
+        self._free(block)
 
-    def _give_up(self, objects: int, size: int) -> tuple[int, int]:
-        """Free about so many objects of so many bytes whose frees are missing, the youngest; returns how many of each.
+    def _free_early(self, objects: int, size: int) -> tuple[int, int]:
+        """Free some `objects` objects of `size` bytes in all, newest first, whose frees the log lacks.
 
-        The last is the one whose size comes nearest to what is left.
+        The last is the one whose size is nearest to the remaining bytes. Returns the objects and bytes freed.
         """
         remaining = size
         chosen: list[int] = []
-        fitting = ((address, known) for address, known in self._live.youngest())
-        for address, known in islice(fitting, _MOST_STAND_INS):
+        fitting = ((address, block) for address, block in self._live.newest_first())
+        for address, block in islice(fitting, _MOST_PLACEHOLDERS):
             if len(chosen) >= objects - 1:
                 break
-            if size_of(known) <= remaining:
+            if size_of(block) <= remaining:
                 chosen.append(address)
-                remaining -= size_of(known)
+                remaining -= size_of(block)
         taken = [(address, self._live.take(address) or 0) for address in chosen]
         if objects:
-            rest = self._live.youngest()
+            rest = self._live.newest_first()
             last = min(rest, key=lambda item: abs(size_of(item[1]) - remaining), default=None)
             if last is not None:
                 taken.append((last[0], self._live.take(last[0]) or 0))
-        for address, known in taken:
-            self._given_up[address] = size_of(known)
-            self._free(known)
-        return len(taken), sum(size_of(known) for _, known in taken)
+        for address, block in taken:
+            self._freed_early[address] = size_of(block)
+            self._free(block)
+        return len(taken), sum(size_of(block) for _, block in taken)
 
     def _begin(self, op: int, size: int) -> int:
-        """Note a new object; returns its number << 32 | size."""
-        number = self._born
-        self._born += 1
+        """Note a new object and return it as number << 32 | size."""
+        number = self._next_number
+        self._next_number += 1
         self._objects += 1
         if self._objects > self.peak_objects:
             self.peak_objects = self._objects
         self._add(op, number, size, size)
         return number << 32 | size
 
-    def _free(self, known: int) -> None:
-        if known != LEFT_OUT:
+    def _free(self, block: int) -> None:
+        if block != LEFT_OUT:
             self._objects -= 1
-            self._add(FREE, known >> 32, 0, -(known & 0xFFFFFFFF))
+            self._add(FREE, block >> 32, 0, -(block & 0xFFFFFFFF))
 
     def _add(self, op: int, number: int, size: int, more: int) -> None:
         self._bytes += more
         if self._bytes > self.peak_bytes:
             self.peak_bytes = self._bytes
-        if self._losses and self._bytes - self._stand_ins.bytes > self._peak_without_stand_ins:
-            self._peak_without_stand_ins = self._bytes - self._stand_ins.bytes
+        if self._losses and self._bytes - self._placeholders.bytes > self._peak_without_placeholders:
+            self._peak_without_placeholders = self._bytes - self._placeholders.bytes
         if self._ended_bytes and self._bytes + self._ended_bytes > self._peak_without_ending:
             self._peak_without_ending = self._bytes + self._ended_bytes
         self._append(op, number, size)
@@ -468,7 +470,7 @@ class LogHistory:
             self.flush()
 
     def flush(self) -> None:
-        """Hand on the calls that have come since the last time."""
+        """Pass the calls since the last flush to the table and the follower."""
         rows = len(self._ops)
         columns: Columns = {
             "ts_us": self._microseconds(),
@@ -489,14 +491,14 @@ class LogHistory:
             self.follower(columns)
 
     def _microseconds(self) -> NDArray[np.int64]:
-        """Times since the first that is known, -1 before it; they never decrease."""
+        """Times since the first known one, -1 before it; they never decrease."""
         times = np.array(self._times, np.int64)
         begin = 0
         if self._first_ns is None:
-            known = times >= 0
-            if not known.any():
+            has_time = times >= 0
+            if not has_time.any():
                 return np.full(len(times), -1)
-            begin = int(known.argmax())
+            begin = int(has_time.argmax())
             self._first_ns = self._latest_ns = int(times[begin])
         rest = times[begin:]
         np.maximum.accumulate(np.maximum(rest, self._latest_ns), out=rest)
@@ -507,7 +509,7 @@ class LogHistory:
 
 
 class _Changes:
-    """A column that seldom changes: from which row of a window on it has which value."""
+    """A column that seldom changes: the rows of a window at which it takes new values."""
 
     def __init__(self) -> None:
         self._rows, self._values = array("Q"), array("I")
@@ -518,7 +520,7 @@ class _Changes:
         self._values.append(value)
 
     def column(self, rows: int, dtype: type) -> NDArray[Any]:
-        """All rows of the window that ends now; the next begins with the last value."""
+        """The column of the window that ends now; the next window begins with the last value."""
         begins = np.array([0, *self._rows, rows], np.int64)
         values: NDArray[Any] = np.array([self._before, *self._values], dtype)
         self._before = int(values[-1])

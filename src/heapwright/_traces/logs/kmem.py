@@ -19,7 +19,7 @@ _FIELD = re.compile(rb"(call_site|ptr|bytes_req)=\(?(\S{1,200}?)\)?(?: |$)")
 
 
 def _read(source: Source) -> LogHistory:
-    history = LogHistory(source.folder, overlap=True)  # the kernel prints hashes of addresses, unless told not to
+    history = LogHistory(source.folder, overlap=True)  # by default the kernel prints hashes of addresses
     for line in source.lines():
         result, of_thread = _EVENT.search(line), _THREAD.match(line)
         if result is None or of_thread is None:
@@ -48,5 +48,5 @@ FORMAT = Format(
     "kmem",
     lambda start: re.search(rb"\d: (?:kmem:)?k(?:malloc|free|mem_cache_alloc)\w*: ", start) is not None,
     _read,
-    ("krealloc is told as a free and a malloc", "whole pages are not told"),
+    ("krealloc is recorded as a free and a malloc", "whole pages are not recorded"),
 )

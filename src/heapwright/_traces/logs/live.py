@@ -1,4 +1,4 @@
-"""A log that is followed while it is written: its calls are handed on as they come, and become a trace in the end."""
+"""Live reading of a log that is still being written: a follower gets its calls as they come; a trace is the result."""
 
 from __future__ import annotations
 
@@ -18,53 +18,53 @@ from heapwright._traces.tables import room_beside
 from heapwright._traces.validation import Columns
 
 LIVE_FORMATS = ("text", "board")
-"""Those that boards write as lines."""
+"""The formats that boards write as lines."""
 
 _WAIT_SECONDS = 0.1
-"""How long the wire alone is looked at."""
+"""Longest time that a read of the wire may block."""
 
 _START = 1 << 16
-"""Bytes that a format is looked for in: the last that came."""
+"""Number of the latest bytes in which a format is searched."""
 
 
 class Follower(Protocol):
-    """Who follows a log.
+    """The consumer of a live log.
 
     Attributes:
-        every: seconds between two looks.
-        sites: is set to what the column site stands for, which grows.
+        every: seconds between two calls of `look`.
+        sites: is set to the names that the column site indexes, a list that grows.
     """
 
     every: float
     sites: Sequence[str]
 
-    def take(self, columns: Columns) -> None:
-        """Take the calls that have come, in the columns of a trace; an id names one object for ever."""
+    def feed(self, columns: Columns) -> None:
+        """Process new calls, in the columns of a trace; an id is never reused for another object."""
 
     def look(self, repairs: list[str]) -> None:
-        """All calls up to now were taken; `repairs` is what had to be done to them, in words."""
+        """Show the state after all calls so far; `repairs` lists the repairs of the log, in words."""
 
     def going_on(self) -> bool:
-        """Whether more is to be read; asked many times a second."""
+        """Whether to read on; called many times a second."""
 
 
 def follow_log(
     wire: Wire, output: Path, follower: Follower, format_name: str | None = None, elf: Path | None = None
 ) -> Imported:
-    """Write the trace of a log that is still being written, once its wire or the follower ends it.
+    """Read a log that is still being written until its wire or the follower ends it, then write its trace.
 
-    The trace is the one that `convert_log` makes of the same bytes. They are kept in OUTPUT.log until it is written, so
-    that nothing is lost where this process is killed. A KeyboardInterrupt while nothing comes ends it, too.
+    The trace is the one that `convert_log` makes of the same bytes. OUTPUT.log holds the bytes until the trace is
+    written, so that nothing is lost if this process is killed. A KeyboardInterrupt while no bytes come ends it, too.
 
     Args:
         wire: what is read.
         output: the trace.
-        follower: who follows.
-        format_name: one of LIVE_FORMATS, None to find it by what comes.
-        elf: the board's program, which names the sites that it tells.
+        follower: receives the calls.
+        format_name: one of LIVE_FORMATS, None to recognise it by its lines.
+        elf: the board's program, which names its call sites.
 
-    Raises HeapwrightError where no call came (the bytes are kept where a format was named), OUTPUT.log is there
-    already, or `output` cannot be written.
+    Raises HeapwrightError if no call came (OUTPUT.log stays if a format was named), if OUTPUT.log exists already, or if
+    `output` cannot be written.
     """
     formats = [FORMATS[name] for name in ([format_name] if format_name else LIVE_FORMATS)]
     kept = output.with_name(f"{output.name}.log")
@@ -76,10 +76,10 @@ def follow_log(
             came = file.tell()
             if format_name is None:
                 file.seek(0)
-                file.truncate()  # no line of it is a call, whichever way it is read
+                file.truncate()  # no line of it is a call in either format
             where = f"; they are in {kept}" if format_name else ""
-            info = f"no heap call is among the {came:,} bytes that came{where}" if came else "nothing came"
-            raise HeapwrightError(f"{wire.path}: {info}")
+            reason = f"no heap call is among the {came:,} bytes that came{where}" if came else "nothing came"
+            raise HeapwrightError(f"{wire.path}: {reason}")
         imported = Reading(source, result).write(output)
     kept.unlink()
     return imported
@@ -87,12 +87,12 @@ def follow_log(
 
 @contextlib.contextmanager
 def _new(path: Path) -> Iterator[BinaryIO]:
-    """A file that is removed again where nothing was written to it."""
+    """A new file that is removed in the end if nothing was written to it."""
     try:
         file = path.open("xb", buffering=0)
     except FileExistsError:
         raise HeapwrightError(
-            f"{path}: is there already; what was read by a live view that was killed: import it, or remove it"
+            f"{path}: exists already, from a live view that was killed; import it, or remove it"
         ) from None
     with file:
         try:
@@ -103,7 +103,7 @@ def _new(path: Path) -> Iterator[BinaryIO]:
 
 
 class _LiveSource(Source):
-    """Bytes as they come, which are kept; the follower looks in between."""
+    """A source of bytes as they come, which it stores; the follower looks in between."""
 
     def __init__(self, wire: Wire, folder: Path, kept: BinaryIO, follower: Follower) -> None:
         super().__init__(wire.path, folder)
@@ -114,7 +114,7 @@ class _LiveSource(Source):
         self._next_look = 0.0
 
     def find(self, formats: list[Format]) -> Format | None:
-        """Read until one of the formats is seen; None where it ends before."""
+        """Read until the bytes match one of the formats, and return it; None if the wire ends before."""
         for piece in self._read():
             self._first = (self._first + piece)[-_START:]
             for format in formats:
@@ -124,7 +124,7 @@ class _LiveSource(Source):
 
     def history(self) -> LogHistory:
         self._history = super().history()
-        self._history.follower = self._follower.take
+        self._history.follower = self._follower.feed
         self._follower.sites = self._history.site_names
         return self._history
 

@@ -120,7 +120,7 @@ FORMAT = Format(
     _read,
     (
         "calls of libraries among themselves may be missing",
-        "of posix_memalign the address is not told, and its objects are missing",
-        "processes that share a log are taken for threads",
+        "posix_memalign is logged without its address, so its objects are missing",
+        "processes that share a log count as threads",
     ),
 )

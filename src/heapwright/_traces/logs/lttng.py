@@ -50,5 +50,5 @@ FORMAT = Format(
     "lttng",
     lambda start: b" lttng_ust_libc:" in start,
     _read,
-    ("aligned_alloc is not told", "calls of LTTng itself are told, too"),
+    ("aligned_alloc is not logged", "calls of LTTng itself are logged, too"),
 )

@@ -40,5 +40,5 @@ FORMAT = Format(
     "mtrace",
     lambda start: start.startswith(b"= Start\n"),
     _read,
-    ("no times", "no threads", "calloc and aligned calls are told as malloc"),
+    ("no times", "no threads", "calloc and aligned calls are logged as malloc"),
 )

@@ -229,6 +229,9 @@ def _size(line: str, tokens: Sequence[re.Match[str]]) -> re.Match[str] | None:
 
 
 def no_pattern_error(path: object, proposed: Sequence[str]) -> HeapwrightError:
-    """What to say of a log in unknown wording: the patterns that would read it."""
-    words = " ".join(f"--pattern '{text}'" for text in proposed)
-    return HeapwrightError(f"{path}: no known format, but lines that look like heap calls; try {words}")
+    """The error for a log in unknown wording, with the patterns that would read it."""
+    patterns = " ".join(f"'{text}'" for text in proposed)
+    return HeapwrightError(
+        f"{path}: no known format, but lines that look like heap calls; try the patterns {patterns}",
+        parameter="pattern",
+    )

@@ -122,5 +122,5 @@ FORMAT = Format(
     "perf",
     lambda start: any(_EVENT.search(line) for line in start.splitlines()),
     _read,
-    ("of posix_memalign the address is not told, and its objects are missing",),
+    ("posix_memalign is logged without its address, so its objects are missing",),
 )

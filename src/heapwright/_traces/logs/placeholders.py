@@ -1,4 +1,4 @@
-"""Objects of a trace that stand for those whose calls its log lacks."""
+"""Placeholder objects: they replace objects whose calls a log lacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 
 
 class Placeholders:
-    """Which of them live: each has a number and a size, as in `LiveBlocks`. O(log n) a call, the oldest O(1)."""
+    """The live placeholders: each has a number and a size, as in `LiveBlocks`. O(log n) a call, the oldest O(1)."""
 
     def __init__(self) -> None:
         self._by_age: dict[int, None] = {}
@@ -16,30 +16,30 @@ class Placeholders:
     def __len__(self) -> int:
         return len(self._by_age)
 
-    def add(self, known: int) -> None:
-        """One more lives."""
-        self._by_age[known] = None
-        insort(self._by_size, (known & 0xFFFFFFFF, known))
-        self.bytes += known & 0xFFFFFFFF
+    def add(self, block: int) -> None:
+        """Add a placeholder."""
+        self._by_age[block] = None
+        insort(self._by_size, (block & 0xFFFFFFFF, block))
+        self.bytes += block & 0xFFFFFFFF
 
     def take_oldest(self) -> int:
-        """Remove the oldest and return it; there has to be one."""
+        """Remove the oldest and return it; there must be one."""
         return self._take(next(iter(self._by_age)))
 
     def nearest(self, size: int) -> int:
-        """The size that is nearest to this one; 0 where there is none."""
+        """The size of a placeholder that is nearest to `size`; 0 if there is none."""
         return self._nearest(size)[0] if self._by_size else 0
 
     def take_nearest(self, size: int) -> int:
-        """Remove one whose size is nearest and return it; there has to be one."""
+        """Remove the placeholder whose size is nearest to `size` and return it; there must be one."""
         return self._take(self._nearest(size)[1])
 
     def _nearest(self, size: int) -> tuple[int, int]:
         at = bisect_left(self._by_size, (size, 0))
         return min(self._by_size[max(at - 1, 0) : at + 1], key=lambda item: abs(item[0] - size))
 
-    def _take(self, known: int) -> int:
-        del self._by_age[known]
-        del self._by_size[bisect_left(self._by_size, (known & 0xFFFFFFFF, known))]
-        self.bytes -= known & 0xFFFFFFFF
-        return known
+    def _take(self, block: int) -> int:
+        del self._by_age[block]
+        del self._by_size[bisect_left(self._by_size, (block & 0xFFFFFFFF, block))]
+        self.bytes -= block & 0xFFFFFFFF
+        return block

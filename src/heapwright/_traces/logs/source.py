@@ -1,4 +1,4 @@
-"""A log as a file: its lines or blocks, decompressed, and whether it is whole."""
+"""A log as a file: its lines or blocks, decompressed, and whether it is complete."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from heapwright._traces.logs.history import LogHistory
 from heapwright._traces.logs.losses import Losses
 
 _LONGEST_LINE = 1 << 12
-"""Bytes; what is longer is no call, and patterns take time that grows with the square of it."""
+"""Bytes; a longer line is not a call, and patterns take time that grows with the square of it."""
 
 _PIECE = 1 << 18
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"
 
 
 class Source:
-    """A log to be read once; gzip, xz and zstd are undone, in pieces of bounded size. Reading raises OSError.
+    """A log to be read once; gzip, xz and zstd are decompressed, in pieces of bounded size. Reading raises OSError.
 
     Attributes:
         path: the file.
-        elf: the program that its addresses are of; None where it is not given.
+        elf: the program to which its addresses belong; None for none.
         folder: where a long trace may be kept while it is read; None for in memory.
-        cut: once it is read, why it ends too early, in words; None where it does not.
+        cut: once it is read, why it ends too early, in words; None if it does not.
         heap: of a log of several heaps or memories, the one to read; None for the one with the most calls.
         heaps: once it is read, the names of its heaps, that with the most calls first; empty for formats with one.
-        losses: once it is read, the lines that tell of lost, dropped or repeated lines (`losses.py`).
+        losses: once it is read, its lines about lost, dropped or repeated lines (`losses.py`).
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Source:
             self.cut = self.cut or "its last line has no end"
 
     def blocks(self, size: int) -> Iterator[bytes]:
-        """Pieces of so many bytes; the last may be shorter."""
+        """Pieces of `size` bytes; the last may be shorter."""
         rest = b""
         for piece in self._pieces():
             rest += piece

@@ -1,7 +1,7 @@
 """SEGGER SystemView's recordings: the stream of SEGGER_SYSVIEW.c (3.32), with or without a header of lines.
 
 Packets are an id, for ids from 24 on a length, data, and the ticks since the packet before, all of them numbers of 7
-bits a byte. Heaps tell of themselves by packet 31, and ESP-IDF by a module of its own
+bits a byte. Heaps report their calls in packet 31, and ESP-IDF in those of a module of its own
 (components/app_trace/sys_view/ext/heap_trace_module.c), whose dual cores set a bit of the id
 (tools/esp_app_trace/espytrace/sysview.py).
 """
@@ -25,7 +25,7 @@ _OVERFLOW, _ISR_ENTER, _ISR_EXIT, _TASK_START, _TASK_STOP = range(1, 6)
 _TRACE_START, _IDLE, _ISR_TO_SCHEDULER, _MODULE, _INIT, _EXTENDED = 10, 17, 18, 22, 24, 31
 _HEAP_ALLOC, _HEAP_ALLOC_TAGGED, _HEAP_FREE = 3, 4, 5
 _NUMBERS = (0, 1, 1, 0, 1, 0, 1, 2, 1, 2, 0, 0, 1, 2, 0, 1, 1, 0, 0, 1, 0, 4, 2, 2)
-"""Numbers in the packets whose length is not told, by id; those of _TEXT end with a text."""
+"""Numbers in the packets without a length, by id; packets of _TEXT end with a text."""
 _TEXT = {9, 14, _MODULE}
 _LARGEST_ID = 1 << 15
 _LARGEST_SHIFT = 16
@@ -119,12 +119,12 @@ def _packets(source: Source, history: LogHistory) -> Iterator[_Packet]:
 
 
 class _Board:
-    """What the packets tell of a board: its clock, how it shrinks addresses, and who runs."""
+    """The state of a board from its packets: clock, compression of addresses, running tasks."""
 
     def __init__(self, history: LogHistory) -> None:
         self.history = history
         self.lost = 0
-        self.told_of_blocks = self.told_by_esp = False
+        self._has_block_sizes = self._is_of_esp = False
         self._ticks = self._frequency = self._shift = self._base = 0
         self._module: int | None = None
         self._tasks: dict[int, int] = {}
@@ -162,7 +162,7 @@ class _Board:
             self._tasks.pop(core, None)
 
     def _begin(self, packet: _Packet) -> None:
-        """A call follows: say when and whose it is."""
+        """Set the time and the thread of the next call."""
         if self._frequency:
             self.history.now_ns = self._ticks * 1_000_000_000 // self._frequency
         interrupted = self._interrupts.get(packet.core, 0) > 0
@@ -171,7 +171,7 @@ class _Board:
     def _heap(self, packet: _Packet, kind: int, *numbers: int) -> None:
         if kind not in (_HEAP_ALLOC, _HEAP_ALLOC_TAGGED, _HEAP_FREE):
             return
-        self.told_of_blocks = True
+        self._has_block_sizes = True
         self._begin(packet)
         address = (numbers[1] << self._shift) + self._base & 0xFFFFFFFF
         if kind == _HEAP_FREE:
@@ -180,7 +180,7 @@ class _Board:
             self.history.allocate(address, numbers[2] << self._shift)
 
     def _esp(self, packet: _Packet, numbers: list[int]) -> None:
-        self.told_by_esp = True
+        self._is_of_esp = True
         self._begin(packet)
         freed = packet.id != self._module
         caller = (numbers[1:] if freed else numbers[2:])[:1]
@@ -194,12 +194,12 @@ class _Board:
         caveats = self.history.caveats
         if self.lost:
             caveats.append(f"{self.lost} packets were lost on the board, whose buffer was full")
-        if self.told_of_blocks:
-            caveats.append("sizes are what the heap tells, by SystemView's manual those of blocks")
+        if self._has_block_sizes:
+            caveats.append("sizes are as the heap reports them, which are block sizes by SystemView's manual")
             if self._shift:
-                caveats.append(f"sizes are told in units of {1 << self._shift} bytes, rounded down")
-        if self.told_by_esp:
-            caveats.append("realloc is told as a free and a malloc")
+                caveats.append(f"sizes are reported in units of {1 << self._shift} bytes, rounded down")
+        if self._is_of_esp:
+            caveats.append("realloc is recorded as a free and a malloc")
         return self.history
 
 

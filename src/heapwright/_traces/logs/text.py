@@ -1,6 +1,6 @@
 """Heapwright's own text, a line a call, that any program, debugger or board can print among other output:
 
-hw+ ADDRESS SIZE [MICROSECONDS [THREAD]]      an object of so many bytes now lies there
+hw+ ADDRESS SIZE [MICROSECONDS [THREAD]]      an object of SIZE bytes now lies there
 hw- ADDRESS [MICROSECONDS [THREAD]]           it is freed
 hw= OLD ADDRESS SIZE [MICROSECONDS [THREAD]]  it is resized, and may have moved
 """

@@ -38,7 +38,7 @@ class _Clock:
         self._passed = 0
 
     def at(self, stamp: int) -> int:
-        """Nanoseconds since the first stamp; -1 where the clock's frequency is not told."""
+        """Nanoseconds since the first stamp; -1 if the frequency of the clock is unknown."""
         latest = stamp if self._latest is None else self._latest
         self._latest = stamp
         if self._kind in _UP:
@@ -64,7 +64,7 @@ class _Event(NamedTuple):
 
 
 class _Stream:
-    """A stream's header, its clock, and its events one by one; `lost` tells how many of these are missing."""
+    """A stream's header, its clock, and its events one by one; `lost` counts the missing ones."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -74,7 +74,7 @@ class _Stream:
         self._next: dict[int, int] = {}
 
     def clock(self, start: bytes) -> _Clock:
-        """The clock that a stream's first bytes tell; raises HeapwrightError for streams of other kinds."""
+        """The clock described by a stream's first bytes; raises HeapwrightError for streams of other kinds."""
         path = self._source.path
         _, version, kernel, _, cores = struct.unpack_from(f"{self.order}IHHII", start)
         if version not in _VERSIONS:
@@ -93,7 +93,7 @@ class _Stream:
         return _Clock(kind, frequency, period)
 
     def events(self) -> Iterator[_Event]:
-        """The events; whether one is missing between two of them is told by their counts."""
+        """The events; a gap in their counts reveals missing ones."""
         begin = _HEADER_BYTES + _CLOCK_BYTES + _TABLE_BYTES
         data = b""
         skip: int | None = None
@@ -163,5 +163,5 @@ FORMAT = Format(
     "tracealyzer",
     lambda start: start[:4] in _MARKS,
     _read,
-    ("sizes are what the heap tells, those of blocks in FreeRTOS's heap_2, heap_4 and heap_5",),
+    ("sizes are as the heap reports them, which are block sizes in FreeRTOS's heap_2, heap_4 and heap_5",),
 )

@@ -38,9 +38,9 @@ class Wire:
 
         Args:
             source: a path, HOST:PORT of a TCP socket that listens, or "-" for standard input.
-            baud: of a serial port, in bits a second, where it is one.
+            baud: bits a second of a serial port.
 
-        Raises HeapwrightError where there is nothing of that name, or no such baud.
+        Raises HeapwrightError if there is no such source, or no such baud.
         """
         self.path = Path(source)
         with contextlib.ExitStack() as opened:
@@ -57,9 +57,9 @@ class Wire:
         self._close()
 
     def read(self, seconds: float) -> bytes | None:
-        """What has come, 64 KiB at most; b"" where nothing comes in so many seconds, None where nothing more will.
+        """The bytes that have come, at most 64 KiB; b"" if none come in `seconds`, None at the end of the wire.
 
-        A file has no end: it may grow. One that was cut to less than was read is read from its start.
+        A file has no end: it may grow. A file that was truncated below what was read is read from its start.
         """
         if self._grows:
             piece = os.read(self._file, _PIECE)
@@ -124,7 +124,7 @@ def _connected(source: str, family: int, address: str | tuple[str, int]) -> sock
 
 
 def _make_raw(file: int, source: str, baud: int) -> None:
-    """Let a serial port hand on every byte as it comes, at so many bits a second."""
+    """Set a serial port to pass every byte as it comes, at `baud` bits a second."""
     import termios
     import tty
 
