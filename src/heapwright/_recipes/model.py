@@ -71,20 +71,31 @@ class Key:
     def _parts(self) -> tuple[Any, ...]:
         return tuple(_parts_of(self.annotation))
 
+    @cached_property
+    def _limits(self) -> Mapping[str, Any]:
+        """The bounds of a value, or of a list's items: those of the annotation, else the key's own."""
+        return next((part.bounds for part in self._parts if isinstance(part, Key)), self.bounds)
+
     def takes(self, value: Any) -> bool:
         """Whether a value is plainly valid: a word or number of the key's, or a list of whole numbers in bounds."""
         parts, bounds = self._parts, self.bounds
-        if any(type(value) is type(part) and value == part for part in parts):
-            return True
-        limits = next((part.bounds for part in parts if isinstance(part, Key)), bounds)
+        for part in parts:
+            if type(value) is type(part) and value == part:
+                return True
         if "tuple[" in self._declared[0]:
-            if type(value) is not list or int not in parts or limits is bounds:
-                return False
-            counted = bounds.get("min_length", 0) <= len(value) <= bounds.get("max_length", 0)
-            return counted and all(type(item) is int and _within(item, limits) for item in value)
+            return int in parts and self._takes_list(value)
         if type(value) is str:
             return str in parts and not bounds
-        return type(value) in (bool, int, float) and type(value) in parts and _within(value, limits)
+        return type(value) in (bool, int, float) and type(value) in parts and _within(value, self._limits)
+
+    def _takes_list(self, value: Any) -> bool:
+        """Whether a value is a list of a valid length, of whole numbers within bounds of their own."""
+        bounds, limits = self.bounds, self._limits
+        if type(value) is not list or limits is bounds:
+            return False
+        if not bounds.get("min_length", 0) <= len(value) <= bounds.get("max_length", 0):
+            return False
+        return all(type(item) is int and _within(item, limits) for item in value)
 
     def declared(self, name: str, annotation: str, module: str) -> Key:
         """The key as a class declares it."""

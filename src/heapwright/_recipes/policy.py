@@ -226,23 +226,44 @@ class _Packed:
 
     def _heap(self, heap: Mapping[str, int], control: int, laid_out: list[dict[str, Any]]) -> dict[str, Any]:
         """The fields of the policy beside those of its pools."""
-        recipe, pools, cursor = self.recipe, self.pools, self.layout.cursor
-        by_kind = [values[pool.kind] for pool, values in zip(pools, laid_out, strict=True)]
-        from_end = [pool.end_at(values) for pool, values in zip(pools, by_kind, strict=True) if pool.takes_from_end]
-        empty = (pool.serves_empty(values) for pool, values in zip(pools, by_kind, strict=True))
+        recipe, pools = self.recipe, self.pools
         on_words = self.layout.align % 4 == 0 and all(pool.ends_on_words(self.layout.align) for pool in pools)
         return {
             "align": recipe.align,
             "checks": CHECKS[recipe.checks],
             "reserve": recipe.reserve,
-            "shares": int(any(pool.shares_the_rest for pool in pools)),
             "pool_count": len(pools),
+            **self._abilities(laid_out),
+            **self._extent(heap, control, laid_out),
+            **heap,
+            "keys": KEY_WORDS[self.keyed],
+            **self._threads(),
+            "guard": {"bytes": 4, "natural": int(on_words)},
+            "pools": laid_out,
+        }
+
+    def _abilities(self, laid_out: list[dict[str, Any]]) -> dict[str, int]:
+        """What any pool does, so that the core leaves out what none does."""
+        pools = self.pools
+        return {
+            "shares": int(any(pool.shares_the_rest for pool in pools)),
             "sited": sum(1 for pool in pools if pool.sites),
             "keeps": int(any(not pool.owns_blocks for pool in pools)),
             "flushes": int(any(pool.flushes_before_growing for pool in pools)),
             "ages": int(any(pool.gives_back_idle for pool in pools)),
             "rounds": int(any(pool.rounds_requests for pool in pools)),
-            "empty_as_one": int(all(empty)),
+            "empty_as_one": int(
+                all(pool.serves_empty(its[pool.kind]) for pool, its in zip(pools, laid_out, strict=True))
+            ),
+        }
+
+    def _extent(self, heap: Mapping[str, int], control: int, laid_out: list[dict[str, Any]]) -> dict[str, int]:
+        """Where control data, regions and the shared part end, and what grows down from the arena's end."""
+        pools, cursor = self.pools, self.layout.cursor
+        from_end = [
+            pool.end_at(its[pool.kind]) for pool, its in zip(pools, laid_out, strict=True) if pool.takes_from_end
+        ]
+        return {
             "control": control,
             "spent": cursor - sum(pool.region_bytes(self.geometry) for pool in pools),
             "arena_align": max(pool.arena_align for pool in pools),
@@ -252,11 +273,6 @@ class _Packed:
             "grows_down": int(bool(from_end)),
             "end_header": next((pool.end_header for pool in pools if pool.carves_from_end), 0),
             "end_mark": sum(pool.end_mark for pool in pools),
-            **heap,
-            "keys": KEY_WORDS[self.keyed],
-            **self._threads(),
-            "guard": {"bytes": 4, "natural": int(on_words)},
-            "pools": laid_out,
         }
 
     def _lay_out_pools(self) -> list[dict[str, Any]]:

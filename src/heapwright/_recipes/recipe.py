@@ -31,7 +31,13 @@ from heapwright._recipes.pools import (
     Table,
     owners_in,
 )
-from heapwright._recipes.rules import contradictions, guard_contradictions, memory_contradictions, thread_contradictions
+from heapwright._recipes.rules import (
+    contradictions,
+    counter_contradictions,
+    guard_contradictions,
+    memory_contradictions,
+    thread_contradictions,
+)
 from heapwright._recipes.sites import Classes, site_classes, site_contradictions
 from heapwright._support import notebook
 from heapwright._support.errors import HeapwrightError
@@ -124,20 +130,16 @@ class Recipe(Table):
             return
         yield from contradictions(self.pools, self.geometry)
         yield from site_contradictions(self.pools, self.threads)
-        if self.reserve and any(pool.moves_objects for pool in self.pools):
-            yield None, '"reserve" is for objects that stay where they are; valid: 0 with pools that move them'
-        if self.reserve and self.threads == "cached":
-            yield None, '"reserve" counts under the lock, which "threads" "cached" is there to avoid; use "lock"'
-        if self.counters and self.threads == "cached":
-            yield (
-                None,
-                'counters are kept under the lock, which "threads" "cached" is there to avoid; use "threads" "lock"',
-            )
+        yield from ((None, problem) for problem in self._heap_contradictions())
+
+    def _heap_contradictions(self) -> Iterator[str]:
+        """What is wrong with the keys of the heap: its counters, checks and threads."""
+        yield from counter_contradictions(self.reserve, self.counters, self.threads, self.pools)
         if self.checks == "full":
-            yield from ((None, problem) for problem in guard_contradictions(self.threads, self.pools))
+            yield from guard_contradictions(self.threads, self.pools)
         if self.threads != "none":
             cached = (self.cache_up_to, self.cache_bytes) if self.threads == "cached" else None
-            yield from ((None, problem) for problem in thread_contradictions(cached, self.pools, self.geometry))
+            yield from thread_contradictions(cached, self.pools, self.geometry)
 
     def _memory_contradictions(self) -> Iterator[tuple[int | None, str]]:
         """What is wrong with several memories, or with the heap in one of them."""

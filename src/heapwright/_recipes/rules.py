@@ -29,18 +29,30 @@ def memory_contradictions(
             yield index, f"{info}; {known}"
         elif pool.moves_objects:
             yield index, f"objects of a {pool.kind} pool move within one memory; it needs a recipe of its own"
-    order = list(dict.fromkeys(pool.memory for pool in pools if pool.memory in sizes))
-    for name in sizes:
-        if name not in order:
-            yield None, f'"memory" "{name}" has no pool; give one memory = "{name}", or leave it out'
-    places = [order.index(pool.memory) for pool in pools if pool.memory in sizes]
-    if places != sorted(places) or order != [name for name in sizes if name in order]:
-        yield (
-            None,
-            f'pools are tried in order, so those of a memory stand together, as "memory" has them: {", ".join(sizes)}',
-        )
+    yield from ((None, problem) for problem in _order_contradictions(sizes, pools))
     if threads == "cached":
         yield None, '"threads" "cached" keeps blocks of one heap; with several memories valid: "none", "lock"'
+
+
+def _order_contradictions(sizes: Mapping[str, int], pools: tuple[Pool, ...]) -> Iterator[str]:
+    """Yield which memory has no pool, and why the order of the pools is not that of the memories."""
+    used = [pool.memory for pool in pools if pool.memory in sizes]
+    for name in sizes:
+        if name not in used:
+            yield f'"memory" "{name}" has no pool; give one memory = "{name}", or leave it out'
+    order = list(sizes)
+    if used != sorted(used, key=order.index):
+        yield f'pools are tried in order, so those of a memory stand together, as "memory" has them: {", ".join(sizes)}'
+
+
+def counter_contradictions(reserve: int, counters: bool, threads: str, pools: tuple[Pool, ...]) -> Iterator[str]:
+    """Yield why the heap cannot count its bytes and calls, or leave a reserve free."""
+    if reserve and any(pool.moves_objects for pool in pools):
+        yield '"reserve" is for objects that stay where they are; valid: 0 with pools that move them'
+    if reserve and threads == "cached":
+        yield '"reserve" counts under the lock, which "threads" "cached" is there to avoid; use "lock"'
+    if counters and threads == "cached":
+        yield 'counters are kept under the lock, which "threads" "cached" is there to avoid; use "threads" "lock"'
 
 
 def guard_contradictions(threads: str, pools: tuple[Pool, ...]) -> Iterator[str]:

@@ -10,8 +10,9 @@ shows: docs/metrics.md says by how much.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from heapwright._recipes.kinds.bounds import OWNED, AccessBounds, UnboundedError, width
 from heapwright._recipes.policy import Structure, policy, structure_of
@@ -50,6 +51,9 @@ _RESERVED = 2
 """What a request of low priority looks at before."""
 _REFUSED = 2
 
+_ListValues = list[tuple[Lists, Mapping[str, Any]]]
+"""Free-list caches, each with the fields of its policy."""
+
 _EMPTYING = "a request that nothing serves before all lists are emptied"
 
 
@@ -76,29 +80,45 @@ def _worst_steps(recipe: Recipe) -> WorstSteps:
 
 
 def _heap(recipe: Recipe) -> AccessBounds:
+    _require_bound(recipe)
+    laid_out = policy(recipe)["pools"]
+    values = [item[pool.kind] for pool, item in zip(recipe.pools, laid_out, strict=True)]
+    owners = [pool.worst_calls(its) for pool, its in zip(recipe.pools, values, strict=True) if pool.owns_blocks]
+    lists = [(pool, its) for pool, its in zip(recipe.pools, values, strict=True) if isinstance(pool, Lists)]
+    malloc = sum(calls.malloc for calls in owners)
+    release = OWNED * len(owners) + max(calls.free for calls in owners)
+    counted = _COUNTED if recipe.counters else 0
+    reserved = _RESERVED if recipe.reserve else 0
+    if not lists:
+        return AccessBounds(malloc + _REFUSED + counted + reserved, release + counted)
+    word = max((width(its[pool.word]) for pool, its in zip(recipe.pools, values, strict=True) if pool.word), default=0)
+    malloc = _cached_malloc(lists, malloc, release) + _REFUSED
+    return AccessBounds(malloc + counted + reserved, release + _cached_free(lists, release) + word + counted)
+
+
+def _require_bound(recipe: Recipe) -> None:
+    """Raise UnboundedError for a heap whose own keys leave its calls without a bound."""
     if recipe.checks != "none":
         raise UnboundedError(f'what the checks of level "{recipe.checks}" look at has no bound by formula')
     if recipe.threads == "cached":
         raise UnboundedError("a thread's cache is filled and emptied many blocks at a time")
     if recipe.memory:
-        raise UnboundedError("several memories are asked in turn, and have no bound by formula")
-    laid_out = policy(recipe)["pools"]
-    values = [item[pool.kind] for pool, item in zip(recipe.pools, laid_out, strict=True)]
-    owners = [pool.worst_calls(its) for pool, its in zip(recipe.pools, values, strict=True) if pool.owns_blocks]
-    lists = [(pool, its) for pool, its in zip(recipe.pools, values, strict=True) if isinstance(pool, Lists)]
-    release = OWNED * len(owners) + max(calls.free for calls in owners)
+        raise UnboundedError("several memories are tried in turn, and have no bound by formula")
+
+
+def _cached_malloc(lists: _ListValues, malloc: int, release: int) -> int:
+    """Accesses of a malloc through free-list caches: each pool below is tried before and after a flush."""
     hit = sum(pool.hit(its) for pool, its in lists)
-    spreads = any(pool.spreads for pool, _ in lists)
     flush = sum(
         pool.turn(its, release) if pool.spreads else pool.empty(its, its["count"], release) for pool, its in lists
     )
+    spreads = any(pool.spreads for pool, _ in lists)
+    passes = 1 if spreads else 2  # once more when the lists are empty, before the request fails
+    return passes * (hit + 2 * malloc + 2 * flush)
+
+
+def _cached_free(lists: _ListValues, release: int) -> int:
+    """Accesses to put a freed block into a free-list cache, which may be over its limit."""
     goes_over = any(pool.flush == "over-limit" for pool, _ in lists)
     flush_one = max((pool.empty(its, 1, release) for pool, its in lists if goes_over), default=0)
-    passes = 2 if lists and not spreads else 1  # once more when the lists have been emptied, else it would be refused
-    result = sum(calls.malloc for calls in owners) * (2 if lists else 1)
-    malloc = passes * (hit + result + 2 * flush) + _REFUSED
-    info = max((width(its[pool.word]) for pool, its in zip(recipe.pools, values, strict=True) if pool.word), default=0)
-    kept = sum(pool.push(its) for pool, its in lists) + flush_one + 1 + info if lists else 0
-    counted = _COUNTED if recipe.counters else 0
-    reserved = _RESERVED if recipe.reserve else 0
-    return AccessBounds(malloc + counted + reserved, release + kept + counted)
+    return sum(pool.push(its) for pool, its in lists) + flush_one + 1

@@ -125,8 +125,7 @@ class Quick(BasePool):
             )
 
     def contradictions(self, pools: Sequence[BasePool], geometry: Geometry, index: int) -> Iterator[str]:
-        below = pools[index + 1 :]
-        owners = [other for other in below if other.owns_blocks]
+        owners = [other for other in pools[index + 1 :] if other.owns_blocks]
         if not owners:
             yield "no pool below it to take blocks from; valid: a general or fixed pool after it"
             return
@@ -141,11 +140,8 @@ class Quick(BasePool):
         yield from self._octave_contradictions(owners, geometry)
         if self.gives_back_idle and self.limit_blocks is not None:
             yield '"flush" "idle" is not valid with "limit_blocks"; valid: one of them'
-        cached = [size for size in self.sizes or () if self.takes(size)]
-        if self.sizes is not None and not cached:
-            yield '"sizes" has none between "min_size" and "max_size"'
-        for size in cached:
-            yield from self._size_contradictions(size, below, geometry)
+        if self.sizes is not None:
+            yield from self._size_contradictions(self.sizes, owners, geometry)
         for other in pools[:index]:
             if isinstance(other, Quick):
                 yield from self._shared_sizes(other)
@@ -175,11 +171,18 @@ class Quick(BasePool):
         elif below.block_shape(geometry, False)[3]:
             yield '"lists_per_octave" is not valid above blocks that are powers of two; valid: 0'
 
-    def _size_contradictions(self, size: int, below: Sequence[BasePool], geometry: Geometry) -> Iterator[str]:
-        if not any(can_serve(other, size, geometry) for other in below if other.owns_blocks):
-            yield (
-                f'"sizes": no pool below serves {size} bytes; valid: sizes that a general or fixed pool after it takes'
-            )
+    def _size_contradictions(
+        self, sizes: Sequence[int], owners: Sequence[BasePool], geometry: Geometry
+    ) -> Iterator[str]:
+        cached = [size for size in sizes if self.takes(size)]
+        if not cached:
+            yield '"sizes" has none between "min_size" and "max_size"'
+        for size in cached:
+            if not any(can_serve(other, size, geometry) for other in owners):
+                yield (
+                    f'"sizes": no pool below serves {size} bytes; '
+                    "valid: sizes that a general or fixed pool after it takes"
+                )
 
     def _shared_sizes(self, earlier: Quick) -> Iterator[str]:
         if self.up_to is not None and earlier.up_to is not None:

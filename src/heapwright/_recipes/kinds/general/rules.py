@@ -115,9 +115,13 @@ def _top_contradictions(pool: GeneralKeys, pools: Sequence[BasePool]) -> Iterato
     beside = next((other for other in pools if other.carves_from_end), None)
     if pool.top == "list" and pool.region == 0 and beside:
         yield f'"top" "list" leaves nothing to the {beside.kind_name} pool that grows; valid: last, bump, or a "region"'
-    if pool.grow_least and (
-        pool.top != "bump" or pool.bins != "none" or pool.fit == "exact" or pool.search_most or pool.split == "never"
-    ):
+    yield from _surplus_contradictions(pool)
+
+
+def _surplus_contradictions(pool: GeneralKeys) -> Iterator[str]:
+    """What keeps a search from the surplus of a minimum sbrk increment."""
+    unfit = pool.bins != "none" or pool.fit == "exact" or pool.search_most or pool.split == "never"
+    if pool.grow_least and (pool.top != "bump" or unfit):
         yield (
             '"grow_least" leaves a surplus that the next search must find; it needs "top" "bump", "bins" "none", a '
             '"split", no "fit" "exact" and no "search_most"'
@@ -138,6 +142,14 @@ def _header_contradictions(pool: GeneralKeys, geometry: Geometry) -> Iterator[st
 def _search_contradictions(pool: GeneralKeys) -> Iterator[str]:
     yield from _place_contradictions(pool)
     yield from _turn_contradictions(pool)
+    yield from _start_contradictions(pool)
+    yield from _structure_contradictions(pool)
+    if pool.coalesce == "lazy":
+        yield from _deferred_merge_contradictions(pool)
+
+
+def _start_contradictions(pool: GeneralKeys) -> Iterator[str]:
+    """Where a search starts, and how far it goes."""
     if pool.search_most and not pool.has_lists:
         yield (
             f'"search_most" {pool.search_most} counts free blocks of a list; valid with "free_list" '
@@ -147,6 +159,10 @@ def _search_contradictions(pool: GeneralKeys) -> Iterator[str]:
         yield f'"search_from" "freed" is where a next fit starts; valid with "fit" "{pool.fit}": start'
     if pool.search_from == "lowest-free" and (pool.fit not in ("first", "exact") or pool.free_list != "implicit"):
         yield '"search_from" "lowest-free" needs "free_list" "implicit" and "fit" "first"; lists begin with free blocks'
+
+
+def _structure_contradictions(pool: GeneralKeys) -> Iterator[str]:
+    """What bins and fits need of the structure that holds the free blocks."""
     if pool.bins != "none" and not pool.has_lists:
         yield f'"bins" "{pool.bins}" needs lists of free blocks; valid with "free_list" "{pool.free_list}": "none"'
     if pool.fit == "best" and 0 < pool.search_percent < 100 and not pool.has_lists:
@@ -156,19 +172,23 @@ def _search_contradictions(pool: GeneralKeys) -> Iterator[str]:
         )
     if pool.free_list == "tree" and pool.fit not in ("first", "best"):
         yield f'"fit" "{pool.fit}" is no order that a tree keeps; valid with "free_list" "tree": first, best'
-    if pool.free_list == "tree" and pool.coalesce == "lazy":
+    if pool.bins != "none" and pool.fit == "next":
+        yield f'"fit" "next" roves over one list; valid with "bins" "{pool.bins}": first, best, worst, exact'
+
+
+def _deferred_merge_contradictions(pool: GeneralKeys) -> Iterator[str]:
+    """What coalescing during a search needs: it meets blocks in the order of addresses."""
+    if pool.free_list == "tree":
         yield (
             '"coalesce" "lazy" merges blocks that a search passes one after another; valid with "free_list" "tree": '
             "immediate, never, forward, deferred"
         )
-    if pool.bins != "none" and pool.fit == "next":
-        yield f'"fit" "next" roves over one list; valid with "bins" "{pool.bins}": first, best, worst, exact'
-    if pool.has_lists and pool.coalesce == "lazy" and pool.order != "address":
+    if pool.has_lists and pool.order != "address":
         yield (
             f'"coalesce" "lazy" merges blocks that are neighbours in the list; valid with "order" "{pool.order}": '
             'immediate, never, forward, deferred (valid with "lazy": "order" "address", "free_list" "implicit")'
         )
-    if pool.bins != "none" and pool.coalesce == "lazy":
+    if pool.bins != "none":
         yield (
             f'"coalesce" "lazy" merges while one list is searched; valid with "bins" "{pool.bins}": '
             "immediate, never, forward, deferred"
