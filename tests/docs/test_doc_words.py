@@ -76,7 +76,7 @@ def test_the_glossary_has_at_most_sixty_rows() -> None:
 
 
 def test_every_word_of_a_summary_is_explained() -> None:
-    shared = (General._found, BasePool.range_summary, sizes_summary, Recipe.summary)
+    shared = (General._free_list_summary, BasePool.range_summary, sizes_summary, Recipe.summary)
     output: list[Callable[..., Any]] = [*(kind.summary for kind in KINDS.values()), *shared]
     trees = [ast.parse(textwrap.dedent(inspect.getsource(item))) for item in output]
     code = words(" ".join(text for tree in trees for text in texts(tree)))

@@ -361,7 +361,7 @@ GENERAL = {"kind": "general"}
             '"header" 3 cannot hold a size and a handle; valid: 0 (handles hold them), 4 to 16',
         ),
         ([{**COMPACT, "when": "never"}], '"when": "never" is not valid; valid: lazy, eager'),
-        ([{**COMPACT, "min_size": 262137}], '"min_size" 262137 is above what a header can tell, 262136'),
+        ([{**COMPACT, "min_size": 262137}], '"min_size" 262137 is above the largest size that a header stores, 262136'),
     ],
 )
 def test_contradictions_of_these_pools_say_what_is_valid(pools: list[dict[str, Any]], message: str) -> None:

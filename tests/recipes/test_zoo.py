@@ -282,7 +282,7 @@ def test_how_many_rows_were_verified_in_which_way() -> None:
     assert ways["address"] >= 12
     assert dict(re.findall(r"^\| (\w+) \| (\d+) \|", TABLES, re.MULTILINE)) == {way: str(n) for way, n in ways.items()}
     readme = " ".join((DOCS.parents[1] / "README.md").read_text().split())
-    assert f"named allocators, {ways['address']} of them checked address by address" in readme
+    assert f"reference allocators, {ways['address']} of them compared address by address" in readme
 
 
 def test_a_recipe_that_was_changed_was_not_verified() -> None:

@@ -31,7 +31,7 @@ class Geometry(NamedTuple):
     Attributes:
         align: alignment of payloads.
         link_bytes: width of a link in metadata; 2 counts in units of `align`.
-        guard: bytes behind each payload that tell of an overflow.
+        guard: bytes behind each payload that reveal an overflow.
     """
 
     align: int = 8

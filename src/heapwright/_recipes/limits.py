@@ -15,7 +15,7 @@ MAX_CLASSES = lib.HW_MAX_CLASSES
 MAX_UP_TO = 4096
 
 MAX_MEMORIES = 4
-"""Each is asked in turn, and has a look at each free."""
+"""Each is tried in turn, and checks each freed address."""
 
 MEMORY_NAME = "^[a-z][a-z0-9]{0,30}$"
 """What a memory may be called: part of a C name."""

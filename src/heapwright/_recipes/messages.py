@@ -81,7 +81,7 @@ def _removed(table: type[Table], key: str) -> str:
 
 
 def _hint(table: type[Table], key: str, value: Any) -> str:
-    """What a kind tells of a value that it refuses; empty where bounds tell enough."""
+    """The message of a kind for a value that it rejects; empty if the bounds explain enough."""
     if not issubclass(table, BasePool) or isinstance(value, list | dict):
         return ""
     return table.hints.get((key, value), "")

@@ -299,10 +299,10 @@ def _model(table: type[Table]) -> type[BaseModel]:
     config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_by_name=True, validate_by_alias=True)
     fields: dict[str, Any] = {}
     for name, key in table.model_fields.items():
-        said: dict[str, Any] = {**key.bounds, "description": key.description}
+        options: dict[str, Any] = {**key.bounds, "description": key.description}
         if key.default is not REQUIRED:
-            said["default"] = key.default
+            options["default"] = key.default
         if key.spelled != name:
-            said["validation_alias"] = AliasChoices(key.spelled)
-        fields[name] = (key.annotation, PydanticField(**said))
+            options["validation_alias"] = AliasChoices(key.spelled)
+        fields[name] = (key.annotation, PydanticField(**options))
     return create_model(table.__name__, __config__=config, __doc__=table.__doc__, __module__=table.__module__, **fields)

@@ -1,6 +1,6 @@
-"""From a recipe to the policy that the C core runs: every field of `struct hw_policy`, the derived ones included.
+"""Policies of recipes: every field of `struct hw_policy`, which the C core runs, the derived ones included.
 
-The control data is laid out here, once, for replay and for generated code alike:
+The control data is laid out here, once, for both replay and generated code:
 
     null node | refused, misused, seal of the end | end of the shared part, its high-water mark | counters | pools
 
@@ -69,7 +69,7 @@ def control_data(recipe: Recipe) -> list[Placed]:
 
 
 def require_one_memory(recipe: Recipe) -> None:
-    """Raise HeapwrightError for a recipe in several memories: what asks here cannot do with it."""
+    """Raise HeapwrightError for a recipe in several memories: the caller needs one arena."""
     if recipe.memory:
         raise HeapwrightError(
             f"{recipe.name or recipe.hash}: lies in several memories ({', '.join(recipe.parts())}), and only replay "
@@ -78,10 +78,10 @@ def require_one_memory(recipe: Recipe) -> None:
 
 
 def require_no_sites(recipe: Recipe) -> None:
-    """Raise HeapwrightError for a recipe with pools of call sites: what asks here tells none."""
+    """Raise HeapwrightError for a recipe with pools of call sites: the caller does not know any."""
     if recipe.sites:
         raise HeapwrightError(
-            f"{recipe.name or recipe.hash}: has pools for call sites, which are not told here; take a recipe without"
+            f"{recipe.name or recipe.hash}: has pools for call sites, which are unknown here; use a recipe without"
         )
 
 
@@ -124,7 +124,7 @@ _KIND_ENDS = {0: _KIND_AT} | {kind.number: _KIND_AT + ffi.sizeof(f"struct hw_{na
 
 
 _new_unclear = ffi.new_allocator(should_clear_after_alloc=False)
-"""Clearing what no pool uses takes as long as all else of a policy of its own; nobody reads that (`whole_bytes`)."""
+"""Clearing what no pool uses takes as long as all else of a policy of its own; nothing reads it (`whole_bytes`)."""
 
 
 class Structure:
@@ -158,7 +158,7 @@ def structure_of(recipe: Recipe) -> Structure:
 
 
 _HEAP_KEYS = [key for key in Recipe.model_fields if key not in ("name", "year", "source", "about", "memory", "pools")]
-"""What a policy is made of beside the pools."""
+"""The keys that a policy depends on, without the pools."""
 
 _heap_of = attrgetter(*_HEAP_KEYS)
 
@@ -170,7 +170,7 @@ def _structure(heap: tuple[Any, ...], pools: tuple[Pool, ...]) -> Structure:
 
 
 def cache_class(units: int) -> int:
-    """The class of blocks of so many units in a thread's cache."""
+    """The class of blocks of `units` units in a thread's cache."""
     coarse = log2(units | 1 << CACHE_FINE) - CACHE_FINE
     return (coarse << CACHE_FINE) + (units >> coarse)
 
@@ -225,7 +225,7 @@ class _Packed:
         )
 
     def _heap(self, heap: Mapping[str, int], control: int, laid_out: list[dict[str, Any]]) -> dict[str, Any]:
-        """The fields of the policy beside those of its pools."""
+        """The fields of the policy, those of its pools included."""
         recipe, pools = self.recipe, self.pools
         on_words = self.layout.align % 4 == 0 and all(pool.ends_on_words(self.layout.align) for pool in pools)
         return {
@@ -355,7 +355,7 @@ class _Packed:
         return lists | {"count": last - first + 1, "up_to": cache_units(last) << shift}
 
     def _cache_ranks(self) -> list[int]:
-        """1 + the list of blocks of so many units, 0 below the smallest; empty where the list is computed."""
+        """1 + the list of blocks of each number of units, 0 below the smallest; empty if the list is computed."""
         shift = self.cache["block_unit_shift"]
         units = self.cache["up_to"] >> shift
         if self.cache["block_doubles"] or units >= lib.HW_CACHE_UNITS or not self.cache["block_header"]:

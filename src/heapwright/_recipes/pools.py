@@ -1,4 +1,4 @@
-"""Pools: the kinds there are. What is asked of a pool, whatever its kind, `heapwright._recipes.kinds.base` lists."""
+"""Pools: all kinds. `heapwright._recipes.kinds.base` declares their common interface."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ ALIGNING = next(name for name, kind in KINDS.items() if kind.aligns)
 """The kind that serves alignments above the heap's own."""
 
 BEST_FIT = General(bins="exact", fit="best")
-"""Best fit among bins of one size each: what other heaps are held against."""
+"""Best fit with one bin a size: the reference for other heaps."""
 
 HOW_TO_END = 'give fixed pools "counts" and general ones a "region", or leave the pool out'
-"""What is told of a recipe whose pools share the rest of the arena, where something else wants it."""
+"""Advice for a recipe whose pools share the rest of the arena, if something else needs it."""
 
 
 def kind_of(laid_out: Any) -> type[BasePool]:

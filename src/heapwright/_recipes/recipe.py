@@ -1,7 +1,7 @@
 """Recipes: complete descriptions of allocators, as TOML tables of pools that are tried in order.
 
-A recipe is read and validated here, brought into canonical form (recipes that behave alike become equal) and given a
-content hash. `docs/recipes.md` is the reference of every key.
+A recipe is read and validated here, brought into canonical form (recipes of the same behaviour become equal) and
+given a content hash. `docs/recipes.md` is the reference of every key.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Recipe(Table):
     )
     control_bytes: int = field(default=0, ge=0, le=65536, description="least bytes of control data")
     threads: Literal["none", "lock", "cached"] = field(
-        default="none", description="a lock around each call, or one behind quick lists of each thread"
+        default="none", description="a lock around each call, or one behind a free-list cache of each thread"
     )
     cache_up_to: int = field(
         default=2048, ge=1, le=MAX_UP_TO, description="largest request that has a list in each thread's cache, bytes"
@@ -112,7 +112,7 @@ class Recipe(Table):
     ] = field(
         default=(),
         max_length=MAX_MEMORIES,
-        description="several memories by their names, with their bytes, in the order in which they are asked",
+        description="several memories by their names, with their bytes, in the order in which they are tried",
     )
     pools: tuple[Annotated[Pool, field(discriminator="kind")], ...] = field(
         spelled="pool", strict=False, min_length=1, max_length=MAX_POOLS
@@ -148,7 +148,7 @@ class Recipe(Table):
         wrong = list(memory_contradictions(dict(self.memory), self.threads, self.pools))
         yield from wrong
         yield from (
-            (index, '"sites" are told apart in one arena; valid: without "memory"')
+            (index, '"sites" are distinguished in one arena only; valid: without "memory"')
             for index, pool in enumerate(self.pools)
             if pool.sites
         )
@@ -237,7 +237,7 @@ class Recipe(Table):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """Return a copy with other values for some keys, which are not checked."""
         copied = super().model_copy(update=update, deep=deep)
-        for kept in ("hash", _CANONICAL):  # they are told of this one
+        for kept in ("hash", _CANONICAL):  # they belong to this recipe, not to the copy
             copied.__dict__.pop(kept, None)
         return copied
 
@@ -262,7 +262,7 @@ class Recipe(Table):
         return Geometry(self.align, self.link_bytes, GUARD_BYTES if self.checks == "full" else 0)
 
     def parts(self) -> dict[str, Recipe]:
-        """The heap in each memory by its name, in the order in which they are asked; empty where there is one."""
+        """The heap in each memory by its name, in the order in which they are tried; empty if there is one arena."""
         results = {}
         for name, _ in self.memory:
             pools = tuple(pool.model_copy(update={"memory": ""}) for pool in self.pools if pool.memory == name)
@@ -366,7 +366,7 @@ class Recipe(Table):
     def to_toml(self) -> str:
         """Return the recipe as TOML; reading it back gives a recipe with the same hash."""
         return "\n".join(
-            [_heap_toml(*_told_of(self)), *(_pool_toml(pool, self.geometry) for pool in self.pools)]
+            [_heap_toml(*_file_values(self)), *(_pool_toml(pool, self.geometry) for pool in self.pools)]
         ).lstrip()
 
     def __repr__(self) -> str:
@@ -388,7 +388,7 @@ class Recipe(Table):
         return ", ".join([self._pools_summary(), *heap])
 
     def title(self) -> str:
-        """What it is in a few words, as one says it: "lists 12, 44, 60 + exact bins, victim". Others may share it."""
+        """A short name of the design, which others may share: "lists 12, 44, 60 + exact bins, last remainder"."""
         if self.memory:
             return "; ".join(f"{name}: {part.title()}" for name, part in self.parts().items())
         return " + ".join(pool.title() for pool in self.pools)
@@ -413,7 +413,7 @@ def _tuples(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _CANONICAL = "is_canonical"
-"""Stands beside the fields of a recipe that is known to be so."""
+"""An attribute of recipes that are known to be in canonical form, next to their keys."""
 
 
 @lru_cache(maxsize=1)
@@ -422,7 +422,14 @@ def _plain() -> Recipe:
     return Recipe.model_construct(pools=())
 
 
-_UNTOLD = {"align": 4, "link_bytes": 4, "checks": False, "counters": False, "control_bytes": 0, "threads": "none"}
+_HASH_DEFAULTS = {
+    "align": 4,
+    "link_bytes": 4,
+    "checks": False,
+    "counters": False,
+    "control_bytes": 0,
+    "threads": "none",
+}
 """What the hashed text leaves out; never to be changed, so that ids stay."""
 
 
@@ -430,23 +437,23 @@ _HASHED_CHECKS = {"none": False, "frees": True}
 """How the hashed text writes the levels that were a switch once."""
 
 
-_HEAP_KEYS = [*_UNTOLD, "memory", "reserve", "cache_up_to", "cache_bytes"]
+_HEAP_KEYS = [*_HASH_DEFAULTS, "memory", "reserve", "cache_up_to", "cache_bytes"]
 
 _heap_of = attrgetter(*_HEAP_KEYS)
 
 
 @lru_cache(maxsize=64)
 def _heap_json(*values: Any) -> tuple[str, ...]:
-    """The keys of a heap beside its pools as JSON, in order, without those whose absence means the same."""
+    """The keys of a heap as JSON, without its pools, in order, without those whose absence means the same."""
     info = dict(zip(_HEAP_KEYS, values, strict=True))
-    heap = {key: info[key] for key in _UNTOLD}
+    heap = {key: info[key] for key in _HASH_DEFAULTS}
     heap |= {"memory": info["memory"]} if info["memory"] else {}
     heap |= {"reserve": info["reserve"], "counters": True} if info["reserve"] else {}
     heap["checks"] = _HASHED_CHECKS.get(info["checks"], info["checks"])
     if info["threads"] == "cached":
         heap |= {key: info[key] for key in _CACHE_KEYS}
-    told_keys = (f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _UNTOLD.get(key))
-    return tuple(sorted(told_keys))
+    written = (f'"{key}":{json.dumps(value)}' for key, value in heap.items() if value != _HASH_DEFAULTS.get(key))
+    return tuple(sorted(written))
 
 
 _CACHE_KEYS = {key: Recipe.model_fields[key].default for key in ("cache_up_to", "cache_bytes")}
@@ -485,17 +492,17 @@ def _pool_summary(pool: Pool, geometry: Geometry) -> str:
     return pool.without_resolved(geometry).summary()
 
 
-_TOLD_KEYS = [key for key in Recipe.model_fields if key != "pools"]
+_FILE_KEYS = [key for key in Recipe.model_fields if key != "pools"]
 
-_told_of = attrgetter(*_TOLD_KEYS)
+_file_values = attrgetter(*_FILE_KEYS)
 
 
 @lru_cache(maxsize=64)
 def _heap_toml(*values: Any) -> str:
-    """The keys of a heap beside its pools as TOML: those of all recipes of a space are the same."""
+    """The keys of a heap as TOML, without its pools: those of all recipes of a space are the same."""
     import tomli_w
 
-    heap = _plain().model_copy(update=dict(zip(_TOLD_KEYS, values, strict=True)))
+    heap = _plain().model_copy(update=dict(zip(_FILE_KEYS, values, strict=True)))
     return tomli_w.dumps(heap._heap_dict(), multiline_strings=True)
 
 
@@ -516,7 +523,7 @@ def _pool_toml(pool: Pool, geometry: Geometry) -> str:
 
 
 def _non_default(table: Table, skip: set[str], always: frozenset[str] | set[str] = frozenset()) -> dict[str, Any]:
-    """Keys whose value is not the default, or that are told always, in the order of declaration, lists for tuples."""
+    """Keys whose value is not the default, and those of `always`, in the order of declaration, lists for tuples."""
     results = {}
     for key, default in table.defaults.items():
         value = getattr(table, key)

@@ -1,4 +1,4 @@
-"""Rules: which keys contradict one another, and what would be valid."""
+"""Contradictions between pools and keys of a recipe, and what would be valid."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def memory_contradictions(
     sizes: Mapping[str, int], threads: str, pools: tuple[Pool, ...]
 ) -> Iterator[tuple[int | None, str]]:
     """Yield why pools cannot lie in memories of these names; an index is the pool's, None the heap's."""
-    known = f"valid: {', '.join(sizes)}" if sizes else 'no table "memory" names any'
+    valid = f"valid: {', '.join(sizes)}" if sizes else 'no table "memory" names any'
     for index, pool in enumerate(pools):
         if pool.memory not in sizes:
             info = f'"memory" "{pool.memory}" is none of the recipe\'s' if pool.memory else '"memory" is missing'
-            yield index, f"{info}; {known}"
+            yield index, f"{info}; {valid}"
         elif pool.moves_objects:
             yield index, f"objects of a {pool.kind} pool move within one memory; it needs a recipe of its own"
     yield from ((None, problem) for problem in _order_contradictions(sizes, pools))
@@ -42,7 +42,7 @@ def _order_contradictions(sizes: Mapping[str, int], pools: tuple[Pool, ...]) -> 
             yield f'"memory" "{name}" has no pool; give one memory = "{name}", or leave it out'
     order = list(sizes)
     if used != sorted(used, key=order.index):
-        yield f'pools are tried in order, so those of a memory stand together, as "memory" has them: {", ".join(sizes)}'
+        yield f'pools are tried in order: those of a memory are adjacent, in the order of "memory": {", ".join(sizes)}'
 
 
 def counter_contradictions(reserve: int, counters: bool, threads: str, pools: tuple[Pool, ...]) -> Iterator[str]:

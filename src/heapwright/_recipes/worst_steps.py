@@ -1,10 +1,10 @@
-"""Worst steps: the most metadata accesses that any malloc and any free of a recipe takes, by formula, or why none is.
+"""Worst-case bounds: the most metadata accesses of any malloc and free of a recipe, by formula, or why there is none.
 
 What is counted is what a replay counts: loads and stores of at most 4 bytes. The bound holds for any trace of malloc,
 calloc and free at the recipe's own alignment, refused requests included; where lists give back a few blocks at a time,
 it leaves out a request that empties them all before it would be refused. A realloc that moves is a malloc and a free,
 and copies; a larger alignment cuts a block at both ends. Each kind sums the accesses of its functions in the core, each
-case at its dearest; what excludes one another in few programs is added up, so that a bound lies above what any trace
+case at its most expensive; cases that few programs combine are added up, so that a bound lies above what any trace
 shows: docs/metrics.md says by how much.
 """
 

@@ -1,4 +1,4 @@
-"""What every pool has and is asked, whatever its kind: keys that all have, and each question with the usual answer.
+"""Interface of a pool of any kind: the keys that all kinds have, and the methods with their usual results.
 
 `values` are the fields of a pool's policy by name, as `lay_out` returns them; `laid_out` is the same pool in the C
 struct (`struct hw_pool`). Both are of the recipe's canonical form. `pools` are all of the recipe, `below` those after
@@ -65,13 +65,13 @@ class BasePool(Table):
     has_thresholds: ClassVar[bool] = False
     """Whether two replays may differ in nothing but sizes that are compared."""
     hints: ClassVar[Mapping[tuple[str, int], str]] = {}
-    """What is told of a key with a value that the model refuses, where bounds alone would not tell why."""
+    """Messages for values that the model rejects, by key and value, if the bounds alone do not explain why."""
     removed_keys: ClassVar[Mapping[str, str]] = {}
     """Keys that version 0.2.0 was the last to read, with what to use instead."""
     space_keys: ClassVar[tuple[str, ...]] = ()
     """Keys that a space file has beyond the model's."""
     word: ClassVar[str] = ""
-    """The field of the policy that tells how a block's size or place is read; none where nothing asks."""
+    """The field of the policy that says how a block's size or place is read; empty if nothing reads it."""
 
     min_size: int = field(default=0, ge=0, le=MAX_REQUEST, description="smallest request it takes, bytes")
     max_size: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="largest request it takes, bytes")
@@ -99,7 +99,7 @@ class BasePool(Table):
         return MAX_REQUEST
 
     def largest_request(self, geometry: Geometry) -> int:
-        """The largest request that it is asked for: one whose block would be beyond its reach is not."""
+        """The largest request that it is offered: no block of a larger one is within its reach."""
         return MAX_REQUEST
 
     def largest_at_hand(self, geometry: Geometry) -> int:
@@ -132,7 +132,7 @@ class BasePool(Table):
 
     @property
     def odd_blocks(self) -> str:
-        """What is told of its blocks where they have sizes that lists above it cannot be computed from."""
+        """A message on its block sizes, if lists above it cannot be computed from them; else empty."""
         return ""
 
     # ---- forms
@@ -177,7 +177,7 @@ class BasePool(Table):
         raise NotImplementedError
 
     def title(self) -> str:
-        """What it is in two or three words, as one says it: not all that tells it from others."""
+        """A short name of its design in two or three words, which other designs may share."""
         raise NotImplementedError
 
     def range_summary(self) -> str:
@@ -202,7 +202,7 @@ class BasePool(Table):
 
     @property
     def doubt(self) -> str | None:
-        """Why heaps with such a pool are doubted (`heapwright._studies.prior`), in words; None for one that held."""
+        """Why such a pool is a low-confidence design (`heapwright._studies`), in words; None for a robust one."""
         return "its pools take memory that no other pool gets back"
 
     # ---- the arena
@@ -298,7 +298,7 @@ class BasePool(Table):
         return ()
 
     def with_classes(self, sizes: Sequence[int], counts: Sequence[int]) -> dict[str, Any]:
-        """The keys that give it so many blocks of these sizes, of as many classes as it has."""
+        """The keys that give it `counts` blocks of these `sizes`, of as many classes as it has."""
         raise NotImplementedError
 
     def cuts(self, geometry: Geometry) -> bool:
@@ -324,7 +324,7 @@ class BasePool(Table):
         return BlockShape(0, align, least, powers=False, mixed=others)
 
     def lay_out(self, layout: Layout, below: Sequence[BasePool], listed: bool) -> dict[str, Any]:
-        """The fields of its policy, and its control data placed; `listed` tells of lists above that keep its blocks."""
+        """The fields of its policy, and its control data placed; `listed`: caches above it keep its blocks."""
         raise NotImplementedError
 
     def place_region(self, layout: Layout, values: dict[str, Any]) -> None:
@@ -353,7 +353,7 @@ class BasePool(Table):
     def worst_cases(self, laid_out: Any, load: BlockLoad, *, lists: bool, reallocs: bool) -> Iterator[WorstCase]:
         """Yield the arenas, beyond control data, that theorems say are enough; none where none holds.
 
-        lists: quick lists stand in front of it, which are emptied before a request is refused. reallocs: the program
+        lists: free-list caches lie above it, which are emptied before a request fails. reallocs: the program
         resizes blocks.
         """
         yield from ()
@@ -466,7 +466,7 @@ class BasePool(Table):
         return None
 
     def rounding(self, values: Mapping[str, Any]) -> int:
-        """The most bytes by which a request is rounded up before the pools below are asked."""
+        """The most bytes by which a request is rounded up before the pools below are tried."""
         return 0
 
     def marks(self, values: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
@@ -518,7 +518,7 @@ def can_serve(pool: BasePool, size: int, geometry: Geometry) -> bool:
 def region_contradictions(
     region: int, pools: Sequence[BasePool], geometry: Geometry, index: int, least: int
 ) -> Iterator[str]:
-    """Yield why a pool cannot have a region of so many bytes; it has no block smaller than `least`."""
+    """Yield why a pool cannot have a region of this size; `least` is its smallest block; all in bytes."""
     if region == 0 and index + 1 < len(pools):
         yield 'shares the rest of the arena and must be the last pool; move it there or give it a "region" in bytes'
     if 0 < region < least:
@@ -536,5 +536,5 @@ def sizes_summary(sizes: Sequence[int]) -> str:
 
 
 def sizes_title(sizes: Sequence[int]) -> str:
-    """Sizes as one says them: a few by name, many by the first and the last."""
+    """Sizes in a title: a few in full, many by the first and the last."""
     return ", ".join(map(str, sizes)) if len(sizes) <= 4 else f"{sizes[0]} to {sizes[-1]}"

@@ -49,7 +49,7 @@ class BlockLoad(NamedTuple):
 class Thresholds(NamedTuple):
     """What of a pool's policy is only ever compared with sizes, in bytes; see `heapwright._explore.result_cache`.
 
-    `small` is the largest request that a victim serves; None where there is no victim, or it decides more than that.
+    `small` is the largest request that the last remainder serves; None if there is none, or if it decides more.
     """
 
     split: int

@@ -56,8 +56,8 @@ class Buddy(BasePool):
         return self.largest_served(geometry)
 
     def capacity(self, size: int, geometry: Geometry) -> int:
-        beside = self.header + geometry.guard
-        return max(power_above(size + beside), self.min_block) - beside
+        overhead = self.header + geometry.guard
+        return max(power_above(size + overhead), self.min_block) - overhead
 
     # ---- rules
 

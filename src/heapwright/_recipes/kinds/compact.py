@@ -57,7 +57,10 @@ class Compact(BasePool):
             return
         largest = self.largest_served(geometry)
         if self.min_size > largest:
-            yield f'"min_size" {self.min_size} is above what a header can tell, {largest}; it would take no request'
+            yield (
+                f'"min_size" {self.min_size} is above the largest size that a header stores, {largest}; '
+                "it would take no request"
+            )
 
     # ---- forms
 

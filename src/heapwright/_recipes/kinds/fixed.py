@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MAPPED_FROM = 4
-"""Classes with counts from which on maps tell the class: fewer are as quick to compare one by one."""
+"""Classes with counts from which on maps give the class: fewer are compared as fast one by one."""
 
 MAP_STEPS_A_CLASS = 16
 """Most bytes of a region's map for each class, up to `HW_MAP_STEPS`: one address in 32 then needs a second look."""
@@ -90,11 +90,11 @@ class Fixed(BasePool):
                 f'"find" "first-fit" chains growing blocks through a "header" of {self.header}; '
                 f"valid: {4 + geometry.link_bytes} to 16"
             )
-        beside = last.shared_header
-        if beside is not None and beside != self.header:
+        shared = last.shared_header
+        if shared is not None and shared != self.header:
             yield (
-                f'"header" {self.header} differs from the {beside} of the {last.kind_name} pool it shares the arena '
-                f"with; valid: {beside}, or another header there"
+                f'"header" {self.header} differs from the {shared} of the {last.kind_name} pool it shares the arena '
+                f"with; valid: {shared}, or another header there"
             )
         if last.grows_descriptors:
             yield (
@@ -230,7 +230,7 @@ class Fixed(BasePool):
         return self.counts != "grow" and len(self.sizes) >= MAPPED_FROM
 
     def _size_map(self) -> dict[str, Any]:
-        """How a look tells the class of a request; the canonical form has sorted the sizes."""
+        """How the class of a request is found; the canonical form has sorted the sizes."""
         sizes = self.sizes
         if not self._is_mapped or _doubling(sizes)["doubles"]:
             return {"size_step": 0, "size_even": 0, "size_map": []}
@@ -239,7 +239,7 @@ class Fixed(BasePool):
         return {"size_step": step, "size_even": int(even), "size_map": [bisect_left(sizes, size) for size in least]}
 
     def _region_map(self, blocks_at: Sequence[int], end: int) -> dict[str, Any]:
-        """How a look tells the class of an address."""
+        """How the class of an address is found."""
         if not self._is_mapped:
             return {"region_step": 0, "region_even": 0, "region_map": [], "ends_at": []}
         starts, size = [at - blocks_at[0] for at in blocks_at], end - blocks_at[0]

@@ -67,7 +67,7 @@ class Placed(NamedTuple):
 
 
 class Layout:
-    """The arena of a recipe up to the cursor, and what the fields of all its pools are told from."""
+    """The arena of a recipe up to the cursor, from which its pools compute their fields."""
 
     def __init__(self, geometry: Geometry, checks: str) -> None:
         """Begin at the arena's base; `checks` is the recipe's level."""
@@ -80,7 +80,7 @@ class Layout:
         """What lies ahead of the cursor, in the order in which it was placed."""
 
     def take(self, size: int, align: int, name: str = "", meaning: str = "") -> int:
-        """Go past so many bytes; returns where they begin. Control data is kept in `placed` by its name or meaning."""
+        """Skip `size` bytes, aligned; returns where they begin. `placed` keeps control data by its name or meaning."""
         at = round_up(self.cursor, align)
         self.cursor = at + size
         if size and (name or meaning):
@@ -88,7 +88,7 @@ class Layout:
         return at
 
     def place(self, fields: Iterable[Field]) -> dict[str, int]:
-        """Go past fields, one behind the other in the order of the list; returns the address of each by its name."""
+        """Skip fields, one behind the other in the order of the list; returns the address of each by its name."""
         return {
             field.name: self.take(field.size, field.align, field.name) if field.present else field.absent
             for field in fields

@@ -1,4 +1,4 @@
-"""Quick pools: exact-size caches in front of the pools below; their blocks come from and belong to those pools."""
+"""Quick pools: free-list caches (fastbins) above other pools, which own the blocks."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ IDLE_SHARE = 1 / 32
 RELEASE_MOST = 2
 """`release_most` where a recipe says nothing. On seven long runs all-round and fast need the same memory within 1 %
 with 1, 2, 3, 4 and 8. With 2 a malloc takes at most 127 accesses there, and 495 instructions of a Cortex-M3 on ten
-recordings, with 4 it takes 173 and 590. With 1 lists outgrow what is given back where one request in eight passes them
-by."""
+recordings, with 4 it takes 173 and 590. With 1 lists outgrow what is given back if one request in eight does not use
+them."""
 
 MOST_AN_OCTAVE = 32
 """Most lists from a power of two to the next one."""
@@ -35,10 +35,10 @@ FLUSH_STEPS = 1024
 """`flush_share` and `idle_share` are kept in 1024ths, so that firmware compares them with a shift."""
 
 WAITING_SHARE = 1 / 16
-"""Lists that give back what waits idle are not doubted where they do so at least once in such a share of the heap."""
+"""Lists that release idle blocks at least once per this share of the heap are not a low-confidence design."""
 
 WAITING_BLOCKS = 4
-"""Other lists are not doubted where each holds at most so many blocks."""
+"""Other lists are not a low-confidence design if each holds at most this number of blocks."""
 
 Flush = Literal["before-refusing", "over-limit", "before-growing", "idle"]
 
@@ -56,7 +56,7 @@ def _flush_name(value: Any) -> Any:
 
 
 class Quick(BasePool):
-    """Exact-size caches in front of the pools below; their blocks come from and belong to those pools."""
+    """Free-list caches (fastbins) above other pools, which own the blocks."""
 
     number: ClassVar[int] = lib.HW_QUICK
     owns_blocks: ClassVar[bool] = False
@@ -86,7 +86,7 @@ class Quick(BasePool):
     )
     limit_blocks: int | None = field(default=None, ge=1, le=MAX_REQUEST, description="most blocks a list keeps")
     flush: Annotated[Flush, Conversion(_flush_name)] = field(
-        default="before-refusing", description="when blocks go back, at the latest before a request is refused"
+        default="before-refusing", description="when blocks go back, at the latest before a request fails"
     )
     flush_from: int = field(
         default=0,
@@ -101,7 +101,7 @@ class Quick(BasePool):
         default=IDLE_SHARE,
         ge=0,
         le=1,
-        description='"idle": share of the heap asked for past the lists until what waited all that time goes back',
+        description='"idle": share of the heap that other requests take before idle blocks go back',
     )
     release_most: int = field(
         default=RELEASE_MOST,
@@ -110,7 +110,8 @@ class Quick(BasePool):
         description='"idle": most blocks that go back in one call, and before the heap grows; 0: any number',
     )
     keep: Literal["all", "apart"] = field(
-        default="all", description='"apart": a block that free memory borders is merged, as far as its header tells'
+        default="all",
+        description='"apart": a block next to free memory coalesces at once, if its header shows that it is',
     )
 
     # ---- rules
@@ -153,7 +154,7 @@ class Quick(BasePool):
                 "valid: all"
             )
         if len({other.keep for other in pools if isinstance(other, Quick)}) > 1:
-            yield f'"keep" "{self.keep}" is not valid beside a quick pool that keeps otherwise; valid: the same for all'
+            yield f'"keep" "{self.keep}" is not valid with a quick pool of another "keep"; valid: the same for all'
 
     def _octave_contradictions(self, owners: Sequence[BasePool], geometry: Geometry) -> Iterator[str]:
         lists = self.lists_per_octave
@@ -295,7 +296,7 @@ class Quick(BasePool):
         return bool(values["marks"])
 
     def control(self, layout: lay.Layout, lists: int) -> tuple[lay.Field, ...]:
-        """What so many lists keep in the arena, in the order of memory."""
+        """Control data of `lists` lists in the arena, in the order of memory."""
         link = layout.link_bytes
         limited = self.limit_blocks is not None
         return (
@@ -396,7 +397,7 @@ class Quick(BasePool):
         return 6 + self.hit(values) + int(values["release_most"]) * (self.hit(values) + release) + looked_at
 
     def empty(self, values: Mapping[str, Any], lists: int, release: int) -> int:
-        """Accesses to empty so many lists, and to see that they are; `release` is what giving back a block takes."""
+        """Accesses to empty `lists` lists, and to see that they are; `release` is what giving back a block takes."""
         kept = values["limit_blocks"]
         if not kept:
             raise UnboundedError("a flush empties lists of any length, at the latest before a request is refused")
@@ -416,7 +417,7 @@ def _steps(share: float) -> int:
 
 
 def _class_block(block: int, per_octave: int, unit: int) -> int:
-    """The size of blocks of the list for such blocks, where so many lists lie between two powers of two."""
+    """The size of blocks of the list for such blocks, with `per_octave` lists between two powers of two."""
     if not per_octave or block <= 2 * per_octave * unit:
         return block
     return round_up(block, (1 << ((block - 1).bit_length() - 1)) // per_octave)
@@ -436,7 +437,7 @@ def _class_number(block: int, per_octave: int, unit: int) -> int:
 
 
 def _ranks(per_octave: int, unit: int, least: int, up_to: int, header: int) -> list[int]:
-    """1 + the list of the largest blocks up to so many units, 0 below the smallest; empty where it is computed."""
+    """1 + the list of the largest blocks up to each number of units, 0 below the smallest; empty if it is computed."""
     if not per_octave or not header or up_to // unit >= lib.HW_CACHE_UNITS:
         return []
     first, result = _class_number(least, per_octave, unit), [0] * (up_to // unit + 1)

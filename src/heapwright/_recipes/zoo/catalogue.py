@@ -9,7 +9,7 @@ from heapwright._support.resources import toml_files, toml_text
 from heapwright._support.toml import parse_toml
 
 RECOMMENDED = "all-round"
-"""The allocator for whoever has no trace."""
+"""The allocator for a program without a trace."""
 
 
 def names() -> list[str]:

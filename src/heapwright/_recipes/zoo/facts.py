@@ -29,7 +29,7 @@ class Facts(NamedTuple):
     """Whether it grows by no more than best fit does and 5 %, and refused nothing that fits twice."""
     verified: str | None
     """"address": every object of some traces lies where the original puts it. "footprint": its smallest arenas are the
-    original's. "text": made after its source, no original was run beside it. "own": it is the original. None where it
+    original's. "text": made after its source, no original was run for comparison. "own": it is the original. None if it
     is no recipe of the zoo."""
     verified_against: str | None
     """The original that it was compared with, and its version; None where there was none."""
@@ -40,8 +40,8 @@ class Facts(NamedTuple):
         words = {
             "address": f"by address, against {self.verified_against}",
             "footprint": f"by footprint, against {self.verified_against}",
-            "text": "by text only",
-            "own": "it is the original",
+            "text": "against the text only; the original was not run",
+            "own": "our own design",
         }
         return words[self.verified] if self.verified else ""
 
@@ -71,7 +71,7 @@ def _code_bytes() -> dict[str, int]:
 
 @cache
 def _endurance() -> dict[str, tuple[float, bool]]:
-    """Hash -> growth, and whether that lasts, as bench/zoo_endurance.py found them."""
+    """Hash -> long-run growth, and whether it stays bounded, as bench/zoo_endurance.py measured them."""
     return {hash: (float(growth), lasts == "1") for _, hash, growth, lasts, _ in _rows("endurance.csv")}
 
 

@@ -1,7 +1,7 @@
 """Bounds of a general pool: the most accesses of its calls, the arena that theorems say is enough, and thresholds.
 
 A threshold is compared with sizes, and decides nothing else: from which remainder a block is split, from which size on
-it merges, and up to which request the victim serves.
+it merges, and up to which request the last remainder serves.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Steps:
         self.far = pool.grows_down
 
     def take(self) -> int:
-        """To hand out a block that was found, whole or split; beside a victim the old one is filed."""
+        """To hand out a free block, whole or split; the previous last remainder is filed."""
         place = 2 * self.a_link + self.linked + self.unlink + self.insert
         rest = 4 + self.write_free + 2 * self.word if self.victim else 1 + self.write_free
         return self.reach + place + self.word + self.clear + self.mark_used + rest
@@ -70,7 +70,7 @@ class _Steps:
         return link + self.word + 2 * self.walk() + above
 
     def small(self) -> int:
-        """To look at the bins of a small request, and into the victim."""
+        """To look at the bins of a small request, and at the last remainder."""
         if not self.victim:
             return 0
         close = 2 + self.pool.close_bins * (self.a_link + self.mark) + 2 * self.a_link + self.word
@@ -85,7 +85,7 @@ class _Steps:
         if self.pool.coalesce == "immediate":
             result += word + merged
         if self.far:
-            result += 1 + self.mark_used  # where the first block begins, and what is told the block behind it
+            result += 1 + self.mark_used  # where the first block begins, and the tag of the block behind it
         return result + (self.mark_used + 10 if self.victim else 1)
 
     def grow(self) -> int:
@@ -128,8 +128,8 @@ def _require_bound(pool: GeneralKeys, g: Mapping[str, Any]) -> None:
 
 
 def passes_none_by(pool: GeneralKeys, general: Any, largest: int) -> bool:
-    """Whether a request is refused only where no free block would do, but for some of its own bin, and free neighbours
-    are always one block; `largest` is the largest block that is asked for.
+    """Whether a request fails only if no free block would do, but for some of its own bin, and free neighbours
+    are always one block; `largest` is the largest block of any request.
     """
     own_bin_alone = pool.bins != "none" and (not general.bin_last or largest <= _first_of_last_bin(general))
     return (
@@ -164,11 +164,11 @@ def worst_cases(pool: GeneralKeys, general: Any, load: BlockLoad, *, placed: boo
     fit ask for.
     """
     unit = 1 << general.unit_shift
-    unsplit = int(general.split_least) - unit  # the most that a block has beyond what was asked for
+    unsplit = int(general.split_least) - unit  # the most that a block has beyond its request
     slack = unit + int(general.overhead)  # where blocks begin, and a word behind the last one
     result = round_up(load.largest, unit) + _rounding_up(pool, load.largest, unit)
     # Any fit: when a block is refused, or memory grows for it, every hole is too small for it, and each but one lies
-    # before a live block. Lists in front of the pool are empty by then. A victim may cut one hole in three.
+    # before a live block. Lists in front of the pool are empty by then. The last remainder may cut one hole in three.
     objects = (load.live - load.smallest) // load.smallest
     holes = (objects + (3 if pool.victim_up_to else 1)) * (result - unit)
     yield WorstCase(load.live + objects * unsplit + holes + load.largest + slack, "any fit")
@@ -184,7 +184,7 @@ def worst_cases(pool: GeneralKeys, general: Any, load: BlockLoad, *, placed: boo
 
 
 def _rounding_up(pool: GeneralKeys, size: int, unit: int) -> int:
-    """How much larger than it needs a block may be that a search passes by: it looks from the next bin on."""
+    """How much larger than needed a block may be that a search skips: it starts at the next bin."""
     if not (pool.rounds_up or pool.search_most):
         return 0
     return max(unit, (1 << size.bit_length() - 1) // (pool.bins_per_octave or 1))
@@ -231,7 +231,7 @@ def take_thresholds(laid_out: Any, checks: bool) -> Thresholds:
     general.coalesce_from = merges_all
     if not general.victim_up_to:
         general.split = 0
-    if not general.close_bins:  # else it also tells which bins are close
+    if not general.close_bins:  # else it also decides which bins are adjacent
         general.split_least = 0
     small = None
     if not checks and _is_cut_for_requests(laid_out):
@@ -241,7 +241,7 @@ def take_thresholds(laid_out: Any, checks: bool) -> Thresholds:
 
 
 def _is_cut_for_requests(laid_out: Any) -> bool:
-    """Whether the victim's threshold is only ever compared with requests, and with all in the same way."""
+    """Whether the threshold of the last remainder is only compared with requests, and with all in the same way."""
     general = laid_out.general
     if not general.victim_up_to or general.powers:
         return False

@@ -57,7 +57,10 @@ class GeneralKeys(BasePool):
         default=None, description="bins between a power of two and the next"
     )
     most_bins: int = field(
-        default=0, ge=0, le=MAX_BINS, description="the last of so many bins holds all larger blocks; 0: no bound"
+        default=0,
+        ge=0,
+        le=MAX_BINS,
+        description="number of bins, of which the last holds all larger blocks; 0: no bound",
     )
     bin_by: Literal["block", "payload"] = field(
         default="block", description="bins are ranges of sizes with or without header and trailer"
@@ -66,7 +69,7 @@ class GeneralKeys(BasePool):
         default=0, ge=0, le=2**31, description="largest block, and so the largest arena, bytes; 0: no bound"
     )
     victim_up_to: int = field(
-        default=0, ge=0, le=MAX_REQUEST, description="largest request that carves from the victim, bytes"
+        default=0, ge=0, le=MAX_REQUEST, description="largest request that is cut from the last remainder, bytes"
     )
     close_bins: int = field(default=0, ge=0, le=64, description="bins beyond an empty exact one that are tried first")
     fit: Literal["first", "next", "best", "worst", "exact"] = field(
@@ -86,7 +89,7 @@ class GeneralKeys(BasePool):
     )
     split_from: Literal["head", "tail"] = field(default="head", description="end of the block the request is cut from")
     remainder: Literal["in-place", "filed"] = field(
-        default="in-place", description="a remainder takes the place of the block that was split, or is filed anew"
+        default="in-place", description="a remainder takes the place of the block that was split, or is filed again"
     )
     coalesce: Literal["immediate", "never", "forward", "lazy", "deferred", "sweep"] = field(
         default="immediate", description="when free neighbours merge"
@@ -96,7 +99,7 @@ class GeneralKeys(BasePool):
         default="end", description="a lazy merge takes all free blocks behind, or ends once the block is large enough"
     )
     merged: Literal["filed", "in-place"] = field(
-        default="filed", description="a free block that one behind it joins is filed anew, or keeps its place"
+        default="filed", description="a free block that one behind it joins is filed again, or keeps its place"
     )
     top: Literal["last", "bump", "list", "extend"] = field(
         default="last",
@@ -120,7 +123,7 @@ class GeneralKeys(BasePool):
 
     @property
     def is_tagged(self) -> bool:
-        """Boundary tags tell a freed block whether its predecessor is free; nothing but immediate coalescing asks."""
+        """Whether boundary tags mark free predecessors of a freed block; only immediate coalescing reads them."""
         return self.boundary_tags and self.coalesce == "immediate"
 
     @property
@@ -150,7 +153,7 @@ class GeneralKeys(BasePool):
         return round_up(LINKS[self.free_list] * link_bytes, align if link_bytes == 2 else min(align, link_bytes))
 
     def word_bytes(self, geometry: Geometry) -> int:
-        """Bytes of the word at a block's start, 1 to 4: what the header has beside links, a tag taking as much."""
+        """Bytes of the word at a block's start, 1 to 4: the header without links; a tag takes as much."""
         room = self.header - self.links_in_header(geometry)
         return max(1, min(4, room // (2 if self.is_tagged and self.tag_in == "header" else 1)))
 
@@ -171,7 +174,7 @@ class GeneralKeys(BasePool):
         return self.whole_block(self.header + max(links + tag, guarded), geometry)
 
     def least_block(self, geometry: Geometry) -> int:
-        """Bytes of the smallest block unless asked for: it also has room for a payload of one alignment unit."""
+        """Bytes of the smallest block by default: it also has room for a payload of one alignment unit."""
         handed_out = self.whole_block(self.header + geometry.align + self.trailer_bytes(geometry), geometry)
         return max(self.metadata_block(geometry), handed_out)
 
@@ -193,7 +196,7 @@ class GeneralKeys(BasePool):
         return power_above(block) if self.round_to == "power-of-two" else block
 
     def smallest_block(self, geometry: Geometry) -> int:
-        """Bytes of the smallest block as asked for, but at least what it needs; whole units."""
+        """Bytes of the smallest block as the recipe has it, but at least what it needs; whole units."""
         if not self.min_block:
             return self.least_block(geometry)
         return self.whole_block(max(self.min_block, self.metadata_block(geometry)), geometry)
@@ -245,5 +248,5 @@ class GeneralKeys(BasePool):
 
 @lru_cache(maxsize=65536)
 def _cached_blocks(pool: GeneralKeys, geometry: Geometry) -> tuple[int, int]:
-    """Bytes of a block in lists above that are not its payload, and of the smallest; asked for each size of a list."""
+    """Bytes of a block in lists above that are not its payload, and of the smallest; needed for each size of a list."""
     return pool.overhead(geometry), pool.smallest_cached_block(geometry)

@@ -1,4 +1,4 @@
-"""General pools: blocks of any size, each with a header, and what every room asks of them."""
+"""General pools: blocks of any size, each with a header."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class General(GeneralKeys):
         return min(MAX_REQUEST, max(0, largest - self.overhead(geometry)))
 
     def largest_at_hand(self, geometry: Geometry) -> int:
-        """Beside a victim, what may be cut from it."""
+        """The largest request that is cut from the last remainder, if there is one."""
         return self.capacity_for(self.victim_up_to, geometry) if self.victim_up_to else MAX_REQUEST
 
     # ---- rules
@@ -141,12 +141,12 @@ class General(GeneralKeys):
         )
         numbers = ("header", "trailer", "min_block", "max_block", "unit", "region")
         changed = (key for key in numbers if getattr(self, key) != type(self).model_fields[key].default)
-        words = [self._found(), split, merge, *(words for holds, words in info if holds)]
+        words = [self._free_list_summary(), split, merge, *(words for holds, words in info if holds)]
         words += [f"{key.replace('_', ' ')} {getattr(self, key)}" for key in changed]
         return ", ".join(words) + self.range_summary()
 
-    def _found(self) -> str:
-        """How a free block is found, in words."""
+    def _free_list_summary(self) -> str:
+        """The free list and the fit, in words."""
         bins = {"none": f"{self.free_list}/{self.order}", "exact": "exact bins", "power-of-two": "power-of-two bins"}
         where = bins.get(self.bins, self.bins) if self.has_lists else self.free_list
         if self.bins != "none" and (self.free_list, self.order) != ("double", "lifo"):
@@ -250,7 +250,7 @@ class General(GeneralKeys):
         return BlockShape(header, unit, self.smallest_cached_block(geometry), powers=odd, mixed=odd or others)
 
     def control(self, layout: lay.Layout, bins: int) -> tuple[lay.Field, ...]:
-        """What it keeps in the arena with so many bins, in the order of memory."""
+        """Its control data in the arena with `bins` bins, in the order of memory."""
         align = max(layout.align, 4)
         spare = 4 if self.close_bins else 0  # a word without marks: close bins are looked up in two words at a time
         lists = 0 if self.free_list == "implicit" else max(bins, 1)
@@ -273,7 +273,7 @@ class General(GeneralKeys):
         return {**info, **layout.place(self.control(layout, info["bins"]))}
 
     def _laid_out(self, layout: lay.Layout, listed: bool) -> dict[str, Any]:
-        """What it is laid out as, wherever that may be."""
+        """The fields that do not depend on where its control data lies."""
         geometry = layout.geometry
         tags = self.boundary_tags
         word = layout.word(self.header, self.word_bytes(geometry))
@@ -334,7 +334,7 @@ class General(GeneralKeys):
         return self.fit == "best" and self.search_percent < 100 and self.free_list != "implicit"
 
     def _list_stride(self, layout: lay.Layout) -> int:
-        """Bytes from one list's head to the next: a link to the first block, and to the last where one is asked for."""
+        """Bytes from one list's head to the next: a link to the first block, and to the last if the order is FIFO."""
         tails = "fifo" in (self.order, self.large_order)
         stride = layout.link_bytes * (2 if tails else 1)
         if layout.link_bytes == 2 and (self.free_list == "double" or tails) and not self._has_close_heads(layout):
@@ -442,9 +442,9 @@ class General(GeneralKeys):
 
     @classmethod
     def least_accesses(cls, laid_out: Any, sizes: Sizes) -> tuple[Sizes, int]:
-        """In lists a block has a word besides, which is read or its link back is written.
+        """A block in a list has one more word, which is read or its link back is written.
 
-        One that is cut off the end of another leaves the list as it is, and from a victim none is looked for. Without
+        A block cut off the end of another leaves the list as it is, and the last remainder is in no list. Without
         lists a header says that a block is free, or the root of a tree leads to it alone.
         """
         general = laid_out.general

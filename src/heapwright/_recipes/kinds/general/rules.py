@@ -1,4 +1,4 @@
-"""Which keys of a general pool contradict one another or other pools, and what would be valid."""
+"""Contradictions between keys of a general pool, or with other pools, and what would be valid."""
 
 from __future__ import annotations
 
@@ -112,9 +112,9 @@ def _top_contradictions(pool: GeneralKeys, pools: Sequence[BasePool]) -> Iterato
         yield f'"top" "{pool.top}" is not valid with "victim_up_to"; valid: last'
     if pool.top == "extend" and (pool.order != "address" or pool.bins != "none" or not pool.has_lists):
         yield '"top" "extend" looks for the last free block; it needs "order" "address" and one list with links'
-    beside = next((other for other in pools if other.carves_from_end), None)
-    if pool.top == "list" and pool.region == 0 and beside:
-        yield f'"top" "list" leaves nothing to the {beside.kind_name} pool that grows; valid: last, bump, or a "region"'
+    end = next((other for other in pools if other.carves_from_end), None)
+    if pool.top == "list" and pool.region == 0 and end:
+        yield f'"top" "list" leaves nothing to the {end.kind_name} pool that grows; valid: last, bump, or a "region"'
     yield from _surplus_contradictions(pool)
 
 
