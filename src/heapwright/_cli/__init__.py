@@ -18,6 +18,7 @@ from heapwright._cli.group import Group
 from heapwright._cli.output import WORDS, note
 from heapwright._support import gc_tuning
 from heapwright._support.errors import HeapwrightError, did_you_mean
+from heapwright._support.inputs import protecting_inputs
 from heapwright._support.version import __version__
 
 # Command name -> one line of help. The module is the name with "_" after a Python keyword (import_).
@@ -83,7 +84,8 @@ class _Commands(Group):
 
     def invoke(self, ctx: click.Context) -> object:
         try:
-            return super().invoke(ctx)
+            with protecting_inputs():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.Abort from None  # click itself would begin an empty line first
         except RuntimeError as error:

@@ -11,6 +11,8 @@ from heapwright._cli.output import json_option, note_partial, print_json
 from heapwright._cli.pipes import from_stdin
 from heapwright._cli.renamed import repairs_requested
 
+PAGE_SUFFIXES = (".html", ".htm")
+
 
 @click.command()
 @click.argument(
@@ -63,6 +65,8 @@ def command(
             raise click.UsageError("--heap, --against and --no-plots are for pages; give -o PAGE.html")
         _write_markdown(source, output, baseline, moved, as_json)
         return
+    if output.suffix.lower() not in PAGE_SUFFIXES:
+        raise click.UsageError(f"{output}: a report is a page, FILE.html, or Markdown, FILE.md")
     from heapwright import _api as api
 
     page, *plots = api.report(

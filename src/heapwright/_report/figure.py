@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import html
 import io
-import json
 import math
 import re
 import textwrap
@@ -20,6 +19,7 @@ import altair as alt
 from altair.utils.schemapi import debug_mode
 from PIL import Image
 
+from heapwright._report.drawing import svg_of
 from heapwright._support.errors import HeapwrightError
 
 # Okabe and Ito, "Color universal design" (2008): distinct with every common colour blindness, by lightness in print.
@@ -134,10 +134,8 @@ def unvalidated() -> AbstractContextManager[None]:
 
 
 def _drawn(name: str, spec: Mapping[str, Any]) -> str:
-    import vl_convert
-
     try:
-        drawing: str = vl_convert.vegalite_to_svg(json.dumps(spec))
+        drawing = svg_of(spec)
     except ValueError as error:
         raise HeapwrightError(f"{name}: the plot cannot be drawn: {error}") from error
     return drawing

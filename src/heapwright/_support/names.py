@@ -27,6 +27,15 @@ def addressed(text: object) -> str:
     return _ADDRESS.sub(r"\1://", str(text))
 
 
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no XML document may hold, and the controls that it should not."""
+
+
+def xml_text(text: str) -> str:
+    """Text for XML, SVG and HTML: escapes, as \\x01, for the characters that these cannot hold."""
+    return _NOT_XML.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def printable(text: str) -> str:
     """Text for a terminal or a comment: escapes for what steers a terminal, or turns or breaks the line."""
     return "".join(item if item.isprintable() or category(item) == "Zs" else ascii(item)[1:-1] for item in text)

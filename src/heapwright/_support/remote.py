@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from heapwright._support.errors import HeapwrightError
+from heapwright._support.inputs import note_input
 from heapwright._support.names import addressed, shortened
 from heapwright._support.temporary import folder_for
 
@@ -43,6 +44,12 @@ def local(path: Path) -> Path:
     Raises HeapwrightError if an address holds credentials, or its file cannot be fetched whole.
     """
     return _files.fetched(path) if is_address(path) else path
+
+
+def read_from(path: Path) -> Path:
+    """As `local`, for a file that is read as an input: this command writes over it no more."""
+    note_input(path)
+    return local(path)
 
 
 def writable(path: Path) -> Path:

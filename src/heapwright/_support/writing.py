@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright._support.errors import HeapwrightError
+from heapwright._support.inputs import check_output
 from heapwright._support.remote import writable
 
 if TYPE_CHECKING:
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary file next to `path` that takes its place if all goes well, and is removed if not.
 
-    Raises HeapwrightError if `path` is an address, a folder or a device, or no file can be written there.
+    Raises HeapwrightError if `path` is an address, a folder, a device or an input of this command, or no file can be
+    written there.
     """
     writable(path)
+    check_output(path)
     temporary = _new_file_beside(path)
     try:
         yield temporary
@@ -44,6 +47,7 @@ def write_text(path: Path, text: str) -> None:
 def check_writable(path: Path) -> None:
     """Raise HeapwrightError now, not after long work, where no file can be written under this name."""
     writable(path)
+    check_output(path)
     _new_file_beside(path).unlink()
 
 
@@ -83,6 +87,7 @@ def filling(folder: Path) -> Iterator[Callable[[str, str | bytes], Path]]:
             place = folder / name
             if place.is_dir():
                 raise HeapwrightError(f"{place}: cannot be written: is a folder; name another one around it")
+            check_output(place)
             with _naming(place):
                 Path(aside, name).parent.mkdir(parents=True, exist_ok=True)
                 Path(aside, name).write_bytes(content.encode() if isinstance(content, str) else content)

@@ -12,7 +12,7 @@ import numpy as np
 from heapwright._support import database, parquet
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.kinds import is_study
-from heapwright._support.remote import local, writable
+from heapwright._support.remote import read_from, writable
 from heapwright._traces.validation import OPTIONAL, REQUIRED, Columns
 
 WINDOW = 1 << 18
@@ -84,7 +84,7 @@ def reading(path: Path) -> Iterator[TableReader]:
 
     Raises HeapwrightError where it is missing, cannot be fetched, is not Parquet, truncated, or lacks a column.
     """
-    file = local(path)
+    file = read_from(path)
     if not file.is_file():
         raise HeapwrightError(f"{path}: {'is not a file' if file.exists() else 'no such file'}")
     with database.reaching(path) as connection:

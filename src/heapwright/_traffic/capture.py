@@ -14,7 +14,7 @@ from dpkt import pcap, pcapng
 from dpkt.dpkt import UnpackError
 
 from heapwright._support.errors import HeapwrightError
-from heapwright._support.remote import local
+from heapwright._support.remote import read_from
 from heapwright._traffic import links
 from heapwright._traffic.packets import PacketTable
 from heapwright._traffic.rows import DamageError, Flows, Rows
@@ -54,7 +54,7 @@ def import_capture(path: str | os.PathLike[str]) -> PacketTable:
     rows, flows = Rows(), Flows()
     seen: Counter[int] = Counter()
     damage = ""
-    with local(Path(name)).open("rb") as stream:
+    with read_from(Path(name)).open("rb") as stream:
         start = stream.read(4)
         stream.seek(0)
         if not is_capture(start):

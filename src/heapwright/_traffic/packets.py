@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heapwright._support import database, parquet
 from heapwright._support.errors import HeapwrightError, ParameterError
-from heapwright._support.remote import local
+from heapwright._support.remote import read_from
 
 FORMAT_VERSION = "1"
 MOST_PACKETS = 1 << 26
@@ -74,7 +74,7 @@ class PacketTable:
             HeapwrightError: the file is missing, no Parquet, cut short, lacks a column, or holds values out of range.
         """
         name = os.fspath(path)
-        if not local(Path(name)).is_file():
+        if not read_from(Path(name)).is_file():
             raise HeapwrightError(f"{name}: no such file; a packet table (Parquet) is needed")
         columns = ", ".join(f'"{column}"::{kind} AS "{column}"' for column, (_, kind) in COLUMNS.items())
         try:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._support.errors import HeapwrightError
-from heapwright._support.remote import local
+from heapwright._support.remote import read_from
 from heapwright._traffic.packets import PacketTable
 
 _ETHERNET_HEADER, _ETHERNET_LEAST = 14, 60
@@ -39,7 +39,7 @@ def import_profile(path: str | os.PathLike[str], count: int | None = None, seed:
     """
     name = os.fspath(path)
     try:
-        profile = json.loads(local(Path(name)).read_bytes())
+        profile = json.loads(read_from(Path(name)).read_bytes())
     except (ValueError, RecursionError) as error:
         raise HeapwrightError(f"{name}: not a profile: {error}; heapwright profile prints one as JSON") from error
     return synthesise(profile, count, seed, where=name)

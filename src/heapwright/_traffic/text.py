@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from heapwright._support.errors import HeapwrightError
-from heapwright._support.remote import local
+from heapwright._support.remote import read_from
 from heapwright._traffic.packets import PacketTable
 from heapwright._traffic.rows import Flows, Rows
 
@@ -55,7 +55,7 @@ def import_csv(path: str | os.PathLike[str]) -> PacketTable:
     """
     name = os.fspath(path)
     rows = Rows()
-    with local(Path(name)).open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+    with read_from(Path(name)).open(encoding="utf-8-sig", errors="replace", newline="") as stream:
         header = stream.readline(_MAX_LINE)
         columns = _Columns.find(_split(header))
         if columns is None:

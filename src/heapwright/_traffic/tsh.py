@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._support.errors import HeapwrightError
-from heapwright._support.remote import local
+from heapwright._support.remote import read_from
 from heapwright._traffic.packets import PacketTable
 from heapwright._traffic.rows import Flows, Rows
 
@@ -55,7 +55,7 @@ def import_tsh(path: str | os.PathLike[str]) -> PacketTable:
         HeapwrightError: the file holds no such record.
     """
     name = os.fspath(path)
-    data = local(Path(name)).read_bytes()
+    data = read_from(Path(name)).read_bytes()
     count, rest = divmod(len(data), RECORD.itemsize)
     records = np.frombuffer(data, RECORD, count)
     valid = _valid(records)

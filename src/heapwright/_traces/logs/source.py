@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from heapwright._support.errors import HeapwrightError
-from heapwright._support.remote import local
+from heapwright._support.remote import read_from
 from heapwright._traces.logs.history import LogHistory
 from heapwright._traces.logs.losses import Losses
 
@@ -75,7 +75,7 @@ class Source:
             yield rest
 
     def _pieces(self) -> Iterator[bytes]:
-        with local(self.path).open("rb") as file:
+        with read_from(self.path).open("rb") as file:
             start = file.read(6)
             file.seek(0)
             if start.startswith(_GZIP):
