@@ -256,8 +256,8 @@ def test_every_recipe_has_the_alignment_asked_for_and_so_has_its_code(run: Run, 
 def test_a_trace_of_a_64_bit_program_says_what_holds_where(run: Run, files: Path, trace: Trace) -> None:
     replace(trace, name="wide", metadata={"pointer_bytes": "8"}).write(files / "wide.parquet")
     (files / "space.toml").write_text(ALONE + SPACE_FILE)
-    output = "heapwright: wide: recorded with 8-byte pointers; a heap that stands for malloc there needs alignment 16, "
-    output += "one for a 32-bit target 8"
+    output = "heapwright: wide: recorded with 8-byte pointers; choose alignment 16 to replace malloc there, "
+    output += "and 8 for a 32-bit target"
     assert f"{output}; explored at 8\n" in run("explore", "wide.parquet", *EXPLORE[2:]).stderr
     assert run("fit", "wide.parquet", "--heap", "tlsf").stderr == f"{output}\n"
     assert run("fit", "first.parquet", "--heap", "tlsf").stderr == ""

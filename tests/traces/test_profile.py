@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sample_traces import packets_of, stack, trace_of
 from traces_random import labelled_traces
 
-from heapwright._traces.holders import GROUPS, held, short_names, size_class
+from heapwright._traces.holders import GROUPS, holders_of, short_names, size_class
 from heapwright._traces.profile import births_and_deaths, locality_of_frees, order_of_frees, profile, sample_events
 from heapwright._traces.streams import Stream
 from heapwright._traces.trace import Trace
@@ -220,7 +220,7 @@ def test_who_holds_the_live_bytes_is_what_a_walk_over_the_calls_finds(trace: Tra
         trace = Trace.from_columns(op=trace.op, id=trace.id, size=trace.size)
     moments = np.unique(np.append(np.linspace(0, len(trace) - 1, points).astype(np.int64), len(trace) - 1))
     peak = int(trace.live_bytes.argmax())
-    result = held(Stream.of(trace), moments, peak)
+    result = holders_of(Stream.of(trace), moments, peak)
     output = result["live_by"]
     assert output["key"] == ("site" if named else "size")
     alive: dict[int, tuple[str, int]] = {}
@@ -271,6 +271,6 @@ def test_a_site_is_short_where_that_tells_it_from_others() -> None:
 
 
 def test_a_trace_of_nothing_but_empty_requests_has_one_group() -> None:
-    result = held(Stream.of(trace_of((MALLOC, 0, 0), (FREE, 0, 0))), np.array([0, 1]), 0)
+    result = holders_of(Stream.of(trace_of((MALLOC, 0, 0), (FREE, 0, 0))), np.array([0, 1]), 0)
     assert result["live_by"]["bytes"] == [[0, 0]]
     assert result["at_peak"] == [{"site": "", "size": 0, "objects": 1, "bytes": 0}]

@@ -230,7 +230,7 @@ def test_a_part_may_be_a_time() -> None:
     assert len(hw.cut(trace, first=timedelta(seconds=2), close=False)) == 3
     assert len(hw.cut(trace, stop=timedelta(seconds=2), close=False)) == 2
     assert hw.cut(trace, start=timedelta(microseconds=100), close=False).metadata["cut_calls"] == "1-2"
-    with pytest.raises(hw.HeapwrightError, match="calls 2 to 2 are all on objects born before"):
+    with pytest.raises(hw.HeapwrightError, match="calls 2 to 2 all use objects allocated earlier"):
         hw.cut(trace, last=timedelta(seconds=1))
 
 
@@ -503,7 +503,7 @@ def test_a_rep_file_imported_again_gives_the_same_calls(tmp_path: Path, trace: T
     assert np.array_equal(again.id, trace.objects()[0])
     assert np.array_equal(again.size, np.where(trace.op == FREE, 0, trace.size))
     assert again.repairs == ()
-    assert ("calloc told from malloc" in output.loses) == bool((trace.op == CALLOC).any())
+    assert ("calloc apart from malloc" in output.loses) == bool((trace.op == CALLOC).any())
     head = [int(line) for line in (tmp_path / "app.rep").read_text(encoding="utf-8").split("\n")[:4]]
     assert head == [trace.peak_live_bytes, trace.objects()[1], len(trace), 1]
 

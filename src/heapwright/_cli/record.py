@@ -54,7 +54,7 @@ def command(
     from heapwright._traces.record import record
 
     stdout = sys.stderr.fileno() if as_json else None
-    recording = record(cmd, output, limit=limit, follow=follow, sites=sites, stdout=stdout, tell=note)
+    recording = record(cmd, output, limit=limit, follow=follow, sites=sites, stdout=stdout, report=note)
     for line in _summary(recording):
         note(line)
     if as_json:

@@ -14,7 +14,7 @@ from heapwright._recipes.recipe import Recipe
 from heapwright._replay.pictures import HEAP_MAP_STATES
 from heapwright._replay.snapshots import cell_shares, filming, holes, regions
 from heapwright._report import raster
-from heapwright._traces.holders import held, short_names
+from heapwright._traces.holders import holders_of, short_names
 from heapwright._traces.streams import Stream
 from heapwright._traces.trace import Trace
 
@@ -90,7 +90,9 @@ def look(trace: Trace, recipe: Recipe, arena: int, extent: int, count: int) -> D
 def holders(trace: Trace, peak_event: int) -> dict[str, Any]:
     """The `live_by` of a profile at more moments: who holds the live bytes."""
     event = np.linspace(0, len(trace) - 1, HOLDERS).astype(np.int64)
-    result: dict[str, Any] = held(Stream.of(trace), np.unique(np.append(event, peak_event)), peak_event)["live_by"]
+    result: dict[str, Any] = holders_of(Stream.of(trace), np.unique(np.append(event, peak_event)), peak_event)[
+        "live_by"
+    ]
     return result
 
 

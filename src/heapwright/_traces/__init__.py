@@ -1,1 +1,1 @@
-"""What a program asked of its heap: traces, how they are read, recorded and characterised."""
+"""Traces of heap calls: recording, reading, conversion and characterisation."""

@@ -22,7 +22,7 @@ class Calls:
         struct: the calls as the engine takes them (`struct hw_calls *`).
         op, slot, size, align, ts_us, low: the columns that it points to, one entry a call.
         thread: the same of the calling thread's number; empty where there is one thread.
-        site: the same of the class of call sites, from 1, 0 for none; empty where a heap tells none apart.
+        site: the same of the class of call sites, from 1, 0 for none; empty if all sites share one class.
     """
 
     struct: Any
@@ -101,9 +101,9 @@ class Calls:
         both: bool = False,
         after: NDArray[np.int64] | None = None,
     ) -> int:
-        """Largest sum of the live objects' bytes, where each request makes its object so many (frees are ignored).
+        """Largest sum of the live objects' bytes, if each request sets its object to `bytes_` (frees are ignored).
 
-        Without `bytes_` these are the sizes, each rounded up to a multiple of `align` above 0 where that is given.
+        By default these are the sizes, each rounded up to a multiple of `align` if that is above 0.
         `both` counts an object twice while realloc changes it. `after` takes the sum after each call. O(calls).
         """
         result = lib.hw_live_bytes(
@@ -133,7 +133,7 @@ class Calls:
 
 
 def dense(id: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], int]:
-    """Ids, other ones where they are large beside the number of calls, and a bound that all are below."""
+    """Ids, replaced by smaller ones if they far exceed the number of calls, and a bound above all of them."""
     bound = int(id.max(initial=0)) + 1
     if bound <= 2 * len(id) + 1024:
         return np.ascontiguousarray(id, np.uint32), bound

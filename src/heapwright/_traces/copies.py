@@ -1,10 +1,10 @@
-"""Copies of a trace: what the same program might have asked on another day, to see whether an answer holds there.
+"""Perturbed traces: calls that the same program might make on another day, to test whether results still hold.
 
-A kind of copy changes one thing and keeps the rest. Every copy is drawn from a seed, the kind's name and its number
-alone, so that the third copy of a kind is the same trace whatever else is made. `docs/robustness.md` has the evidence
-for the kinds and their parameters: how well each foretells a second recording.
+A kind of perturbation changes one property and keeps the others. Every copy is drawn only from a seed, the kind's name
+and its number, so the third copy of a kind is the same trace in any series. `docs/robustness.md` has the evidence for
+the kinds and their parameters: how well each predicts a second recording.
 
-Places are counted in calls: a shift, a lifetime or a block is so many calls of the original long.
+Positions, shifts, lifetimes and block lengths are numbers of calls of the original.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from heapwright._traces.validation import CALLOC, FREE, MAX_SIZE
 Int64s = npt.NDArray[np.int64]
 
 CONSTANT = 0.1
-"""Share of the requests from which a size is taken for a constant of the program, which no other payload changes: the
+"""Share of the requests from which a size counts as a constant of the program, which no other payload changes: the
 share from which a size deserves a pool of its own (Mamagkakis et al. 2007, section 4, A).
 """
 
@@ -35,7 +35,7 @@ class Draft(NamedTuple):
     """The calls of a copy before they are in order; every array has one entry a call.
 
     Attributes:
-        row: int64, the call of the original that it stands for.
+        row: int64, the call of the original that it copies.
         object: int64, the object; no number is given twice.
         place: float64, where it happens, in calls of the original; equal places keep the order of the arrays.
         size: bytes asked for.
@@ -70,8 +70,8 @@ class Sizes(Kind):
     by call would leave the mean of a class where it was.
 
     Keeps the order of all calls, every lifetime, the mix (requests of equal size stay equal, so there are at most as
-    many sizes), sizes that a program holds constant (`CONSTANT`): packet buffers, TLS records, stacks; no bytes where
-    none were asked for, and the live peak within `spread`.
+    many sizes), sizes that a program holds constant (`CONSTANT`): packet buffers, TLS records, stacks; requests
+    of 0 bytes, and the live peak within `spread`.
 
     Attributes:
         spread: largest change as a share of the size, above 0 and below 1.
@@ -129,8 +129,8 @@ class Lifetimes(Kind):
 class Streams(Kind):
     """Streams shifted against each other: each uniformly by up to `shift` of the trace, back or forth.
 
-    Tasks that do not wait for one another interleave anew every time. A stream is the objects born in the same thread,
-    at the same site, with the same size: what a trace tells of the place in the program that asks.
+    Tasks that do not wait for one another interleave differently in every run. A stream is the objects allocated in the
+    same thread, at the same site, with the same size: the best approximation of a place in the program.
 
     Keeps all objects, their sizes and lifetimes, and the order within a stream; the live peak changes as far as
     streams peak apart.
@@ -158,14 +158,14 @@ class Streams(Kind):
 
 @dataclass(frozen=True)
 class Blocks(Kind):
-    """The course of events drawn anew: each block of calls is replaced by one from nearby, any number of times.
+    """Resampled blocks: each block of calls is replaced by a random one nearby, with replacement.
 
-    The local block bootstrap (Paparoditis and Politis 2002) on the objects born in a block. Objects that live longer
-    than a block stay where they are: tables filled at the start are neither lost nor filled twice. Where the trace
+    The local block bootstrap (Paparoditis and Politis 2002) on the objects allocated in a block. Objects with a life
+    longer than a block keep their places: tables filled at the start are neither lost nor filled twice. If the trace
     names phases, a block is replaced by one of the same phase.
 
-    Keeps lifetimes, the order within a block, long-lived objects, and, but for what is drawn, the mix of sizes and the
-    live peak. A trace so short that nothing is drawn stays as it is.
+    Keeps lifetimes, the order within a block, long-lived objects, and, up to the random choice, the mix of sizes and
+    the live peak. A trace without short-lived objects stays as it is.
 
     Attributes:
         blocks: into how many equal parts the trace is cut, 2 or more.
@@ -272,11 +272,11 @@ class Together(Kind):
 
 
 AT_LOAD: tuple[Kind, ...] = (Together(Sizes(), Blocks()),)
-"""What copies at the recorded load are made of."""
+"""The kinds of perturbed traces at the recorded load."""
 
 STANDARD: tuple[Kind, ...] = (*AT_LOAD, Load())
-"""What copies are made of unless something else is asked for. Of all kinds tried, other sizes in another order foretell
-best which heaps come to need more memory, and four times the load which ones refuse requests (docs/robustness.md).
+"""The default kinds of perturbed traces. Of all kinds tried, other sizes in another order predict best which heaps will
+need more memory, and four times the load which heaps will fail requests (docs/robustness.md).
 """
 
 KINDS = {kind.name: kind for kind in (*STANDARD, Sizes(), Lifetimes(), Streams(), Blocks())}

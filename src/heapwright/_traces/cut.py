@@ -32,7 +32,7 @@ def cut(
     live: bool = False,
     close: bool = True,
 ) -> Stream:
-    """Return a part of a trace; all of it where it is no longer.
+    """Return a part of a trace, or all of it if the part is longer.
 
     Args:
         trace: the whole.
@@ -41,18 +41,19 @@ def cut(
             `last`.
         threads, phases, sites: keep the objects that are allocated there, with all their calls; none stands for all. In
             the name of a site ``*`` stands for any letters.
-        live: begin with the objects of these threads and sites that live where the part begins, as allocations of their
-            size at that time; else calls on them are left out.
+        live: begin with allocations of the objects of these threads and sites that are live when the part begins, at
+            their sizes then; else calls on these objects are left out.
         close: free what is live at the end, in order of birth and at the time of the last call; else it stays live.
 
     The name is the trace's with ``~first``, ``~last`` or ``~part``; the metadata is the trace's and ``cut_of``, its
-    name, ``cut_calls``, such as ``4000-7999``, counted from 0, ``cut_threads``, ``cut_phases``, ``cut_sites`` where
-    these are given, and ``inherited``, how many of the first calls stand for what lived. Times start at 0. O(calls).
+    name, ``cut_calls``, such as ``4000-7999``, counted from 0, ``cut_threads``, ``cut_phases``, ``cut_sites`` if
+    these are given, and ``inherited``, the number of first calls that allocate objects of `live`. Times start at 0.
+    O(calls).
 
-    Raises HeapwrightError where no call is left, a thread, phase or site is not there, or a time is asked of a trace
-    whose calls have none; some of it when the windows are gone through.
+    Raises HeapwrightError if no call is left, if the trace has no such thread, phase or site, or if a time is given for
+    a trace without times; some of these only when the windows are read.
     """
-    if sum(given for given in (first is not None, last is not None, start is not None or stop is not None)) > 1:
+    if sum((first is not None, last is not None, start is not None or stop is not None)) > 1:
         raise HeapwrightError("cut: give either first or last, or start and stop")
     if all(item is None for item in (first, last, start, stop)) and not (threads or phases or sites):
         raise HeapwrightError("cut: give either first or last, start or stop, or threads, phases or sites")
@@ -66,12 +67,12 @@ def cut(
     end = "first" if first is not None else "last" if last is not None else "part"
     metadata = {key: value for key, value in trace.metadata.items() if key != "inherited"}
     metadata |= {"cut_of": trace.name}
-    for key, given in (("threads", map(str, threads)), ("phases", phases), ("sites", sites)):
-        if text := "\n".join(given):
+    for key, names in (("threads", map(str, threads)), ("phases", phases), ("sites", sites)):
+        if text := "\n".join(names):
             metadata[f"cut_{key}"] = text
 
     def windows() -> Iterator[Columns]:
-        part = _Part(trace, stretch.told(trace), places, live, close, metadata)
+        part = _Part(trace, stretch.bounds(trace), places, live, close, metadata)
         return part.windows()
 
     return Stream(
@@ -86,7 +87,7 @@ def cut(
 
 @dataclass(frozen=True)
 class _Stretch:
-    """Which calls, as the caller says it."""
+    """The calls of a part, in the terms of the caller."""
 
     first: Place | None = None
     last: Place | None = None
@@ -101,7 +102,7 @@ class _Stretch:
             if isinstance(place, timedelta) and place < timedelta(0):
                 raise ParameterError(f"{place.total_seconds():g} s; must be 0 or more", parameter=name)
 
-    def told(self, trace: Stream) -> _Bounds:
+    def bounds(self, trace: Stream) -> _Bounds:
         """Bounds counted from the beginning of the trace, which is read to its end only if that matters."""
         if self.first is not None:
             return _Bounds(stop=self.first, includes_stop=isinstance(self.first, timedelta), parameter="first")
@@ -118,17 +119,17 @@ class _Stretch:
 
 @dataclass(frozen=True)
 class _Bounds:
-    """From which call or time on, and up to which."""
+    """The first call or time of a part, and the one that ends it."""
 
     start: Place = 0
     stop: Place | None = None
     includes_stop: bool = False
     parameter: str | None = None
-    """The one that said so, if it was neither start nor stop."""
+    """The parameter that set the bounds, if it was neither start nor stop."""
 
     @property
     def in_time(self) -> str | None:
-        """The parameter that a time is given for."""
+        """The parameter that is a time; None if all are counts."""
         named = next((name for name in ("start", "stop") if isinstance(getattr(self, name), timedelta)), None)
         return named and (self.parameter or named)
 
@@ -145,7 +146,7 @@ class _Bounds:
 
 @dataclass(frozen=True)
 class _Places:
-    """Where objects are allocated that are kept; None or nothing stands for anywhere."""
+    """Threads, phases and sites whose objects are kept; None or nothing means all."""
 
     threads: NDArray[np.int64]
     phases: NDArray[np.intp] | None
@@ -201,35 +202,35 @@ class _Part:
                 low = int(row[of_part[0]]) if inside_rows is None else inside_rows[0]
                 inside_rows = low, int(row[of_part[-1]])
             ends = inside_rows is not None and not inside[-1]
-            if ends:  # what follows the part must not change who lives
+            if ends:  # calls after the part must not change the live objects
                 length = int(of_part[-1]) + 1 if len(of_part) else 0
                 window, inside = {key: values[:length] for key, values in window.items()}, inside[:length]
             yield from self._kept(window, inside)
             if ends:
                 break
-        self._tell_rows(inside_rows)
+        self._note_rows(inside_rows)
         if self.close:
             yield from self._closing()
 
     def _kept(self, window: Columns, inside: NDArray[np.bool_]) -> Iterator[Columns]:
-        """What is kept of a window, which is split where the part begins."""
+        """The calls of a window that belong to the part; a window is split at the begin of the part."""
         in_phase = self.places.in_phase(window)
         if not self.begun and (begins := np.flatnonzero(inside & in_phase)).size:
             self.begun, at = True, int(begins[0])
             before = {key: values[:at] for key, values in window.items()} | {"kept": np.zeros(at, bool)}
-            self.living.follow(before)
+            self.living.advance(before)
             if self.live:
                 yield from self._alive(int(window["ts_us"][at]))
             window = {key: values[at:] for key, values in window.items()}
             inside, in_phase = inside[at:], in_phase[at:]
         births = inside & in_phase & self.places.chosen(window)
-        object_ = self.living.follow(window | {"kept": births})
+        object_ = self.living.advance(window | {"kept": births})
         kept = inside & object_["kept"]
         if kept.any():
             yield self._from_0({key: values[kept] for key, values in (window | {"id": object_["number"]}).items()})
 
     def _alive(self, now: int) -> Iterator[Columns]:
-        """The objects that live where the part begins, at this time in microseconds, -1 where it is not known."""
+        """Allocations of the objects that are live when the part begins, at `now` in microseconds, -1 if unknown."""
         alive = self.living.columns
         if not len(self.living):
             return
@@ -240,7 +241,7 @@ class _Part:
             yield self._from_0({key: calls[key][alive["kept"]] for key in COLUMNS})
 
     def _closing(self) -> Iterator[Columns]:
-        """Frees of what lives at the end, in the thread, phase and site and at the time of the last call."""
+        """Frees of the objects live at the end, with the thread, phase, site and time of the last call."""
         kept = self.living.columns["kept"]
         count = np.count_nonzero(kept)
         if not count:
@@ -266,13 +267,13 @@ class _Part:
         self.last = {key: values[-1:] for key, values in calls.items()}
         return calls
 
-    def _tell_rows(self, rows: tuple[int, int] | None) -> None:
-        """Say which calls the part is made of; raise HeapwrightError where none is left."""
+    def _note_rows(self, rows: tuple[int, int] | None) -> None:
+        """Note the range of calls in the metadata; raise HeapwrightError if no call is left."""
         name = self.trace.name
         if rows is None:
             raise HeapwrightError(f"{name}: it has {self.living.rows:,} calls, none of which is in this part")
         if self.last is None and self.places.anywhere:
-            raise HeapwrightError(f"{name}: calls {rows[0]} to {rows[1]} are all on objects born before; take more")
+            raise HeapwrightError(f"{name}: calls {rows[0]} to {rows[1]} all use objects allocated earlier; take more")
         if self.last is None:
             raise HeapwrightError(f"{name}: calls {rows[0]} to {rows[1]}: nothing is allocated there; take others")
         self.metadata["cut_calls"] = f"{rows[0]}-{rows[1]}"
@@ -283,15 +284,15 @@ def _microseconds(time: timedelta) -> int:
 
 
 def _indices(names: Sequence[str], wanted: Sequence[str], parameter: str) -> NDArray[np.intp] | None:
-    """Where the names are that are wanted, in which ``*`` stands for any letters; None where nothing is wanted."""
+    """The indices of the wanted names, in which ``*`` stands for any letters; None if no name is wanted."""
     if not wanted:
         return None
     results: set[int] = set()
     for item in wanted:
         matches = matching(item, names)
         if not matches:
-            known = [name for name in names if name]
-            hint = did_you_mean(item, known) if known else "the trace names none"
+            valid = [name for name in names if name]
+            hint = did_you_mean(item, valid) if valid else "the trace names none"
             raise HeapwrightError(f"{item}: not among the trace's {parameter}; {hint}")
         results.update(matches)
     return np.array(sorted(results))

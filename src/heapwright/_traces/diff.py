@@ -1,4 +1,4 @@
-"""What changed between two builds of a program: totals, lifetimes, sizes and sites of their traces."""
+"""Differences of two traces, such as of two builds: totals, lifetimes, sizes and call sites."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heapwright._traces.validation import FREE
 PERCENTILES = (10, 50, 90, 99)
 
 _BITS = 5
-"""Of a lifetime so many are kept below the highest: within 1 / 2 ^ _BITS, 3 %."""
+"""Bits of a lifetime that the histogram keeps below the highest: precision 1 / 2 ^ _BITS, 3 %."""
 
 
 def diff(before: Stream, after: Stream) -> dict[str, Any]:
@@ -22,23 +22,23 @@ def diff(before: Stream, after: Stream) -> dict[str, Any]:
 
     Returns plain Python values, ready for JSON; `[a, b]` stands for before and after:
 
-    - `traces`: `[a, b]`, their names; `caveats`: what they cannot tell, in words; `repairs`: what reading dropped;
+    - `traces`: `[a, b]`, their names; `caveats`: limits of what they record, in words; `repairs`: what reading dropped;
     - `totals`: key -> `[a, b]`: `events`, `requests` (malloc, calloc, realloc), `requested_bytes`,
       `requested_peak_bytes`, `live_objects_peak`, `distinct_sizes`, `never_freed_objects`, `never_freed_bytes` (at
       their last size), `threads`, `seconds` (None without times);
     - `lifetimes`: `p10`, `p50`, `p90`, `p99`, `max` -> `[a, b]`: calls between birth and death of freed objects, within
       3 % below; None where nothing is freed;
-    - `sizes`: `[{"size", "requests": [a, b], "peak_bytes": [a, b]}, ...]`: how often a size is asked for, and the bytes
+    - `sizes`: `[{"size", "requests": [a, b], "peak_bytes": [a, b]}, ...]`: how often a size is requested, and the bytes
       of such objects at the peak of live bytes; first what changed most at the peak, then in bytes requested;
-    - `sites`: the same by `site`, the name of a call site; of an object, that of its latest request. Empty where
+    - `sites`: the same by `site`, the name of a call site; of an object, that of its latest request. Empty if
       neither trace names any.
 
-    O(calls), in memory for the objects that live, and the distinct sizes and sites.
+    O(calls), in memory for the live objects, and the distinct sizes and sites.
     """
     pair = [_Described(item) for item in (before, after)]
     totals = [item.totals_by_key() for item in pair]
     lifetimes = [item.lifetimes() for item in pair]
-    caveats = [f"{s.name}: {info}" for s in (before, after) for info in s.metadata.get("caveats", "").splitlines()]
+    caveats = [f"{s.name}: {caveat}" for s in (before, after) for caveat in s.metadata.get("caveats", "").splitlines()]
     return {
         "traces": [before.name, after.name],
         "caveats": list(dict.fromkeys(caveats)),

@@ -16,7 +16,7 @@ from heapwright._traces.streams import Stream
 from heapwright._traces.validation import CALLOC, FREE, REALLOC
 
 MAX_OBJECTS = 1 << 25
-"""Objects live at once that the array in C can tell apart."""
+"""Largest number of live objects that the array in C can number."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Exported:
         path: the file.
         format: one of `FORMATS`.
         events: calls of the trace.
-        loses: what the format cannot hold and the trace has, in words.
-        caveats: what the trace itself cannot tell.
+        loses: what the trace has and the format cannot hold, in words.
+        caveats: limits of what the trace itself records.
         repairs: what reading the trace dropped or changed, in words.
     """
 
@@ -41,17 +41,17 @@ class Exported:
 
 
 def export(trace: Stream, path: Path, format: str) -> Exported:
-    """Write a trace in another format, all of it or nothing, in memory for the objects that live.
+    """Write a trace in another format, all of it or nothing, in memory for the live objects.
 
     - ``minimalloc``: CSV, ``id,lower,upper,size``, a row for each stretch of an object's life at one size, numbered
       from 0 as they end. It occupies ``size`` bytes (at least 1) from the call ``lower`` up to the call ``upper``,
       which does no longer count; what is never freed ends with the trace. A realloc ends one row and begins another.
     - ``malloclab``: a .rep file: the peak of live bytes, objects, calls and the weight 1, then ``a ID BYTES``,
       ``r ID BYTES``, ``f ID`` for each call; objects are numbered from 0 in the order of birth.
-    - ``c``: an array of 8 bytes a call, with the macros that take it apart; objects are numbers below the most that
-      live at once, and are given again after a free.
+    - ``c``: an array of 8 bytes a call, with the macros that take it apart; objects are numbered below the peak of
+      live objects, and a number is reused after a free.
 
-    Raises HeapwrightError where the file cannot be written, or more than `MAX_OBJECTS` objects live at once in C.
+    Raises HeapwrightError if the file cannot be written, or if more than `MAX_OBJECTS` objects are live at once in C.
     """
     if format not in FORMATS:
         raise ParameterError(f"{format!r} is no format; valid: {', '.join(FORMATS)}", parameter="format")
@@ -75,7 +75,7 @@ def _survey(trace: Stream) -> tuple[Totals, list[str]]:
     present = {
         "times": totals.first_us >= 0,
         "threads": totals.threads > 1,
-        "calloc told from malloc": calloc,
+        "calloc apart from malloc": calloc,
         "alignments": aligned,
         "phases": trace.phases != ("",),
         "sites": trace.sites != ("",),
@@ -105,7 +105,7 @@ def _minimalloc(file: IO[str], trace: Stream, totals: Totals, _: str) -> None:
 
 
 def _malloclab(file: IO[str], trace: Stream, totals: Totals, _: str) -> None:
-    file.write(f"{totals.peak_bytes}\n{totals.living.born}\n{totals.events}\n1\n")
+    file.write(f"{totals.peak_bytes}\n{totals.living.allocated}\n{totals.events}\n1\n")
     number: dict[int, int] = {}
     born = 0
     for op, id, size, _align in _calls(trace):
@@ -122,7 +122,7 @@ def _malloclab(file: IO[str], trace: Stream, totals: Totals, _: str) -> None:
 def _c(file: IO[str], trace: Stream, totals: Totals, stem: str) -> None:
     if totals.peak_objects > MAX_OBJECTS:
         raise ParameterError(
-            f"{totals.peak_objects:,} objects live at once; c tells {MAX_OBJECTS:,} apart", parameter="format"
+            f"{totals.peak_objects:,} objects live at once; c can number {MAX_OBJECTS:,}", parameter="format"
         )
     name = re.sub(r"\W", "_", stem, flags=re.ASCII).lstrip("_0123456789") or "trace"
     caveats = "".join(f" * {_comment(item)}.\n" for item in trace.metadata.get("caveats", "").splitlines())
@@ -190,6 +190,6 @@ Writer = Callable[[IO[str], Stream, Totals, str], None]
 FORMATS: dict[str, tuple[Writer, tuple[str, ...]]] = {
     "minimalloc": (_minimalloc, ()),
     "malloclab": (_malloclab, ()),
-    "c": (_c, ("calloc told from malloc", "alignments")),
+    "c": (_c, ("calloc apart from malloc", "alignments")),
 }
 """What writes each format, and what it keeps of that which another may lose."""

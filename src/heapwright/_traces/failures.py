@@ -26,8 +26,8 @@ NEAR = 1.25
 """Sizes within this factor count as the same, if none is equal."""
 
 BEYOND = 16
-"""A failed request larger than so many times the peak of what was served, and than `LEAST_BEYOND`, is a probe or an
-error of the program: no reserve is made for it, and it is left out."""
+"""A failed request larger than this multiple of the peak of served requests, and than `LEAST_BEYOND`, is a probe or an
+error of the program: no memory is reserved for it, and it is left out."""
 
 LEAST_BEYOND = 1 << 20
 """Bytes; smaller requests always count."""

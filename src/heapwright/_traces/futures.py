@@ -1,8 +1,8 @@
 """Futures of a trace: traffic like a recording's, of any length.
 
-A short recording shows what a heap needs in its first minutes. What it needs after days depends on how objects that
-live side by side are mixed, again and again. A future draws that mix anew: a block bootstrap (Kuensch 1989; circular
-and of random block lengths: Politis and Romano 1992, 1994) of births, each object with its recorded life.
+A short recording shows what a heap needs in its first minutes. What it needs after days depends on the mix of objects
+that are live together, again and again. A future draws new mixes: a block bootstrap (Kuensch 1989; circular and of
+random block lengths: Politis and Romano 1992, 1994) of allocations, each object with its recorded life.
 
 Places are counted in calls of the recording: lives, blocks and stalls are as long as a number of these calls.
 """
@@ -61,16 +61,16 @@ MOST_PEAK = 1.3
 LEAST_LOAD = 0.25
 
 MOST_LOAD = 32.0
-"""Load over that recorded up to which a live peak that is asked for is sought."""
+"""Largest load over that recorded in the search for a requested live peak."""
 
 NEAR_LIVE = 1.05
-"""The live peak that is asked for is met within this factor."""
+"""The requested live peak is met within this factor."""
 
 PROBE = 4
 """Length of the trial that finds the live peak, over the steady part of the recording."""
 
 BURST = 8
-"""Calls that ask for one consumer: what is born side by side waits together."""
+"""Consecutive allocations that belong to one consumer, and so wait together."""
 
 _STEPS = 4
 """Parts of a place, which order calls at the same place: frees, then requests, then frees of what was resized there."""
@@ -99,18 +99,17 @@ def resample(
         stalls: how long a consumer stalls, at most, as a multiple of the recording's steady part. What no known life
             ends waits for it meanwhile, and is freed in order of birth at its end. 0 is never, None is `STALLS`.
         block: calls of a block; at most a quarter of the steady part.
-        live: bytes of the live peak, about: the load, how often objects are born, is scaled to it, to at most
-            `MOST_LOAD` times that recorded. What the recording never frees lives under any load, so that less than the
+        live: approximate live peak in bytes: the load, the rate of allocations, is scaled to it, to at most
+            `MOST_LOAD` times that recorded. Objects never freed in the recording stay at any load, so less than the
             recorded peak is seldom possible. None is the load recorded.
 
-    Where the recording ends with a shutdown, nearly only frees, these are left out, as if it had been stopped before.
-    Objects of start-up that live then stay for good. The life of any other object that lives then is drawn by the
-    Kaplan-Meier estimate of its size; where no longer life is known, it lives until another such object of its size is
-    born.
+    If the recording ends with a shutdown, mostly frees, these are left out, as if it had been stopped before. Start-up
+    objects that are live then stay for good. The life of any other object live then is drawn by the Kaplan-Meier
+    estimate of its size; if no longer life is known, it lives until another such object of its size is allocated.
 
     Returns a trace named like ``app~future``, with the metadata of the recording and ``resample_of`` (its name),
-    ``resample_calls`` and ``resample_seed``; the recording alone where it allocates nothing after start-up that could
-    come again. O(calls).
+    ``resample_calls`` and ``resample_seed``; only the recording if it allocates nothing after start-up that could
+    recur. O(calls).
 
     Raises ParameterError for a number out of its range.
     """
@@ -172,7 +171,7 @@ def _at_peak(trace: Trace, source: _Source, traffic: _Traffic, calls: int, live:
     for _ in range(12):
         future = _Future.drawn(source, max(calls, PROBE * source.span), traffic)
         whole = _assembled(trace, source, future, min(calls, len(future.place)), traffic.seed)
-        # what lives when the recording ends goes by and by
+        # the objects live at the end of the recording are freed gradually
         peak = int(whole.live_bytes[(source.calls + len(whole)) // 2 :].max(initial=0))
         if live / NEAR_LIVE <= peak <= live * NEAR_LIVE:
             return traffic
@@ -201,14 +200,14 @@ class _Source:
     Attributes:
         calls: of the recording, its shutdown left out.
         start: the call at which start-up ends.
-        first: the first object born after start-up.
+        first: the first object allocated after start-up.
         birth: the call that makes each object.
         last: the last call that names each, its free left out.
-        death: the call that frees each; -1 where none does before the shutdown.
-        size: bytes that each asks for when it is born.
-        is_big: whether it is one of those that `BIG` is about.
-        most_big: of each like, how many big ones live at once.
-        waits: bytes of what was born after start-up and lives at the end, over the live peak.
+        death: the call that frees each; -1 if none does before the shutdown.
+        size: bytes of the allocation of each.
+        is_big: whether it is a big object (`BIG`).
+        most_big: for each like, the most big objects live at once.
+        waits: bytes of objects allocated after start-up and live at the end, over the live peak.
         rows, row_from: the reallocs of object o are rows[row_from[o] : row_from[o + 1]].
         like: number of the objects of about one size.
         survival: share of its like that lives longer than each object did in the recording (Kaplan and Meier 1958).
@@ -470,8 +469,9 @@ def _lives(source: _Source, object_: Int64s, shift: Int64s, traffic: _Traffic) -
 def _few_big(
     source: _Source, object_: Int64s, shift: Int64s, death: Int64s, traffic: _Traffic
 ) -> npt.NDArray[np.bool_]:
-    """Which objects remain if a big one is not born while it lives already, or while as many like it live as ever did
-    when recorded, times a load above 1. None is born that would never be freed: that of the recording lives on.
+    """Objects that remain after dropping surplus big ones: while the same object is live already, or while as many like
+    it are live as ever in the recording, times a load above 1. None is added that would never be freed: the recorded
+    one stays.
     """
     kept: npt.NDArray[np.bool_] = (death < _NEVER) | (shift == 0) | ~source.is_big[object_]
     held = np.flatnonzero(source.is_big[: source.first] & (source.death[: source.first] < 0))
@@ -499,7 +499,7 @@ def _few_big(
 def _stall(
     source: _Source, object_: Int64s, shift: Int64s, death: Int64s, endless: Int64s, traffic: _Traffic
 ) -> Int64s:
-    """Free those without an end that are born while a consumer stalls when it no longer does; return the others."""
+    """Free endless objects allocated while a consumer stalls at the end of that stall; return the other ones."""
     longest = traffic.stalls * source.span
     if traffic.stalls * source.waits > MOST_WAITING:
         longest = source.span * MOST_WAITING / source.waits
@@ -524,8 +524,8 @@ def _stall(
 def _replace(
     source: _Source, object_: Int64s, shift: Int64s, death: Int64s, endless: Int64s, traffic: _Traffic
 ) -> None:
-    """Free objects without an end when another like them is born: no more of them live at once than when recorded,
-    times the load if that is above 1.
+    """Free endless objects when another like them is allocated: no more are live at once than in the recording, times
+    the load if that is above 1.
     """
     if not len(endless):
         return
@@ -546,7 +546,7 @@ def _replace(
 
 
 def _assembled(trace: Trace, source: _Source, future: _Future, calls: int, seed: int) -> Trace:
-    """The recording with a future of so many calls."""
+    """The recording, followed by `calls` calls of a future."""
     row, is_free = future.row[:calls], future.is_free[:calls]
     before = source.calls
     whole = np.concatenate([np.arange(before), row])

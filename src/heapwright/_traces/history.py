@@ -1,8 +1,8 @@
-"""From records of calls on addresses to calls on objects, a window at a time.
+"""History of a recording: calls on addresses become calls on objects, a window at a time.
 
 A call either gives an address to an object (malloc, calloc, the end of a realloc) or takes it away (free, the begin of
-a realloc), so in the order of address, then row, the two alternate; where they do not, a call is missing. What lives at
-the end of one window goes before the rows of the next.
+a realloc), so in the order of address, then row, the two alternate; if they do not, a call is missing. Objects live at
+the end of one window are prepended to the rows of the next.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Rows = NDArray[np.intp]
 _NOTES = {
     "unknown": "frees of blocks allocated before the recording, left out",
     "adopted": "blocks allocated before the recording, counted from their realloc",
-    "unseen": "frees the recorder did not see, put where the address was given out again",
+    "unseen": "frees that the recorder did not see, inserted where the address is allocated again",
     "huge": "calls for more than 2^31 bytes, left out",
 }
 
@@ -229,7 +229,7 @@ class History:
         carried["kind"][begun] = _BEGIN
         carried["size"][begun] = rows["size"][begins]
         objects[begun] = -1
-        # The begin of a realloc of a block that nobody saw allocated has no object before it.
+        # The begin of a realloc has no object if the allocation of its block was not recorded.
         known = (objects >= 0) | (carried["kind"] == _BEGIN)
         self._carried, self._carried_objects = carried[known], objects[known]
         self._moving = int(np.count_nonzero(known[: len(moving)]))
@@ -306,7 +306,7 @@ def _givers(pointer: NDArray[np.uint64], kind: NDArray[np.uint8]) -> tuple[Rows,
 
 
 def _objects(kind: NDArray[np.uint8], begin: Rows, giver: Rows) -> Rows:
-    """The row at which each row's object was born."""
+    """For each row, the row that allocated its object."""
     object_ = np.arange(len(kind))
     moved = np.flatnonzero(((kind == _END) | (kind == _FAILED)) & (begin >= 0))
     moved = moved[giver[begin[moved]] >= 0]

@@ -1,4 +1,4 @@
-"""Who holds the live bytes: over time and at the peak, by call site where a trace names any, else by size."""
+"""Holders of live bytes: over time and at the peak, by call site if a trace names any, else by size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from heapwright._traces.streams import Stream
 from heapwright._traces.validation import FREE, Columns, order_by_id
 
 GROUPS = 7
-"""Sites or size classes that are told apart; the rest are one group."""
+"""Number of sites or size classes shown separately; the rest form one group."""
 OTHERS = "others"
 
 FRAME_SEPARATOR = ";"
@@ -24,23 +24,23 @@ _CLASSES = 33
 """Size classes: 0, 1, 2-3, 4-7 and so on."""
 
 
-def held(trace: Stream, moments: NDArray[np.int64], peak_event: int) -> dict[str, Any]:
-    """Tell who holds the live bytes. An object counts for the site and the size of its latest request.
+def holders_of(trace: Stream, moments: NDArray[np.int64], peak_event: int) -> dict[str, Any]:
+    """Return the holders of live bytes. An object counts for the site and the size of its latest request.
 
     Args:
         trace: the calls.
-        moments: calls after which it is told, counted from 0, rising, the last call among them.
+        moments: calls after which holders are sampled, counted from 0, ascending, up to the last call.
         peak_event: the call after which the live bytes are most.
 
     Returns plain Python values, ready for JSON:
 
     - `live_by`: `{"key", "groups", "event", "bytes"}`: key is "site" or "size"; groups are the `GROUPS` sites that hold
-      most at the peak, or size classes (powers of two) that hold most on average, with `OTHERS` where there are more;
+      most at the peak, or size classes (powers of two) that hold most on average, with `OTHERS` if there are more;
       event are the moments, bytes a list for each group, one number a moment;
-    - `at_peak`: `[{"site", "size", "objects", "bytes"}, ...]`: what lives at the peak, most bytes first; site is the
-      empty name where none is known.
+    - `at_peak`: `[{"site", "size", "objects", "bytes"}, ...]`: the live objects at the peak, most bytes first; site
+      is the empty name if none is known.
 
-    O(calls), in memory for the objects that live and for groups x moments.
+    O(calls), in memory for the live objects and for groups x moments.
     """
     by_site = trace.sites != ("",)
     alive = trace.alive_after(peak_event)
@@ -57,21 +57,21 @@ def held(trace: Stream, moments: NDArray[np.int64], peak_event: int) -> dict[str
         names = [_class_name(int(at)) for at in chosen]
         rest = np.delete(sums, chosen, axis=0).sum(axis=0)
         sums = np.vstack([sums[chosen], rest])
-    drawn = [*zip([*names, OTHERS], sums.tolist(), strict=True)]
-    shown = [(name or "(not named)", row) for name, row in drawn if any(row)] or drawn[:1]
+    series = [*zip([*names, OTHERS], sums.tolist(), strict=True)]
+    groups = [(name or "(not named)", row) for name, row in series if any(row)] or series[:1]
     return {
         "live_by": {
             "key": "site" if by_site else "size",
-            "groups": [name for name, _ in shown],
+            "groups": [name for name, _ in groups],
             "event": moments.tolist(),
-            "bytes": [row for _, row in shown],
+            "bytes": [row for _, row in groups],
         },
         "at_peak": _at_peak(trace, alive),
     }
 
 
 def short_names(sites: Sequence[str]) -> dict[str, str]:
-    """Each without callers and folders, where that tells them apart."""
+    """Site -> its name without callers and folders, if that is unique."""
     short = {site: site.rpartition(FRAME_SEPARATOR)[2].rpartition("/")[2] or site for site in sites}
     results = list(short.values())
     return {site: name if results.count(name) == 1 else site for site, name in short.items()}
@@ -100,19 +100,19 @@ def _sums(
     change = np.zeros(len(moments) * groups)
     living = LiveObjects()
     for window in trace.windows():
-        led, carried = living.lead(window), len(living)
+        led, carried = living.prepend_live(window), len(living)
         now, before = np.arange(carried, len(led["op"])), _request_before(led)[carried:]
         group = code[led["site"]] if key == "site" else code[np.frexp(led["size"].astype(np.float64))[1]]
         moment = np.searchsorted(moments, now - carried + living.rows)
         asks, had = led["op"][now] != FREE, before >= 0
         for rows, at, sign in ((now[asks], moment[asks], 1), (before[had], moment[had], -1)):
             change += np.bincount(at * groups + group[rows], sign * led["size"][rows].astype(np.float64), len(change))
-        living.follow(window)
+        living.advance(window)
     return np.asarray(change.reshape(len(moments), groups).cumsum(axis=0).T, np.int64)
 
 
 def _request_before(calls: Columns) -> NDArray[np.intp]:
-    """The latest request for each call's object before it; -1 where it is born."""
+    """The latest request for each call's object before it; -1 for its allocation."""
     object_, _ = number_objects(calls["op"], calls["id"])
     order = order_by_id(object_)
     again = object_[order[1:]] == object_[order[:-1]]

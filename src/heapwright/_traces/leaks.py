@@ -108,7 +108,7 @@ class _Lifetimes:
         self._at_exit[trace.objects()[0][end:][later]] = True
 
     def kept_since(self, start: int) -> NDArray[np.int64]:
-        """Objects allocated from that call on that are not freed, not even at exit."""
+        """Objects allocated from call `start` on that are not freed, not even at exit."""
         return np.flatnonzero((self.death == self.end) & (self.birth >= start) & (self.birth < self.end))
 
     def never_freed(self, group: NDArray[np.int64]) -> NDArray[np.int64]:

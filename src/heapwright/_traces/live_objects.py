@@ -1,4 +1,4 @@
-"""Who lives: objects followed through the windows of a trace, in memory for those that live alone."""
+"""Live objects, followed through the windows of a trace in memory that grows only with their number."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _OF_BIRTH = ("op", "row", "kept")
 
 
 class LiveObjects:
-    """The objects that live after the calls taken in so far.
+    """The live objects after the calls so far.
 
     Attributes:
-        born: objects that were born so far.
-        rows: calls so far.
-        number: uint32, one an object that lives: its number in the order of birth, rising.
-        columns: the same objects as calls that allocate them: op and row (int64, of the call) are those of their birth,
-            all others, such as size and site, those of their latest request. Empty before the first call.
+        allocated: number of objects allocated so far.
+        rows: number of calls so far.
+        number: uint32, one for each live object: its number in the order of allocation, ascending.
+        columns: the same objects as calls that allocate them: op and row (int64, of the call) are of their allocation,
+            all others, such as size and site, of their latest request. Empty before the first call.
     """
 
     def __init__(self) -> None:
-        self.born = 0
+        self.allocated = 0
         self.rows = 0
         self.number = np.empty(0, np.uint32)
         self.columns: Columns = {}
@@ -32,45 +32,46 @@ class LiveObjects:
     def __len__(self) -> int:
         return len(self.number)
 
-    def lead(self, window: Columns) -> Columns:
-        """The calls that follow, behind an allocation of each object that lives."""
+    def prepend_live(self, window: Columns) -> Columns:
+        """The calls of a window behind an allocation of each live object."""
         if not len(self):
             return window
         return {key: np.concatenate([self.columns[key], values]) for key, values in window.items()}
 
-    def follow(self, window: Columns) -> Columns:
-        """Take in the calls that follow, which have to be valid; tell of each one's object.
+    def advance(self, window: Columns) -> Columns:
+        """Process the next calls, which must be valid, and return the object of each.
 
-        That is `number` (uint32, in the order of birth), and of its birth the `row`, the `op`, and `kept` where windows
-        have such a column. All windows have the same columns. O(calls + living objects).
+        The result has the `number` of the object (uint32, in the order of allocation), and of its allocation the `row`,
+        the `op`, and `kept` if windows have such a column. All windows have the same columns. O(calls + live objects).
         """
         window = window | {"row": np.arange(self.rows, self.rows + len(window["op"]))}
-        led, carried = self.lead(window), len(self)
+        led, carried = self.prepend_live(window), len(self)
         object_, count = number_objects(led["op"], led["id"])
-        number = np.concatenate([self.number, np.arange(self.born, self.born + count - carried, dtype=np.uint32)])
+        allocated = self.allocated + count - carried
+        number = np.concatenate([self.number, np.arange(self.allocated, allocated, dtype=np.uint32)])
         requests = np.flatnonzero(led["op"] != FREE)
         latest = np.empty(count, np.intp)
-        latest[object_[requests]] = requests  # of several to one place the last one stays
+        latest[object_[requests]] = requests  # of several assignments to one index the last one stays
         birth = np.flatnonzero(led["op"] <= CALLOC)
         lives = np.ones(count, bool)
         lives[object_[led["op"] == FREE]] = False
         self.columns = {key: values[(birth if key in _OF_BIRTH else latest)[lives]] for key, values in led.items()}
         self.number = number[lives]
-        self.born += count - carried
+        self.allocated = allocated
         self.rows += len(window["op"])
         of_call = object_[carried:]
         return {"number": number[of_call]} | {key: led[key][birth][of_call] for key in _OF_BIRTH if key in led}
 
 
 class Totals:
-    """What a trace comes to, told by its windows.
+    """Totals of a trace, summed up window by window.
 
     Attributes:
         events: calls.
         peak_bytes, peak_objects: the most live requested bytes, and live objects.
         peak_event: the first call after which the bytes are most, counted from 0.
-        first_us, last_us: the first and last known time; -1 where none is.
-        living: the objects that live in the end.
+        first_us, last_us: the first and last known time; -1 if there is none.
+        living: the objects live in the end.
     """
 
     def __init__(self) -> None:
@@ -82,17 +83,17 @@ class Totals:
 
     @property
     def threads(self) -> int:
-        """How many threads call."""
+        """Number of threads that call."""
         return int(np.count_nonzero(self._threads))
 
     @property
     def seconds(self) -> float | None:
-        """Seconds from the first to the last known time, None where no time is known."""
+        """Seconds from the first to the last known time, None if no time is known."""
         return None if self.first_us < 0 else (self.last_us - self.first_us) / 1e6
 
     def add(self, window: Columns) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Take in the calls that follow; returns the live bytes after each, and the row of the birth of its object."""
-        led, carried = self.living.lead(window), len(self.living)
+        """Add the next calls; return the live bytes after each, and the row that allocated its object."""
+        led, carried = self.living.prepend_live(window), len(self.living)
         live = np.empty(len(led["op"]), np.int64)
         calls = Calls.of(*(led[key] for key in ("op", "id", "size", "align", "ts_us", "tid")))
         calls.largest_live_sum(after=live)
@@ -107,4 +108,4 @@ class Totals:
             self.last_us = int(known[-1])
         self._threads[window["tid"]] = True
         self.events += len(window["op"])
-        return live, self.living.follow(window)["row"]
+        return live, self.living.advance(window)["row"]

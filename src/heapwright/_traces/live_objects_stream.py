@@ -1,4 +1,4 @@
-"""What lives at a time, told call by call, and what lived when it was most."""
+"""Stream of live objects: their sum now and at its peak, updated call by call."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from heapwright._traces.validation import CALLOC, FREE, Columns
 
 _POINTS = 1 << 11
-"""Of the curve; of more, neighbours become one."""
+"""Largest number of points of the curve; beyond it, neighbours are combined."""
 
 
 class LiveObjectsStream:
-    """The objects that live, numbered densely: O(1) a call, O(sizes) where a peak is left.
+    """The live objects, numbered densely: O(1) a call, O(sizes) when the sum falls below a new peak.
 
     Attributes:
-        calls: made so far.
-        bytes, objects: live now; bytes are those requested.
-        peak_bytes, peak_objects: the most of each so far.
-        slots: numbers that were in use at once at most.
+        calls: number of calls so far.
+        bytes, objects: live now; bytes as requested.
+        peak_bytes, peak_objects: peaks of both so far.
+        slots: most numbers in use at once.
     """
 
     def __init__(self) -> None:
@@ -30,22 +30,22 @@ class LiveObjectsStream:
         self._slot: dict[int, int] = {}
         self._free: list[int] = []
         self._size: list[int] = []  # by slot
-        self._site: list[int] = []  # by slot, where it was last asked for
+        self._site: list[int] = []  # by slot, of the latest request
         self._sizes: Counter[int] = Counter()
         self._held: Counter[int] = Counter()  # bytes by site
-        self._at_peak: tuple[Counter[int], Counter[int]] | None = (Counter(), Counter())  # None: what lives now
+        self._at_peak: tuple[Counter[int], Counter[int]] | None = (Counter(), Counter())  # None: the live objects now
         self._curve: list[int] = []
-        self._each = 1  # calls that a point of it stands for
+        self._each = 1  # calls for each point
         self._since = self._most = 0  # calls, and the most bytes, behind its last point
 
-    def take(self, columns: Columns) -> NDArray[np.uint32]:
-        """Take the calls that follow; returns the number of each one's object, as in `struct hw_calls`."""
+    def feed(self, columns: Columns) -> NDArray[np.uint32]:
+        """Process the next calls; return the number of each one's object, as in `struct hw_calls`."""
         slots = []
         sites = columns["site"].tolist() if "site" in columns else repeat(0)
         calls = zip(*(columns[key].tolist() for key in ("op", "id", "size")), strict=True)
         for (op, id_, size), site in zip(calls, sites, strict=False):
             if op <= CALLOC:
-                slot = self._born(id_)
+                slot = self._new_slot(id_)
             elif op == FREE:
                 slot, size = self._slot.pop(id_), 0
                 self._free.append(slot)
@@ -58,14 +58,15 @@ class LiveObjectsStream:
         return np.array(slots, np.uint32)
 
     def at_peak(self) -> list[tuple[int, int]]:
-        """What lived when the bytes were most for the first time: sizes and numbers of objects, most bytes first."""
+        """Sizes and numbers of objects at the first peak of bytes, most bytes first."""
         counts = self._sizes if self._at_peak is None else self._at_peak[0]
         return sorted(counts.items(), key=lambda item: (-item[0] * item[1], item[0]))
 
     def holders(self) -> list[tuple[int, int]]:
-        """The sites that held bytes then, and how many, most first."""
+        """Sites and their bytes at that peak, most bytes first."""
         counts = self._held if self._at_peak is None else self._at_peak[1]
-        return sorted(((site, held) for site, held in counts.items() if held), key=lambda item: (-item[1], item[0]))
+        rows = [(site, bytes_) for site, bytes_ in counts.items() if bytes_]
+        return sorted(rows, key=lambda row: (-row[1], row[0]))
 
     def curve(self) -> list[int]:
         """Live bytes along the calls: the most in each of up to 2,048 equal stretches, and in a shorter last."""
@@ -81,7 +82,7 @@ class LiveObjectsStream:
             self._curve = [max(pair) for pair in zip(self._curve[::2], self._curve[1::2], strict=True)]
             self._each *= 2
 
-    def _born(self, id_: int) -> int:
+    def _new_slot(self, id_: int) -> int:
         if not self._free:
             self._free.append(self.slots)
             self._size.append(0)
@@ -93,7 +94,7 @@ class LiveObjectsStream:
     def _change(self, slot: int, size: int, site: int, *, dies: bool, born: bool) -> None:
         before = self._size[slot]
         if self._at_peak is None and self.bytes + size - before <= self.peak_bytes:
-            self._at_peak = Counter(self._sizes), Counter(self._held)  # which stay until there is more
+            self._at_peak = Counter(self._sizes), Counter(self._held)  # the snapshot stays until a higher peak
         if not born:
             self._sizes[before] -= 1
             if not self._sizes[before]:

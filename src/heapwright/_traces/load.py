@@ -1,4 +1,4 @@
-"""What of a trace's live bytes is there all along, and what comes with the load."""
+"""Load: the permanent and the load-dependent part of a trace's live bytes."""
 
 from __future__ import annotations
 

@@ -20,15 +20,15 @@ _MAX_THREADS = 1 << 16
 def merge(traces: Sequence[Stream]) -> Stream:
     """Return one trace with the calls of several in the order of their times.
 
-    Each begins at its time 0. Of calls at the same time those of the trace that was given first come first, and a call
-    without a time follows the one before it. Objects are numbered anew in the order of birth, and each trace's threads
-    get numbers of their own, behind those of the traces before it. Phases and sites of the same name are one.
+    Each trace begins at its time 0. Calls at the same time keep the order of the traces, and a call without a time
+    follows its predecessor. Objects get new numbers in the order of allocation, and the threads of each trace get
+    numbers of their own, behind those of the traces before it. Phases and sites of the same name are merged.
 
-    Metadata that all agree in stays; ``merge_of`` are their names and ``merge_threads`` their threads, such as ``0-3``,
-    one a line. What traces cannot tell (``caveats``) is kept with the name of the trace. O(calls).
+    Metadata with the same value in all traces stays; ``merge_of`` lists their names and ``merge_threads`` their
+    threads, such as ``0-3``, one a line. Each line of ``caveats`` gets the name of its trace. O(calls).
 
-    Raises HeapwrightError for less than two traces, pointers of different widths, more than 65,536 threads, or a trace
-    without times; the latter when the windows are gone through.
+    Raises HeapwrightError for fewer than two traces, pointers of different widths, more than 65,536 threads, or a trace
+    without times; the latter when the windows are read.
     """
     if len(traces) < 2:
         raise HeapwrightError("merge: give two traces or more")
@@ -42,8 +42,8 @@ def merge(traces: Sequence[Stream]) -> Stream:
         if sum(counts) > _MAX_THREADS:
             raise HeapwrightError(f"merge: {sum(counts):,} threads in all; a trace has at most {_MAX_THREADS:,}")
         begins = np.cumsum([0, *counts])
-        info = (f"{low}-{high - 1}" for low, high in pairwise(begins.tolist()))
-        metadata["merge_threads"] = "\n".join(info)
+        ranges = (f"{low}-{high - 1}" for low, high in pairwise(begins.tolist()))
+        metadata["merge_threads"] = "\n".join(ranges)
         sources = [
             _calls(at, trace, int(begins[at]), {key: _places(getattr(trace, key), names[key]) for key in names})
             for at, trace in enumerate(traces)
@@ -114,4 +114,4 @@ def _merged(sources: Sequence[Iterator[Columns]]) -> Iterator[Columns]:
     living = LiveObjects()
     for calls in together([(-1, source) for source in sources], "key"):
         window = {key: calls[key] for key in COLUMNS}
-        yield window | {"id": living.follow({key: window[key] for key in ("op", "id")})["number"]}
+        yield window | {"id": living.advance({key: window[key] for key in ("op", "id")})["number"]}

@@ -1,4 +1,4 @@
-"""Where a trace comes from, as far as it tells: the program that was recorded, or the packets that it was made of."""
+"""Origin of a trace: the program that was recorded, or the packets of a workload, if its metadata has them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _NUMBERED = re.compile(r"(.+?)[-_.](?:[A-Za-z]|\d+(?:\.\d+)?)")
 
 
 def origin_of(trace: Trace) -> str | None:
-    """The program that was recorded; else the workload and its packets; else what a numbered file is one of, or None.
+    """The recorded program; else the workload and its packets; else the common name of numbered files; else None.
 
-    Numbered is what ends in a letter or a number behind a hyphen, an underscore or a dot: server_a, server-2.
+    A numbered name ends in a letter or a number behind a hyphen, an underscore or a dot: server_a, server-2.
     """
-    info = trace.metadata
-    if "program" in info:
-        return Path(info["program"]).name
-    if "workload" in info and "packets_from" in info:
-        return f"{info['workload']} of {info['packets_from']}"
+    metadata = trace.metadata
+    if "program" in metadata:
+        return Path(metadata["program"]).name
+    if "workload" in metadata and "packets_from" in metadata:
+        return f"{metadata['workload']} of {metadata['packets_from']}"
     numbered = _NUMBERED.fullmatch(trace.name.partition("~")[0])
     return numbered[1] if numbered else None
 
 
 def common_origin(traces: Sequence[Trace]) -> str | None:
-    """What all of the traces come from; None where they come from several, or one does not tell."""
+    """The common origin of all traces; None if they differ, or if one has none."""
     origins = {origin_of(trace) for trace in traces}
     return origins.pop() if len(origins) == 1 else None

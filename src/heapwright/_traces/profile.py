@@ -1,6 +1,4 @@
-"""What a trace or a packet table asks of memory: sizes, lifetimes, the live curve, and the order in which objects
-die.
-"""
+"""Profile of a trace or a packet table: sizes, lifetimes, the live curve, and the order of frees."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright._traces.calls import Calls, number_objects
-from heapwright._traces.holders import held
+from heapwright._traces.holders import holders_of
 from heapwright._traces.streams import Stream
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
@@ -29,7 +27,7 @@ optimization of wireless protocols based on the exploitation of dynamic input pa
 LOCALITY_WINDOWS = (1, 8, 64)
 PERCENTILES = (10, 25, 50, 75, 90, 99)
 MOMENTS = 300
-"""Calls after which it is told who holds the live bytes."""
+"""Number of calls after which the holders of live bytes are sampled."""
 
 _SLICE = 1 << 18
 """Calls or objects taken at a time, so that what is computed on the way does not grow with the trace."""
@@ -65,17 +63,17 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
       and Mamagkakis et al. 2006);
     - `requested_peak_bytes`, `requested_peak_event`, `live_objects_peak`;
     - `live`: `{"event", "bytes", "objects"}`, at most `points` samples, the peak of the bytes among them;
-    - `live_by`, `at_peak`: who holds these bytes, at most `MOMENTS` samples and at the peak, see `held.held`;
+    - `live_by`, `at_peak`: the holders of these bytes, at most `MOMENTS` samples and at the peak, see `holders_of`;
     - `lifetimes`: see `lifetimes`; `never_freed`: `{"objects", "bytes", "share"}`, bytes at their last size, share of
       all objects;
-    - `caveats`: what the trace cannot tell, in words; `repairs`: what reading it dropped or changed;
+    - `caveats`: limits of what the trace records, in words; `repairs`: what reading it dropped or changed;
     - `locality`: see `locality_of_frees`; `free_order`: see `order_of_frees`.
     """
     operation = trace.op
     counts = np.array([np.count_nonzero(operation == kind) for kind in (MALLOC, CALLOC, REALLOC, FREE)])
     requests = _requests(trace)
     live = _live(trace, points)
-    holders = held(Stream.of(trace), live.moments, live.peak_event)
+    holders = holders_of(Stream.of(trace), live.moments, live.peak_event)
     objects = births_and_deaths(trace)
     never = objects.death < 0
     return {
@@ -194,14 +192,16 @@ def _bytes_waited(trace: Trace, birth: Int32s, death: Int32s) -> Int64s:
 
 
 def locality_of_frees(objects: Objects, windows: tuple[int, ...] = LOCALITY_WINDOWS) -> list[dict[str, Any]]:
-    """Do objects that were born together die together? Mamagkakis et al. 2006 ("Reducing memory fragmentation in
-    network applications", fourth common characteristic) say so of networks, Johnstone and Wilson 1998 ("The memory
-    fragmentation problem: solved?") of programs; it is what makes coalescing work.
+    """Locality of frees: whether objects that are allocated together are freed together.
 
-    Two objects born one right after the other, both alive, are neighbours. When one of them dies, does the other die
-    within the next k frees? For each k: `{"within_frees": k, "share", "by_chance"}`. `by_chance` is what the same
+    Mamagkakis et al. 2006 ("Reducing memory fragmentation in network applications", fourth common characteristic)
+    observe this for networks, Johnstone and Wilson 1998 ("The memory fragmentation problem: solved?") for programs;
+    coalescing depends on it.
+
+    Two consecutive allocations, both live, are neighbours. When one of them is freed, is the other freed within the
+    next k frees? For each k: `{"within_frees": k, "share", "by_chance"}`. `by_chance` is what the same
     trace would show if every later free picked one of the live objects at random: the mean of 1 - (1 - 1/n)^k, with n
-    objects alive after the first death. Both are None where no two neighbours were alive together.
+    objects live after the first free. Both are None if no two neighbours were live together.
     """
     birth, death = objects
     deaths = np.sort(death[death >= 0])
@@ -209,7 +209,7 @@ def locality_of_frees(objects: Objects, windows: tuple[int, ...] = LOCALITY_WIND
     soon = np.zeros(len(windows), np.int64)
     for part in _slices(len(alive)):
         following = slice(part.start + 1, part.stop + 1)
-        # As unsigned numbers what is never freed dies after all others.
+        # As unsigned numbers, objects that are never freed die after all others.
         item, other = death[part].view(np.uint32), death[following].view(np.uint32)
         first, second = np.minimum(item, other).view(np.int32), np.maximum(item, other).view(np.int32)
         both = (first >= 0) & (item > birth[following].view(np.uint32))
@@ -232,7 +232,7 @@ def locality_of_frees(objects: Objects, windows: tuple[int, ...] = LOCALITY_WIND
 
 
 def _chance(alive: Int32s, window: int) -> float:
-    """Mean probability that one of so many objects is among the next `window` that are picked at random."""
+    """Mean probability that one of `alive` objects is among the next `window` that are picked at random."""
     chance = np.empty(len(alive))
     for part in _slices(len(alive)):
         chance[part] = 1 - (1 - 1 / alive[part]) ** window
@@ -240,12 +240,12 @@ def _chance(alive: Int32s, window: int) -> float:
 
 
 def order_of_frees(objects: Objects) -> dict[str, Any]:
-    """Which of the live objects dies: the youngest, as from a stack, or the oldest, as from a queue?
+    """Order of frees: the newest live object first, as from a stack, or the oldest, as from a queue.
 
-    Only objects that are freed some time count, so that what lives for ever does not make a queue look like a stack.
+    Only objects that are eventually freed count, because permanent objects would make a queue look like a stack.
     `score` is the mean over all frees, with other objects alive, of (live objects older than the one freed) / (live
     objects - 1): 1 is a stack (LIFO), 0 a queue (FIFO), 0.5 no order. `youngest_share` and `oldest_share`: how often
-    exactly the youngest or oldest is freed. All are None where no free had a choice.
+    exactly the newest or oldest is freed. All are None if no free had a choice.
     """
     birth, death = objects.freed()
     deaths, rank = np.sort(death), np.empty(len(death), np.int32)
@@ -309,9 +309,9 @@ def _larger_before(rank: Int32s) -> Int32s:
 
 
 def _larger_before_within(rank: Int32s) -> Int32s:
-    """For each of some different numbers from 0 on: how many before it are larger.
+    """For each number of a permutation: how many before it are larger.
 
-    Two numbers are told apart by the highest bit in which they differ. So they are parted bit by bit, stably, into
+    The highest differing bit decides which of two numbers is larger. So they are split bit by bit, stably, into
     groups that agree in all higher bits; in a group, a number whose bit is 0 is smaller than all before it whose bit
     is 1.
     """

@@ -54,7 +54,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Recording:
-    """What one run left: its traces (largest first), the program's exit status (negative: the signal) and the cost."""
+    """Result of a run: its traces (largest first), the program's exit status (negative: the signal) and the cost."""
 
     files: list[Recorded]
     exit_status: int
@@ -69,7 +69,7 @@ def record(
     follow: Follow = "each",
     sites: bool = False,
     stdout: int | None = None,
-    tell: Callable[[str], None] = lambda message: None,
+    report: Callable[[str], None] = lambda message: None,
 ) -> Recording:
     """Run a command, record every process it becomes or starts, and write one trace a process image.
 
@@ -88,7 +88,7 @@ def record(
             forked it, and what it holds at its end is freed then.
         sites: record where each call was made, too: the function, and the line where the program has debug information.
         stdout: file descriptor for the program's standard output; None is this process's own.
-        tell: called with one line about the progress.
+        report: receives lines about the progress.
 
     Raises:
         HeapwrightError: no such command, an output folder that cannot be written, or no call was recorded (the
@@ -98,7 +98,7 @@ def record(
         raise HeapwrightError("record: no command; give one after --")
     output = Path(output) if output is not None else Path(Path(command[0]).name + ".parquet")
     with _raw_folder(output) as folder:
-        status, run_seconds, processor_seconds = _run(command, folder, limit, sites, stdout, tell)
+        status, run_seconds, processor_seconds = _run(command, folder, limit, sites, stdout, report)
         files = convert(folder, output, consume=True, follow=follow)
         if not files:
             raise HeapwrightError(f"{command[0]}: no heap call was recorded: {_why_nothing(command[0], folder)}")
@@ -106,13 +106,13 @@ def record(
 
 
 def _cost(files: list[Recorded], run_seconds: float, waited_for_seconds: float) -> Cost:
-    """Sum up what recording took; daemons were not waited for, but tell their processor time themselves."""
+    """The cost of recording; daemons are not waited for, but record their processor time themselves."""
     events = sum(file.events - file.inherited for file in files)
     seconds = sum(file.recording_ns for file in files) / 1e9
-    info: dict[int, float] = {}
+    by_process: dict[int, float] = {}
     for file in files:
-        info[file.pid] = max(info.get(file.pid, 0.0), file.processor_seconds)
-    processor_seconds = max(waited_for_seconds, sum(info.values()))
+        by_process[file.pid] = max(by_process.get(file.pid, 0.0), file.processor_seconds)
+    processor_seconds = max(waited_for_seconds, sum(by_process.values()))
     return Cost(events, seconds * 1e9 / events, seconds, run_seconds, processor_seconds, seconds / processor_seconds)
 
 
@@ -121,10 +121,10 @@ def _cost(files: list[Recorded], run_seconds: float, waited_for_seconds: float) 
 
 @contextlib.contextmanager
 def _raw_folder(output: Path) -> Iterator[Path]:
-    """Make a folder for raw files beside the output: room there is what the trace needs anyway, memory is not.
+    """Make a folder for raw files next to the output: the trace needs room on that disk anyway.
 
-    Servers that give up their rights, then fork or exec, make files in it. So anybody may, but it lies in a folder that
-    only its owner lists, by a name that only those who are recorded know.
+    Servers that drop their privileges, then fork or exec, create files in it. So it is writable for all users, but lies
+    in a folder that only its owner can list, under a name that only recorded processes know.
     """
     parquet.check_writable(output)
     private = Path(tempfile.mkdtemp(prefix=".heapwright-", suffix=".recording", dir=writable(output).parent)).absolute()
@@ -160,7 +160,7 @@ def _run(
     limit: int | None,
     sites: bool,
     stdout: int | None,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> tuple[int, float, float]:
     """Run to the end; return exit status, wall seconds, processor seconds."""
     preload = [
@@ -179,7 +179,7 @@ def _run(
             raise HeapwrightError(f"{command[0]}: {reason}; give a program in PATH or its path") from error
         signals.pass_on_to(process)
         status = process.wait()
-        _wait_for_others(folder, signals, tell)
+        _wait_for_others(folder, signals, report)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return status, time.monotonic() - began, used
@@ -233,7 +233,7 @@ def _in_foreground() -> bool:
         os.close(terminal)
 
 
-def _wait_for_others(folder: Path, signals: _Signals, tell: Callable[[str], None]) -> None:
+def _wait_for_others(folder: Path, signals: _Signals, report: Callable[[str], None]) -> None:
     """Wait for processes that outlive the command, as in ``sh -c 'a & b'``."""
     info: list[int] = []
     pause, grace_ends = 0.01, time.monotonic() + 1.0
@@ -242,7 +242,7 @@ def _wait_for_others(folder: Path, signals: _Signals, tell: Callable[[str], None
         if signals.stop_waiting and time.monotonic() > grace_ends:
             return
         if running != info and pause >= 0.2:
-            tell(f"waiting for processes it started ({', '.join(map(str, running))}); Ctrl-C ends the recording")
+            report(f"waiting for processes it started ({', '.join(map(str, running))}); Ctrl-C ends the recording")
             info = running
         time.sleep(pause)
         pause = min(0.2, pause * 2)
@@ -265,11 +265,11 @@ def _still_recording(folder: Path, after: float = 0.0) -> list[int]:
 
 
 LEAST_FREE = 1 << 20
-"""Bytes below which a disk is taken for full: the recorder takes its file's room in pieces."""
+"""Free bytes below which a disk counts as full: the recorder extends its file in pieces."""
 
 
 def _why_nothing(program: str, folder: Path) -> str:
-    """Say why a program ran without the recorder, as far as its file and the disk tell."""
+    """The reason why a program ran without the recorder, derived from its file and the disk."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 

@@ -35,13 +35,13 @@ class Recorded:
         path: the Parquet trace.
         pid: process id; two images of one process (exec) share it.
         program: path of the executable.
-        name: what it was called as, with its role: the title that a server gives itself, or ``child``.
+        name: the name it was called by, with its role: the title that a server gives itself, or ``child``.
         events: calls in the trace.
         threads: threads that made them.
         requested_peak_bytes: largest sum of live requested bytes.
         live_objects_peak: largest number of live objects.
         inherited: blocks of the process that forked this one, with which the trace begins.
-        processor_seconds: processor time of the process, as far as it could tell before it ended.
+        processor_seconds: processor time of the process, as last recorded before its end.
         recording_ns: processor time spent recording, in all threads.
         notes: what was left out or ended early, in words.
     """
@@ -87,7 +87,7 @@ def convert(folder: Path, output: Path, *, consume: bool, follow: Follow = "each
 
 
 MANY = 10
-"""More traces beside the largest than so many get a folder of their own: a shell that starts a program runs many."""
+"""More traces than this, next to the largest, get a folder of their own: a shell that starts a program runs many."""
 
 
 def _paths(images: list[_Image], output: Path) -> dict[Path, Path]:
@@ -129,7 +129,7 @@ class _Image:
 
     @property
     def program(self) -> str:
-        """What it was called as: the name of a link tells more than that of the file behind it."""
+        """The name it was called by: the name of a link is more specific than that of its target."""
         called = Path(self.raw.text("called").partition(" ")[0].rstrip(":")).name.lstrip("-")
         return called or Path(self.raw.text("program")).name or "program"
 
@@ -154,7 +154,7 @@ def _images(folder: Path) -> Iterator[_Image]:
 
 
 def _names(images: list[_Image]) -> list[str]:
-    """Names that tell the images apart: further ones of the same are numbered from 2."""
+    """Unique names of the images: repeated names are numbered from 2."""
     counts: dict[str, int] = {}
     names = []
     for image in images:
@@ -280,7 +280,7 @@ def _convert_tree(images: list[_Image], path: Path) -> Recorded:
     objects = np.cumsum([0, *(image.raw.allocations for image in images)]).tolist()
     threads = np.cumsum([0, *(image.raw.threads for image in images)]).tolist()
     if objects[-1] >= 1 << 32:
-        raise HeapwrightError(f"{path}: a trace tells 2^32 objects apart, and this one has more; write one a process")
+        raise HeapwrightError(f"{path}: a trace has at most 2^32 objects, and this one has more; write one a process")
     sites = any(image.modules for image in images)
     processes = [
         _Process(image, begun_ns, first_object, first_thread, sites)

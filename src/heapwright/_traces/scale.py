@@ -1,9 +1,9 @@
-"""A trace as the same program might have made it with pointers of another width: an estimate of its sizes.
+"""Scaling of a trace to pointers of another width: an estimate of its sizes.
 
-The model, as ``docs/traces.md`` states it: what is no multiple of the old width is text or bytes and stays; a power of
-two from `BUFFER` bytes on is a buffer and stays; all else is an array of words of the old width, a share of which are
-pointers, or integers as wide as these, and shrink or grow with them. A site that asks for a size that is no multiple
-allocates bytes, whatever else it asks for.
+The model, as ``docs/traces.md`` states it: a size that is not a multiple of the old width is text or bytes and stays;
+a power of two from `BUFFER` bytes on is a buffer and stays; any other size is an array of words of the old width, a
+share of which are pointers, or integers of that width, and shrink or grow with them. A site that requests a size that
+is not a multiple allocates only bytes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ docs/traces.md.
 """
 
 STEPS = 64
-"""Shares of pointers that are told apart where one is fitted."""
+"""Number of shares of pointers in the search for the best fit."""
 
 BUFFER = 256
-"""Bytes from which a power of two is taken for a buffer."""
+"""Bytes from which a power of two counts as a buffer."""
 
 
 def scale(
@@ -102,15 +102,15 @@ def fitted_share(
     recorded_pointer_bytes: int | None = None,
     buffers: bool = True,
 ) -> float:
-    """The share of pointers with which the most live bytes of the scaled trace come nearest to a number that is known.
+    """The share of pointers with which the live peak of the scaled trace comes nearest to a measured one.
 
     Args:
         trace, pointer_bytes, recorded_pointer_bytes, buffers: as for `scale`.
         peak_bytes: the most bytes that were live at once with the new width, as requested.
 
-    Returns a multiple of 1/`STEPS`. A pass over the calls for each of the 8 that are tried.
+    Returns a multiple of 1/`STEPS`, after a pass over the calls for each of 8 shares.
 
-    Raises HeapwrightError as `scale`, and where no share gives so many.
+    Raises HeapwrightError as `scale` does, and if no share gives such a peak.
     """
 
     def peak(share: float) -> int:

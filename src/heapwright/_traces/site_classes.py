@@ -1,7 +1,7 @@
-"""Classes of call sites by what their objects do: short-lived ones, long-lived ones, and those of one size.
+"""Classes of call sites by their objects: short-lived, long-lived, and of one size.
 
-Sources: Barrett and Zorn 1993, section 4 (a site is short-lived where all its objects are; lives are counted in bytes
-allocated meanwhile); Grunwald and Zorn 1993 (sizes that a program always asks for get lists of their own).
+Sources: Barrett and Zorn 1993, section 4 (a site is short-lived if all its objects are; lives are counted in bytes
+allocated meanwhile); Grunwald and Zorn 1993 (frequent sizes of a program get lists of their own).
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ SiteClass = Literal["short", "long", "equal"]
 CLASSES: tuple[SiteClass, ...] = get_args(SiteClass)
 
 SHORT_SHARE = 1 / 4
-"""A short life ends before so much of the peak of live bytes has been asked for anew."""
+"""A short life ends before requests add up to this share of the live peak."""
 
 LONG_SHARE = 1 / 2
-"""A long life lasts while so much of all bytes is asked for, or to the end."""
+"""A long life spans requests of at least this share of all requested bytes, or ends with the trace."""
 
 MOST_OF = 0.99
-"""A site is of a class where so many of its objects are: one that is not keeps memory of others."""
+"""A site belongs to a class if at least this share of its objects do: any other object occupies memory of the class."""
 
 SCARCE_SHARE = 0.9
-"""Memory is scarce while so much of the peak is live: what is idle then costs arena."""
+"""Memory is scarce while at least this share of the peak is live: idle memory then enlarges the arena."""
 
 EQUAL_OBJECTS = 16
-"""Objects from which on a site is known to ask for one size."""
+"""Fewest objects from which a site is inferred to request only one size."""
 
 
 @dataclass(frozen=True)
 class SitesOfClass:
-    """The sites of a class, and what their objects need.
+    """The sites of a class, and the memory of their objects.
 
     Attributes:
         sites: their names, those with the most objects first.
@@ -58,11 +58,11 @@ class SitesOfClass:
 
 
 def site_classes(traces: Sequence[Trace], most: int = 256) -> dict[SiteClass, SitesOfClass]:
-    """Tell sites apart by the lives and sizes of their objects in all traces that name sites. O(calls x log calls).
+    """Classify call sites by the lives and sizes of their objects in all traces that name sites. O(calls x log calls).
 
-    A site is of a class where at least `MOST_OF` of its objects are, in each trace in which it has any; ``equal`` has
-    those with `EQUAL_OBJECTS` of one size. A site may be both ``short`` and ``equal``. Of each class the `most` sites
-    with the most objects are told. Raises HeapwrightError where no trace names a site.
+    A site belongs to a class if at least `MOST_OF` of its objects do, in each trace in which it has any; to ``equal``
+    if it has `EQUAL_OBJECTS` or more, all of one size. A site may be both ``short`` and ``equal``. Returns for each
+    class the `most` sites with the most objects. Raises HeapwrightError if no trace names a site.
     """
     named = [trace for trace in traces if trace.sites != ("",)]
     if not named:
@@ -90,7 +90,7 @@ def _sites_of(kind: SiteClass, traces: Sequence[_Objects], most: int) -> SitesOf
 
 
 class _Objects:
-    """The objects of a trace: where each is born, how long it lives, and of which size."""
+    """The objects of a trace: call of allocation, lifetime and size."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -112,7 +112,7 @@ class _Objects:
         self._number, self._resized = number, resized[number[self._born]]
 
     def judged(self, kind: SiteClass) -> list[tuple[str, int, bool]]:
-        """Name and number of objects of each site, and whether it is of a class."""
+        """Name and number of objects of each site, and whether it belongs to a class."""
         sites, inverse, counts = np.unique(self._site, return_inverse=True, return_counts=True)
         if kind == "equal":
             least, largest = np.full(len(sites), np.iinfo(np.int64).max), np.zeros(len(sites), np.int64)
@@ -126,7 +126,7 @@ class _Objects:
         return [(names[site], int(count), bool(item)) for site, count, item in zip(sites, counts, holds, strict=True)]
 
     def _calls_of(self, names: Sequence[str]) -> NDArray[np.bool_]:
-        """Which calls are about objects that are born at some sites."""
+        """Mask of the calls on objects that are allocated at the named sites."""
         wanted = np.isin(np.array(self._trace.sites, dtype=object), list(names))
         chosen = np.zeros(len(self._size), bool)
         chosen[self._number[self._born]] = wanted[self._site]
@@ -141,7 +141,7 @@ class _Objects:
         return int(live[self._scarce].min())
 
     def always_alive(self, names: Sequence[str]) -> dict[int, int]:
-        """Objects of each size that are alive at least while memory is scarce, of sites that ask for one size each."""
+        """Least number of live objects of each size while memory is scarce, for sites that request one size each."""
         mine = self._calls_of(names)
         size = np.zeros(len(self._size), np.int64)
         size[self._number[self._born]] = self._size

@@ -73,7 +73,7 @@ def _names_in(module: Module, addresses: Sequence[int]) -> list[str]:
 
 
 def _lines(path: Path, addresses: Sequence[int]) -> dict[int, str]:
-    """Function and line of each address that debug information tells; a call is before the address it returns to."""
+    """Function and line of each address in the debug information; a call is before the address it returns to."""
     program = shutil.which("addr2line")
     if program is None:
         return {}

@@ -1,7 +1,7 @@
 """Traces of any length: read a window at a time, changed on the way, and kept in memory or written in parts.
 
-A `Stream` takes memory for a window and for the objects that live, not for all calls. `Stream.of` reads a file or a
-`Trace`, other streams are made of it, and `trace`, `write` and `totals` are where it ends.
+A `Stream` takes memory for a window and for the live objects, not for all calls. `Stream.of` reads a file or a `Trace`,
+functions derive other streams from it, and `trace`, `write` and `totals` consume it.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class Written:
 
 
 class Stream:
-    """A trace as windows of its columns (`COLUMNS`, valid), which can be gone through more than once.
+    """A trace as windows of its columns (`COLUMNS`, valid), which can be iterated more than once.
 
     Attributes:
         name: what reports call the trace.
         phases, sites: the names that the columns phase and site point into.
-        metadata: text to text; whole when the windows have been gone through.
-        repairs: what reading dropped or changed, in words; whole when the windows have been gone through.
+        metadata: text to text; complete after an iteration of the windows.
+        repairs: what reading dropped or changed, in words; complete after an iteration of the windows.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class Stream:
         return cls(trace.name, windows, **labels, metadata=dict(trace.metadata), repairs=repairs)
 
     def trace(self) -> Trace:
-        """All of it, in memory. Raises HeapwrightError where there is no call."""
-        held = list(self.windows())
+        """The whole trace, in memory. Raises HeapwrightError if there is no call."""
+        parts = list(self.windows())
         columns: dict[str, Any] = {
-            key: np.concatenate([window[key] for window in held] or [np.empty(0, dtype)])
+            key: np.concatenate([window[key] for window in parts] or [np.empty(0, dtype)])
             for key, dtype in COLUMNS.items()
         }
         return Trace.from_columns(
@@ -120,17 +120,17 @@ class Stream:
         return Written(path, totals.events, totals.peak_bytes, totals.peak_objects, dict(self.metadata), repairs)
 
     def totals(self) -> Totals:
-        """What it comes to."""
+        """The totals of the trace."""
         totals = Totals()
         for window in self.windows():
             totals.add(window)
         return totals
 
     def alive_after(self, event: int) -> Columns:
-        """The objects that live after a call, counted from 0: their columns, as `LiveObjects` keeps them."""
+        """The objects live after a call, counted from 0: their columns, as in `LiveObjects`."""
         living = LiveObjects()
         for window in self.windows():
-            living.follow({key: values[: event + 1 - living.rows] for key, values in window.items()})
+            living.advance({key: values[: event + 1 - living.rows] for key, values in window.items()})
             if living.rows > event:
                 break
         return living.columns
@@ -155,7 +155,7 @@ def _of_file(path: Path, repair: bool) -> Stream:
                 window, result = validated(raw, str(path), repair, PrecedingCalls(read, ids, born, latest))
                 read += len(raw["op"])
                 latest = max(latest, int(window["ts_us"].max(initial=-1)))
-                living.follow({key: window[key] for key in ("op", "id")})
+                living.advance({key: window[key] for key in ("op", "id")})
                 for words, count in result.items():
                     counts[words] = counts.get(words, 0) + count
                 repairs[:] = [f"{path}: {item}" for item in in_words(counts)]

@@ -98,11 +98,11 @@ def reading(path: Path) -> Iterator[TableReader]:
 
 
 class TableWriter:
-    """A trace that is written as it comes: in memory while it is small, else in parts on the disk.
+    """The writer of a trace that comes in pieces: in memory while it is small, else in parts on the disk.
 
     Attributes:
-        names: what the indices in the columns phase and site stand for; whoever adds may lengthen a list. A column
-            without other names than "" is not written; one that holds names is written as it is.
+        names: the names that the columns phase and site index; a list may grow between calls of `add`. A column with
+            no name but "" is not written; one that holds names is written as it is.
     """
 
     def __init__(self, folder: Path | None, names: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -112,27 +112,27 @@ class TableWriter:
         self._held: list[Columns] = []
         self._held_rows = 0
         self._parts: list[Path] = []
-        self._told: dict[str, bool] = {}  # columns that may be left out: whether they tell anything
+        self._is_used: dict[str, bool] = {}  # optional columns: whether any value is not 0
 
     def add(self, columns: Columns) -> None:
-        """Take the calls that follow; phase and site may be missing where there is none."""
+        """Add the next calls; phase and site may be missing if the trace has none."""
         if not len(columns["op"]):
             return
         self._held.append(dict(columns))
         self._held_rows += len(columns["op"])
         for key in OPTIONAL.keys() & columns.keys():
-            self._told[key] = self._told.get(key, False) or bool(columns[key].any())
+            self._is_used[key] = self._is_used.get(key, False) or bool(columns[key].any())
         if self._folder is not None and self._held_rows >= _PART:
             self._write_part(self._folder)
 
     def write(self, path: Path, metadata: Mapping[str, str]) -> None:
-        """Write all of them as `parquet.write` does; columns that may be left out only where they tell something.
+        """Write all calls as `parquet.write` does, without optional columns that are 0 throughout.
 
-        Raises HeapwrightError where there is no call, or the file cannot be written.
+        Raises HeapwrightError if there is no call, or if the file cannot be written.
         """
         if not self._parts and not self._held:
             raise HeapwrightError(f"{path}: no calls; a trace has at least one row")
-        unused = [key for key, info in self._told.items() if not info]
+        unused = [key for key, is_used in self._is_used.items() if not is_used]
         if self._folder is None or not self._parts:
             rows = self._taken()
             parquet.write(path, {key: rows[key] for key in rows if key not in unused}, metadata)
@@ -192,7 +192,7 @@ def room_beside(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def writing_to(path: Path, names: Mapping[str, Sequence[str]] | None = None) -> Iterator[TableWriter]:
-    """Give a writer whose parts lie in a folder beside `path` until the end. Raises as `room_beside`."""
+    """Yield a writer whose parts lie in a folder next to `path` until the end. Raises as `room_beside` does."""
     with room_beside(path) as folder:
         yield TableWriter(folder, names)
 

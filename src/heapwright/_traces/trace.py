@@ -216,11 +216,11 @@ class Trace:
         """The calls with the class of each one's call site, from 1; 0 if no class has the site. O(calls) once.
 
         Args:
-            classes: names of the sites of each class, in which ``*`` stands for any letters; of several that hold a
-                site the first has it. Without any it is `calls`.
+            classes: names of the sites of each class, in which ``*`` stands for any letters; a site of several classes
+                belongs to the first. Without classes the result is `calls`.
 
-        A trace that names no sites asks as code that tells none. Raises HeapwrightError where the trace names sites,
-        and none of these.
+        All calls of a trace without site names are of class 0. Raises HeapwrightError if the trace names sites, but
+        none of these.
         """
         key = tuple(map(tuple, classes))
         if not key or self.sites == ("",):
@@ -272,22 +272,19 @@ class Trace:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What the trace cannot tell, in words: of the log that it was imported from, or that it is an estimate."""
+        """Limits of the trace, in words: of the log that it was imported from, or that it is an estimate."""
         return tuple(self.metadata.get("caveats", "").splitlines())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to mind when a heap is chosen for the trace.
-
-        Alignments, where it was recorded with 8-byte pointers; what the log that it was imported from cannot tell.
-        """
+        """Notes for the choice of a heap: the caveats, and for a trace with 8-byte pointers the alignment to choose."""
         caveats = tuple(f"{self.name}: {caveat}" for caveat in self.caveats)
         if self.metadata.get("pointer_bytes") != "8":
             return caveats
         return (
             *caveats,
-            f"{self.name}: recorded with 8-byte pointers; a heap that stands for malloc there needs alignment 16, one "
-            "for a 32-bit target 8",
+            f"{self.name}: recorded with 8-byte pointers; choose alignment 16 to replace malloc there, and 8 for a "
+            "32-bit target",
         )
 
     def lower_bound(self, align: int) -> int:
@@ -304,7 +301,7 @@ class Trace:
         return {}
 
     def largest_live_sum(self, bytes_: NDArray[np.int64], *, both: bool = False) -> int:
-        """Largest sum of the live objects' bytes, where each request makes its object so many (frees are ignored).
+        """Largest sum of the live objects' bytes, if each request sets its object to `bytes_` (frees are ignored).
 
         `both` counts an object twice while realloc changes it: as it was and as it will be. O(calls).
         """
@@ -312,13 +309,13 @@ class Trace:
 
     @cached_property
     def seconds(self) -> float | None:
-        """Seconds from the first to the last known time, or None where no time is known."""
+        """Seconds from the first to the last known time, or None if no time is known."""
         known = self.ts_us[self.ts_us >= 0]
         return float(known[-1] - known[0]) / 1e6 if len(known) else None
 
 
 def check_version(metadata: dict[str, str], where: str) -> None:
-    """Raise HeapwrightError, which `where` leads, unless this is the version of a trace; note it where none is."""
+    """Raise HeapwrightError, with `where` as its prefix, for another version of traces; set a missing version."""
     version = metadata.setdefault("format_version", FORMAT_VERSION)
     if version != FORMAT_VERSION:
         raise HeapwrightError(f"{where}: trace format version {version}; this Heapwright reads {FORMAT_VERSION}")

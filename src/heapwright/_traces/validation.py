@@ -64,18 +64,18 @@ def check_labels(columns: Columns, names: dict[str, tuple[str, ...]], where: str
 
 @dataclass(frozen=True)
 class PrecedingCalls:
-    """State left by the calls before, for validation of those that follow.
+    """State after the preceding calls, for the validation of the next ones.
 
     Attributes:
-        rows: how many there are.
-        id: of each object that lives after them.
-        born: the row that allocated it.
-        latest_us: the latest time known, -1 where none is.
+        rows: number of preceding calls.
+        id: of each live object.
+        allocated_at: the row that allocated it.
+        latest_us: the latest known time, -1 for none.
     """
 
     rows: int
     id: NDArray[np.integer[Any]]
-    born: NDArray[np.integer[Any]]
+    allocated_at: NDArray[np.integer[Any]]
     latest_us: int
 
 
@@ -205,7 +205,7 @@ def _state_faults(columns: Columns, before: PrecedingCalls) -> Iterator[_Fault]:
     """
     led = len(before.id)
     all_ids, all_ops = columns["id"], columns["op"]
-    if led:  # an allocation for each object that lives already
+    if led:  # an allocation for each live object
         all_ids = np.concatenate([before.id.astype(all_ids.dtype), all_ids])
         all_ops = np.concatenate([np.full(led, MALLOC, all_ops.dtype), all_ops])
     if is_orderly(all_ops, all_ids):
@@ -229,7 +229,7 @@ def _state_faults(columns: Columns, before: PrecedingCalls) -> Iterator[_Fault]:
 
     def settled_in(row: int) -> int:
         at = int(settled[led + row])
-        return int(before.born[at]) if at < led else before.rows + at - led
+        return int(before.allocated_at[at]) if at < led else before.rows + at - led
 
     def fault(bad: NDArray[np.bool_], says: str, words: str) -> _Fault:
         rows = np.sort(order[bad]) - led

@@ -86,7 +86,7 @@ def with_connections(trace: Trace, connections: int, size: int) -> WhatIf:
     """The trace with at most `connections` connections at a time.
 
     A connection is as long as the life of an object of `size` bytes, such as its receive buffer. An object belongs to
-    the youngest connection open at its allocation, if it is freed before the connection ends or within as many calls
+    the newest connection open at its allocation, if it is freed before the connection ends or within as many calls
     after its end as the connection has objects; other objects are permanent and stay. Connections beyond the limit are
     left out with their objects. This is an estimate: programs may serve a refused client later.
 
