@@ -1,4 +1,4 @@
-"""Files that a command read: it writes over none of them, whatever names its outputs have.
+"""Files that a command read: it overwrites none of them, under any name of an output.
 
 The command line switches this on for each command. In a library a caller may replace the file that it read.
 """
