@@ -18,8 +18,9 @@
 #include "replay_hooks.h"
 #include "heapwright.h"
 
-/* What malloc and free do as a rule, and what they do rarely. Generated code inlines the one into its entries, whatever
- * a compiler thinks of it, and keeps the other out of them; the core as it stands leaves both to the compiler. */
+/* Hot and cold paths of malloc and free. Generated code forces the hot ones inline into its entry points and keeps the
+ * cold ones out of line, so that the cost of the common call does not depend on a compiler's heuristics; the core
+ * itself leaves both to the compiler. */
 #define HW_HOT static inline
 #define HW_COLD static inline
 
@@ -106,7 +107,7 @@ static inline uint32_t load4(struct hw_heap *h, uint32_t at)
 #endif
 }
 
-/* The word so many bytes behind another one: `at` is computed once for both. */
+/* The word `bytes` behind the one at `at`: the address is computed once for both. */
 static inline uint32_t load4_behind(struct hw_heap *h, uint32_t at, const uint32_t bytes)
 {
 #ifdef HW_EXPLORE
@@ -172,7 +173,7 @@ static inline void store4_behind(struct hw_heap *h, uint32_t at, const uint32_t 
 }
 
 #ifdef HW_SHARED
-/* A store that nobody sees ahead of those before it. */
+/* A store that no other thread sees before the stores that precede it (release order). */
 static inline void store4_last(struct hw_heap *h, uint32_t at, uint32_t value)
 {
     __atomic_store_n((hw_u32 *)(void *)(arena_base(h) + at), value, __ATOMIC_RELEASE);
@@ -221,13 +222,14 @@ static inline void store_field(const struct hw_field *field, struct hw_heap *h, 
     }
 }
 
-/* What holds here whatever a program does with its heap, as long as it keeps to its objects: generated code lets the
- * user define it. A condition changes nothing, and is not looked at where nobody asks. */
+/* An invariant that no program can violate as long as it writes only to its own objects. Generated code lets the user
+ * define the macro; by default the condition, which has no side effects, is not evaluated. */
 #ifndef HW_ASSERT
 #define HW_ASSERT(condition) ((void)0)
 #endif
 
-/* Tells the platform of a wrong pointer or of damage, once it is counted: generated code lets the user define it. */
+/* Reports an invalid pointer or damaged metadata to the platform, after it was counted: generated code lets the user
+ * define the macro. */
 #ifndef HW_MISUSED
 #define HW_MISUSED(heap) ((void)(heap))
 #endif
@@ -237,22 +239,22 @@ static inline void store_field(const struct hw_field *field, struct hw_heap *h, 
 #define HW_SECRET(heap) ((void)(heap), UINT32_C(0x5bd1e995))
 #endif
 
-/* Counts a wrong pointer or damage, and lets the platform know. */
+/* Counts an invalid pointer or damaged metadata, and notifies the platform. */
 HW_COLD void count_misuse(const uint32_t misused_at, struct hw_heap *h)
 {
     store4(h, misused_at, load4(h, misused_at) + 1u);
     HW_MISUSED(h);
 }
 
-/* A word that init() wrote, and nobody changes: compilers keep it in a register, and so it is not counted. */
+/* A word that only init() writes: compilers keep it in a register, so the load is not counted as an access. */
 static inline uint32_t peek4(struct hw_heap *h, uint32_t at)
 {
     return *(const hw_u32 *)(const void *)(arena_base(h) + at);
 }
 
-/* A number made of another one and four words of key: rounds of multiplying and shifting, so that what one address is
- * masked with tells nothing simple of any other's. It is no cipher: it withstands somebody who reads a few words, not
- * somebody who reads many and computes for hours. */
+/* Mixes a number with four words of key, in rounds of multiplication and shifts, so that the mask of one address has no
+ * simple relation to the mask of another. This is no cipher: it resists an attacker who reads a few words, not one who
+ * reads many and computes for hours. */
 static inline uint32_t mixed(struct hw_heap *h, uint32_t keys_at, uint32_t number)
 {
     uint32_t x = (number ^ peek4(h, keys_at)) * 0x85ebca6bu;
@@ -261,7 +263,7 @@ static inline uint32_t mixed(struct hw_heap *h, uint32_t keys_at, uint32_t numbe
     return (x ^ x >> 16) + peek4(h, keys_at + 12u);
 }
 
-/* What a number of so many bytes at `at` is masked with. */
+/* The mask of the field at `at`, cut to the field's width. */
 HW_HOT uint32_t mask_at(const struct hw_links *links, const struct hw_field *field, struct hw_heap *h, uint32_t at)
 {
     if (links->keyed == HW_KEYS_MIXED) {
@@ -273,8 +275,8 @@ HW_HOT uint32_t mask_at(const struct hw_links *links, const struct hw_field *fie
     return 0;
 }
 
-/* A number of a header or tag, which is masked where there are keys: multiplied, too, so that a byte of it that
- * somebody changes changes all above it, and the size is none that could be. */
+/* A number of a header or tag, masked if there are keys. It is multiplied as well, so that overwriting one byte changes
+ * all bytes above it and yields an impossible size. */
 HW_HOT uint32_t load_masked(const struct hw_links *links, const struct hw_field *field, struct hw_heap *h, uint32_t at)
 {
     if (links->keyed) {
@@ -297,7 +299,7 @@ static inline uint32_t link_mask(const struct hw_links *links, struct hw_heap *h
     return links->hardened ? mask_at(links, &links->field, h, at) : 0;
 }
 
-/* A link read from the arena as it is: the address of a node, if nobody damaged it; 0 is none. */
+/* A link as it is stored in the arena, unchecked: the address of a node unless it was damaged; 0 if there is none. */
 static inline uint32_t raw_link(const struct hw_links *links, struct hw_heap *h, uint32_t at)
 {
     return (load_field(&links->field, h, at) ^ link_mask(links, h, at)) << links->shift;
@@ -481,8 +483,7 @@ static inline void clear_payload(const uint32_t step, struct hw_heap *h, uint32_
 /* ---- references in the caller's memory --------------------------------------------------------------------------- */
 
 /* A reference by its distance from the arena's base in steps of a pointer's alignment, so that it has few bits, and the
- * same ones on every machine where it lies in front of the arena; 0 where it is out of reach. Bit 0 tells which
- * side. */
+ * same ones on every machine where it lies in front of the arena; 0 if it is out of range. Bit 0 holds the sign. */
 static inline uint32_t reference_number(struct hw_heap *h, void **reference)
 {
     const uintptr_t base = (uintptr_t)arena_base(h);

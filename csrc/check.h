@@ -1,11 +1,10 @@
-/* check.h: looking at a heap from outside: the walk, the statistics, and the checker of invariants.
+/* check.h: inspection of a heap: the block walk, the statistics, and the checker of invariants.
  *
- * Nothing that the arena says is believed before it was looked at, so that a look at a heap that was damaged comes to
- * an end, and stays inside the arena: first the boundaries of each pool, then each size and link. Only two things are
- * taken on trust: without checks where the arena ends, which one word alone tells, and numbers of handles that are with
- * the caller.
+ * No value in the arena is used before it was validated, first the boundaries of each pool, then each size and link: so
+ * inspection of a damaged heap terminates and stays inside the arena. Only two things are trusted: without checks, the
+ * one word that holds the end of the arena; and the numbers of handles that the caller keeps.
  *
- * Firmware that calls none of these carries none of their code.
+ * Firmware that calls none of these functions links none of their code.
  */
 #ifndef HW_CHECK_H
 #define HW_CHECK_H
@@ -93,7 +92,7 @@ static inline int has_turn(const struct hw_policy *p, struct hw_heap *h, uint32_
     return 0;
 }
 
-/* What a block is as far as it can be told without a walk. */
+/* The state of a block as far as it is known without a walk. */
 static inline uint32_t marked_state(const struct hw_policy *p, const struct hw_pool *pool, struct hw_heap *h,
                                     const struct hw_block *block)
 {
@@ -120,7 +119,7 @@ static inline void count_blocks(const struct hw_policy *p, const struct hw_pool 
         } else {
             told->unused += block.size;
             if (p->checks != HW_CHECKS_FULL || state != HW_BLOCK_CACHED) {
-                tell_free(told, free_payload(pool, h, &block));
+                raise_largest_free(told, free_payload(pool, h, &block));
             }
         }
     }
@@ -140,7 +139,7 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
         } else if (pool_is_bounded(p, pool, heap)) {
             count_blocks(p, pool, heap, &told);
             pool_count_unmarked(pool, heap, &told);
-            HW_ASK(pool, tell, heap, &told);
+            HW_ASK(pool, statistics, heap, &told);
         }
         if (pool_moves(pool) && told.largest_free > pool->max_size) {
             told.largest_free = pool->max_size;

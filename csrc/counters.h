@@ -1,11 +1,11 @@
-/* counters.h: what a heap keeps count of, so that nobody has to walk it.
+/* counters.h: running counters, so that usage is known without a walk of the heap.
  *
- *     objects handed out | bytes in used blocks | objects given back | the most bytes before they last fell
+ *     objects allocated | bytes in used blocks | objects freed | peak of the bytes up to the last free
  *
- * Four words of the control data, where the recipe asks for them; each call brings them up to date, which costs up to
- * six accesses and a look at the block's size. The most there ever were is compared where bytes fall, and where
- * somebody asks: between the two they rise. What one call changes lies side by side, for processors that load two words
- * at once. The checker compares them with the walk.
+ * Four words of the control data, present if the recipe enables them. Each call updates them, at a cost of up to six
+ * accesses and a load of the block's size. The peak is updated when bytes are about to fall and when it is read: in
+ * between they only rise, so malloc need not compare. Words that one call changes are adjacent, for processors that
+ * load two words at once. The checker compares the counters with a walk.
  */
 #ifndef HW_COUNTERS_H
 #define HW_COUNTERS_H

@@ -117,7 +117,8 @@ static inline int may_stay(const struct hw_policy *p)
     return p->keeps || moves_to_shrink(p);
 }
 
-/* Memory for an object that could not be resized where it is. Where it may stay after all, no refusal is told. */
+/* Memory for an object that could not be resized in place. If it may stay where it is after all, no failure is reported
+ * here. */
 static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *heap, size_t size, uint32_t site)
 {
     if (p->counters_at && may_stay(p)) {
@@ -129,13 +130,13 @@ static inline void *malloc_to_move(const struct hw_policy *p, struct hw_heap *he
     return malloc_at(p, heap, size, site);
 }
 
-/* Bytes of a block that counters tell of; 0 where there are none. */
+/* Bytes of a block as the counters see it; 0 if the recipe has no counters. */
 static inline uint32_t counted_bytes(const struct hw_policy *p, struct hw_heap *heap, uint32_t at)
 {
     return p->counters_at ? heap_block_bytes(p, heap, at) : 0;
 }
 
-/* Counts what a block that had so many bytes has more, or fewer, once it is resized. */
+/* Adds the difference to the counters after a block of `had` bytes was resized. */
 static inline void count_resized(const struct hw_policy *p, struct hw_heap *heap, uint32_t at, uint32_t had)
 {
     if (p->counters_at) {
@@ -194,7 +195,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
             break;
         }
         moved = malloc_to_move(p, heap, size, heap_site(p, heap, at));
-        refused = 1; /* lists that were emptied in vain may have held what lies beside the object */
+        refused = 1; /* the lists were flushed in vain, but may have held the object's neighbours */
     } while (p->keeps && moved == NULL);
     if (moves_to_shrink(p) && moved == NULL && size <= heap_capacity(p, heap, at)) {
         store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
@@ -209,8 +210,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     }
     if (moved) {
         const uint32_t had = usable_bytes(p, heap, at);
-        copy_payload(copy_step(p->align, 0), heap, address_of(p, heap, moved), at,
-                     had < size ? had : (uint32_t)size);
+        copy_payload(copy_step(p->align, 0), heap, address_of(p, heap, moved), at, had < size ? had : (uint32_t)size);
         hw_free(p, heap, pointer);
     }
     return moved;
@@ -275,7 +275,7 @@ static inline void *hw_realloc_low(const struct hw_policy *p, struct hw_heap *he
     if (pointer == NULL) {
         return hw_malloc_low(p, heap, size);
     }
-    const size_t had = hw_usable_size(p, heap, pointer); /* 0 of a wrong pointer, which is realloc's to find */
+    const size_t had = hw_usable_size(p, heap, pointer); /* 0 for an invalid pointer, which realloc detects */
     if (had != 0 && size > had && !leaves_reserve(p, heap, size - had)) {
         count_refused(p, heap);
         if (tells(p)) {

@@ -1,8 +1,8 @@
-/* events.h: what a heap tells the program of each call.
+/* events.h: hooks that report each call to the program.
  *
- * Each hook is a macro, and none is code before the program defines it. They are called where the call is: under the
- * lock where the recipe asks for one. A hook may look at the heap where there is none; it must not allocate or free.
- * Where objects move, the pointer is the reference.
+ * Each hook is a macro that compiles to nothing unless the program defines it. Hooks run inside the call: under the
+ * lock if the recipe has one. Without a lock a hook may inspect the heap; it must never allocate or free. In heaps that
+ * move their objects, the pointer is the reference.
  */
 #ifndef HW_EVENTS_H
 #define HW_EVENTS_H
@@ -14,8 +14,8 @@
 #define HW_ALLOCATED(heap, pointer, size) ((void)0)
 #endif
 
-/* The object at `from` is `size` bytes large from now on, and lies at `pointer`. One that had to be copied may be told
- * as allocated and freed instead. */
+/* The object at `from` was resized to `size` bytes and is now at `pointer`. A resize that copied may be reported as an
+ * allocation and a free instead. */
 #ifndef HW_RESIZED
 #define HW_RESIZED(heap, from, pointer, size) ((void)0)
 #endif
@@ -30,15 +30,16 @@
 #define HW_REFUSED(heap, size) ((void)0)
 #endif
 
-/* What a request got, once HW_ALLOCATED() or HW_REFUSED() told of it; what HW_RESIZED() told of; and of two ways to the
- * same the one on which nothing is told, where anything is. */
+/* The result of a request, after HW_ALLOCATED() or HW_REFUSED() reported it; the result of a resize, after
+ * HW_RESIZED(); and of two equivalent calls the silent one, if any hook is defined: the caller reports then. */
 #ifndef HW_TOLD
 #define HW_TOLD(heap, memory, size) (memory)
 #define HW_TOLD_RESIZED(heap, from, memory, size) (memory)
 #define HW_UNTOLD(untold, told) (told)
 #endif
 
-/* Whether the heap tells by itself. With caches of threads most calls never come to it: threads.h tells of them. */
+/* Whether the heap itself calls the hooks. With thread caches most calls never reach the heap, and threads.h reports
+ * them. */
 static inline int tells(const struct hw_policy *p)
 {
     return p->threads != HW_THREADS_CACHED;

@@ -1,26 +1,26 @@
-/* harden.h: what a free looks at before it believes a pointer and the metadata beside it.
+/* harden.h: what free validates before it trusts a pointer and the metadata around it.
  *
  *     none         nothing
- *     frees        that the pointer is an object's: inside the heap, aligned, its block in use and not cached
- *     neighbours   and that the block's size lies within the pool, and its neighbours' words and tags agree with it
- *     full         and that nobody wrote behind the object, or into it once it was freed; and links that are followed
+ *     frees        the pointer is an object's: inside the heap, aligned, its block in use and not cached
+ *     neighbours   and the block's size lies within the pool, and its neighbours' words and tags agree with it
+ *     full         and no write went past the object, or into it after it was freed; and each link that is followed
  *
- * A wrong pointer is counted, the hook HW_MISUSED() is called, and the heap stays as it is. Each look is O(1), and none
- * leaves the arena: a size is believed only once it is known to lie between the pool's first block and its last.
+ * An invalid pointer is counted, the hook HW_MISUSED() is called, and the heap stays unchanged. Each check is O(1) and
+ * stays inside the arena: a size is used only if the block it implies lies between the pool's first and last.
  *
- * At level full a guard lies behind each payload, and in front of it padding up to what was asked for:
+ * At level full each payload ends with a guard, preceded by the padding behind the requested size:
  *
  *     +--------+-----------------------+---------+-------+        +--------+--------------------+---------+-------+
  *     | header | object                | padding | guard |   or   | header | filled             |         | guard |
  *     +--------+-----------------------+---------+-------+        +--------+--------------------+---------+-------+
- *                                                                   freed, and waits
+ *                                                                   freed, quarantined
  *
- * The guard holds the bytes of padding, mixed with the heap's secret, the block's address and its capacity, so that it
- * vouches for the header, too. A freed block is filled and waits behind a few others before its pool has it back; then
- * what it is filled with is looked at. Whatever waits is given back before a request is refused.
+ * The guard holds the number of padding bytes, mixed with the heap's secret, the block's address and its capacity, so
+ * that it also authenticates the header. A freed block is filled and quarantined behind a few others before its pool
+ * gets it back; its fill is verified then. All quarantined blocks are released before a request fails.
  *
  * Sources: glibc 2.26 and later ("corrupted size vs. prev_size"); Zephyr's CONFIG_SYS_HEAP_HARDENING, for the levels;
- * OpenBSD's malloc, for blocks that wait ("delayed free") and what they are filled with; glibc 2.32, for masked links.
+ * OpenBSD's malloc, for the quarantine ("delayed free") and its fill; glibc 2.32, for masked links.
  */
 #ifndef HW_HARDEN_H
 #define HW_HARDEN_H
@@ -75,7 +75,7 @@ HW_HOT uint32_t guarded_padding(const struct hw_policy *p, struct hw_heap *h, ui
     return guard_tells(guard_key(p, h, at, capacity), load_field(&p->guard, h, at + capacity));
 }
 
-/* Whether nobody wrote behind the object. */
+/* Whether the guard is intact: no write went past the object. */
 HW_HOT int is_guard_whole(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity)
 {
     const uint32_t padding = guarded_padding(p, h, at, capacity);
@@ -103,7 +103,7 @@ HW_HOT uint32_t waiting_word(const struct hw_policy *p, struct hw_heap *h, uint3
     return guard_word(~guard_key(p, h, at, capacity), 0);
 }
 
-/* What fills the word i of a freed payload: of one block's words another one's tell nothing. */
+/* The fill of word i of a freed payload: the words of one block do not reveal those of another. */
 HW_HOT uint32_t fill_word(uint32_t key, uint32_t i)
 {
     return (key ^ i) * 0x9e3779b1u;
@@ -144,13 +144,13 @@ HW_HOT void wait_fill(const struct hw_policy *p, struct hw_heap *h, uint32_t at,
     store_field(&p->guard, h, at + capacity, waiting_word(p, h, at, capacity));
 }
 
-/* Whether a block waits, as its guard tells. */
+/* Whether a block is quarantined, by its guard. */
 HW_HOT int is_waiting(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity)
 {
     return load_field(&p->guard, h, at + capacity) == waiting_word(p, h, at, capacity);
 }
 
-/* Whether nobody wrote into a block while it waited. */
+/* Whether the fill is intact: no write went into the block while it was quarantined. */
 HW_HOT int is_fill_whole(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t capacity)
 {
     const uint32_t key = fill_key(p, h, at);
@@ -174,7 +174,7 @@ static inline uint32_t address_of(const struct hw_policy *p, struct hw_heap *h, 
 {
     const uintptr_t offset = (uintptr_t)pointer - (uintptr_t)arena_base(h);
     if (p->checks && UINTPTR_MAX > UINT32_MAX && exceeds(offset, p->reach)) {
-        return 0; /* no payload's; where addresses have 32 bits, the arena's end tells */
+        return 0; /* not a payload's address; with 32-bit addresses the check against the arena's end suffices */
     }
     return (uint32_t)offset;
 }
@@ -218,7 +218,7 @@ HW_HOT int is_usable(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 
 /* ---- waiting, at level full -------------------------------------------------------------------------------------- */
 
-/* Gives a block that waited to its pool; one that somebody wrote to meanwhile is lost. */
+/* Releases a quarantined block to its pool; one that was written to meanwhile is leaked on purpose. */
 HW_COLD void end_wait(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     if (!heap_has_used(p, h, at) || !is_waiting(p, h, at, heap_capacity(p, h, at)) ||
@@ -274,7 +274,7 @@ HW_HOT void mark_end(const struct hw_policy *p, struct hw_heap *h, uint32_t at, 
     }
 }
 
-/* Whether a block that was just handed out is what its header says; one that somebody wrote to is lost. */
+/* Whether a block about to be returned still matches its header; one that was overwritten is leaked on purpose. */
 HW_COLD int is_sound_still(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     if (heap_has_used(p, h, at)) {

@@ -34,7 +34,7 @@ struct hw_handle {
     size_t next;   /* the handle of the block behind */
 };
 
-/* A piece of the arena as hw_next_block() tells it. */
+/* A block of the arena as hw_next_block() describes it. */
 struct hw_block {
     uint32_t offset; /* of its first byte, header included, from the start of the arena */
     uint32_t size;   /* bytes, header included */
@@ -49,7 +49,7 @@ struct hw_block {
 #define HW_BLOCK_CACHED 3u /* free for some requests only; kept in a quick list; waits, at checks "full" */
 #define HW_BLOCK_VICTIM 4u /* free, without a header: the region that small requests are cut from */
 
-/* What hw_statistics() tells; all in bytes unless said otherwise. */
+/* The result of hw_statistics(), in bytes unless noted otherwise. */
 struct hw_statistics {
     uint32_t used;         /* in blocks that are handed out, headers included */
     uint32_t used_blocks;  /* number of blocks handed out */
@@ -60,7 +60,7 @@ struct hw_statistics {
     uint32_t misused;      /* number of invalid pointers that were ignored; 0 without checks */
 };
 
-/* What hw_counters() tells. */
+/* The result of hw_counters(). */
 struct hw_counters {
     uint32_t free;       /* bytes that blocks can cover, less those in blocks that are handed out */
     uint32_t least_free; /* the least that this ever was, or was since hw_reset_least_free() */
@@ -106,11 +106,11 @@ HW_API void *hw_aligned_alloc(const struct hw_policy *policy, struct hw_heap *he
 /* Gives an object back. NULL is allowed. */
 HW_API void hw_free(const struct hw_policy *policy, struct hw_heap *heap, void *pointer);
 
-/* Bytes that the object at `pointer` may use: at least what was asked for. 0 for NULL. */
+/* Usable bytes of the object at `pointer`: at least the requested size. 0 for NULL. */
 HW_API size_t hw_usable_size(const struct hw_policy *policy, struct hw_heap *heap, const void *pointer);
 
 /* Bytes of the arena that the object's block takes, header included: what hw_statistics() adds to `used` for it. 0 for
- * NULL and, where the recipe asks for checks, for a wrong pointer. O(1); with checks as hw_free()'s. */
+ * NULL and, if the recipe has checks, for an invalid pointer. O(1); with checks at the cost of hw_free()'s. */
 HW_API size_t hw_block_bytes(const struct hw_policy *policy, struct hw_heap *heap, const void *pointer);
 
 #ifdef HW_SHARED
@@ -131,8 +131,8 @@ HW_API void hw_after_fork(const struct hw_policy *policy, struct hw_heap *heap);
  * refusal, hw_malloc() serves then. For platforms. O(1). */
 HW_API void *hw_take_cached(const struct hw_policy *policy, struct hw_heap *heap, size_t size);
 
-/* Gives an object back to the calling thread's cache, without the lock; 0 where that does not take it: it is left to
- * hw_free() then. Tells no hook. For platforms. O(1). */
+/* Frees an object into the calling thread's cache, without the lock; 0 if the cache does not take it, and the caller
+ * has to use hw_free(). Calls no hook. For platforms. O(1). */
 HW_API int hw_keep_cached(const struct hw_policy *policy, struct hw_heap *heap, void *pointer);
 
 /* Payload bytes that the caches of threads and the depot behind them hold now, each block counted as the largest of its
@@ -142,15 +142,15 @@ HW_API size_t hw_cached_bytes(const struct hw_policy *policy, struct hw_heap *he
 
 /* ---- Heaps that move their objects ----
  *
- * Recipes with a compact pool have these functions in place of the ones above. An object is reached through a
- * reference, a variable of type void * that the caller provides and that stays where it is as long as the object lives.
- * Any call that gives or takes memory may move objects; no other does.
+ * Recipes with a compact pool have these functions instead of the ones above. An object is reached through a
+ * reference, a variable of type void * that the caller provides and that stays in place for the object's lifetime. Any
+ * call that allocates or frees may move objects; no other does.
  *
- * Where handles are with the caller, the reference holds the object's address, and the heap rewrites it whenever the
- * object moves: read it anew after every call. It must lie near enough to the arena for the header's field: with 4-byte
- * headers within 32767 times a pointer's alignment of the arena's first byte, on either side. Where blocks have no
- * header, the reference is the first member of a struct hw_handle. Where handles are in the arena, the reference leads
- * to the handle and may be copied; hw_handle_pointer() tells the object's address. */
+ * If the caller keeps the handles, the reference holds the object's address, and the heap rewrites it whenever the
+ * object moves: load it again after every call. It must lie near enough to the arena for the header's field: with
+ * 4-byte headers within 32767 times a pointer's alignment of the arena's first byte, on either side. If blocks have no
+ * header, the reference is the first member of a struct hw_handle. If handles are in the arena, the reference
+ * identifies the handle and may be copied; hw_handle_pointer() returns the object's address. */
 
 /* Memory for `size` bytes, aligned as the recipe says; its content is undefined. A size of 0 is served as 1. Returns 1,
  * or 0 if and only if the heap has no room for it or the reference is too far away; that is counted, and *reference is
@@ -169,7 +169,7 @@ HW_API void hw_handle_free(const struct hw_policy *policy, struct hw_heap *heap,
 /* Where the object is now; NULL for NULL. O(1). */
 HW_API void *hw_handle_pointer(const struct hw_policy *policy, struct hw_heap *heap, void **reference);
 
-/* Bytes that the object may use: at least what was asked for. 0 for NULL. O(1). */
+/* Usable bytes of the object: at least the requested size. 0 for NULL. O(1). */
 HW_API size_t hw_handle_usable_size(const struct hw_policy *policy, struct hw_heap *heap, void **reference);
 
 /* Whether a pointer leads into the part of the arena where objects lie: 1 for all that this heap handed out, 0 for all
@@ -204,7 +204,7 @@ HW_API void *hw_realloc_low(const struct hw_policy *policy, struct hw_heap *heap
 /* Lets the least bytes ever free be those that are free now. Needs `counters` in the recipe. O(1). */
 HW_API void hw_reset_least_free(const struct hw_policy *policy, struct hw_heap *heap);
 
-/* Number of wrong pointers that free and realloc ignored; 0 where the recipe asks for no checks. O(1). */
+/* Number of invalid pointers that free and realloc ignored; 0 if the recipe has no checks. O(1). */
 HW_API uint32_t hw_misused(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* Checks every invariant of the heap's data. Returns 0 if all hold, else one of HW_BROKEN_... O(blocks). With long

@@ -1,4 +1,4 @@
-/* ownership.h: what is asked about a block is asked of the pool that made it. */
+/* ownership.h: which pool owns a block, and queries about a block forwarded to its owner. */
 #ifndef HW_OWNERS_H
 #define HW_OWNERS_H
 
@@ -6,13 +6,13 @@
 
 /* ---- the arena's end --------------------------------------------------------------------------------------------- */
 
-/* What is stored beside the address of the arena's end, to vouch for it. */
+/* The seal stored with the address of the arena's end, which authenticates it. */
 static inline uint32_t end_seal(uint32_t end)
 {
     return (end ^ 0x5bd1e995u) * 0x9e3779b1u;
 }
 
-/* Where the arena ends; 0 where the word that tells it was damaged. */
+/* The end of the arena; 0 if the stored address was damaged. */
 static inline uint32_t arena_end(const struct hw_policy *p, struct hw_heap *h)
 {
     const uint32_t end = load4(h, p->shared_end_at);
@@ -102,8 +102,8 @@ static inline uint32_t heap_resize(const struct hw_policy *p, struct hw_heap *h,
     return 0;
 }
 
-/* Whether `at` is the payload of a block that is not free, as far as the metadata of its owner, and what the level of
- * checks looks at beside it, tells. */
+/* Whether `at` is the payload of a block that is not free, by its owner's metadata and all that the level of checks
+ * validates. */
 HW_HOT int heap_has_used(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
 {
     if (at < p->control || (at & (p->align - 1u)) != 0) {

@@ -82,7 +82,7 @@ struct hw_links {
     uint32_t keys_at;    /* derived: address of the keys */
     uint32_t pairs;      /* derived: 1: behind a node's link lies another, or a mark */
     uint32_t end_at;     /* derived: address of the arena's end */
-    uint32_t misused_at; /* derived: address of the number of wrong pointers and damaged links */
+    uint32_t misused_at; /* derived: address of the number of invalid pointers and damaged links */
 };
 
 /* Exact-size caches in front of the pools below. */
@@ -99,8 +99,8 @@ struct hw_quick {
     uint32_t idle_share;            /* 1024ths of the heap asked for past the lists until what waited goes back */
     uint32_t release_most;          /* most idle blocks that go back at a time; 0: any number */
     uint32_t octave_log2;           /* log2 of the lists to a power of two; 0: one for every block size */
-    uint32_t tabled;                /* derived: 1 where `ranks` tells the list of a block, where several share one */
-    uint32_t ranks[HW_CACHE_UNITS]; /* derived: 1 + the list of the largest blocks up to so many units; 0: none */
+    uint32_t tabled;                /* derived: 1 if `ranks` gives the list of a block, when several sizes share one */
+    uint32_t ranks[HW_CACHE_UNITS]; /* derived: 1 + the list of the largest blocks up to N units; 0: none */
     uint32_t apart;                 /* 1: a block of a general pool that free memory borders is merged instead */
     uint32_t marks;                 /* derived: 1: cached blocks are marked, so that a check rarely walks their list */
     uint32_t mixed;                 /* derived: 1 where blocks come by that are too small or odd for any list */
@@ -156,7 +156,7 @@ struct hw_general {
     uint32_t bin_less;        /* derived: bytes of a block that do not count when its bin is chosen */
     uint32_t bin_round_up;    /* 1: a request looks only where every block is large enough */
     uint32_t bin_unmark;      /* derived: 1: a bin is unmarked when it becomes empty; 0: when a search finds it so */
-    uint32_t victim_up_to;    /* largest request that carves from the victim region; 0: no victim */
+    uint32_t victim_up_to;    /* largest request carved from the last remainder; 0: there is none */
     uint32_t close_bins;      /* bins beyond an empty exact one that are tried first */
     uint32_t top;             /* HW_TOP_LAST, HW_TOP_BUMP, HW_TOP_LIST, HW_TOP_EXTEND, HW_TOP_BELOW */
     uint32_t end_word;        /* derived: 1: a used block of no size marks the end of the blocks */
@@ -184,7 +184,7 @@ struct hw_general {
     uint32_t rover_at;        /* derived: address of the place where the next search starts */
     uint32_t count_at;        /* derived: address of the number of free blocks */
     uint32_t pending_at;      /* derived: address of the mark that blocks were freed since the last merge */
-    uint32_t victim_at;       /* derived: address of the victim region's start, its end behind it */
+    uint32_t victim_at;       /* derived: address of the last remainder's start, its end behind it */
     uint32_t start;           /* derived: address of the first block */
 };
 
@@ -211,7 +211,7 @@ struct hw_fixed {
     uint32_t flags_at[HW_MAX_CLASSES];  /* derived: address of each class's flag bytes */
     uint32_t blocks_at[HW_MAX_CLASSES]; /* derived: address of the first block; one for each class */
     uint32_t end;                       /* derived: address of the end of its region */
-    uint32_t mapped;                    /* derived: 1: maps tell the class of a request and of an address */
+    uint32_t mapped;                    /* derived: 1: maps give the class of a request and of an address */
     uint32_t size_step;                 /* derived: log2 of the bytes to an entry of the map of sizes */
     uint32_t size_even;                 /* derived: 1: each size but the largest ends such a step */
     uint8_t size_map[HW_MAP_STEPS + 1]; /* derived: class of the least request of each step, the first 0 bytes alone */
@@ -255,7 +255,7 @@ struct hw_partition {
     uint32_t fit;          /* HW_FIRST, HW_BEST */
     uint32_t coalesce;     /* HW_NEVER, HW_IMMEDIATE */
     uint32_t checks;       /* HW_CHECKS_...; with any of them a group that merges away is marked as free */
-    uint32_t misused_at;   /* derived: address of the number of wrong pointers and damaged lists */
+    uint32_t misused_at;   /* derived: address of the number of invalid pointers and damaged lists */
     uint32_t head_at;      /* derived: address of the first free group's number, one a list */
     uint32_t bitmap_at;    /* derived: address of the bitmap of lists that hold groups */
     uint32_t top_at;       /* derived: address of the number of partitions below the top */
@@ -289,7 +289,7 @@ struct hw_pool {
     uint32_t min_size; /* smallest request it takes */
     uint32_t max_size; /* largest request it takes */
     uint32_t at_hand;  /* derived: largest request for which it looks at what is at hand */
-    uint32_t last;     /* derived: 1 where whatever no pool above owns is its own */
+    uint32_t last;     /* derived: 1 if it owns all that no pool above owns */
     uint32_t cached;   /* derived: 1 where quick pools stand above it */
     uint32_t site;     /* class of the call sites that it serves alone, from 1; 0: any request */
     union {
@@ -325,8 +325,8 @@ struct hw_policy {
     uint32_t end_header;      /* derived: header of the blocks that are taken there */
     uint32_t end_mark;        /* derived: bytes behind them that mark their end */
     uint32_t refused_at;      /* derived: address of the number of refused requests */
-    uint32_t misused_at;      /* derived: address of the number of wrong pointers ignored */
-    uint32_t end_seal_at;     /* derived: address of what vouches for the address of the end */
+    uint32_t misused_at;      /* derived: address of the number of invalid pointers ignored */
+    uint32_t end_seal_at;     /* derived: address of the seal of the end's address */
     uint32_t keys;            /* derived: words of key */
     uint32_t keys_at;         /* derived: address of the keys that mask headers, tags, links and guards */
     uint32_t counters_at;     /* derived: address of the counters; 0: none are kept */
@@ -341,8 +341,8 @@ struct hw_policy {
     uint32_t cache_cuts;      /* derived: 1 where a block may be cut into several: one pool, of blocks with headers */
     uint32_t depot_at;        /* derived: address of the depot's bytes, its lists behind them */
     uint32_t cache_finds_new; /* derived: 1 where a search may find memory that was never used */
-    uint32_t cache_tabled;    /* derived: 1 where `cache_ranks` tells the list */
-    uint32_t cache_ranks[HW_CACHE_UNITS]; /* derived: 1 + the list of blocks of so many units; 0 below the smallest */
+    uint32_t cache_tabled;    /* derived: 1 if `cache_ranks` gives the list */
+    uint32_t cache_ranks[HW_CACHE_UNITS]; /* derived: 1 + the list of blocks of N units; 0 below the smallest */
     struct hw_quick cache;                /* derived: the lists of a cache; addresses count from its start */
     struct hw_pool pools[HW_MAX_POOLS];
 };

@@ -1,27 +1,27 @@
 /* pool.h: one pool of any kind.
  *
- * A heap asks every pool the same things, and each kind answers in a file of its own, or a folder beside it, with
- * functions that begin with its name. This file alone knows which kinds there are. `at` is the address of a payload:
+ * All pools have one interface. Each kind implements it in a file of its own, or a folder of the same name, with
+ * functions prefixed by its name. Only this file knows which kinds there are. `at` is the address of a payload:
  *
  *     init         writes the pool's control data
  *     find         serves n bytes without raising the high-water mark: the address of the payload, or 0
  *     grow         serves n bytes with memory that was never used: the address of the payload, or 0
  *     owns         whether the payload lies in the pool's part of the arena
- *     capacity     bytes that the payload holds
+ *     capacity     bytes that the payload can hold
  *     block_bytes  bytes of its block, header included
- *     is_used      whether a block with this payload is handed out or cached, as far as the metadata tells
- *     is_sound     whether its metadata and that beside it agree
+ *     is_used      whether a block with this payload is allocated or cached, by its metadata
+ *     is_sound     whether its metadata and that of its neighbours agree
  *     release      takes the block back
  *     resize       makes the block hold n bytes without a search: the address of the payload; 0: nothing changed
- *     is_bounded   whether what the control data says of the pool's boundaries can be
+ *     is_bounded   whether the pool's boundaries in the control data are plausible
  *     block_at     describes the block at an address, 0 being the pool's first; returns 0 behind the last one
- *     tell         adds to the statistics what memory beyond the blocks could serve, and to the peak, which counts all
- *                  regions and nothing at the arena's end, what differs from that
- *     largest      the largest request that one free piece could serve, by no more than so many looks
- *     check        what is broken, HW_BROKEN_...; 0 where nothing is
+ *     statistics   adds to the statistics what memory beyond the blocks could serve, and corrects the
+ *                  peak, which counts all regions and nothing at the arena's end
+ *     largest      the largest request that one free block could serve, after at most `looks` blocks
+ *     check        the broken invariant, HW_BROKEN_...; 0 if there is none
  *
- * Two kinds answer less: a quick pool has no blocks of its own, and is only asked to find; the blocks of a compact pool
- * move, so that none has an address to ask about.
+ * Two kinds implement less: a quick pool has no blocks of its own, and implements only find; the blocks of a compact
+ * pool move, so none of its functions takes an address.
  */
 #ifndef HW_POOL_H
 #define HW_POOL_H
@@ -284,8 +284,8 @@ static inline uint32_t pool_hand_out(const struct hw_pool *pool, struct hw_heap 
 
 /* ---- looking from outside ---------------------------------------------------------------------------------------- */
 
-/* Describes the block at `at`, 0 being the pool's first; returns 0 behind the last one. In a fixed pool, and where
- * quick lists stand above, a block that is told to be in use may also be one that waits in a list, see block_state().
+/* Describes the block at `at`, 0 being the pool's first; returns 0 behind the last one. In a fixed pool, and in one
+ * below quick lists, a block reported as used may also be one cached in a list, see block_state().
  */
 static inline int pool_block_at(const struct hw_pool *pool, struct hw_heap *h, uint32_t at, struct hw_block *block)
 {
@@ -319,7 +319,7 @@ static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *
     return block_capacity(pool, h, block);
 }
 
-/* Bytes of a block whose payload holds so many; of the largest class where none does, as on a damaged list. */
+/* Bytes of a block whose payload holds `capacity` bytes; of the largest class if none does, as on a damaged list. */
 static inline uint32_t bytes_with(const struct hw_pool *pool, uint32_t capacity)
 {
     if (pool->kind == HW_GENERAL) {
@@ -333,7 +333,7 @@ static inline uint32_t bytes_with(const struct hw_pool *pool, uint32_t capacity)
                                   : capacity + pool->partition.trailer;
 }
 
-/* Whether blocks bear a mark that tells so without a walk. */
+/* Whether a block's own metadata shows that it is free, without a walk. */
 static inline int pool_marks_free(const struct hw_pool *pool)
 {
     return pool->kind == HW_FIXED && pool->fixed.flags;

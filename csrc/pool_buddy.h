@@ -10,8 +10,8 @@
  *     block:  | order, used | rest of the header | payload, or next and previous free block of the order |
  *
  * Block sizes are powers of two, headers included, and a block's distance from the start is a multiple of its size. The
- * buddy of a block is the one beside it at distance XOR size: what it was once split from, and merges with when both
- * are free. One list for each order, last freed first.
+ * buddy of a block is its neighbour at distance XOR size: the other half of the block it was split from, with which it
+ * merges when both are free. There is one free list per order, LIFO.
  *
  * A textbook heap has 2^m bytes, which are one free block at first. Here the part that no block has reached yet belongs
  * to no list, and is taken last: where no listed block will do, the next multiple of the block's size above the top
@@ -29,7 +29,7 @@
 #include "arithmetic.h"
 #include "statistics.h"
 
-enum { HW_BUDDY_USED = 1 /* in a header, beside twice the order */ };
+enum { HW_BUDDY_USED = 1 /* in a header, together with twice the order */ };
 
 static inline uint32_t order_size(const struct hw_buddy *y, uint32_t order)
 {
@@ -335,11 +335,13 @@ static inline int buddy_extend(const struct hw_buddy *y, struct hw_heap *h, uint
     return 1;
 }
 
-/* Makes the block with this payload hold n bytes where it lies: returns `at`, or 0 where it cannot, and nothing has
- * changed. What is not needed becomes free blocks, the one beside it first: at the top each must find the ones ahead of
+/* Resizes the block with this payload to n bytes in place: returns `at`, or 0, with nothing changed, if that is
+ * impossible. The rest is split into free blocks, the adjacent one first: at the top each must find the blocks before
  * it in place.
+ *
  *     | b                                    |
- *     | b    | order | order + 1 | order + 2 |   */
+ *     | b    | order | order + 1 | order + 2 |
+ */
 static inline uint32_t buddy_resize(const struct hw_buddy *y, struct hw_heap *h, uint32_t at, uint32_t n)
 {
     const uint32_t b = at - y->header;
@@ -366,7 +368,7 @@ static inline int buddy_owns(const struct hw_buddy *y, struct hw_heap *h, uint32
     return at >= y->start && at < y->start + y->region;
 }
 
-/* Whether `at` is the payload of a block in use, as far as its header tells. */
+/* Whether `at` is the payload of a used block, by its header. */
 static inline int buddy_is_used(const struct hw_buddy *y, struct hw_heap *h, uint32_t at)
 {
     const uint32_t b = at - y->header;
@@ -452,9 +454,9 @@ static inline uint32_t buddy_above(const struct hw_buddy *y, struct hw_heap *h)
     return 0;
 }
 
-static inline void buddy_tell(const struct hw_buddy *y, struct hw_heap *h, struct hw_statistics *told)
+static inline void buddy_statistics(const struct hw_buddy *y, struct hw_heap *h, struct hw_statistics *told)
 {
-    tell_free(told, buddy_above(y, h));
+    raise_largest_free(told, buddy_above(y, h));
     if (y->region) {
         told->peak -= y->start + y->region - load4(h, y->high_at);
     }

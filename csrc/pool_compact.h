@@ -6,12 +6,12 @@
  *   | used | hole | used | hole   | used | used  | was used  | never used                      |
  *   +------+------+------+--------+------+-------+-----------+---------------------------------+
  *
- * Every request is served at the top. Holes are closed by sliding the blocks above them down and telling their handles:
- * at once when a block is freed (eager), or when the memory above the top is too short to serve a request below the
- * high-water mark (lazy). So what is live always fits into what was ever used, and the high-water mark is the smallest
- * arena that serves the same requests.
+ * Every request is served at the top. Holes are closed by sliding the blocks above them down and updating their
+ * handles: as soon as a block is freed (eager), or when the memory between the top and the high-water mark cannot serve
+ * a request (lazy). So the live blocks always fit into the memory that was ever used, and the high-water mark is the
+ * smallest arena that serves the same requests.
  *
- * What is known of a block stands in its header, or in its handle:
+ * A block is described by its header, or by its handle:
  *
  *     header:     | size | handle | not used |      handle 0: a hole
  *     no header:  handle = | address | size | next block's handle |

@@ -5,8 +5,8 @@
  *     | flags of class 0, 1, ... | ... | class 0: b b b b | class 1: b b b | ...
  *
  * These lie where the policy says, so constant maps, one of sizes and one of addresses, name the class in steps of a
- * power of two bytes. A step names its first class; that class's largest size, or its end, tells whether a later one is
- * meant. So no region is padded to a step, and maps stay small.
+ * power of two bytes. A step names its first class; comparing with that class's largest size, or with its end, finds a
+ * later one. So no region is padded to a step, and maps stay small.
  *
  * Classes that grow carve blocks, one or a page at a time, from the end of the arena downwards, and each block's header
  * names its class:
@@ -22,7 +22,7 @@
 
 #include "fixed/check.h"
 
-/* Flags a listed block as taken or free, where flags are kept beside the lists so that a check is O(1). */
+/* Flags a listed block as used or free, if flags are kept in addition to the lists so that a check is O(1). */
 static inline void fixed_flag(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t taken)
 {
     if (f->flags && !f->first_fit && at != 0) {
@@ -34,7 +34,7 @@ static inline void fixed_flag(const struct hw_fixed *f, struct hw_heap *h, uint3
     }
 }
 
-/* A free block, without growing; 0 if there is none. No other class is asked. */
+/* A free block of this class, without growth; 0 if there is none. No other class is searched. */
 static inline uint32_t fixed_find_in(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_)
 {
     if (f->first_fit) {

@@ -1,18 +1,17 @@
-/* pool_general.h: blocks of any size with headers, split and merged as the policy says.
+/* pool_general.h: blocks of any size with headers, split and merged as the policy defines.
  *
  *   start                                                    top        high-water mark      limit
  *   |                                                        |          |                    |
  *   +------+-------------+------+-------------+------+-------+----------+--------------------+
- *   | used | free        | used | victim      | free | used  | was used | never used         |
+ *   | used | free        | used | remainder   | free | used  | was used | never used         |
  *   +------+-------------+------+-------------+------+-------+----------+--------------------+
  *
  * Blocks lie back to back from `start` to `top`. Above the top memory is taken last, so the highest top ever is the
  * smallest arena that serves the same requests. Or the top only ever rises, with or without the free block that ends
  * there once memory is short; or all memory is one free block to begin with, the top is the end of the memory, and the
- * high-water mark tells how far used blocks have reached. The victim is
- * a region without header or tag from which small requests are carved one after another: the remainder of the block
- * that was split last for a small request. Next to the top, and next to the victim, freeing and carving only move a
- * boundary.
+ * high-water mark is the end of the highest block ever used. The last remainder is a region without header or tag from
+ * which small requests are carved in sequence: what was left of the block that was last split for a small request. Next
+ * to the top, and next to the last remainder, freeing and carving only move a boundary.
  *
  * Or blocks end with the arena, behind them a mark, and grow downwards, toward those of the last pool:
  *
@@ -25,8 +24,8 @@
  * The high-water mark is how far the last pool may come before both together are larger than they ever were: it goes
  * down and up with the first block.
  *
- * Sources: Knuth, TAOCP 1, 2.5; Wilson et al. 1995, sections 3 and 4; Lea, "A memory allocator" (the victim is a
- * "designated victim" that stays outside the bins and has no header).
+ * Sources: Knuth, TAOCP 1, 2.5; Wilson et al. 1995, sections 3 and 4; Lea, "A memory allocator" (the last remainder is
+ * a "designated victim" that stays outside the bins and has no header).
  */
 #ifndef HW_POOL_GENERAL_H
 #define HW_POOL_GENERAL_H
@@ -111,7 +110,7 @@ static inline uint32_t general_capacity(const struct hw_general *g, struct hw_he
     return payload_bytes(g, b, word_size(g, word));
 }
 
-/* Whether `at` is the payload of a block in use, as far as its header tells. */
+/* Whether `at` is the payload of a used block, by its header. */
 HW_HOT int general_is_used(const struct hw_general *g, struct hw_heap *h, uint32_t at)
 {
     if (at < first_block(g, h) + g->header || at >= load4(h, g->top_at)) {

@@ -5,17 +5,17 @@
  *
  *     descriptor:  | number of partitions, used | first of the group | next | previous | not used |
  *
- * A request takes as many partitions as it needs, side by side: a group. Of a group's descriptors the first says how
- * many partitions it has and whether it is in use, and, while it is free, links it to other free groups; the last says
- * where the group starts. So both neighbours of a group are found by arithmetic, and freeing is O(1) apart from keeping
- * the list in order. Nothing that a program does to its payloads can damage the descriptors by running over an end.
+ * A request takes as many adjacent partitions as it needs: a group. The first descriptor of a group holds its number of
+ * partitions, whether it is in use, and, while it is free, its links to other free groups; the last one holds the start
+ * of the group. So both neighbours of a group are found by arithmetic, and freeing is O(1) apart from keeping the list
+ * in order. Nothing that a program does to its payloads can damage the descriptors by running over an end.
  *
  * Partitions are numbered from 1; 0 is none. Those above the top have never been used or came back to it: they are
  * taken last, so the highest top ever is the smallest pool that serves the same requests.
  *
- * Free groups are in one list, or in one for each number of partitions, of which the last holds all larger groups and a
- * bitmap tells those that hold any: then a group of exactly the partitions asked for, or the next larger ones, is found
- * in O(1), but for the last list.
+ * Free groups are in one list, or in one for each number of partitions, of which the last holds all larger groups, with
+ * a bitmap of the lists that are not empty: then a group of exactly the requested number, or of the next larger one, is
+ * found in O(1), except in the last list.
  *
  * Source: Elsayed and Galal, "Variable versus fixed-size pools for memory management in highly optimized protocol stack
  * implementations": partitions, groups, descriptors. Order, fit, merging and lists by number are our choice, see
@@ -275,7 +275,7 @@ static inline int partition_owns(const struct hw_partition *g, struct hw_heap *h
     return at >= g->start && at < g->end;
 }
 
-/* Whether `at` is the payload of a group in use, as far as its descriptor tells. */
+/* Whether `at` is the payload of a used group, by its descriptor. */
 static inline int partition_is_used(const struct hw_partition *g, struct hw_heap *h, uint32_t at)
 {
     if (at < g->start || (at - g->start) % g->partition != 0) {

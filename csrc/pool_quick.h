@@ -13,19 +13,19 @@
 #include "arena.h"
 #include "arithmetic.h"
 
-/* Blocks up to this have a list for every size, where a power of two has so many lists. */
+/* Blocks up to this size have a list for every size; above, each power of two has a fixed number of lists. */
 HW_HOT uint32_t quick_linear(const struct hw_quick *q)
 {
     return (uint32_t)2 << (q->octave_log2 + q->block_unit_shift);
 }
 
-/* Log2 of the step from one list to the next about a block of so many bytes, above those that have a list each. */
+/* Log2 of the step between lists around a block size, above the sizes that have a list each. */
 HW_HOT uint32_t quick_step(const struct hw_quick *q, uint32_t block)
 {
     return highest_bit(block - 1u) - q->octave_log2;
 }
 
-/* The list for a block of so many bytes, above those that have a list each: the next larger one. */
+/* The list of a block size, above the sizes that have a list each: rounded up to the next list. */
 HW_HOT uint32_t quick_class(const struct hw_quick *q, uint32_t block)
 {
     const uint32_t step = quick_step(q, block);
@@ -41,7 +41,8 @@ HW_HOT uint32_t quick_block(const struct hw_quick *q, uint32_t n)
     return q->block_doubles ? power_of_two_above(block) : block;
 }
 
-/* Whether there are so few lists that each is compared with and addressed in its own place, without an index. */
+/* Whether the lists are few enough to be unrolled: each size is compared and each list addressed as a constant, without
+ * an index. */
 static inline int quick_is_direct(const struct hw_quick *q)
 {
     return !q->by_size && q->count <= HW_DIRECT_LISTS;
@@ -53,7 +54,7 @@ static inline int quick_caches(const struct hw_quick *q, const uint32_t list, ui
     return q->sizes[list] + q->block_header == block;
 }
 
-/* Whether the list's blocks are those that a request of so many bytes is given. */
+/* Whether a request of `size` bytes is served from this list. */
 static inline int quick_serves(const struct hw_quick *q, const uint32_t list, size_t size)
 {
     return size - q->least[list] <= q->sizes[list] - q->least[list];

@@ -1,8 +1,8 @@
-/* quick_lists.h: freed blocks that wait in quick lists in front of the pools that made them.
+/* quick_lists.h: free-list caches (quick lists) of freed blocks in front of the pools that own them.
  *
- *     free:    owner -> a quick list above it, where one wants the block; else the owner
- *     flush:   quick list -> owner, when its limit is reached, before the heap grows, or before it refuses
- *     turn:    quick list -> older list -> owner, as more is asked for that no list has
+ *     free:    owner -> a quick list above it that takes the block; else the owner itself
+ *     flush:   quick list -> owner, when its limit is reached, before the heap grows, or before a request fails
+ *     turn:    quick list -> older list -> owner, as requests miss the lists
  */
 #ifndef HW_CACHING_H
 #define HW_CACHING_H
@@ -57,10 +57,11 @@ HW_COLD int release_idle(const struct hw_policy *p, const struct hw_quick *q, st
     return released;
 }
 
-/* Bytes a list that are asked for from one turn to the next at least, so that small heaps do not turn all the time. */
+/* Least number of bytes per list that must be requested between two turns, so that small heaps do not turn all the
+ * time. */
 enum { HW_TURN_LEAST = 32 };
 
-/* Sets how much is asked for past the lists until the next turn. */
+/* Sets the number of bytes that requests may take past the lists until the next turn. */
 static inline void set_next_turn(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {
     const uint32_t share = heap_covered(p, h) / 1024u * q->idle_share;
@@ -125,7 +126,7 @@ HW_COLD int turn_some(const struct hw_policy *p, const struct hw_quick *q, struc
     return released != 0;
 }
 
-/* Counts a block of so many bytes that is asked for past the lists, and makes a turn where it is time. */
+/* Counts a request that missed the lists, by its block's bytes, and makes a turn if it is due. */
 static inline void count_past(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h, uint32_t block)
 {
     const uint32_t left = load4(h, q->left_at);
@@ -140,7 +141,8 @@ static inline void count_past(const struct hw_policy *p, const struct hw_quick *
     store4(h, q->left_at, left - block);
 }
 
-/* Counts a request that no list above pool `owner` is asked for although some may take its block when it is freed. */
+/* Counts a request that bypasses the lists above pool `owner` although one of them may take its block when it is freed.
+ */
 static inline void heap_count_past(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h, uint32_t n)
 {
     for (uint32_t i = 0; i < owner; i++) {
@@ -235,8 +237,8 @@ HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, stru
     return flushed;
 }
 
-/* Gives back what waits because the heap would have to grow for a request of so many bytes, where no list has such
- * blocks: a smaller one has gone on with a turn before it searched; 0 where nothing came back. */
+/* Releases cached blocks because the heap would have to grow for a request of this size that no list serves: a smaller
+ * request has continued a turn before it searched. 0 if nothing was released. */
 static inline int release_before_growing(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h,
                                          uint32_t request)
 {
@@ -246,8 +248,8 @@ static inline int release_before_growing(const struct hw_policy *p, const struct
     return q->release_most == 0 ? flush_pool(p, q, h) : turn_some(p, q, h, load4(h, q->left_at), 1);
 }
 
-/* Returns cached blocks to their pools because the heap would have to grow for a request of so many bytes; 0 where
- * nothing came back. Only the lists above pool `owner`, which would grow, hold blocks of it. */
+/* Returns cached blocks to their pools because the heap would have to grow for a request of this size; 0 if nothing was
+ * returned. Only the lists above pool `owner`, which would grow, hold blocks of it. */
 static inline int flush_before_growing(const struct hw_policy *p, const uint32_t owner, struct hw_heap *h,
                                        uint32_t request)
 {
@@ -270,8 +272,8 @@ static inline int flush_before_growing(const struct hw_policy *p, const uint32_t
     return flushed;
 }
 
-/* Returns all cached blocks to their pools because a request would have to be refused, whatever the pools' own rule of
- * flushing; 0 where nothing came back. */
+/* Returns all cached blocks to their pools because a request would fail otherwise, also if a pool's own rule never
+ * flushes; 0 if nothing was returned. */
 static inline int flush_before_refusing(const struct hw_policy *p, struct hw_heap *h)
 {
     int flushed = 0;
@@ -427,7 +429,7 @@ HW_HOT int heap_is_cached(const struct hw_policy *p, struct hw_heap *h, uint32_t
     return 0;
 }
 
-/* Tells of one cached block, which was taken for a used one before. */
+/* Moves one cached block in the statistics from used, as the walk counted it, to unused. */
 static inline void count_cached(const struct hw_policy *p, const uint32_t quick, struct hw_heap *h, uint32_t at,
                                 uint32_t capacity, struct hw_statistics *told)
 {

@@ -1,13 +1,13 @@
-/* replay_hooks.h: the door at which a replay engine may listen.
+/* replay_hooks.h: the hooks of a replay engine.
  *
- * The core says here what it does to blocks and lists, and asks where it may shorten a walk over them. Firmware has
- * nobody at the door: each hook is an empty function, and what is generated shows neither it nor its calls.
+ * The core reports changes of blocks and lists here, and calls the engine where a walk over them may be shortened. In
+ * firmware each hook is an empty function, and generated code contains neither the hooks nor their calls.
  *
- * A hook called note_... tells of a change. A hook called skip_... moves the place from which a walk goes on past what
- * would not have ended the walk, and counts the loads that this saved: the walk's own code does the rest. So the arena
- * stays the truth.
+ * A hook called note_... reports a change. A hook called skip_... moves the position from which a walk continues past
+ * nodes that would not have ended it, and counts the loads that this saved; the walk's own code does the rest. So the
+ * arena remains the only source of truth.
  *
- * Who listens defines HW_ENGINE and struct hw_engine before the core is included, and the hooks behind it.
+ * An engine defines HW_ENGINE and struct hw_engine before it includes the core, and the hooks after it.
  */
 #ifndef HW_ENGINE_H
 #define HW_ENGINE_H
@@ -72,11 +72,11 @@ static inline void skip_unswept(const struct hw_general *g, struct hw_heap *h, u
 static inline void skip_quiet_blocks(const struct hw_general *g, struct hw_heap *h, uint32_t *b, uint32_t end,
                                      uint32_t size, uint32_t best);
 
-/* Past the walk that merges all neighbours and files the free blocks anew, which is done; 0 where it has to be walked.
+/* Does the work of the walk that merges all neighbours and rebuilds the free lists; 0 if the walk has to be made.
  */
 static inline int skip_merging(const struct hw_general *g, struct hw_heap *h);
 
-/* A remainder of so many bytes is about to be compared with the least that is split off. */
+/* A remainder of `rest` bytes is about to be compared with the split threshold. */
 static inline void note_rest(const struct hw_general *g, struct hw_heap *h, uint32_t rest);
 /* The size of a free block is about to be compared with the smallest that merges. */
 static inline void note_merging(const struct hw_general *g, struct hw_heap *h, uint32_t size);
@@ -89,7 +89,7 @@ static inline void note_word_merging(const struct hw_general *g, struct hw_heap 
  * 0 where it has to be looked for. */
 static inline int skip_to_list(const struct hw_quick *q, struct hw_heap *h, size_t size, uint32_t block,
                                uint32_t *list);
-/* Past lists without a block that came since the last turn, or of an older one, as is asked for; the last excepted. */
+/* Skips lists without a block from this turn (`now`) or from an older one (`older`), except the last list. */
 static inline void skip_empty_lists(const struct hw_quick *q, struct hw_heap *h, uint32_t *list, const int now,
                                     const int older);
 
@@ -100,7 +100,7 @@ static inline void skip_taken(const struct hw_fixed *f, struct hw_heap *h, uint3
 /* To the first flag of the class that is clear; 0 where none is. */
 static inline int skip_flags(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t *i);
 
-/* The group `i` is about to have so many partitions. */
+/* The group `i` is about to have `count` partitions. */
 static inline void note_group(const struct hw_partition *g, struct hw_heap *h, uint32_t i, uint32_t count);
 static inline void note_group_linked(const struct hw_partition *g, struct hw_heap *h, uint32_t head, uint32_t before,
                                      uint32_t i);
@@ -115,11 +115,12 @@ static inline int skip_groups(const struct hw_partition *g, struct hw_heap *h, u
 /* A block of this size was made at the top for the handle k; that of k is gone. */
 static inline void note_placed(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size);
 static inline void note_released(const struct hw_compact *c, struct hw_heap *h, uint32_t k);
-/* The block of k, which is the last one, becomes so many bytes larger, modulo 2^32. */
+/* The block of k, which is the last one, grows by `by` bytes, modulo 2^32. */
 static inline void note_stretched(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t by);
 /* The last `size` bytes of the block of k become a hole. */
 static inline void note_hole(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t size);
-/* Past moving what lies from `from` on, behind the block of k, and telling its handles; 0 where it has to be done. */
+/* Does the move of all blocks from `from` on, behind the block of k, and the update of their handles; 0 if the core has
+ * to. */
 static inline int skip_shifting(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t from, uint32_t to);
 /* The same of closing all holes. */
 static inline int skip_sliding(const struct hw_compact *c, struct hw_heap *h);
@@ -136,16 +137,16 @@ static inline void skip_to_checked(const struct hw_compact *c, struct hw_heap *h
 static inline void note_stored(struct hw_heap *h, uint32_t at);
 /* Past copying `bytes` bytes of the application's one by one; 0 where it has to be done. */
 static inline int skip_copying(struct hw_heap *h, uint32_t to, uint32_t from, uint32_t bytes);
-/* Past mixing what a guard or a fill is masked with, which may then be 0; 0 where somebody will look at it. */
+/* Whether the mask of a guard or fill need not be computed and may be 0; 0 if a reader will see it. */
 static inline int skip_mixing(struct hw_heap *h);
-/* Past looking at the boundaries of all pools, which nobody damages; 0 where it has to be done. */
+/* Whether the boundaries of all pools need no check, because a replay damages none; 0 if they do. */
 static inline int skip_bounds(struct hw_heap *h);
-/* Past filling so many bytes of padding, or, where nothing is stored, looking at them; 0 where it has to be done. */
+/* Does the fill of `bytes` bytes of padding or, without `stores`, their check; 0 if the core has to. */
 static inline int skip_padding(struct hw_heap *h, uint32_t bytes, const int stores);
 /* The same for the words of a freed payload. */
 static inline int skip_filling(const struct hw_policy *p, struct hw_heap *h, uint32_t words, const int stores);
 
-/* ---- where nobody listens ---------------------------------------------------------------------------------------- */
+/* ---- without an engine ------------------------------------------------------------------------------------------- */
 
 #ifndef HW_ENGINE
 #ifdef HW_EXPLORE

@@ -1,4 +1,4 @@
-/* requests.h: what is asked for: which sizes a pool is offered, and how refusals are counted. */
+/* requests.h: request sizes: which sizes a pool is offered, and how failures are counted. */
 #ifndef HW_REQUESTS_H
 #define HW_REQUESTS_H
 

@@ -1,11 +1,11 @@
-/* statistics.h: how what pools tell of their blocks is added up. */
+/* statistics.h: sums over the blocks of all pools. */
 #ifndef HW_STATISTICS_H
 #define HW_STATISTICS_H
 
 #include "heapwright.h"
 
 /* Adds what one request could have to the statistics. */
-static inline void tell_free(struct hw_statistics *told, uint32_t payload)
+static inline void raise_largest_free(struct hw_statistics *told, uint32_t payload)
 {
     if (payload > told->largest_free) {
         told->largest_free = payload;

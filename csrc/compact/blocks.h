@@ -54,8 +54,7 @@ static inline void write_header(const struct hw_compact *c, struct hw_heap *h, u
 }
 
 /* Bytes of the block b, whose handle is k. */
-static inline uint32_t compact_size(const struct hw_compact *c, struct hw_heap *h, uint32_t k,
-                                    uint32_t b)
+static inline uint32_t compact_size(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t b)
 {
     if (c->header) {
         return header_size(c, h, b);
@@ -63,8 +62,8 @@ static inline uint32_t compact_size(const struct hw_compact *c, struct hw_heap *
     return load_handle_size(h, k);
 }
 
-static inline void store_compact_size(const struct hw_compact *c, struct hw_heap *h, uint32_t k,
-                                      uint32_t b, uint32_t size)
+static inline void store_compact_size(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t b,
+                                      uint32_t size)
 {
     if (c->header) {
         store_field(&c->word, h, b, size >> c->size_shift);
@@ -75,7 +74,7 @@ static inline void store_compact_size(const struct hw_compact *c, struct hw_heap
 
 /* ---- moving ------------------------------------------------------------------------------------------------------ */
 
-/* Tells the handles of the blocks with headers from b up to `top` where they are. O(blocks). */
+/* Updates the handles of the blocks with headers from b up to `top`. O(blocks). */
 static inline void tell_headers(const struct hw_compact *c, struct hw_heap *h, uint32_t b, uint32_t top)
 {
     while (b < top) {
@@ -87,7 +86,7 @@ static inline void tell_headers(const struct hw_compact *c, struct hw_heap *h, u
     }
 }
 
-/* Tells the chained handles from k on that their blocks have moved by so many bytes, modulo 2^32. O(blocks). */
+/* Adds `by`, modulo 2^32, to the addresses in the chained handles from k on, after their blocks moved. O(blocks). */
 static inline void tell_chain(struct hw_heap *h, uint32_t k, uint32_t by)
 {
     while (k) {
@@ -98,8 +97,7 @@ static inline void tell_chain(struct hw_heap *h, uint32_t k, uint32_t by)
 
 /* Moves the blocks from `from` up to the top, which are those behind the block of handle k, so that they begin at `to`.
  * O(blocks), and a copy of their bytes. */
-static inline void compact_shift(const struct hw_compact *c, struct hw_heap *h, uint32_t k,
-                                 uint32_t from, uint32_t to)
+static inline void compact_shift(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t from, uint32_t to)
 {
     if (skip_shifting(c, h, k, from, to)) {
         return;

@@ -76,9 +76,9 @@ static inline uint32_t compact_above(const struct hw_compact *c, struct hw_heap 
     return left < c->header + c->align ? 0 : left - c->header;
 }
 
-static inline void compact_tell(const struct hw_compact *c, struct hw_heap *h, struct hw_statistics *told)
+static inline void compact_statistics(const struct hw_compact *c, struct hw_heap *h, struct hw_statistics *told)
 {
-    tell_free(told, compact_above(c, h));
+    raise_largest_free(told, compact_above(c, h));
 }
 
 static inline uint32_t compact_largest(const struct hw_compact *c, struct hw_heap *h, uint32_t looks)
@@ -97,7 +97,7 @@ static inline int compact_is_bounded(const struct hw_compact *c, struct hw_heap 
     return limit <= end && high <= limit && top >= c->start && top <= high && ((top - c->start) & (c->align - 1u)) == 0;
 }
 
-/* Checks the blocks by their headers; tells how many are used, and the bytes in holes. */
+/* Checks the blocks by their headers; counts the used ones and the bytes in holes. */
 static inline int check_headers(const struct hw_compact *c, struct hw_heap *h, uint32_t *used, uint32_t *holes)
 {
     const uint32_t top = load4(h, c->top_at);
@@ -121,7 +121,7 @@ static inline int check_headers(const struct hw_compact *c, struct hw_heap *h, u
     return 0;
 }
 
-/* Checks the blocks by their chained handles; tells how many there are, and the bytes between them. */
+/* Checks the blocks by their chained handles; counts them and the bytes between them. */
 static inline int check_chain(const struct hw_compact *c, struct hw_heap *h, uint32_t *used, uint32_t *holes)
 {
     const uint32_t top = load4(h, c->top_at);

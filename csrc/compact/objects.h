@@ -107,8 +107,8 @@ static inline void compact_release(const struct hw_compact *c, struct hw_heap *h
 /* ---- resizing ---------------------------------------------------------------------------------------------------- */
 
 /* Gives back the end of the block b of handle k; where that cannot even hold a header, the block keeps it. */
-static inline void compact_shrink(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t b,
-                                  uint32_t had, uint32_t size)
+static inline void compact_shrink(const struct hw_compact *c, struct hw_heap *h, uint32_t k, uint32_t b, uint32_t had,
+                                  uint32_t size)
 {
     if (b + had == load4(h, c->top_at)) {
         note_stretched(c, h, k, size - had);

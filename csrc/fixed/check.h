@@ -70,7 +70,7 @@ static inline void count_fixed_lists(const struct hw_fixed *f, struct hw_heap *h
         }
         count_listed(told, blocks, fixed_stride(f, i));
         if (blocks != 0) {
-            tell_free(told, f->sizes[i]);
+            raise_largest_free(told, f->sizes[i]);
         }
     }
 }
@@ -86,11 +86,11 @@ static inline int fixed_has_more(const struct hw_fixed *f, struct hw_heap *h, ui
     return load4(h, f->limit_at) - load4(h, f->high_at) >= blocks * stride;
 }
 
-static inline void fixed_tell(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *told)
+static inline void fixed_statistics(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *told)
 {
     for (uint32_t i = 0; i < f->count; i++) {
         if (fixed_has_more(f, h, i)) {
-            tell_free(told, f->sizes[i]);
+            raise_largest_free(told, f->sizes[i]);
         }
     }
     if (f->grow) {
@@ -128,7 +128,8 @@ static inline int is_any_unflagged(const struct hw_fixed *f, struct hw_heap *h, 
     return 0;
 }
 
-/* Whether a class has a free block. Where free blocks are not listed, the first `looks` of the class are asked. */
+/* Whether a class has a free block. If free blocks are not listed, only the first `looks` blocks of the class are
+ * examined. */
 static inline int fixed_has_free(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t looks)
 {
     if (fixed_has_more(f, h, class_)) {

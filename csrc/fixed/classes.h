@@ -18,7 +18,7 @@ static inline void store_class(const struct hw_fixed *f, struct hw_heap *h, uint
     store_masked(&f->links, &f->word, h, at - f->header, word);
 }
 
-/* Where the arrays of the policy tell of a class: one class needs no number. */
+/* The index of a class in the arrays of the policy: a constant if there is only one class. */
 static inline uint32_t fixed_at(const struct hw_fixed *f, uint32_t class_)
 {
     if (f->count == 1u) {
@@ -209,7 +209,8 @@ static inline uint32_t fixed_carve(const struct hw_fixed *f, struct hw_heap *h, 
     if (carved == f->counts[fixed_at(f, class_)]) {
         return 0;
     }
-    if (f->links.hardened && (carved > f->counts[fixed_at(f, class_)] || load1(h, f->flags_at[fixed_at(f, class_)] + carved) != 0)) {
+    if (f->links.hardened &&
+        (carved > f->counts[fixed_at(f, class_)] || load1(h, f->flags_at[fixed_at(f, class_)] + carved) != 0)) {
         count_misuse(f->links.misused_at, h); /* blocks beyond the last carved are flagged as free */
         return 0;
     }
@@ -276,7 +277,7 @@ static inline uint32_t fixed_first_in_chain(const struct hw_fixed *f, struct hw_
     return 0;
 }
 
-/* Adds one carved block to its class; `state` is what its header says beside the class. */
+/* Adds one carved block to its class; `state` is what its header holds in addition to the class. */
 static inline void fixed_add(const struct hw_fixed *f, struct hw_heap *h, uint32_t class_, uint32_t at, uint32_t state)
 {
     const uint32_t head = fixed_head(f, class_);

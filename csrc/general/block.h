@@ -137,7 +137,7 @@ static inline int is_mergeable(const struct hw_general *g, uint32_t word)
     return (word & HW_USED) == 0 && can_merge(g, word_size(g, word));
 }
 
-/* The first question, asked by what allocates and frees: the engine is told of it. */
+/* The question as malloc and free ask it, which is noted for the engine. */
 static inline int merges(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     note_merging(g, h, size);
@@ -182,7 +182,7 @@ static inline uint32_t size_before(const struct hw_general *g, struct hw_heap *h
     return word_size(g, load_tag(g, h, tag_at(g, b)));
 }
 
-/* Writes the word of a used block. `flags` tells about the block before. */
+/* Writes the header word of a used block. `flags` describes the block before. */
 HW_HOT void write_used(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
     if (has_flag_before(g)) {
@@ -200,7 +200,7 @@ static inline void clear_tag(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* Writes what is known of a free block. `flags` tells about the block before. */
+/* Writes the header, and the tag if it has one, of a free block. `flags` describes the block before. */
 HW_HOT void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
     if (has_flag_before(g)) {
@@ -213,7 +213,7 @@ HW_HOT void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b
     }
 }
 
-/* Tells the block at `next` that no free block to merge with lies before it. */
+/* Clears the flag of the block at `next`: the block before it is not free to merge with. */
 HW_HOT void mark_before_used(const struct hw_general *g, struct hw_heap *h, uint32_t next)
 {
     if (g->tag_in_header) {
@@ -224,7 +224,7 @@ HW_HOT void mark_before_used(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* Tells the block at `next` that the block before it is free to merge with. */
+/* Sets the flag of the block at `next`: the block before it is free to merge with. */
 static inline void mark_before_free(const struct hw_general *g, struct hw_heap *h, uint32_t next)
 {
     if (has_flag_before(g)) {
@@ -257,7 +257,7 @@ static inline int is_wary(const struct hw_general *g)
     return g->checks >= HW_CHECKS_NEIGHBOURS;
 }
 
-/* Whether the block with this word, which a list tells to be free, can be one; what cannot be is counted. */
+/* Whether the header word of a block on a free list is plausible; one that is not is counted. */
 static inline int is_takeable(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);

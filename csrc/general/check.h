@@ -103,9 +103,9 @@ static inline uint32_t general_above(const struct hw_general *g, struct hw_heap 
     return payload_within(g, load4(h, g->limit_at) - from);
 }
 
-static inline void general_tell(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
+static inline void general_statistics(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
 {
-    tell_free(told, general_above(g, h, general_blocks(g, h)));
+    raise_largest_free(told, general_above(g, h, general_blocks(g, h)));
     if (g->top == HW_TOP_BELOW) {
         told->peak += load4(h, g->top_at) - load4(h, g->limit_at);
     }
@@ -126,7 +126,7 @@ static inline uint32_t largest_listed(const struct hw_general *g, struct hw_heap
     return largest;
 }
 
-/* The same in the highest bin that holds a block. O(bins) besides. */
+/* The same in the highest bin that holds a block. O(bins) in addition. */
 static inline uint32_t largest_in_bins(const struct hw_general *g, struct hw_heap *h, uint32_t looks)
 {
     for (uint32_t bin = g->bins; bin-- > 0;) {
@@ -306,7 +306,7 @@ static inline int check_list(const struct hw_general *g, struct hw_heap *h, uint
         before = node;
         node = load_link(&g->links, h, node);
     }
-    /* Nothing is appended to a list in another order, so nobody reads its tail. */
+    /* Only FIFO lists are appended to; in any other order the tail is never read. */
     if (order == HW_FIFO && load_link(&g->links, h, head + g->links.field.bytes) != before) {
         return HW_BROKEN_LINK;
     }

@@ -1,11 +1,12 @@
-/* general/find.h: a used block for a request, by whichever way the recipe searches. */
+/* general/find.h: a block for a request, by the recipe's search. */
 #ifndef HW_GENERAL_FIND_H
 #define HW_GENERAL_FIND_H
 
-#include "general/victim.h"
+#include "general/remainder.h"
 
-/* Passes the queue, oldest first, for a block of just this size, and files the others in bins. A small request also
- * takes the last remainder where nothing else waits, so that small objects which are born together lie side by side. */
+/* Searches the queue, oldest first, for a block of exactly this size, and inserts the others into their bins. A small
+ * request also takes the last remainder if it is alone in the queue, so that small objects allocated together are
+ * adjacent. */
 static inline struct hw_found search_unsorted(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found = found_none();

@@ -5,14 +5,14 @@
  * matters is the address of the word that points to it, called `before`: the head, or the first word of the node ahead.
  * A double list keeps `before` in each node's second word, so unlinking needs no case for the head; and the missing
  * node behind the last one may be written to as well, because its second word is a scratch word at the start of the
- * control data. Where links of 2 bytes count in units and lists have heads of 2 bytes, a link cannot tell a head: the
- * first node's second word is 0 then, and its block's size leads to the head.
+ * control data. With 2-byte links in units and 2-byte heads a link cannot address a head: the second word of the first
+ * node is 0 then, and the head follows from its block's size.
  *
  * With bins there is one list for each bin. Bins hold one block size each up to a bound, then a fixed number of bins
  * share each octave; lists of the recipe "lea", "two-level", "half-fit" and the like differ only in these numbers.
- * Blocks may wait in a queue before they are filed: the next search passes it, oldest first (Lea's "unsorted" bin).
- * A bitmap tells which bins may hold a block. Its bits are cleared late, by the search that finds the bin empty, or at
- * once where the time of a search has to be bounded.
+ * Blocks may wait in a queue before they are inserted into bins: the next search empties it, oldest first (Lea's
+ * "unsorted" bin). A bitmap marks the bins that may hold a block. Its bits are cleared lazily, by the search that finds
+ * the bin empty, or eagerly if search time has to be bounded.
  *
  * Or the free blocks are in a search tree: general/tree.h.
  *
@@ -154,14 +154,14 @@ static inline int has_tails(const struct hw_general *g)
     return g->order == HW_FIFO || g->large_order == HW_FIFO;
 }
 
-/* Where the list whose last node is that of a block of this size tells so. */
+/* The address of the tail word of the list whose last node is that of a block of this size. */
 static inline uint32_t tail_of(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t node)
 {
     if (g->unsorted && load_link(&g->links, h, g->unsorted_at + g->links.field.bytes) == node) {
         return g->unsorted_at + g->links.field.bytes;
     }
     if (!has_tails(g)) {
-        /* What is written for a bin lands in a word that nobody reads. */
+        /* Stores for a bin go to a word that is never read. */
         return g->links.field.bytes;
     }
     return list_head(g, size) + g->links.field.bytes;

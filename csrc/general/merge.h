@@ -103,7 +103,7 @@ static inline void sweep(const struct hw_general *g, struct hw_heap *h)
 
 /* ---- everything -------------------------------------------------------------------------------------------------- */
 
-/* Merges all neighbours and files the free blocks anew; 0 where nothing was freed since the last time. O(blocks). */
+/* Merges all free neighbours and rebuilds the free lists; 0 if nothing was freed since the last time. O(blocks). */
 static inline int merge_all(const struct hw_general *g, struct hw_heap *h)
 {
     if (load4(h, g->pending_at) == 0) {

@@ -1,4 +1,4 @@
-/* general/release.h: freeing a block: merging it with its neighbours, the victim and the top, and filing it. */
+/* general/release.h: freeing a block: coalescing, and insertion into a free list. */
 #ifndef HW_GENERAL_RELEASE_H
 #define HW_GENERAL_RELEASE_H
 
@@ -132,7 +132,7 @@ HW_HOT void join_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
     lower_top(g, h, b);
 }
 
-/* Frees the first block where memory is taken from below, with the free block or the victim behind it. */
+/* Frees the first block of a pool that grows downwards, with the free block or the last remainder behind it. */
 static inline void release_first(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     const uint32_t next = b + size;
@@ -150,7 +150,7 @@ static inline void release_first(const struct hw_general *g, struct hw_heap *h, 
     raise_first(g, h, b, end);
 }
 
-/* Frees a block and merges it with its free neighbours, the victim and the top; each boundary is looked at once.
+/* Frees a block and merges it with its free neighbours, the last remainder and the top; each boundary is loaded once.
  *     | free | b: used | free |  =>  | free                  |   */
 HW_HOT void release_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
                                   uint32_t word)
@@ -186,7 +186,7 @@ HW_HOT void release_beside_victim(const struct hw_general *g, struct hw_heap *h,
     release_alone(g, h, b, end - b, HW_PREV_USED);
 }
 
-/* Frees a block and merges it with what is free beside it. */
+/* Frees a block and merges it with its free neighbours. */
 static inline void release_merged(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size,
                                   uint32_t word)
 {
@@ -264,7 +264,7 @@ HW_COLD void release_rarely(const struct hw_general *g, struct hw_heap *h, uint3
     release_block(g, h, b, word);
 }
 
-/* Frees a block that has neither a free block ahead nor the victim on either side. */
+/* Frees a block with neither a free block before it nor the last remainder on either side. */
 HW_COLD void release_apart(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);
@@ -292,7 +292,7 @@ HW_COLD void release_apart(const struct hw_general *g, struct hw_heap *h, uint32
     release_alone(g, h, b, end - b, HW_PREV_USED);
 }
 
-/* Frees a block that begins where the victim ends. */
+/* Frees a block that begins where the last remainder ends. */
 HW_COLD void release_behind_victim(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);
@@ -316,8 +316,8 @@ HW_COLD void release_behind_victim(const struct hw_general *g, struct hw_heap *h
     }
 }
 
-/* Frees a block that has a free block ahead, as its word tells, or the victim on either side; 0 where it has not, and
- * nothing has changed. */
+/* Frees a block with a free block before it, by its flag, or the last remainder on either side; otherwise returns 0 and
+ * changes nothing. */
 HW_HOT int release_beside_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word)
 {
     const uint32_t size = word_size(g, word);

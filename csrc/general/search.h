@@ -24,7 +24,7 @@ static inline int is_better(const struct hw_general *g, uint32_t have, uint32_t 
 
 /* ---- a list ------------------------------------------------------------------------------------------------------ */
 
-/* Searches one list from the word `before` on for the first block that will do. At the node `end` it gives up. */
+/* Searches one list from the word `before` on for the first block that will do. The search fails at the node `end`. */
 static inline struct hw_found list_first(const struct hw_general *g, struct hw_heap *h, uint32_t before, uint32_t end,
                                          uint32_t size)
 {

@@ -1,10 +1,10 @@
-/* general/sound.h: whether the metadata at a block and beside it agrees, and where the pool says that it ends. */
+/* general/sound.h: consistency of a block's metadata with its neighbours' and with the pool's boundaries. */
 #ifndef HW_GENERAL_SOUND_H
 #define HW_GENERAL_SOUND_H
 
 #include "general/block.h"
 
-/* Whether the block that ends at b, which a flag or tag says is free, tells of itself what its tag does. */
+/* Whether the header of the free block that ends at b, as a flag or tag claims, agrees with its tag. */
 HW_HOT int is_free_ahead_sound(const struct hw_general *g, struct hw_heap *h, uint32_t b)
 {
     const uint32_t size = size_before(g, h, b);
@@ -17,7 +17,7 @@ HW_HOT int is_free_ahead_sound(const struct hw_general *g, struct hw_heap *h, ui
     return (load_word(g, h, b - size) | HW_PREV_USED) == size_word(g, size, HW_PREV_USED);
 }
 
-/* Whether what the free block b, with this word, tells of itself can be. */
+/* Whether the metadata of the free block b, with this header word, is plausible. */
 static inline int is_free_sound(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t word, uint32_t top)
 {
     const uint32_t size = word_size(g, word);

@@ -66,7 +66,7 @@ static inline void raise_high(const struct hw_general *g, struct hw_heap *h, uin
     }
 }
 
-/* Where all memory is in blocks, the high-water mark tells how far used blocks have reached. */
+/* If blocks cover all memory, the high-water mark is the end of the highest used block. */
 HW_HOT void raise_reach(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     if (g->top == HW_TOP_LIST) {
@@ -83,7 +83,7 @@ static inline uint32_t open_top(const struct hw_general *g, struct hw_heap *h)
     return load4(h, g->top_at);
 }
 
-/* Whether a walk over all blocks starts where it was told to. */
+/* Whether walks over all blocks start at a rover. */
 static inline int has_walk_rover(const struct hw_general *g)
 {
     return g->free_list == HW_IMPLICIT && (g->fit == HW_NEXT || g->search_from == HW_FROM_LOWEST_FREE);
@@ -122,7 +122,7 @@ HW_HOT void lower_top(const struct hw_general *g, struct hw_heap *h, uint32_t b)
     store4(h, g->top_at, b);
     note_block_gone(h, g->overhead);
     if (g->victim_up_to && load4(h, g->victim_at + 4u) >= b) {
-        /* a victim that lies above the new top has become part of it */
+        /* a last remainder above the new top has become part of it */
         store4(h, g->victim_at, 0);
         store4(h, g->victim_at + 4u, 0);
     }

@@ -11,9 +11,9 @@
  *                                    first   lower                     larger, then the hash
  *
  * For a best fit it is a treap; for a first fit the Cartesian tree of Stephenson's Fast Fits, whose root is the largest
- * block, so that a search knows from a root alone whether anything below it will do. Either order makes one shape of
- * tree from a set of blocks, whatever came and went before. With n blocks it is 1.39 log2 n deep on average as far as
- * the order above has nothing to do with the order before, as hashes have; n deep at worst.
+ * block, so that a search knows from a root alone whether anything below it will do. Either order makes the shape of
+ * the tree a function of its blocks alone, independent of history. With n blocks it is 1.39 log2 n deep on average as
+ * far as the order above has nothing to do with the order before, as hashes have; n deep at worst.
  *
  * Sources: Vuillemin, "A unifying look at data structures", CACM 23(4), 1980; Stephenson, "Fast Fits: new methods for
  * dynamic storage allocation", SOSP 1983; Seidel and Aragon, "Randomized search trees", Algorithmica 16, 1996.
@@ -34,7 +34,7 @@ static inline uint32_t tree_size(const struct hw_general *g, struct hw_heap *h, 
     return word_size(g, load_word(g, h, node - g->node));
 }
 
-/* A number that no two nodes share and that tells nothing of their order: odd factors and a shift undo no bit. */
+/* A number unique to a node and unrelated to address order: odd factors and a shift lose no bit. */
 static inline uint32_t tree_hash(uint32_t node)
 {
     const uint32_t mixed = node * 0x9e3779b1u;

@@ -5,7 +5,7 @@
 #include "arena.h"
 #include "arithmetic.h"
 
-enum { HW_GROUP_USED = 1 /* in a group's first descriptor, beside twice the number of partitions */ };
+enum { HW_GROUP_USED = 1 /* in a group's first descriptor, together with twice the number of partitions */ };
 
 /* Partitions side by side. */
 struct hw_group {
@@ -32,19 +32,20 @@ static inline uint32_t descriptor_at(const struct hw_partition *g, uint32_t tabl
     return table + (i - 1u) * g->descriptor;
 }
 
-/* Where a descriptor tells twice the partitions of the group that starts here, and whether it is in use. */
+/* Address of a descriptor's first field: twice the number of partitions of the group that starts here, plus 1 if it is
+ * used. */
 static inline uint32_t count_at(const struct hw_partition *g, uint32_t table, uint32_t i)
 {
     return descriptor_at(g, table, i);
 }
 
-/* Where it tells the start of the group that ends here. */
+/* Address of the field that holds the start of the group that ends here. */
 static inline uint32_t first_at(const struct hw_partition *g, uint32_t table, uint32_t i)
 {
     return descriptor_at(g, table, i) + g->field.bytes;
 }
 
-/* Where it tells the next free group, and then the previous one. */
+/* Address of the link to the next free group; the link to the previous one follows. */
 static inline uint32_t next_at(const struct hw_partition *g, uint32_t table, uint32_t i)
 {
     return descriptor_at(g, table, i) + 2u * g->field.bytes;
@@ -220,8 +221,8 @@ static inline struct hw_group group_walk(const struct hw_partition *g, struct hw
     return found;
 }
 
-/* Whether the group `i`, which a list leads to, is a free one of so many partitions, and its list leads back to it;
- * what is not is counted. */
+/* Whether the group that a list links to is free, has the expected number of partitions, and is linked back to;
+ * otherwise counts damage. */
 HW_COLD int group_may_take(const struct hw_partition *g, struct hw_heap *h, uint32_t table, struct hw_group group)
 {
     const uint32_t top = load4(h, g->top_at);
@@ -239,8 +240,8 @@ HW_COLD int group_may_take(const struct hw_partition *g, struct hw_heap *h, uint
     return 0;
 }
 
-/* The free group that serves `count` partitions: the first of the first list that holds any of so many or more. O(1)
- * where that is not the last list, which is walked. */
+/* The free group that serves `count` partitions: the first of the first list that holds groups of at least that many.
+ * O(1), except for the last list, which is walked. */
 static inline struct hw_group group_search(const struct hw_partition *g, struct hw_heap *h, uint32_t table,
                                            uint32_t count)
 {

@@ -162,9 +162,9 @@ static inline void accept_moved(const struct hw_policy *p, struct hw_heap *heap,
     HW_UNLOCK(heap, key);
 }
 
-/* Moves an object that has one of the blocks that caches keep, or will have one. So no such block is made or lost but
- * by way of the caches, and none is cut or merged while objects change their sizes: what is freed is asked for again.
- * NULL where that cannot be, with the object as it was. */
+/* Moves an object whose old or new block is of a cached size. So blocks of cached sizes are made and released only
+ * through the caches, and none is split or merged while objects are resized: freed sizes are soon requested again.
+ * NULL, with the object unchanged, if there is no memory. */
 static inline void *move_cached(const struct hw_policy *p, struct hw_heap *heap, const struct hw_thread *t,
                                 void *pointer, size_t size)
 {

@@ -27,13 +27,13 @@ static inline void depot_account(const struct hw_policy *p, struct hw_heap *h, u
     store4(h, p->depot_at, load4(h, p->depot_at) + bytes);
 }
 
-/* Whether so many bytes are within the depot's share of what the heap has ever covered. */
+/* Whether `bytes` are within the depot's share of the memory that the heap has ever covered. */
 static inline int depot_may_hold(const struct hw_policy *p, struct hw_heap *h, uint32_t bytes)
 {
     return bytes <= (load4(h, p->shared_high_at) - p->control) / HW_DEPOT_SHARE;
 }
 
-/* Whether the heap has grown by so much that the depot is emptied before it takes in more. */
+/* Whether the heap has grown enough for the depot to be emptied before it takes more. */
 static inline int has_outgrown(const struct hw_policy *p, struct hw_heap *h)
 {
     return heap_covered(p, h) > load4(h, p->depot_at + HW_DEPOT_UNTIL);

@@ -297,7 +297,7 @@ static inline int check_cache(const struct hw_policy *p, struct hw_heap *h, uint
     return granted == load4(h, cache + HW_CACHE_GRANTED) && granted <= p->cache_bytes ? 0 : HW_BROKEN_QUICK;
 }
 
-/* Checks the depot and the calling thread's cache, too: nobody may look at another's. Needs the lock. */
+/* Checks also the depot and the calling thread's cache; another thread's cache must not be accessed. Needs the lock. */
 static inline int caches_check(const struct hw_policy *p, struct hw_heap *h, const struct hw_thread *t)
 {
     const int broken = check_depot(p, h);

@@ -38,7 +38,7 @@ enum {
 
 /* ---- classes of size --------------------------------------------------------------------------------------------- */
 
-/* The class of so many units: one for each number up to 2^(FINE + 1), then 2^FINE to an octave. */
+/* The class of a number of units: one for each number up to 2^(FINE + 1), then 2^FINE per octave. */
 HW_HOT uint32_t cache_class(uint32_t units)
 {
     const uint32_t coarse = highest_bit(units | (uint32_t)1 << HW_CACHE_FINE) - HW_CACHE_FINE;

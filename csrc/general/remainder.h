@@ -1,10 +1,10 @@
-/* general/victim.h: the region from which small requests are carved one after another, see pool_general.h. */
-#ifndef HW_GENERAL_VICTIM_H
-#define HW_GENERAL_VICTIM_H
+/* general/remainder.h: the last remainder, from which small requests are carved in sequence, see pool_general.h. */
+#ifndef HW_GENERAL_REMAINDER_H
+#define HW_GENERAL_REMAINDER_H
 
 #include "general/take.h"
 
-/* Makes the start of the victim a used block; 0 where it is too small. */
+/* Makes the start of the last remainder a used block; 0 if it is too small. */
 HW_HOT int cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size, uint32_t *b)
 {
     *b = load4(h, g->victim_at);
@@ -22,7 +22,7 @@ HW_HOT int cut_from_victim(const struct hw_general *g, struct hw_heap *h, uint32
     return 1;
 }
 
-/* Hands out the head of a free block and makes its remainder the victim; what was the victim becomes a free block. */
+/* Allocates the start of a free block and makes its rest the last remainder; the previous one becomes a free block. */
 static inline uint32_t take_as_victim(const struct hw_general *g, struct hw_heap *h, struct hw_found found,
                                       uint32_t size)
 {
@@ -93,7 +93,7 @@ HW_HOT uint32_t take_near(const struct hw_general *g, struct hw_heap *h, uint32_
     return b ? hand_out(g, h, b) : 0;
 }
 
-/* The payload of a small block, from the bins close to its size or the victim; 0 where these have none. */
+/* The payload of a small block, from the bins close to its size or the last remainder; 0 if these have none. */
 HW_HOT uint32_t find_small(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     if (is_linear(g, size)) {
@@ -106,14 +106,14 @@ HW_HOT uint32_t find_small(const struct hw_general *g, struct hw_heap *h, uint32
     return cut_from_victim(g, h, size, &b) ? hand_out(g, h, b) : 0;
 }
 
-/* Whether a block of this size may be cut from the victim before larger blocks are looked for. */
+/* Whether a block of this size may be cut from the last remainder before larger blocks are searched. */
 static inline int is_small(const struct hw_general *g, uint32_t size)
 {
     return size <= block_size_for(g, g->victim_up_to);
 }
 
-/* A block for a request that finds nothing at hand: a small one splits the best fit, whose remainder becomes the
- * victim; a large one comes from the victim only where no bin has a block. */
+/* A block for a request that the fast path cannot serve: a small one splits the best fit, whose rest becomes the last
+ * remainder; a large one is cut from the last remainder only if no bin has a block. */
 static inline uint32_t search_beside_victim(const struct hw_general *g, struct hw_heap *h, uint32_t size)
 {
     struct hw_found found = bins_search(g, h, size);
