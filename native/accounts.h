@@ -64,7 +64,7 @@ static void tell_accounts(const struct accounts *a, struct hw_metrics *metrics)
     metrics->mean_requested = a->weight > 0.0 ? a->weighted / a->weight : 0.0;
 }
 
-/* Memory that a replay needs besides the heap's; 0 where there is none. */
+/* Allocates what a replay needs in addition to the heap; 0 if there is no memory. */
 static int accounts_open(struct accounts *a, const struct hw_calls *calls)
 {
     uint64_t frees = 0;

@@ -20,7 +20,7 @@ def text_of(path: str) -> str:
 
 
 def numbers(path: str) -> str:
-    """The macros of a header that are whole numbers; the C compiler tells the values."""
+    """Macros of a header that are integers; the C compiler evaluates them."""
     result = re.findall(r"^#define (\w+) +\d\w* *$", text_of(path), flags=re.MULTILINE)
     return "".join(f"#define {name} ...\n" for name in result)
 
@@ -55,7 +55,7 @@ def commit() -> str:
 
 
 BUILT = "const char *hw_engine_digest(void);\nconst char *hw_engine_commit(void);\n"
-"""What tells which engine was built."""
+"""Functions that identify the build of the engine."""
 
 
 def built() -> str:

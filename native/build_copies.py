@@ -78,10 +78,10 @@ GUARDED: dict[str, Fields] = {
     "pool": {"min_size": 0, "site": 0},
     "engine": {"seen": 0},
 }
-"""At level full, which has one copy for many shapes. Nobody looks at what it masks, so it masks nothing."""
+"""Fields of level full, which has one copy for many shapes. No reader sees its masked words, so it masks nothing."""
 
 LAST: Fields = {"last": 1}
-"""Of the second pool, the only one that is asked for this."""
+"""Fields of the second pool, the only one whose `last` is read."""
 
 BEHIND: dict[str, Fields] = {"pool": {"cached": 1}}
 """The same of the ordinary ones alone: behind empty quick lists is another answer than behind none."""
@@ -227,7 +227,7 @@ def known(*shape: dict[str, Fields]) -> dict[str, dict[str, str]]:
 
 
 def test(name: str, shape: dict[str, Fields]) -> str:
-    """C text that tells whether a policy has a shape."""
+    """C text of a condition: whether a policy has a shape."""
 
     def told(part: str, *of: str) -> list[str]:
         return [conditions(shape[part], it) for it in of if part in shape]

@@ -1,5 +1,5 @@
-/* kept.h: memory that a thread keeps from one replay for the next, whose pages are there already: taking them anew for
- * every replay costs more than many replays do, and threads wait for each other meanwhile.
+/* kept.h: memory that a thread keeps from one replay to the next, with its pages mapped: mapping them again for every
+ * replay costs more than a short replay, and threads contend for the kernel's lock meanwhile.
  */
 #ifndef HW_KEPT_H
 #define HW_KEPT_H
@@ -11,7 +11,7 @@ enum hw_kept { HW_KEPT_NUMBERS, HW_KEPT_PLACES, HW_KEPT_PAGES, HW_KEPT_KINDS };
 
 enum { PAGE_LOG2 = 12 }; /* of what memory is taken in */
 
-/* So many bytes, all 0; NULL where the system has none. */
+/* `bytes` bytes, all 0; NULL if the system has none. */
 void *hw_take_kept(enum hw_kept kind, size_t bytes);
 
 /* Gives them back, all 0 again. At most `used` bytes are in pages that were touched: where they are many it is not

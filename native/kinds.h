@@ -19,7 +19,7 @@ static int moves(const struct hw_policy *policy)
     return pool_moves(&policy->pools[0]);
 }
 
-/* Pointers that the reference of an object takes, with what the heap keeps beside it. */
+/* Size of an object's reference in pointers, including what the heap keeps next to it. */
 static size_t reference_words(const struct hw_policy *policy)
 {
     const struct hw_compact *c = &policy->pools[0].compact;
@@ -65,7 +65,7 @@ static uint32_t overhead_of(const struct hw_pool *pool, uint32_t capacity)
     return pool->general.overhead;
 }
 
-/* Payload bytes of a block; padding counts as overhead on whichever side of the payload it lies. */
+/* Payload bytes of a block; padding counts as overhead on either side of the payload. */
 static uint32_t capacity_of(const struct hw_pool *pool, struct hw_heap *h, uint32_t at)
 {
     if (pool->kind == HW_GENERAL && pool->general.pad) {
@@ -122,7 +122,8 @@ static inline int is_blank(struct hw_heap *h, uint32_t at)
     return (heads[0] | heads[1] | heads[2] | heads[3]) == 0;
 }
 
-/* The first list from `list` on that has a block, now or since the last turn, as is asked for; the last one else. */
+/* The first list from `list` on that has a block from this turn (`now`) or an older one (`older`); otherwise the last
+ * list. */
 static HW_NOINLINE uint32_t next_list(const struct hw_quick *q, struct hw_heap *h, uint32_t list, int now, int older)
 {
     const uint64_t reads = h->reads;
@@ -501,7 +502,7 @@ static struct hw_shadow *shadow_make(const struct hw_policy *policy, struct hw_h
 
 /* ---- what of the arena is metadata ------------------------------------------------------------------------------- */
 
-/* Tells where a pool's descriptors lie, those ever used first or, if they grow downwards, last. 0 where it has none. */
+/* Finds a pool's descriptors, with the used ones first or, if they grow downwards, last. 0 if it has none. */
 static int descriptor_table(struct hw_heap *h, const struct hw_pool *pool, uint32_t *from, uint32_t *used,
                             uint32_t *end)
 {

@@ -15,8 +15,8 @@
 struct hw_engine {
     uint64_t skipped;         /* accesses counted that were not made: passed by the index, or of fill */
     struct hw_shadow *shadow; /* the index; NULL: none */
-    uint8_t *stored;          /* pages of the arena, a byte each: 1 where it was stored to; NULL: nobody asks */
-    int seen;                 /* somebody looks at payloads */
+    uint8_t *stored;          /* pages of the arena, a byte each: 1 if it was stored to; NULL: not tracked */
+    int seen;                 /* payloads are checked */
     int copies;               /* payloads are copied, and filled: for that, or as headers move with them */
     uint32_t bounds;          /* loads that looking at all boundaries takes; 0: they are looked at */
     uint8_t *lists;           /* the list of cached blocks of each size, in units, up to the largest; NULL: not known */

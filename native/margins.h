@@ -18,7 +18,8 @@ static inline void narrow(uint32_t x, uint32_t threshold, uint32_t *over, uint32
     }
 }
 
-/* A pool that never splits has a threshold that no remainder reaches. Beside a victim it is compared all the same. */
+/* A pool that never splits has a threshold that no rest reaches. It is compared all the same if the pool has a last
+ * remainder. */
 static inline void note_rest(const struct hw_general *g, struct hw_heap *h, uint32_t rest)
 {
     const uint32_t least = g->split || g->victim_up_to ? g->split_least : UINT32_MAX;

@@ -54,7 +54,8 @@ static struct stretch *kept_by_thread(enum hw_kept kind)
     return stretches ? stretches + (size_t)kind * SPARE : NULL;
 }
 
-/* Bytes of address space for so many: the same for nearly all, so that the next heap can use what the last one did. */
+/* Bytes of address space to reserve for a heap: the same for nearly all sizes, so that the next heap can reuse the
+ * mapping. */
 static size_t space_for(size_t bytes)
 {
     size_t space = (size_t)1 << 30;

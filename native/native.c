@@ -1,8 +1,9 @@
-/* native.c: the entry points of the replay engine. Whatever calls the core is in here: it takes long to compile. */
+/* native.c: the entry points of the replay engine. All calls of the core are in this file, because it takes long to
+ * compile. */
 #define _GNU_SOURCE
 #include "native.h"
 
-#include "endurance.h"
+#include "stress_test.h"
 #include "marks.h"
 #include "ordinary.h"
 #include "pictures.h"
@@ -94,7 +95,7 @@ int hw_is_ordinary(const struct hw_policy *policy)
     return hw_leaves_switches(policy);
 }
 
-/* At level full, where nobody looks at the arena, a replay leaves out what its metadata would be masked with. */
+/* At level full a replay whose arena is not inspected omits the masks of its metadata. */
 static const struct hw_policy *unmasked(const struct hw_policy *policy, struct hw_policy *bare)
 {
     if (policy->checks != HW_CHECKS_FULL) {
@@ -184,7 +185,7 @@ int hw_route(struct hw_memory *memories, uint32_t count, const struct hw_calls *
     return failed;
 }
 
-/* ---- films ------------------------------------------------------------------------------------------------------- */
+/* ---- snapshots --------------------------------------------------------------------------------------------------- */
 
 struct hw_film {
     struct replay replay;
@@ -346,7 +347,7 @@ void hw_film_extent(struct hw_film *film, struct hw_extent *extent)
 void hw_film_counts(struct hw_film *film, struct hw_metrics *metrics)
 {
     *metrics = film->metrics;
-    replay_tell(&film->replay, metrics);
+    replay_results(&film->replay, metrics);
 }
 
 int hw_film_close(struct hw_film *film, struct hw_metrics *metrics)

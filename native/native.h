@@ -17,25 +17,25 @@ void hw_unreserve(void *memory, size_t front, size_t bytes);
  */
 void hw_forget(void *memory, size_t bytes);
 
-/* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Refused
- * requests are counted, and later calls of the refused object are skipped. Where the options' watch says no the replay
- * is given up, and its other numbers mean nothing. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. O(count) calls of the heap.
+/* Replays the calls on a fresh heap of `bytes` bytes at `memory`, in front of which there are hw_front_bytes(). Failed
+ * requests are counted, and later calls of the failed object are skipped. If the options' watch says no, the replay is
+ * abandoned, and its other numbers are invalid. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. O(count) calls of the heap.
  */
 int hw_replay(const struct hw_policy *policy, const struct hw_calls *calls, void *memory, size_t bytes,
               const struct hw_options *options, struct hw_metrics *metrics);
 
 /* Replays the calls once with each of `count` policies, unwatched and without checks, on fresh heaps of `bytes` bytes
  * or as many as the policy reaches, at `memory`, in front of which there are the most hw_front_bytes() of any. All of
- * the policies have checks or none has; where they do, the memory is all 0. metrics[k] is what policies[k] came to.
- * Returns how many were replayed: fewer than `count` where *code, as of hw_replay(), tells why the next was not.
- * O(count * calls). */
+ * the policies have checks or none has; where they do, the memory is all 0. metrics[k] are the results of policies[k].
+ * Returns how many were replayed: if fewer than `count`, *code is the result of hw_replay() for the next. O(count *
+ * calls). */
 uint32_t hw_replay_each(const struct hw_policy *const *policies, uint32_t count, const struct hw_calls *calls,
                         void *memory, size_t bytes, struct hw_metrics *metrics, int *code);
 
-/* Plays the calls on `count` heaps, which are asked in this order. Objects stay where they are: no heap moves them, or
- * has caches of threads. `where` and `at` have room for a number for each call: after it, which heap has the object,
- * from 1, and its address there; 0 where it is not alive. Metrics are those of all together; covered, capacity, headers
- * and shared are left out. Returns 0, HW_NO_MEMORY or HW_NO_ROOM. O(count) calls of each heap. */
+/* Replays the calls on `count` heaps, tried in this order. No heap moves its objects or has thread caches. `where` and
+ * `at` have room for a number per call: the heap that has the object after it, from 1, and its address there; 0 if it
+ * is not allocated. Metrics are totals over all heaps; covered, capacity, headers and shared are left out. Returns 0,
+ * HW_NO_MEMORY or HW_NO_ROOM. O(count) calls of each heap. */
 int hw_route(struct hw_memory *memories, uint32_t count, const struct hw_calls *calls, uint32_t *where, uint32_t *at,
              struct hw_metrics *metrics);
 
@@ -58,17 +58,17 @@ struct hw_film *hw_film_open(const struct hw_policy *policy, const struct hw_cal
  * `death` is the number of calls where none frees it. */
 void hw_film_leave_out(struct hw_film *film, uint64_t birth, uint64_t death);
 
-/* Puts the calls that follow in the place of those that it had, once all of these were made: so a heap is told of calls
- * as they come. The numbers of objects and threads stay below what was said when it was opened. The first of them is
- * call 0, and what is told of the call that grew last means nothing any more. */
+/* Replaces the calls, once all of them were made, by those that follow: so a heap can be fed with calls as they arrive.
+ * Object and thread numbers stay below the bounds given to open. The first of the new calls is call 0, and the reported
+ * call that grew last is no longer valid. */
 void hw_film_follow(struct hw_film *film, const struct hw_calls *calls);
 
 /* What the replay has come to so far; costs of calls and means excepted. O(slots). */
 void hw_film_counts(struct hw_film *film, struct hw_metrics *metrics);
 
-/* Goes on until `call` has been made, unless it has been, and describes the whole arena in the order of addresses.
- * Writes at most `room` pieces; returns how many there are, or HW_NO_MEMORY. `room` 0: goes on alone.
- * O(blocks) beside the calls. */
+/* Advances until `call` has been made, unless it has been, and describes the whole arena in address order. Writes at
+ * most `room` pieces; returns how many there are, or HW_NO_MEMORY. `room` 0: only advances. O(blocks) in addition to
+ * the calls. */
 int64_t hw_film_show(struct hw_film *film, uint64_t call, struct hw_piece *pieces, uint64_t room);
 
 /* Adds to each cell the share of it that each state takes: shares[state * rows + row], where `rows` cells divide the
@@ -79,8 +79,8 @@ void hw_cell_shares(const struct hw_piece *pieces, uint64_t count, uint64_t exte
 uint32_t hw_film_alive(struct hw_film *film, struct hw_alive *alive);
 void hw_film_extent(struct hw_film *film, struct hw_extent *extent);
 
-/* Ends the replay; `metrics` tells what it has come to, costs of calls and means excepted. Returns 0, or HW_NO_MEMORY
- * where what was shown means nothing for want of memory. */
+/* Ends the replay; `metrics` receives its results, except costs per call and means. Returns 0, or HW_NO_MEMORY if
+ * memory ran out and the snapshots are invalid. */
 int hw_film_close(struct hw_film *film, struct hw_metrics *metrics);
 
 /* Replays, leaves the heap in `memory`, and marks in `marks` (one byte for each of the arena's) what is metadata:
@@ -94,8 +94,8 @@ int64_t hw_metadata(const struct hw_policy *policy, const struct hw_calls *calls
 int hw_endure(const struct hw_policy *policy, const struct hw_loop *loop, void *memory, size_t bytes,
               const struct hw_points *points, struct hw_endured *endured);
 
-/* Writes down what hw_endure() calls on a heap that refuses nothing, up to the end of the turn in which so many calls
- * are made. Returns how many these are, whether or not there is room for all, or HW_NO_MEMORY. O(calls). */
+/* Records the calls of hw_endure() on a heap whose requests never fail, up to the end of the turn in which `calls` is
+ * reached. Returns how many there are, whether or not there is room for all, or HW_NO_MEMORY. O(calls). */
 int64_t hw_loop_calls(const struct hw_loop *loop, uint64_t calls, const struct hw_written *written);
 
 #endif

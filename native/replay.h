@@ -38,7 +38,7 @@ struct replay {
     uint64_t capacity;  /* of live blocks */
     uint64_t headers;   /* of live blocks */
     int check;
-    int tallies;   /* whether what is asked for is summed up call by call: not where the trace's totals tell it */
+    int tallies;   /* whether requested bytes are summed up call by call, as the trace's totals do not give them */
     int has_links; /* free blocks are linked both ways, in words behind a header of one word */
     struct hw_metrics *metrics;
 };
@@ -204,7 +204,7 @@ static void leave(struct replay *r, struct object *object)
     object->at = 0;
 }
 
-/* A pattern that tells objects and places apart, so that a block which moved or overlaps another is found out. */
+/* A fill pattern that is unique to an object and an offset, so that a moved or overlapping block is detected. */
 static unsigned char pattern(uint32_t slot, uint32_t i)
 {
     return (unsigned char)(slot * 167u + (i ^ i >> 8) * 59u + 1u);
@@ -405,7 +405,7 @@ static void look_at_all(struct replay *r, uint64_t call)
     }
 }
 
-/* Looks at the heap after the call i, before which it had moved so many bytes, as closely as was asked for. */
+/* Inspects the heap after the call i, before which it had moved `moved` bytes, as closely as the options say. */
 static HW_NOINLINE void look_after(struct replay *r, uint64_t i, uint64_t moved)
 {
     if (moves(r->policy) && r->heap.moved_bytes != moved) {
@@ -421,8 +421,8 @@ static HW_NOINLINE void look_after(struct replay *r, uint64_t i, uint64_t moved)
     }
 }
 
-/* Accesses of the copy that a realloc has made since so many bytes were moved: it makes one at most. What compaction
- * copies is the heap's own doing, and no part of it. */
+/* Accesses of the copy that a realloc has made since the count of moved bytes was `moved`: it makes one at most. Copies
+ * by compaction are not included. */
 static inline uint64_t copy_accesses(const struct replay *r, uint64_t moved)
 {
     return moves(r->policy) ? 0 : 2u * ((r->heap.moved_bytes - moved + 3u) / 4u);
@@ -484,8 +484,8 @@ static uint64_t shared_bytes(struct replay *r)
     return bytes;
 }
 
-/* What the replay has come to, beside what is counted call by call. */
-static void replay_tell(struct replay *r, struct hw_metrics *m)
+/* Results of the replay, except those that are counted call by call. */
+static void replay_results(struct replay *r, struct hw_metrics *m)
 {
     m->live_blocks = 0;
     for (uint32_t slot = 0; slot < r->calls->slots; slot++) {
@@ -503,7 +503,7 @@ static void replay_tell(struct replay *r, struct hw_metrics *m)
 /* Returns 0, or HW_NO_MEMORY where the numbers mean nothing for want of memory. */
 static int replay_end(struct replay *r)
 {
-    replay_tell(r, r->metrics);
+    replay_results(r, r->metrics);
     const int lost = r->shadow && r->shadow->lost;
     replay_free_memory(r);
     return lost ? HW_NO_MEMORY : 0;

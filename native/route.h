@@ -1,8 +1,8 @@
-/* route.h: a program whose heap is several, each in memory of its own: which of them each call goes to.
+/* route.h: a program with several heaps, each in memory of its own: which heap each call goes to.
  *
- * A request is offered to the heaps in their order, to those that take its size, until one serves it. An object is
- * resized where it lies; where that is refused it moves to the first of the others that serves the new size. It is
- * freed where it lies. What each heap is asked is written down, so that it can be replayed by itself.
+ * A request goes to the heaps that take its size, in order, until one serves it. An object is resized by its heap; if
+ * that fails it moves to the first other heap that serves the new size. It is freed by its heap. The calls of each heap
+ * are recorded, so that it can be replayed by itself.
  */
 #ifndef HW_ROUTE_H
 #define HW_ROUTE_H

@@ -1,4 +1,4 @@
-/* sequence.h: a list of blocks that answers in one look what a walk over it would find.
+/* sequence.h: a summary of a list of blocks that finds in O(chunks) what a walk over the list would find.
  *
  *     place       0                 1                 2
  *     count       48                31                64            entries of the chunk
@@ -8,9 +8,8 @@
  *     chunk      (at, size) x 64   (at, size) x 64   (at, size) x 64
  *
  * An entry is an address and a size, and 0 is the size of what is not free. Entries keep the order that they are put
- * in. A search passes whole chunks by what is known of them, and looks through the entries of the few that are left; a
- * rank is a sum of counts. What is known of a chunk is a bound, made exact when a search finds that it promised too
- * much.
+ * in. A search rejects whole chunks by their summaries, and scans the entries of the few that remain; a rank is a sum
+ * of counts. A summary is a bound, made exact when a search finds it too optimistic.
  *
  * All loops over entries and over chunks have 64 steps without a branch, with zeros behind the last entry, so that the
  * compiler makes AVX2, NEON or SSE2 of them.
@@ -144,7 +143,8 @@ static void sequence_tighten(struct sequence *q, uint32_t p)
     q->loose[p] = 0;
 }
 
-/* An entry changes: what a walk pays for its chunk, and for the one ahead of the first entry, has to be found anew. */
+/* An entry changes: the cost of a walk over its chunk, and over the one before if it is the first entry, has to be
+ * recomputed. */
 static inline void forget_toll(struct sequence *q, struct spot spot)
 {
     q->toll[spot.p] = 0;
@@ -225,7 +225,7 @@ static void sequence_insert(struct sequence *q, struct spot spot, uint32_t at, u
     forget_toll(q, spot);
 }
 
-/* Brings a chunk that has few entries left together with one beside it. */
+/* Merges a chunk that has few entries left with an adjacent one. */
 static void sequence_join(struct sequence *q, uint32_t p)
 {
     if (p + 1u == q->places || (p && q->count[p - 1u] < q->count[p + 1u])) {
@@ -311,7 +311,7 @@ static inline struct sequence *sequence_with(const struct chunks *c, uint32_t at
     return spot->i < CHUNK ? c->owner[number] : NULL;
 }
 
-/* Fetches what tells which chunk holds an entry with this address. */
+/* Prefetches the number of the chunk that holds an entry with this address. */
 static HW_ALWAYS_INLINE void fetch_number(const struct chunks *c, uint32_t at)
 {
 #if defined(__GNUC__)

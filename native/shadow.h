@@ -1,14 +1,14 @@
-/* shadow.h: the index that answers long walks in place of the arena.
+/* shadow.h: the index that replaces long walks over the arena.
  *
- * Headers, links and tags in the arena are the truth, and all that takes constant time runs on them as in firmware. For
- * each pool whose searches may be long, sequences beside the arena hold the nodes of its lists and, where a walk goes
- * over all blocks, the blocks. The hooks (csrc/replay_hooks.h) keep them true and let a walk begin where it would have come
- * to, with the loads counted that it would have made. A walk loads the word of what it looks at, and a list's link to
- * get there: passing an entry costs both.
+ * Headers, links and tags in the arena are the source of truth, and all operations of constant time run on them as in
+ * firmware. For each pool whose searches may be long, sequences outside the arena mirror the nodes of its lists and, if
+ * walks go over all blocks, the blocks. The hooks (csrc/replay_hooks.h) keep them up to date and start a walk at its
+ * result, with the loads counted that it would have made. A walk loads the word of what it looks at, and a list's link
+ * to get there: passing an entry costs both.
  *
- * This file says what an index holds. For blocks of any size shadow_blocks.h makes it and keeps it true; the hooks that
- * answer are in shadow_searches.h and shadow_merging.h. shadow_moving.h does both for blocks that move, kinds.h for all
- * other kinds of pools.
+ * This file defines the index. For blocks of any size shadow_blocks.h builds and updates it; the hooks that use it are
+ * in shadow_searches.h and shadow_merging.h. shadow_moving.h does both for blocks that move, kinds.h for all other
+ * kinds of pools.
  *
  * An index can be made at any time between two calls, by a walk over the arena, and be dropped at any time: it is made
  * when a replay has walked far, so that short lists never pay for it.
@@ -20,7 +20,7 @@
 #include "check.h"
 #include "sequence_find.h"
 
-/* What it costs to file the blocks of a list anew, by rising address, where the list is in order of size. */
+/* Cost of rebuilding a list in order of size from its blocks by rising address. */
 struct filing {
     uint64_t passed; /* pairs of blocks of which the one with the lower address is the smaller */
     uint32_t last;   /* blocks that are larger than all with lower addresses */
@@ -69,7 +69,7 @@ struct shadow_pool {
     struct sequence *lists; /* one a bin, or one; of a pool of classes all blocks of each, with size 1 where they are
                                not taken. NULL where no list is walked; those that are not have no chunks. */
     uint32_t list_count;
-    struct filing *filings; /* of these; NULL where they are not filed anew, or none is in order of size */
+    struct filing *filings; /* of these; NULL if they are not rebuilt, or none is in order of size */
     struct chunks all;
     struct sequence blocks; /* by address, used ones with size 0; without chunks where no walk passes blocks */
     int padding;            /* the next word is no block's */

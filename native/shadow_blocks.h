@@ -67,7 +67,7 @@ static int has_ordered_lists(const struct hw_general *g)
     return g->order == HW_ADDRESS || g->large_order == HW_ADDRESS || sorts_by_size(g);
 }
 
-/* Whether all free blocks are filed anew at times, at the ends of lists that bins keep short. */
+/* Whether all free blocks are sometimes reinserted, at the ends of lists that bins keep short. */
 static int files_into_short_lists(const struct hw_general *g)
 {
     return g->coalesce == HW_DEFERRED && g->bins && !merges_recent(g) && !has_ordered_lists(g);
@@ -219,7 +219,7 @@ static struct sequence *list_behind(const struct shadow_pool *s, const struct hw
 
 /* ---- keeping it true --------------------------------------------------------------------------------------------- */
 
-/* A block of this size comes into a list, or with `by` -1 leaves it. Short lists are counted when that is asked for. */
+/* A block of this size enters a list, or with `by` -1 leaves it. Short lists are counted on demand. */
 static void filing_changed(struct shadow_pool *s, const struct sequence *q, uint32_t node, uint32_t size, uint64_t by)
 {
     struct filing *filing = &s->filings[q - s->lists];

@@ -5,10 +5,9 @@
  *     size       24            0                16            40
  *     holes      none          8, 24            none          8           behind it, the nearest first
  *
- * Where a block lies is the sum of what lies ahead of it: moving all blocks behind a place changes one number. So here
- * the arena is not the truth. The header of a block and the address in its handle are as they were when somebody looked
- * at them last, and are made true before they are looked at again: settle_handle(), settle_blocks(). All else in the
- * arena is true at any time.
+ * The address of a block is the sum of the sizes before it: moving all blocks behind a position changes one number. So
+ * here the arena is not the source of truth. The header of a block and the address in its handle may be stale, and are
+ * updated before they are read: settle_handle(), settle_blocks(). All else in the arena is always up to date.
  *
  * Sums over places are kept in a tree (Fenwick, "A new data structure for cumulative frequency tables", 1994).
  */
@@ -95,7 +94,7 @@ static void settle_place(const struct hw_compact *c, struct hw_heap *h, const st
     settle(c, h, &m->stays[place], sums_to(m, place - 1u).bytes);
 }
 
-/* Makes true what is said of the block of a handle; a slide until the next one does so anew. O(log blocks). */
+/* Updates a handle and its block's header, which are valid until the next slide. O(log blocks). */
 static void settle_handle(const struct hw_compact *c, struct hw_heap *h, uint32_t k)
 {
     struct moving *m = moving_of(c, h);
@@ -136,7 +135,7 @@ static void drop_moving(const struct hw_compact *c, struct hw_heap *h)
     h->engine.shadow = NULL;
 }
 
-/* Leaves out the places of what is gone, and makes the tree anew. O(places). */
+/* Removes the positions of freed blocks, and rebuilds the tree. O(places). */
 static void close_places(struct moving *m)
 {
     uint32_t kept = 0;
@@ -291,7 +290,7 @@ static inline void note_hole(const struct hw_compact *c, struct hw_heap *h, uint
 
 /* ---- moving all blocks ------------------------------------------------------------------------------------------- */
 
-/* Counts a walk over so many blocks and holes, `moved` of which tell their handles where they are. */
+/* Counts the accesses of a walk over these blocks and holes, `moved` of which update their handles. */
 static void count_walk(const struct hw_compact *c, struct hw_heap *h, const struct sums *walked, uint64_t moved,
                        uint64_t handle_loads)
 {
@@ -387,8 +386,8 @@ static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap 
     }
 }
 
-/* Moves `at`, the first handle of the chain, to the one before k, with so many numbers of each that is passed loaded;
- * the rank of k, 0 where it is not in the chain. */
+/* Moves `at`, the first handle of the chain, to the one before k, and counts the loads of each handle on the way;
+ * returns the rank of k, 0 if it is not in the chain. */
 static uint32_t pass_chained(const struct hw_compact *c, struct hw_heap *h, const struct moving *m, uint32_t *at,
                              uint32_t k, uint64_t loads)
 {
@@ -458,8 +457,8 @@ static int fill_by_chain(struct moving *m, const struct hw_compact *c, struct hw
     return 1;
 }
 
-/* Indexes a compacting pool whose handles have numbers up to `most`, unless somebody looks at payloads, which then have
- * to move; 0 without memory. */
+/* Indexes a compacting pool whose handles have numbers up to `most`, unless payloads are checked and have to move; 0
+ * without memory. */
 static int shadow_moving(struct shadow_pool *s, const struct hw_compact *c, struct hw_heap *h, uint32_t most)
 {
     if (h->engine.seen) {

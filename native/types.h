@@ -1,4 +1,4 @@
-/* types.h: what replays take and tell. Host only, and nothing of the core; read by cffi as it stands. */
+/* types.h: input and output of replays. Host only, independent of the core; read by cffi unchanged. */
 #ifndef HW_TYPES_H
 #define HW_TYPES_H
 
@@ -13,7 +13,7 @@ enum { HW_OP_MALLOC = 0, HW_OP_CALLOC = 1, HW_OP_REALLOC = 2, HW_OP_FREE = 3 };
 /* How closely a replay looks at the heap: at the payloads before they go, and at all invariants after every call. */
 enum { HW_CHECK_NOTHING = 0, HW_CHECK_PAYLOAD = 1, HW_CHECK_INVARIANTS = 2 };
 
-/* What was found broken, beside HW_BROKEN_... */
+/* What is broken, in addition to HW_BROKEN_... */
 enum { HW_BROKEN_PAYLOAD = -1 };
 
 /* Accesses of a call that has walked no further than any list allows. */
@@ -70,9 +70,9 @@ struct hw_metrics {
     uint64_t peak_requested;  /* live requested bytes when the last block was first covered */
     uint64_t peak_capacity;   /* payload capacity of live blocks at that time */
     uint64_t peak_headers;    /* headers of all blocks, used and free, at that time */
-    uint64_t malloc_max;      /* accesses of the dearest malloc or calloc */
+    uint64_t malloc_max;      /* accesses of the worst-case malloc or calloc */
     uint64_t malloc_p999;     /* accesses that 99.9 % of these calls do not exceed */
-    uint64_t realloc_max;     /* accesses of the dearest realloc, its copy left out */
+    uint64_t realloc_max;     /* accesses of the worst-case realloc, without its copy */
     uint64_t free_max;        /* as for malloc */
     uint64_t free_p999;
     uint64_t shared;         /* covered in the shared part of the arena */
@@ -80,7 +80,7 @@ struct hw_metrics {
     uint64_t skipped;        /* metadata accesses that were counted and not made: passed by the index, or of fill */
     uint64_t walked;         /* metadata accesses that it did not spare: what a call made beyond HW_SHORT_WALK */
     double mean_requested;   /* live requested bytes, averaged over time (over calls where there are no times) */
-    uint64_t abandoned_call; /* the call after which the replay was given up; count if none */
+    uint64_t abandoned_call; /* the call after which the replay was abandoned; count if none */
     uint64_t broken_call;    /* first call after which a payload or an invariant was found broken; count if none */
     int broken;              /* what was broken: HW_BROKEN_... */
     int wiped;               /* 1: the arena is as it was, all 0; else the replay has left its bytes there */
@@ -99,10 +99,12 @@ struct hw_so_far {
     uint64_t free_max;
 };
 
-enum { HW_GROWING = 8 }; /* what never falls: bytes used, accesses, and what struct hw_so_far tells behind these two */
+enum {
+    HW_GROWING = 8
+}; /* what never falls: bytes used, accesses, and the members of struct hw_so_far after these two */
 
-/* Who is asked whether a replay is worth going on with: after each `every` calls, at least 1, where nobody was asked in
- * the last `latest`, or where the replay has come to all levels of some corner. Who answers may change all these. */
+/* Decides whether a replay goes on. The callback runs after each `every` calls, at least 1, if it did not run in the
+ * last `latest`, or when the replay has reached all levels of some corner. It may change all these. */
 struct hw_watch {
     uint64_t every;
     int (*go_on)(void *watcher, const struct hw_so_far *so_far);
@@ -138,10 +140,10 @@ struct hw_timeline {
     struct hw_covered *covered;
 };
 
-/* What is asked of a replay beside its metrics. */
+/* What a replay reports in addition to its metrics. */
 struct hw_options {
     int check;                          /* HW_CHECK_... */
-    const struct hw_watch *watch;       /* NULL: it is never given up */
+    const struct hw_watch *watch;       /* NULL: it is never abandoned */
     const struct hw_timeline *timeline; /* NULL, or stretches that hold all calls */
 };
 
@@ -178,7 +180,7 @@ struct hw_extent {
     uint64_t grown; /* the call that used more of it last; count if none has */
 };
 
-/* One of several heaps that serve a program together, and the calls that it is asked: arrays with room for two of each
+/* One of several heaps that serve a program together, and the calls that it receives: arrays with room for two for each
  * of the program's. */
 struct hw_memory {
     const struct hw_policy *policy;
@@ -217,10 +219,10 @@ struct hw_loop {
     uint32_t live;    /* most bytes that objects of one time count for, each 8 more than it asks for; at least twice the
                          largest size */
     uint32_t objects; /* most objects that do, at least 2 */
-    uint64_t period;  /* calls after which phases change and drifting sizes begin anew, at least 1 */
+    uint64_t period;  /* calls after which phases change and drifting sizes restart, at least 1 */
     uint64_t seed;
-    uint32_t decade;     /* the loop ends where nothing was covered for so many points, */
-    uint64_t enough;     /* but not before so many calls */
+    uint32_t decade;     /* the loop ends after this many points without growth, */
+    uint64_t enough;     /* but not before this many calls */
     uint32_t at_refusal; /* 1: it ends at the first refusal */
 };
 
@@ -229,10 +231,10 @@ struct hw_endured {
     uint64_t calls;
     uint64_t failed; /* requests refused */
     uint64_t blocks; /* most bytes that live blocks took, with their headers */
-    uint32_t points; /* that were told */
+    uint32_t points; /* that were reported */
 };
 
-/* Where a loop's calls are written down: columns as of struct hw_calls, with room for so many. */
+/* Output for a loop's calls: columns as in struct hw_calls, and how many they have room for. */
 struct hw_written {
     uint64_t room;
     uint8_t *op;
@@ -242,8 +244,8 @@ struct hw_written {
     uint32_t *thread;
 };
 
-/* Where a loop tells how far it came: after the kth number of calls, which ascend, in covered[k], whose blocks are the
- * most so far. */
+/* Output for a loop's growth: covered[k] is the high-water mark of its blocks after the kth of these numbers of calls,
+ * which ascend. */
 struct hw_points {
     const uint64_t *calls;
     uint32_t count;

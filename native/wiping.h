@@ -1,8 +1,8 @@
 /* wiping.h: which pages of the arena a replay stores to, and what it need neither copy nor fill.
  *
- * A heap with checks looks at payloads, where earlier replays left what it might take for its own marks. So a replay of
- * one leaves the arena as it found it, all 0. Giving the pages back to the system would do as well, but taking them
- * anew costs more than many a replay does. */
+ * A heap with checks reads payloads, where earlier replays may have left words that look like its own marks. So its
+ * replay leaves the arena as it was before, all 0. Unmapping the pages would work too, but mapping them again costs
+ * more than a short replay. */
 #ifndef HW_WIPING_H
 #define HW_WIPING_H
 
@@ -79,7 +79,7 @@ static inline int skip_filling(const struct hw_policy *p, struct hw_heap *h, uin
     return count_filling(h, (words - passed) * (p->guard.natural ? 1u : p->guard.bytes), stores);
 }
 
-/* Leaves the arena as it is: somebody will look at it. */
+/* Leaves the arena unwiped: a caller will inspect it. */
 static inline void keep_arena(struct hw_heap *h)
 {
     h->engine.seen = h->engine.copies = 1;

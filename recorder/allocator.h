@@ -64,8 +64,8 @@ static void look_up(void *function, const char *const name)
     memcpy(function, &symbol, sizeof symbol);
 }
 
-/* False while the real functions are being looked up. dlsym itself may ask for memory, so nobody may wait here: who
- * comes meanwhile, this thread or another, is served from the bootstrap buffer. */
+/* False while the real functions are being looked up. dlsym itself may allocate, so no thread may wait here: until then
+ * all requests, of this thread or another, are served from the bootstrap buffer. */
 SLOW bool resolve(void)
 {
     int expected = UNRESOLVED;

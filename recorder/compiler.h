@@ -1,4 +1,4 @@
-/* What the recorder asks of the compiler, and whether it records where calls are made. */
+/* Compiler features that the recorder needs, and whether it records call sites. */
 #ifndef HEAPWRIGHT_COMPILER_H
 #define HEAPWRIGHT_COMPILER_H
 

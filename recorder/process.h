@@ -20,13 +20,13 @@
 
 #define FIRST_CHUNK_RECORDS (RAW_FIRST_CHUNK_BYTES / sizeof(struct raw_record))
 #define CHUNK_RECORDS (RAW_CHUNK_BYTES / sizeof(struct raw_record))
-#define MAX_CHUNKS 65536u /* 4 G records, what the 32-bit ids of a trace can tell apart */
+#define MAX_CHUNKS 65536u /* 4 G records, the limit of a trace's 32-bit ids */
 
 enum { NEW, STARTING, RECORDING, OFF };
 
-/* Lives in memory that the kernel empties in a forked child, so that a child finds itself NEW and starts a file of
- * its own, whichever way it was forked: atfork handlers miss raw clone calls and have no safe order among themselves.
- * A vfork child shares its parent's memory, heap and file, as it should. */
+/* Lies in memory that the kernel zeroes in a forked child, so that a child finds the state NEW and starts a file of its
+ * own after any kind of fork: atfork handlers miss raw clone calls and have no safe order among themselves. A vfork
+ * child shares its parent's memory, heap and file, as it should. */
 struct state {
     _Atomic(int) status;
     _Atomic(int) growing; /* lock */
@@ -44,7 +44,7 @@ static _Atomic(uint32_t) generations; /* survives a fork, so a child's generatio
 static char directory[PATH_MAX - 64]; /* kept here because programs clear their environment */
 static uint64_t call_limit;           /* of calls; 0 where there is none */
 
-/* These survive a fork, too: what they are in a child tells what it inherited. */
+/* These survive a fork: a child learns from them what it inherited. */
 static uint64_t forking_ticks;
 static char image_name[48];
 

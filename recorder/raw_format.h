@@ -26,11 +26,11 @@
 
 /* The lowest three bits of `what`: every allocator aligns to 8 bytes, so the rest of it is the pointer. */
 enum raw_kind {
-    RAW_EMPTY, /* or a note, where any other bit of `what` is set */
+    RAW_EMPTY,  /* or a note, where any other bit of `what` is set */
     RAW_MALLOC, /* this and RAW_CALLOC: with pointer 0 the request failed */
     RAW_CALLOC,
     RAW_FREE,
-    RAW_REALLOC_BEGIN,  /* pointer: the old block, which is nobody's until the end of the same thread's realloc */
+    RAW_REALLOC_BEGIN,  /* pointer: the old block, which has no owner until the end of the same thread's realloc */
     RAW_REALLOC_END,    /* pointer: the new block */
     RAW_REALLOC_FAILED, /* pointer: the old block, still allocated */
     RAW_REALLOC_FREED   /* pointer: the old block, freed because the new size was 0 */

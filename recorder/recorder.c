@@ -1,10 +1,10 @@
 /* Heapwright's recorder: preloaded into an unmodified program, it writes down every heap call.
  *
- * Each thread writes to a run of records that is its own, so threads do not disturb each other; what orders the events
- * of all are their ticks (see there). Two rules make the file a valid history of the heap, whatever the threads do:
+ * Each thread writes to a run of records of its own, so threads do not contend; ticks order the events of all threads
+ * (see there). Two rules make the file a valid history of the heap under any interleaving:
  *   - a free takes its ticks before the block is released, an allocation after the block was obtained; so the ticks
  *     of a free always come before those of the call that hands the same address out again;
- *   - a realloc does both: it writes one record before (the old block is in nobody's hands from here on) and one after.
+ *   - a realloc does both: it writes one record before (from here on no thread owns the old block) and one after.
  *
  * The file is a shared mapping: what was recorded is in the kernel's hands at once and outlives SIGKILL and exec.
  * The recorder never calls malloc, keeps no file descriptor open (programs close descriptors they do not know), grows

@@ -18,7 +18,7 @@ FAST uint64_t advance(const uint64_t by)
 #endif
 }
 
-/* So many adjacent records of the thread's run, or NULL where it has no room for them. */
+/* `count` adjacent records of the thread's run, or NULL if it has no room for them. */
 FAST struct raw_record *claim(const unsigned count)
 {
     const uint64_t cursor = advance(count * ((UINT64_C(1) << CURSOR_BITS) - 1));
@@ -136,7 +136,7 @@ static uint64_t measured_cost(const bool several)
     return middle - begin > clock ? (middle - begin - clock) / RAW_MEASURED : 0;
 }
 
-/* The cost is measured in every so many long runs of a thread: twice in its first, once to have all in the cache. */
+/* The cost is measured once in this many long runs of a thread: twice in its first, once of these to warm the cache. */
 #define RUNS_A_SAMPLE 4u
 
 static void sample_cost(const struct state *const state, const uint32_t length)
@@ -270,7 +270,7 @@ FAST void record(const enum raw_kind kind, const void *const pointer, const size
     write_call(at, ((uint64_t)(uintptr_t)pointer & ~UINT64_C(7)) | (uint64_t)kind, size, now);
 }
 
-/* A file even for a program that never allocates: it tells "no calls" from "the recorder was not loaded". */
+/* Creates a file even for a program that never allocates: so "no calls" and "the recorder was not loaded" differ. */
 __attribute__((constructor)) static void load(void)
 {
     (void)resolved();

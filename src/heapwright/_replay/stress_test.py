@@ -62,7 +62,7 @@ SIZES = 10_000
 """Sizes that loops draw from; a trace with more requests has them sampled evenly over its ordered requests."""
 
 BESIDE = 8
-"""Bytes that a live object counts for beside those it asked for, as in native/endurance.h."""
+"""Bytes that a live object counts for beside those it asked for, as in native/stress_test.h."""
 
 FEWEST = 256
 """Objects of the largest size that may live at once: with fewer, footprints rise for long by chance alone."""

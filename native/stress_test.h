@@ -1,19 +1,19 @@
-/* endurance.h: loops at constant live bytes, for heapwright._replay.stress_test. Host only.
+/* stress_test.h: long-run loops at constant live bytes, for heapwright._replay.stress_test. Host only.
  *
- * A program that runs for years asks again and again for what it asked for before. Each loop here does so in a way of
- * its own, with sizes drawn from a trace, and never has more than so many bytes live; what a heap covers beyond that is
- * its own doing. The calls are made one by one by the engine that replays traces, and are the same for every heap as
- * long as nothing is refused: then they can be written down once, and replayed.
+ * A program that runs for years repeats its requests. Each loop here repeats them in a different pattern, with sizes
+ * drawn from a trace, and keeps live bytes below a bound; memory that a heap covers beyond that is overhead or
+ * fragmentation. The engine that replays traces makes the calls one by one. They are the same for every heap as long as
+ * no request fails: then they can be recorded once, and replayed.
  */
-#ifndef HW_ENDURANCE_H
-#define HW_ENDURANCE_H
+#ifndef HW_STRESS_TEST_H
+#define HW_STRESS_TEST_H
 
 #include <stdlib.h>
 
 #include "replay.h"
 
 enum {
-    OBJECT = 8 /* bytes that a live object counts for beside those it asked for */
+    OBJECT = 8 /* bytes that a live object counts for in addition to its size */
 };
 
 struct loop {
@@ -113,7 +113,7 @@ static void call(struct loop *l, uint8_t op, uint32_t slot, uint32_t size, uint3
     }
 }
 
-/* Frees the nth oldest object; the youngest takes its place, or it was the oldest. */
+/* Frees the nth oldest object; unless it was the oldest, the newest one takes its index. */
 static void let_go(struct loop *l, uint32_t n)
 {
     const uint32_t slot = l->live[ring_place(l, n)];
@@ -132,7 +132,7 @@ static void let_any_go(struct loop *l)
     let_go(l, draw(l, l->objects));
 }
 
-/* Frees objects until so many bytes more are within what may be live. */
+/* Frees objects until `size` more bytes are within the bound on live bytes. */
 static void make_room(struct loop *l, uint32_t size, int oldest)
 {
     while (l->objects && (l->objects == room_of(l) || !has_room(l, size))) {
@@ -266,7 +266,7 @@ static void align_some(struct loop *l)
     (void)obtain(l, any_size(l), draw(l, 8) == 0 ? 64u : 0, 0);
 }
 
-/* All of a size is asked for, and freed; then all of another. */
+/* Fills the bound with objects of one size, and frees them; then with those of another. */
 static void refill(struct loop *l)
 {
     const uint32_t size = any_size(l);
