@@ -200,7 +200,7 @@ static inline void clear_tag(const struct hw_general *g, struct hw_heap *h, uint
     }
 }
 
-/* Writes the header, and the tag if it has one, of a free block. `flags` describes the block before. */
+/* Writes the metadata of a free block. `flags` describes the block before. */
 HW_HOT void write_free(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size, uint32_t flags)
 {
     if (has_flag_before(g)) {

@@ -1,4 +1,4 @@
-"""The platforms that a heap can be generated for, and what each asks of a recipe."""
+"""The platforms that a heap can be generated for, and their requirements on a recipe."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _TRACERS = _FOLDER / "tracers"
 class Platform:
     """A surrounding that a heap goes into.
 
-    `align` is the least alignment of objects that it needs, in bytes, which a recipe that has less is raised to;
-    with `over_aligned` it also asks for objects aligned to more, which only pools with headers serve. `lock` is
-    what its glue takes around each call of the heap; without one it takes none, and the recipe's `threads` says who
-    may call. `threads` are the ways that its glue can do with in place of "none", the best first; caches hold
-    `cache_bytes` then. `functions` are those of the core that its glue calls besides what every heap has,
-    `cache_functions` such as a heap with caches has. With `counters` its functions tell what the heap counts, so
-    the recipe gets them. With `traps` a wrong pointer stops the program where the recipe has checks and nothing
-    else is defined. `entropy` is where it has random words, a header and an expression, for the keys of hardened
-    heaps; without one the program is asked for them. `like` is the platform whose files it begins with, `hooks_of`
-    that whose hooks record the calls of the heap that it has now. `sources` are what its signatures and rules of
-    locking were taken from, with versions; `run_on` says where its glue was run. `builds` says what builds a
-    heap there, where that is not the program: then it is no package.
+    `align` is the least alignment of objects that it needs, in bytes, which a recipe that has less is raised to; with
+    `over_aligned` it also asks for objects aligned to more, which only pools with headers serve. `lock` is what its
+    port takes around each call of the heap; without one it takes none, and the recipe's `threads` says who may call.
+    `threads` are the ways that its port can do with in place of "none", the best first; caches hold `cache_bytes` then.
+    `functions` are those of the core that its port calls in addition to what every heap has, `cache_functions` such as
+    a heap with caches has. With `counters` its functions return the heap's counters, so the recipe gets them. With
+    `traps` an invalid pointer stops the program if the recipe has checks and nothing else is defined. `entropy` is
+    where it has random words, a header and an expression, for the keys of hardened heaps; without one the program
+    provides them. `like` is the platform whose files it begins with, `hooks_of` that whose hooks record the calls of
+    the heap that it has now. `sources` are what its signatures and rules of locking were taken from, with versions;
+    `run_on` says where its port was run. `builds` says what builds a heap there, where that is not the program: then it
+    is no package.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Platform:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Names of the files that are written beside the heap's, for the prefix `app`: the page first."""
+        """Names of the files that are written with the heap's, for the prefix `app`: the page first."""
         return tuple(sorted(self._paths(), key=lambda name: (name != _PAGE, name)))
 
     @property
@@ -125,7 +125,7 @@ class Platform:
     def threaded(self, recipe: Recipe) -> Recipe:
         """The recipe as several threads of the platform may call it: the first of `threads` that it can have.
 
-        A recipe that says how stays as it is; where the glue has a lock, that is the recipe's. Caches are left out
+        A recipe that says how stays as it is; where the port has a lock, that is the recipe's. Caches are left out
         where frees are checked, which need the lock.
         """
         if self.lock:

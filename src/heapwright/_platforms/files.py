@@ -1,4 +1,4 @@
-"""Writes what goes into a platform, a heap with its glue, and what makes heap calls be told: hooks."""
+"""Writes the files of a platform: a heap with its port, and hooks that record heap calls."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def generate_for(
 
 
 def firmware_files(platform: Platform, recipe: Recipe, prefix: str) -> dict[str, str]:
-    """Heap and glue for a recipe that is as `recipe_for` gives it, by their names: what `generate_for` would write."""
+    """Heap and port for a recipe that is as `recipe_for` gives it, by their names: what `generate_for` would write."""
     return _heap_files(platform, recipe, prefix, NOTHING, False) | platform_files(platform, prefix)
 
 
@@ -84,8 +84,8 @@ def _heap_files(platform: Platform, recipe: Recipe, prefix: str, about: Banner, 
 
 
 def recipe_for(platform: Platform, recipe: Recipe) -> Recipe:
-    """The recipe as it is generated for the platform: at its alignment, for its threads, with counters where it tells
-    what a heap counts. Raises HeapwrightError where it cannot do with the recipe.
+    """The recipe as it is generated for the platform: at its alignment, for its threads, with counters if the port
+    returns them. Raises HeapwrightError if the platform cannot use the recipe.
     """
     platform.require(recipe, recipe.name or recipe.hash)
     recipe = platform.threaded(platform.aligned(recipe))

@@ -97,7 +97,7 @@ static void test_no_room()
 {
     static volatile std::size_t huge = SIZE_MAX / 4;
     std::set_new_handler(give_up);
-    expect(::operator new(huge, std::nothrow) == nullptr &&handled == 1, "the new handler is asked");
+    expect(::operator new(huge, std::nothrow) == nullptr &&handled == 1, "the new handler is called");
     expect(::operator new(huge, std::align_val_t{256}, std::nothrow) == nullptr, "no room for an aligned object");
 #ifdef __cpp_exceptions
     int thrown = 0;

@@ -57,7 +57,7 @@ static void test_calls(multi_heap_handle_t heap, size_t all)
     expect(multi_heap_minimum_free_size(heap) + 1000 <= all, "least ever free is kept");
 }
 
-/* Objects that begin 4 bytes before an aligned address, as ESP-IDF asks for where each tells its owner first. */
+/* Objects that begin 4 bytes before an aligned address, which ESP-IDF requests if each block begins with its owner. */
 static void test_offsets(multi_heap_handle_t heap, size_t all)
 {
     unsigned char *plain = multi_heap_aligned_alloc_offs(heap, 100, 64, 0);
@@ -110,15 +110,15 @@ static void test_walks(multi_heap_handle_t heap)
     expect(walked.found == 1 && walked.blocks >= 2, "a walk finds an object, once");
     expect(walked.free > ARENA / 2 && walked.free <= multi_heap_free_size(heap), "and what is free");
     multi_heap_walk(heap, stop, &calls);
-    expect(calls == 1, "a walk ends where it is told to");
+    expect(calls == 1, "a walk ends when its callback says so");
     expect(multi_heap_find_containing_block(heap, second + 150) == second, "whose an address is");
     multi_heap_free(heap, second);
     const size_t before = multi_heap_minimum_free_size(heap);
     expect(multi_heap_reset_minimum_free_bytes(heap) == before, "the least that was free");
-    expect(multi_heap_minimum_free_size(heap) == multi_heap_free_size(heap), "it begins anew");
+    expect(multi_heap_minimum_free_size(heap) == multi_heap_free_size(heap), "the minimum restarts");
     multi_heap_restore_minimum_free_bytes(heap, before + 1);
     multi_heap_restore_minimum_free_bytes(heap, SIZE_MAX);
-    expect(multi_heap_minimum_free_size(heap) == before + 1, "and is as it was told, where that is less");
+    expect(multi_heap_minimum_free_size(heap) == before + 1, "and takes the value that is set, if that is less");
     multi_heap_free(heap, first);
 }
 

@@ -45,8 +45,8 @@ PRIVILEGED_DATA static struct app_heap *heap;
 #define APP_FREERTOS_MASKS 0
 #endif
 
-/* Around each call; returns what unlock() takes. A critical section masks the interrupts that may call the kernel for
- * as long as the call lasts: for heaps whose calls are bounded. */
+/* Around each call; returns what unlock() takes. A critical section masks the interrupts that may call the kernel
+ * during the call: for heaps whose calls are bounded. */
 static inline UBaseType_t lock(void)
 {
 #if APP_FREERTOS_CRITICAL && APP_FREERTOS_MASKS
@@ -146,7 +146,7 @@ APP_FREERTOS_WHOLE void vPortFree(void *pv)
     {
         const size_t bytes = app_block_bytes(heap, pv); /* left out where neither of what follows asks for it */
 #ifdef APP_MISUSED
-        configASSERT(bytes != 0); /* a recipe with checks tells a wrong pointer */
+        configASSERT(bytes != 0); /* a recipe with checks returns 0 for an invalid pointer */
 #endif
 #if configHEAP_CLEAR_MEMORY_ON_FREE == 1
         if (bytes != 0) {

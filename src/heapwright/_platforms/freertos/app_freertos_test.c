@@ -52,7 +52,7 @@ static void expect(int holds, const char *what)
     }
 }
 
-/* What the walk tells must be what the kernel's functions tell. */
+/* The walk and the kernel's functions must agree. */
 static void check_statistics(void)
 {
     HeapStats_t told;

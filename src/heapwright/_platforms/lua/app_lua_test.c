@@ -60,7 +60,7 @@ static void run(lua_State *state, struct app_heap *heap)
     expect(app_check(heap) == 0, "the heap is whole after the load");
     lua_settop(state, 0);
     expect(luaL_loadstring(state, too_much) == LUA_OK && lua_pcall(state, 0, 0, 0) == LUA_ERRMEM,
-           "Lua is told that memory is out");
+           "Lua gets an out-of-memory error");
     lua_settop(state, 0);
     lua_gc(state, LUA_GCCOLLECT);
     expect(luaL_dostring(state, load) == LUA_OK, "and goes on");

@@ -16,7 +16,8 @@ int app_mbedtls_use(void *arena, size_t bytes);
 /* For app_statistics() and app_check(), while mbedTLS does nothing. NULL before app_mbedtls_use(). */
 struct app_heap *app_mbedtls_heap(void);
 
-/* What mbedTLS calls: app_mbedtls_use() tells it, or MBEDTLS_PLATFORM_CALLOC_MACRO and MBEDTLS_PLATFORM_FREE_MACRO. */
+/* Functions that mbedTLS calls: set by app_mbedtls_use(), or by MBEDTLS_PLATFORM_CALLOC_MACRO and
+ * MBEDTLS_PLATFORM_FREE_MACRO. */
 void *app_mbedtls_calloc(size_t count, size_t size);
 void app_mbedtls_free(void *pointer);
 

@@ -240,7 +240,7 @@ static void run_out(void)
         blocks[i] = app_malloc(app_mbedtls_heap(), ARENA / 48);
     }
     expect(open_side(&client, MBEDTLS_SSL_IS_CLIENT) == MBEDTLS_ERR_SSL_ALLOC_FAILED,
-           "mbedTLS is told that memory is out");
+           "mbedTLS gets an out-of-memory error");
     close_side(&client);
     for (unsigned i = 0; i < 64; i++) {
         app_free(app_mbedtls_heap(), blocks[i]);
@@ -249,7 +249,7 @@ static void run_out(void)
 
 int main(void)
 {
-    expect(app_mbedtls_use(arena, 1) == -1, "too small an arena is told");
+    expect(app_mbedtls_use(arena, 1) == -1, "an arena that is too small is rejected");
     expect(app_mbedtls_use(arena, sizeof arena) == 0, "mbedTLS takes the heap");
     begin();
     run_session(); /* what it leaves is kept for the next ones */

@@ -172,7 +172,7 @@ size_t mm_heapfree(struct mm_heap_s *heap)
     return app_counters(heap->heap).free;
 }
 
-/* At a bounded cost, as mm_mallinfo() tells it. */
+/* At a bounded cost, with the result of mm_mallinfo(). */
 size_t mm_heapfree_largest(struct mm_heap_s *heap)
 {
     return (size_t)mm_mallinfo(heap).mxordblk;

@@ -23,7 +23,7 @@ static void give(struct app_owners *owners, void *pointer, unsigned owner)
     }
 }
 
-/* Takes from an owner an object of so many bytes. */
+/* Subtracts an object of `bytes` bytes from an owner's account. */
 static void take(struct app_owners *owners, unsigned owner, size_t bytes)
 {
     owners->owner[owner].objects--;

@@ -36,8 +36,8 @@ struct app_owners {
  * !is_running() ? 0 : in_interrupt() ? 1 : number_of_this_thread(). */
 unsigned app_owner_now(void);
 
-/* As app_malloc(), app_calloc(), app_realloc() and app_free(). An object that is resized stays its owner's, and one
- * that somebody else frees is taken from its owner. O(1) more than those. */
+/* As app_malloc(), app_calloc(), app_realloc() and app_free(). A resized object keeps its owner, and an object freed by
+ * another owner is subtracted from its own owner's account. O(1) in addition to those. */
 void *app_owned_malloc(struct app_owners *owners, size_t size);
 void *app_owned_calloc(struct app_owners *owners, size_t count, size_t size);
 void *app_owned_realloc(struct app_owners *owners, void *pointer, size_t size);

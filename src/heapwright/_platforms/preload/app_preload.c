@@ -1,7 +1,7 @@
-/* app_preload.c: app_heap as the malloc of programs that are not compiled anew (LD_PRELOAD), for Linux with glibc.
+/* app_preload.c: app_heap as the malloc of unmodified programs (LD_PRELOAD), for Linux with glibc.
  *
- * These are the functions that glibc's manual (2.36, section "Replacing malloc") asks of a replacement, and those that
- * newer programs call besides. C++'s operators new and delete, the aligned ones included, end in them.
+ * The functions that glibc's manual (2.36, section "Replacing malloc") requires of a replacement, and others that newer
+ * programs call. C++'s operators new and delete, the aligned ones included, end in them.
  *
  * app_heap.c is part of this file, so that malloc is one function and not two. app_preload_threads.h includes it, and
  * has what each thread keeps. One mutex guards the heap; where the
@@ -228,7 +228,7 @@ EXPORT void free_aligned_sized(void *pointer, size_t alignment, size_t size)
     free(pointer);
 }
 
-/* ---- what programs ask of the heap --------------------------------------------------------------------------------
+/* ---- the malloc interface -----------------------------------------------------------------------------------------
  */
 
 /* All blocks and no more: what the heap has not reached yet takes no memory, and nothing is mapped apart. Zeros in a

@@ -122,7 +122,8 @@ static void test_failures(void)
     expect(realloc(some, huge) == NULL && errno == ENOMEM, "ENOMEM of realloc");
     free(some);
     errno = 0;
-    expect(posix_memalign(&out, 3, 10) == EINVAL && posix_memalign(&out, 64, huge) == ENOMEM, "posix_memalign tells");
+    expect(posix_memalign(&out, 3, 10) == EINVAL && posix_memalign(&out, 64, huge) == ENOMEM,
+           "posix_memalign returns its errors");
     expect(out == &failures && errno == 0, "a failed posix_memalign changes nothing else");
 }
 

@@ -44,7 +44,7 @@ static _Alignas(LINE) struct app_heap *heap;
 static size_t heap_bytes;
 static _Alignas(LINE) pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static size_t served, freed; /* calls of threads that have ended */
-static pthread_key_t ends;   /* its destructor is told of a thread's end */
+static pthread_key_t ends;   /* its destructor runs at a thread's end */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static _Alignas(PAGE) unsigned char spare[APP_SPARE_BYTES];
@@ -77,7 +77,7 @@ struct mine {
 };
 
 static __thread struct mine mine = {.state = BEYOND, .next_state = BEYOND};
-static struct mine *threads; /* those that live */
+static struct mine *threads; /* all live threads */
 
 static uintptr_t lock(void)
 {
@@ -156,7 +156,7 @@ static int is_spare(const void *pointer)
     return (uintptr_t)pointer - (uintptr_t)spare < sizeof spare;
 }
 
-/* Blocks that the dynamic loader made for itself before it knew this malloc are nobody's: they are left alone. */
+/* The dynamic loader's own blocks, from before it knew this malloc, belong to no heap: frees of them are ignored. */
 static int is_ours(const void *pointer)
 {
     return (uintptr_t)pointer - (uintptr_t)heap < heap_bytes;

@@ -1,9 +1,9 @@
 /* app_regions.h: several regions of memory behind one set of calls.
  *
- * Each region is an app_heap of its own, of the same recipe. What a region is good for is said by bits of the
- * program's, such as FAST = 1, DMA = 2, EXTERNAL = 4; a request names those it needs. Regions are asked in the order in
- * which they were added. Who may call when is what the recipe's `threads` says, except that regions are added by one
- * thread, with no other call at the same time.
+ * Each region is an app_heap of its own, of the same recipe. The program describes a region by bits of its own, such as
+ * FAST = 1, DMA = 2, EXTERNAL = 4; a request names the bits it needs. Regions are tried in the order in which they were
+ * added. Thread safety is that of the recipe's `threads`, except that regions are added by one thread, with no other
+ * call at the same time.
  */
 #ifndef APP_REGIONS_H
 #define APP_REGIONS_H
@@ -33,8 +33,8 @@ struct app_regions {
  * regions. */
 struct app_heap *app_regions_add(struct app_regions *regions, void *memory, size_t bytes, unsigned kinds);
 
-/* Memory for `size` bytes in the first region that has all these kinds, 0 for any, and serves it; else NULL. Each
- * region that was asked in vain counts a refusal. */
+/* Memory for `size` bytes in the first region that has all these kinds, 0 for any, and can serve it; otherwise NULL.
+ * Each region that could not counts a failed request. */
 void *app_regions_malloc(struct app_regions *regions, size_t size, unsigned kinds);
 
 /* The same for `count` objects of `size` bytes, all zero. */
@@ -54,7 +54,8 @@ int app_regions_free(struct app_regions *regions, void *pointer);
 /* The heap that an object came from, or NULL. O(regions). */
 struct app_heap *app_regions_owner(const struct app_regions *regions, const void *pointer);
 
-/* The largest request that these kinds could serve now, as far as `looks` free blocks of each region tell. */
+/* The largest request that these kinds could serve now, by an inspection of at most `looks` free blocks of each region.
+ */
 size_t app_regions_largest_free(const struct app_regions *regions, unsigned kinds, uint32_t looks);
 
 #ifdef __cplusplus

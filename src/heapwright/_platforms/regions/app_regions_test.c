@@ -1,4 +1,5 @@
-/* app_regions_test.c: three regions of different kinds under random calls; each object lies where it was asked for. */
+/* app_regions_test.c: three regions of different kinds under random calls; each object lies in a region of the
+ * requested kind. */
 #include "app_regions.h"
 
 #include <stdio.h>
@@ -105,7 +106,7 @@ int main(void)
     expect(app_regions_largest_free(&regions, EXTERNAL | FAST, 32) == 0, "no region is of all kinds");
     expect(app_regions_malloc(&regions, 1, EXTERNAL | FAST) == NULL, "so nothing is served there");
     expect(app_regions_free(&regions, &state) == -1 && app_regions_free(&regions, NULL) == 0,
-           "what is nobody's is told");
+           "a pointer of no region is detected");
     test_random_calls();
     for (unsigned i = 0; i < OBJECTS; i++) {
         app_regions_free(&regions, objects[i].bytes);

@@ -1,4 +1,4 @@
-/* app_rust.c: what GlobalAlloc asks of app_heap. It locks nothing: app_rust.rs does. */
+/* app_rust.c: the functions of app_heap that GlobalAlloc needs. They take no lock: app_rust.rs does. */
 #include "app_heap.h"
 
 #include <string.h>

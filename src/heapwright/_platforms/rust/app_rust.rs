@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 ///
 /// Between `acquire` and `release` no other thread, interrupt or core may return from `acquire`; neither may allocate.
 pub unsafe trait Lock {
-    /// What `release` is told, as the state of interrupts.
+    /// The interrupt state, passed to `release`.
     type Key;
     /// Waits for the lock.
     fn acquire(&self) -> Self::Key;
@@ -67,7 +67,7 @@ struct Raw {
     _private: [u8; 0],
 }
 
-/// What `Heap::statistics` tells, in bytes unless said otherwise.
+/// The result of `Heap::statistics`, in bytes unless noted otherwise.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -142,7 +142,7 @@ impl<L: Lock, const BYTES: usize> Heap<L, BYTES> {
 
     fn with<R>(&self, call: impl FnOnce(*mut Raw) -> R) -> R {
         let key = self.lock.acquire();
-        // SAFETY: the lock is held, and nobody else knows the arena.
+        // SAFETY: the lock is held, and no other code has a reference to the arena.
         let result = unsafe {
             if (*self.heap.get()).is_null() {
                 *self.heap.get() = app_rust_init(self.arena.get().cast(), BYTES);

@@ -119,8 +119,8 @@ fn too_large_a_request_is_refused() {
 #[test]
 fn a_program_lives_in_the_heap() {
     let list: Vec<u8> = Vec::with_capacity(1 << 20);
-    let told = HEAP.statistics();
-    assert!(told.used as usize >= list.capacity() && told.used_blocks > 1);
+    let statistics = HEAP.statistics();
+    assert!(statistics.used as usize >= list.capacity() && statistics.used_blocks > 1);
     let at = list.as_ptr() as usize;
     let heap = &HEAP as *const _ as usize;
     assert!((heap..heap + (32 << 20)).contains(&at));

@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /* Lets SQLite allocate from the `bytes` bytes at `arena`, aligned to APP_ARENA_ALIGNMENT, and from nowhere else. To be
- * called before any other function of SQLite, or after sqlite3_shutdown(). Returns what sqlite3_config() returns; an
- * arena that is too small is told by sqlite3_initialize() or sqlite3_open(), with SQLITE_NOMEM. */
+ * called before any other function of SQLite, or after sqlite3_shutdown(). Returns what sqlite3_config() returns; for
+ * an arena that is too small, sqlite3_initialize() or sqlite3_open() returns SQLITE_NOMEM. */
 int app_sqlite_config(void *arena, size_t bytes);
 
 /* For app_statistics() and app_check(), while SQLite does nothing. NULL before sqlite3_initialize() and after

@@ -44,7 +44,7 @@ static int is_whole(sqlite3 *db)
     return whole && app_check(app_sqlite_heap()) == 0;
 }
 
-/* Rows come, change and go; what must be there is counted beside. */
+/* Inserts, updates and deletes rows; the expected contents are counted separately. */
 static void run_statements(sqlite3 *db)
 {
     static unsigned char lengths[KEYS]; /* of each key's text; 0: not there */
@@ -87,12 +87,12 @@ static void run_statements(sqlite3 *db)
     expect(number(db, "select sum(length(v)) from t") == bytes, "no text is lost");
 }
 
-/* A request that does not fit is told, and the heap goes on. */
+/* A request that does not fit returns an error, and the heap stays usable. */
 static void run_out(sqlite3 *db)
 {
     sqlite3_soft_heap_limit64(0);
     const int rc = sqlite3_exec(db, "create table big as select zeroblob(50000000) as b", NULL, NULL, NULL);
-    expect(rc == SQLITE_NOMEM && app_statistics(app_sqlite_heap()).refused > 0, "SQLite is told that memory is out");
+    expect(rc == SQLITE_NOMEM && app_statistics(app_sqlite_heap()).refused > 0, "SQLite gets an out-of-memory error");
 }
 
 static sqlite3 *opened(void)
@@ -107,7 +107,7 @@ static sqlite3 *opened(void)
 int main(void)
 {
     expect(app_sqlite_config(arena, 64) == SQLITE_OK && sqlite3_initialize() == SQLITE_NOMEM,
-           "too small an arena is told");
+           "an arena that is too small is rejected");
     sqlite3_shutdown();
     expect(app_sqlite_config(arena, sizeof arena) == SQLITE_OK, "SQLite takes the methods");
     sqlite3 *db = opened();
@@ -122,7 +122,7 @@ int main(void)
     sqlite3_shutdown();
     expect(app_sqlite_heap() == NULL, "sqlite3_shutdown ends the heap");
     db = opened();
-    expect(is_whole(db), "it begins anew");
+    expect(is_whole(db), "it restarts");
     sqlite3_close(db);
     printf("app_sqlite: %s\n", failures ? "FAILED" : "ok");
     return failures != 0;

@@ -22,7 +22,7 @@ typedef struct app_pool {
  * own data, or what making the mutex or the semaphore returned. */
 UINT app_pool_create(app_pool *pool, CHAR *name, VOID *start, ULONG size);
 
-/* Gives up the pool's mutex and semaphore. Threads that wait get TX_DELETED. */
+/* Deletes the pool's mutex and semaphore. Waiting threads get TX_DELETED. */
 UINT app_pool_delete(app_pool *pool);
 
 /* Puts memory for `size` bytes at *memory. Returns TX_SUCCESS, or TX_NO_MEMORY with *memory NULL where there is none
@@ -32,9 +32,9 @@ UINT app_pool_allocate(app_pool *pool, VOID **memory, ULONG size, ULONG wait_opt
 /* Gives memory back, and lets all that wait try again. Returns TX_SUCCESS, or TX_PTR_ERROR for NULL. From threads. */
 UINT app_pool_release(app_pool *pool, VOID *memory);
 
-/* Tells bytes that are free, the least that ever were, and the largest request that one free piece could serve, as far
- * as 32 free blocks tell; each pointer may be NULL. A bounded time under the mutex. Returns TX_SUCCESS, or what
- * taking the mutex returned. From threads. */
+/* Returns the free bytes, their minimum, and the largest request that one free block could serve, of at most 32 that
+ * are inspected; each pointer may be NULL. A bounded time under the mutex. Returns TX_SUCCESS, or the error of
+ * tx_mutex_get(). From threads. */
 UINT app_pool_info_get(app_pool *pool, ULONG *available_bytes, ULONG *least_available, ULONG *largest);
 
 #ifdef __cplusplus

@@ -34,22 +34,22 @@ static void test_waiting(void)
     expect(app_pool_allocate(&pool, &memory, ARENA / 2, TX_NO_WAIT) == TX_NO_MEMORY && memory == NULL,
            "what there is not is refused at once");
     expect(app_pool_allocate(&pool, &memory, ARENA / 2, TICKS) == TX_NO_MEMORY, "or after a while");
-    expect(pool.waiting == 0, "nobody waits any more");
+    expect(pool.waiting == 0, "no thread waits any more");
     tx_thread_resume(&giver);
     expect(app_pool_allocate(&pool, &memory, ARENA / 2, TX_WAIT_FOREVER) == TX_SUCCESS,
            "who waits gets what another releases");
     expect(app_pool_release(&pool, memory) == TX_SUCCESS, "memory is released");
-    expect(app_pool_release(&pool, NULL) == TX_PTR_ERROR, "NULL is told");
+    expect(app_pool_release(&pool, NULL) == TX_PTR_ERROR, "NULL is rejected");
 }
 
-/* What is counted must be what the walk tells. */
+/* The counters and the walk must agree. */
 static void test_info(void)
 {
     ULONG available = 0, least = 0, largest = 0, all = 0;
     VOID *memory;
-    expect(app_pool_info_get(&pool, &all, NULL, NULL) == TX_SUCCESS, "free bytes are told");
+    expect(app_pool_info_get(&pool, &all, NULL, NULL) == TX_SUCCESS, "free bytes are returned");
     expect(app_pool_allocate(&pool, &memory, 1000, TX_NO_WAIT) == TX_SUCCESS, "there is room");
-    expect(app_pool_info_get(&pool, &available, &least, &largest) == TX_SUCCESS, "a pool tells of itself");
+    expect(app_pool_info_get(&pool, &available, &least, &largest) == TX_SUCCESS, "a pool reports its state");
     expect(all - available >= 1000 && app_statistics(pool.heap).largest_free == largest, "free bytes and the walk");
     app_pool_release(&pool, memory);
     app_pool_info_get(&pool, &available, &least, NULL);
@@ -110,14 +110,15 @@ static void test_byte_pools(void)
     expect(tx_byte_allocate(&two, &other, 1000, TX_NO_WAIT) == TX_SUCCESS, "and of the second");
     expect((UCHAR *)memory > first && (UCHAR *)memory < first + sizeof first, "lies in the first");
     tx_byte_pool_info_get(&two, &name, &available, &fragments, NULL, &waiting, &next);
-    expect(name[0] == 't' && available < ARENA / 2 - 1000 && fragments == 1 && waiting == 0, "a pool tells of itself");
+    expect(name[0] == 't' && available < ARENA / 2 - 1000 && fragments == 1 && waiting == 0,
+           "a pool reports its state");
     expect(tx_byte_release(memory) == TX_SUCCESS && tx_byte_release(other) == TX_SUCCESS, "each finds its pool");
     expect(tx_byte_release(&failures) == TX_PTR_ERROR && tx_byte_release(NULL) == TX_PTR_ERROR, "or none");
     tx_byte_pool_info_get(&two, NULL, &all, NULL, NULL, NULL, NULL);
     expect(all >= available + 1000 && app_statistics(one.pool.heap).used_blocks == 0, "all is given back");
     expect(tx_byte_pool_prioritize(&two) == TX_SUCCESS, "whose turn it is");
     expect(tx_byte_pool_delete(&two) == TX_SUCCESS && tx_byte_pool_delete(&two) == TX_POOL_ERROR, "it is deleted");
-    expect(tx_byte_release(other) == TX_PTR_ERROR, "and its memory nobody's");
+    expect(tx_byte_release(other) == TX_PTR_ERROR, "and its memory belongs to no pool");
     tx_byte_pool_delete(&one);
 }
 
@@ -135,7 +136,7 @@ static void run(ULONG unused)
 void tx_application_define(void *unused)
 {
     (void)unused;
-    expect(app_pool_create(&pool, "small", arena, 8) == TX_SIZE_ERROR, "too small an arena is told");
+    expect(app_pool_create(&pool, "small", arena, 8) == TX_SIZE_ERROR, "an arena that is too small is rejected");
     expect(app_pool_create(&pool, "pool", arena, sizeof arena) == TX_SUCCESS, "a pool is made");
     tx_thread_create(&giver, "giver", give_later, 0, giver_stack, STACK, 5, 5, TX_NO_TIME_SLICE, TX_DONT_START);
     tx_thread_create(&tester, "tester", run, 0, tester_stack, STACK, 4, 4, TX_NO_TIME_SLICE, TX_AUTO_START);

@@ -30,7 +30,7 @@
 #define APP_TRACE_SITES 0
 #endif
 
-/* What a debugger dumps, whole. The first four words tell `heapwright import` what it has. */
+/* What a debugger dumps, whole. The first four words identify the format for `heapwright import`. */
 struct app_trace_ring {
     uint32_t magic;
     uint32_t records;
@@ -61,9 +61,9 @@ void app_trace_resized(const void *from, const void *pointer, size_t size);
  * For one thread at a time, that holds no lock that a heap call takes. Where others keep making calls it goes on until
  * it has caught up. `line` may not keep the text. */
 void app_trace_drain(void (*line)(const char *text));
-/* As app_trace_drain(), of at most so many calls and changes of thread; returns how many records are left.
+/* As app_trace_drain(), but at most `calls` calls and changes of thread; returns how many records are left.
  *
- * For an idle hook, that may not take long. 32 calls fill a line, fewer take more characters a call. */
+ * For an idle hook, which must not take long. 32 calls fill a line, fewer take more characters a call. */
 uint32_t app_trace_drain_some(void (*line)(const char *text), uint32_t calls);
 
 #endif

@@ -6,27 +6,27 @@
  * Characters are digits to the base of 91, from '$' to '~'. CALLS are bits, 13 in two digits, the highest first. A line
  * can be read without those before it: what is lost on the way costs a line, and leaves the peak as it was. They are
  *
- *     how many calls were told before (12 bits), how many mallocs more than frees, those missing included (12),
- *     1 and the bytes that live and how many more lived at most so far (numbers), or 0 where they are not known,
- *     the time in units (number), an address (32), a thread, 1 where sites are told, and the codes:
+ *     how many calls were written before (12 bits), how many mallocs more than frees, those missing included (12),
+ *     1, the live bytes, and how far the peak so far is above them (numbers), or 0 if they are not known,
+ *     the time in units (number), an address (32), a thread, 1 if call sites are recorded, and the codes:
  *
  *     - code: 0 freed, 10 malloc, 110 calloc, 1110 resized, 11110 resizing, 111110 a change of thread, and
  *       11111100 what is missing here: numbers of calls; of objects more and bytes more whose mallocs were lost, both
- *                with a sign; of others that were freed, and their bytes; and how far the bytes that live rose
+ *                with a sign; of others that were freed, and their bytes; and how far the live bytes rose
  *       11111101 freed as 0, and a size: of a large object, or one whose malloc was lost
  *       11111110 a site: its number (number) and its address (32); when it is first met, and one in each line
  *     - time, in the first five: 0 as before, 10 a unit later, 11 and how many later (number)
  *     - place: 0 and how many places of this line ago it was named (5), or how far it is from the one before: 10, sign
  *       and number in units of 8 bytes, or 11, the same in bytes
  *     - size: 0 and how many new sizes of this line ago it was named (3), or 1 and the number
- *     - thread: one of the first 14 (4); 14 before any was told; 15 and what tells another apart (32)
+ *     - thread: one of the first 14 (4); 14 before any was written; 15 and another thread's identity (32)
  *     - site: 0 and how many new sites of this line ago it was named (3), or 1 and its number (number); 0 is none
  *     - number: how many bits it has (4), or 15 and how many more than that (5); and all of them but the highest
  *     - number with a sign: twice the number, or one less than twice what is below 0
  *
  * A unit of time is the least power of two of ticks of which at most 2,000 make a second. freed and resizing have a
  * place, malloc and calloc a place and a size, resized the place that was, a size, and 0 where it has no place now, or
- * 1 and that; malloc, calloc and resized a site, where these are told. The checksum is the upper 13 bits of FNV-1a, 32
+ * 1 and that; malloc, calloc and resized a site, if sites are recorded. The checksum is the upper 13 bits of FNV-1a, 32
  * bits, of N and CALLS.
  */
 enum {
@@ -53,11 +53,11 @@ struct trace_call {
 
 /* What was handed out so far, and the line that is being made. For one thread at a time, as app_trace_drain(). */
 static struct {
-    uint32_t lines, calls, objects, lost; /* objects that were told and live, by what was told */
+    uint32_t lines, calls, objects, lost; /* live objects, by the calls written so far */
     uint32_t time, ticks;                 /* units, and ticks beyond them */
     uint32_t live, peak;                  /* bytes */
     uint32_t thread, threads, known[LINE_THREADS];
-    uint32_t site, sites, place[LINE_SITES], again; /* which of the sites is told again */
+    uint32_t site, sites, place[LINE_SITES], again; /* the site that is repeated next */
 } trace_told;
 
 static struct {
@@ -188,7 +188,7 @@ static uint32_t line_unit_bits(void)
     return bits;
 }
 
-/* How many units have passed when so many ticks more have. */
+/* How many units have passed after `ticks` more ticks. */
 static uint32_t line_units(uint32_t ticks)
 {
     const uint32_t bits = line_unit_bits();
@@ -290,7 +290,7 @@ static void line_call(const struct trace_call *call)
     trace_told.objects += (call->kind != TRACE_OTHER && call->from == 0) - (uint32_t)freed;
 }
 
-/* Follows the bytes that live. */
+/* Updates the live bytes. */
 static void line_count(const struct trace_call *call)
 {
     const int resized = call->from != 0, stays = resized && call->word == 0;

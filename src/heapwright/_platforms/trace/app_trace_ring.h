@@ -4,7 +4,7 @@
  * APP_TRACE_TICKS()                      a counter of 32 bits, where there is one,
  * APP_TRACE_TICKS_PER_SECOND             and its frequency
  * APP_TRACE_ARENA                        bytes of the heap, where they are known
- * APP_TRACE_THREAD()                     32 bits that tell threads apart, where there are several
+ * APP_TRACE_THREAD()                     32 bits that identify the thread, if there are several
  * APP_TRACE_CALLER()                     what called the heap, other than the caller of the platform's function
  */
 #include "app_trace.h"
@@ -37,7 +37,7 @@ enum { TRACE_MALLOC, TRACE_CALLOC, TRACE_OTHER, TRACE_WIDE };
  * resized, as far as it is known. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now. The malloc of
  * what TRACE_STRAY frees was lost. Where calls are missing, six records say how many; how many more objects live, of
  * those whose mallocs were lost, and how many more bytes; how many others were freed, and their bytes; and how far the
- * bytes that live rose in between. */
+ * live bytes rose in between. */
 enum {
     TRACE_FREED,
     TRACE_RESIZING,
@@ -54,13 +54,13 @@ enum {
     TRACE_SIZE_BITS = 20,
     TRACE_MOST = 12 /* records of one call of a function here, and of what is lost after it */
 };
-#define TRACE_CROWDED 0x80000000u /* beside the number of calls that are missing: some objects have no place */
-#define TRACE_NOBODY 0xffffffffu  /* the thread of the last record where that tells of lost calls */
+#define TRACE_CROWDED 0x80000000u /* with the number of missing calls: some objects had no room in the table */
+#define TRACE_NOBODY 0xffffffffu  /* the thread of the last record if that one reports lost calls */
 
 struct app_trace_ring app_trace_ring = {0x48577472u, APP_TRACE_RECORDS, APP_TRACE_TICKS_PER_SECOND, 0, 0, 0, 0, 0,
                                         {{0}}};
 
-/* The objects that live, found by their places: open addressing with linear probing. `known` is the size << 2, with a
+/* The live objects, found by address: open addressing with linear probing. `known` is the size << 2, with a
  * bit for a malloc that was lost, and one that is always set. */
 static struct {
     uint32_t place, known;
@@ -209,7 +209,7 @@ static int trace_begin(uint32_t site)
     return 1;
 }
 
-/* An object of which so much is known is gone. */
+/* An object was freed; `known` is what is recorded of it. */
 static void trace_gone(uint32_t word, uint32_t known, int room)
 {
 #if !APP_TRACE_NEWEST
@@ -252,7 +252,7 @@ static void trace_allocated(const void *pointer, uint32_t kind, uint32_t size, u
     APP_TRACE_LEAVE();
 }
 
-/* While a realloc runs its object is nobody's: what is known of it waits at an odd place. */
+/* While a realloc runs its object has no owner: its entry is kept under an odd address. */
 static void trace_resized(const void *from, const void *pointer, uint32_t size, uint32_t site)
 {
     const uint32_t was = (uint32_t)(uintptr_t)from, word = (uint32_t)(uintptr_t)pointer;

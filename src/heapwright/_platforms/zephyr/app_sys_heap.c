@@ -65,7 +65,7 @@ void *sys_heap_aligned_alloc(struct sys_heap *heap, size_t align, size_t bytes)
                                    : app_aligned_alloc(heap->heap->heap, to, bytes);
     }
     if (shift % APP_ALIGNMENT == 0) {
-        return NULL; /* it could not be told from an object of its own */
+        return NULL; /* it would look like an object with a start of its own */
     }
     unsigned char *whole = app_aligned_alloc(heap->heap->heap, to < APP_ALIGNMENT ? APP_ALIGNMENT : to, bytes + shift);
     if (whole == NULL) {

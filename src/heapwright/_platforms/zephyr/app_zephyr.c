@@ -105,7 +105,7 @@ struct app_pool *app_malloc_pool(void)
     return &pool;
 }
 
-/* Calls before the kernel's objects are there are served, too: nobody waits for malloc. */
+/* Calls before the kernel has started are served, too: no thread waits for malloc. */
 static k_spinlock_key_t enter(void)
 {
     const k_spinlock_key_t key = k_spin_lock(&pool.lock);

@@ -33,12 +33,13 @@ void *app_pool_aligned_alloc(struct app_pool *pool, size_t align, size_t bytes, 
 /* Gives memory back, and lets all that wait try again. NULL is allowed; interrupts may call it. */
 void app_pool_free(struct app_pool *pool, void *memory);
 
-/* What is free and allocated, headers included, and the most that ever was, or was since the reset: as
- * sys_heap_runtime_stats_get() and sys_heap_runtime_stats_reset_max() tell of a sys_heap. O(1). */
+/* Free and allocated bytes, headers included, and the peak since the start or the reset: like
+ * sys_heap_runtime_stats_get() and sys_heap_runtime_stats_reset_max() for a sys_heap. O(1). */
 void app_pool_runtime_stats_get(struct app_pool *pool, struct sys_memory_stats *stats);
 void app_pool_runtime_stats_reset_max(struct app_pool *pool);
 
-/* The largest request that one free piece could serve, as far as 32 free blocks tell: a bounded time under the lock. */
+/* The largest request that one free block could serve, of at most 32 that are inspected: a bounded time under the lock.
+ */
 size_t app_pool_largest_free(struct app_pool *pool);
 
 #ifdef CONFIG_HEAPWRIGHT_MALLOC

@@ -1,6 +1,6 @@
-/* app_zephyr_hooks.h: what app_heap tells Zephyr's heap listeners (CONFIG_HEAP_LISTENER), those of malloc's heap and of
- * pools alike. A listener's heap_id is HEAP_ID_FROM_POINTER() of a struct app_heap *. An object that realloc resizes
- * where it is has no event there.
+/* app_zephyr_hooks.h: notifies Zephyr's heap listeners (CONFIG_HEAP_LISTENER), for malloc's heap and for pools. A
+ * listener's heap_id is HEAP_ID_FROM_POINTER() of a struct app_heap *. An object that realloc resizes where it is has
+ * no event there.
  *
  * zephyr/CMakeLists.txt names this file in APP_HOOKS.
  */

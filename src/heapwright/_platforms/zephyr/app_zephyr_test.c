@@ -39,12 +39,12 @@ static void give_later(void *unused, void *unused2, void *unused3)
 
 static void test_waiting(void)
 {
-    expect(app_pool_init(&pool, arena, 8) == -ENOMEM, "too small an arena is told");
+    expect(app_pool_init(&pool, arena, 8) == -ENOMEM, "an arena that is too small is rejected");
     expect(app_pool_init(&pool, arena, sizeof arena) == 0, "a pool is made");
     held = app_pool_alloc(&pool, ARENA / 2, K_NO_WAIT);
     expect(held && app_pool_alloc(&pool, ARENA / 2, K_NO_WAIT) == NULL, "what there is not is refused at once");
     expect(app_pool_alloc(&pool, ARENA / 2, K_MSEC(20)) == NULL, "or after a while");
-    expect(pool.waiting == 0, "nobody waits any more");
+    expect(pool.waiting == 0, "no thread waits any more");
     k_thread_create(&giver, giver_stack, STACK, give_later, NULL, NULL, NULL, 5, 0, K_NO_WAIT);
     void *memory = app_pool_alloc(&pool, ARENA / 2, K_FOREVER);
     expect(memory != NULL, "who waits gets what another frees");
@@ -62,7 +62,7 @@ static void test_waiting(void)
     expect(stats.allocated_bytes == 0 && stats.max_allocated_bytes > ARENA / 2, "the most that was ever allocated");
     app_pool_runtime_stats_reset_max(&pool);
     app_pool_runtime_stats_get(&pool, &stats);
-    expect(stats.max_allocated_bytes == 0 && stats.free_bytes < ARENA, "which begins anew");
+    expect(stats.max_allocated_bytes == 0 && stats.free_bytes < ARENA, "which restarts");
     app_pool_free(&pool, NULL);
     expect(app_check(pool.heap) == 0 && app_statistics(pool.heap).used_blocks == 0, "all is given back");
 }
@@ -134,7 +134,7 @@ static void test_sys_heap(void)
     sys_heap_free(&heap, behind);
     behind = sys_heap_aligned_alloc(&heap, 64 | word, 100);
     expect(plain && (uintptr_t)plain % APP_ALIGNMENT == 0, "an object is aligned");
-    expect(aligned && (uintptr_t)aligned % 64 == 0, "and where it is asked for, to more");
+    expect(aligned && (uintptr_t)aligned % 64 == 0, "and to more on request");
     expect(behind && (uintptr_t)(behind + word) % 64 == 0, "or from its second word on");
     expect(sys_heap_usable_size(&heap, plain) >= 100 && sys_heap_usable_size(&heap, behind) >= 100, "their sizes");
     memset(plain, 5, 100);
@@ -156,7 +156,7 @@ static void test_sys_heap(void)
     expect(stats.allocated_bytes == 0 && stats.max_allocated_bytes > 1300, "all is given back");
     sys_heap_runtime_stats_reset_max(&heap);
     sys_heap_runtime_stats_get(&heap, &stats);
-    expect(stats.max_allocated_bytes == 0, "the most begins anew");
+    expect(stats.max_allocated_bytes == 0, "the peak restarts");
     expect(sys_heap_validate(&heap), "the heap is whole");
 }
 #endif

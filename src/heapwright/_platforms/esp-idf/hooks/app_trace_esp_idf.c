@@ -2,7 +2,7 @@
  *
  * Linked with -Wl,--wrap=heap_caps_malloc_base,--wrap=heap_caps_calloc_base,--wrap=heap_caps_realloc_base,
  * --wrap=heap_caps_aligned_alloc_base,--wrap=heap_caps_free. ESP-IDF's own hooks (CONFIG_HEAP_USE_HOOKS) would do
- * without, but tell of a free when another core may have the memory already.
+ * without, but report a free when another core may have the memory already.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* app_trace_freertos.c: records the calls of FreeRTOS's heap, whichever of heap_1.c to heap_5.c, or one's own, that is.
+/* app_trace_freertos.c: records the calls of FreeRTOS's heap: any of heap_1.c to heap_5.c, or your own.
  *
  * Linked with -Wl,--wrap=pvPortMalloc,--wrap=pvPortCalloc,--wrap=vPortFree.
  */

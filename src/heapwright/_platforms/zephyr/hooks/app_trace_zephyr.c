@@ -4,7 +4,7 @@
  * Linked with
  * -Wl,--wrap=sys_heap_alloc,--wrap=sys_heap_noalign_alloc,--wrap=sys_heap_aligned_alloc,--wrap=sys_heap_free,
  * --wrap=sys_heap_realloc,--wrap=sys_heap_aligned_realloc. Zephyr calls them under each heap's own lock. A heap
- * listener would tell the sizes of blocks, not of requests, and a realloc as two events in the wrong order.
+ * listener would report the sizes of blocks, not of requests, and a realloc as two events in the wrong order.
  */
 #include <zephyr/kernel.h>
 #include <zephyr/sys/sys_heap.h>
