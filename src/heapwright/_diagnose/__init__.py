@@ -133,7 +133,7 @@ def _of_log(path: Path, form: Format, context: Context) -> _Found:
 
 def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
     if any(line.strip() == "[[pool]]" for line in lines):
-        raise HeapwrightError(f"{path}: a recipe; give it with --heap, together with a log or trace", parameter="heap")
+        raise HeapwrightError(f"{path}: a recipe; give it as the heap, together with a log or trace", parameter="heap")
     snapshots = snapshots_in(lines)
     if snapshots:
         blocks = sum(len(item.blocks) for item in snapshots)

@@ -268,7 +268,7 @@ def _failed(
             ("", "in the trace"),
             (*_facts(trace), ("requests that failed", number(failures.count)), ("life of these", failures.life)),
             cures if fits else (*whole, *cures),
-            "" if context.arena is not None else "the size of the heap (--arena): it shows whether a hole was missing",
+            "" if context.arena is not None else "the size of the heap: it shows whether a hole was missing",
             _live(trace),
         )
     )

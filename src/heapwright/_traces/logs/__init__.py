@@ -192,7 +192,7 @@ def convert_log(
     # The lifetimes of failed requests are estimated from all others: such a log is read whole.
     name = None if patterns else format_.name
     trace = import_log(path, name, arena, repair, elf, failed_life=failed_life, heap=heap, patterns=patterns)
-    return _rewritten(trace, output, read)
+    return rewritten(trace, output, read)
 
 
 def _beside(output: Path, heap: str) -> Path:
@@ -201,7 +201,9 @@ def _beside(output: Path, heap: str) -> Path:
     return output.with_name(shortened(f"{output.stem}.{name}", ending=output.suffix))
 
 
-def _rewritten(trace: Trace, output: Path, read: Reading) -> Imported:
+def rewritten(trace: Trace, output: Path, read: Reading) -> Imported:
+    """Write a trace in the place of the one that was read, and say what it is."""
+    trace = replace(trace, metadata={"format_version": FORMAT_VERSION} | trace.metadata)
     trace.write(output)
     live = np.where(trace.op == FREE, -1, trace.op != REALLOC).cumsum()
     peaks = trace.peak_live_bytes, int(live.max())

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from heapwright._support.errors import HeapwrightError
-from heapwright._traces.logs import FORMATS, Imported, Reading
+from heapwright._traces.failures import with_life
+from heapwright._traces.logs import FORMATS, Imported, Reading, rewritten
 from heapwright._traces.logs.formats import Format
 from heapwright._traces.logs.history import LogHistory
 from heapwright._traces.logs.source import Source
 from heapwright._traces.logs.wire import Wire
 from heapwright._traces.tables import room_beside
+from heapwright._traces.trace import Trace
 from heapwright._traces.validation import Columns
 
 LIVE_FORMATS = ("text", "board")
@@ -80,7 +82,10 @@ def follow_log(
             where = f"; they are in {kept}" if format_name else ""
             reason = f"no heap call is among the {came:,} bytes that came{where}" if came else "nothing came"
             raise HeapwrightError(f"{wire.path}: {reason}")
-        imported = Reading(source, result).write(output)
+        read = Reading(source, result)
+        imported = read.write(output)
+        if read.history.failed:
+            imported = rewritten(with_life(Trace.read(output)), output, read)
     kept.unlink()
     return imported
 
