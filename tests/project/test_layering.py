@@ -213,8 +213,8 @@ def test_papers_benchmarks_and_pictures_import_the_public_api_alone() -> None:
     names = {f"heapwright.{name}" for name in heapwright.__all__} | {"heapwright"}
     wrong = [
         f"{path.relative_to(CHECKOUT)}: {name}"
-        for root in ("papers/heapwright_papers", "bench", "docs/pictures")
-        for path in CHECKOUT.glob(f"{root}/**/*.py")
+        for files in ("papers/heapwright_papers/**/*.py", "bench/**/*.py", "docs/pictures/**/*.py", "research/*.py")
+        for path in CHECKOUT.glob(files)
         for name in imported(path)
         if name not in names
     ]

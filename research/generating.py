@@ -1,8 +1,8 @@
 """What writing the C of a recipe costs: CPU time for the first recipe of a process, and for each further one.
 
-    .venv/bin/python bench/generating.py [TRACE.parquet...] [--recipes 60] [--seed 1]
+    PYTHONPATH=bench .venv/bin/python research/generating.py [TRACE.parquet...] [--recipes 60] [--seed 1]
 
-Recipes: so many of the traces' default space, drawn at random, then the zoo, then the first ones again, all in one
+Recipes: a random sample of the traces' default space, then the zoo, then the first ones again, all in one
 process. What is kept of one recipe serves the next where both leave the same of a function; only the last row has whole
 recipes again.
 """

@@ -1,9 +1,9 @@
-"""Do picks stay where they are? Under bounds that they meet, with more memory, and with other copies.
+"""Stability of recommendations: under bounds that they meet, with more memory, and with other perturbed traces.
 
-Each device is explored on some recipes of its default space: the zoo and so many more, the same ones for every seed, so
-that the copies alone differ. Told of each pick at `STOPS` bounds on the footprint: how often a bound changed it that it
-met, how often more memory gave more accesses, and how often a heap that is no worse in any printed figure, and better
-in one, had no reason beside it. Then how many picks another seed of the copies changes.
+Each device is explored on the zoo and a random sample of its default space, the same for every seed, so that only the
+perturbed traces differ. For each recommendation at `STOPS` bounds on the footprint it prints how often a bound that was
+met changed it, how often more memory gave more accesses, and how often a heap that is no worse in any printed figure,
+and better in one, had no reason next to it. Then how many recommendations another seed changes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A server's loop (larson.c) with heaps preloaded: CPU time over that of glibc's and of mimalloc's.
 
-    .venv/bin/python bench/larson.py [--repeats N] [HEAP ...]    # default: all-round
+    PYTHONPATH=bench .venv/bin/python research/larson.py [--repeats N] [HEAP ...]    # default: all-round
 
-Heaps take turns; what is printed is the median of the repeats, with 1 and 2 threads, and the resident set at its
-largest. What is not installed is left out, and said. Times hold only beside one another.
+Heaps take turns. The table has the median of the repeats, with 1 and 2 threads, and the largest resident set. A library
+that is not installed is left out, and named. Compare times within one run only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Fixed pools with counts, beside the heaps that they stand before: memory, accesses, instructions.
+"""Fixed pools with counts, compared with the heap behind them alone: memory, accesses, instructions.
 
-    .venv/bin/python bench/counted_pools.py [DIR]
+    PYTHONPATH=bench .venv/bin/python research/counted_pools.py [DIR]
 
 For each trace of examples/ and each DIR/*_a.parquet (`../shared/data/pairs` by default): 8 and 16 classes for the
 sizes asked for most, each with as many blocks as are in use nine tenths of the time, before the general pool of

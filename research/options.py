@@ -1,7 +1,9 @@
 """What each option of a recipe that one zoo heap alone uses moves there: a key earns its place by more than 1 %.
 
-Each is set back to its default in the heap that uses it, and both heaps are replayed on the shared traces, in turn:
-`python bench/options.py [--traces FOLDER] [--most CALLS]`. Shown is the largest change of each metric over the traces.
+    PYTHONPATH=bench .venv/bin/python research/options.py [--traces FOLDER] [--most CALLS]
+
+Each is set back to its default in the heap that uses it, and both heaps are replayed on the shared traces, in turn. The
+table has the largest change of each metric over the traces.
 """
 
 from __future__ import annotations
