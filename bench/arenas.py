@@ -47,7 +47,7 @@ def traces() -> list[Trace]:
 
 
 def fitted(trace: Trace) -> Iterator[tuple[str, Recipe, hw.Fit]]:
-    """TLSF, the quick lists, and random recipes until so many serve the trace."""
+    """TLSF, the quick lists, and random recipes until enough of them complete the trace."""
     for name, recipe in {
         "tlsf": hw.zoo("tlsf"),
         **{name: Recipe.parse(f"align = 4\n{text}") for name, text in LISTS.items()},

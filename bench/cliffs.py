@@ -91,7 +91,7 @@ def cost(trace: Trace, recipe: Recipe, bound: float) -> Cost | None:
 @click.option("--seed", default=1, show_default=True)
 @click.option("--bound", default=1000.0, show_default=True, help="Nanoseconds a call that no pair is to exceed.")
 @click.option("--most", type=int, help="Fail where more pairs do.")
-@click.option("--slowest", default=10, show_default=True, help="Show so many pairs that take longest.")
+@click.option("--slowest", default=10, show_default=True, help="Number of slowest pairs to show.")
 def main(paths: Sequence[Path], count: int, seed: int, bound: float, most: int | None, slowest: int) -> None:
     """Time pairs and print the slowest; status 1 where too many exceed the bound."""
     named = [Trace.read(path) for path in paths]

@@ -77,7 +77,7 @@ def by_class(trace: hw.Trace) -> hw.Trace:
 
 
 def shared(trace: hw.Trace, names: Iterable[str]) -> Part:
-    """The far end for those of the sites that a recording has; where it has none, a far end that nobody asks for."""
+    """The far end for those of the sites that a recording has; if it has none, a far end that no request uses."""
     here = sorted(set(names) & set(trace.sites))
     return {"sites": here} if here else {"min_size": 1 << 30}
 

@@ -27,7 +27,7 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NAMES = ("mosquitto_broker", "lighttpd_server")
 
 TABLES, CALLS = 15, 150_000
-"""So many packet tables become traces, each cut after so many calls."""
+"""Traces of the first packet tables, each cut after a number of calls."""
 
 WORST = 10.0
 """What is so many times worse than the best counts for nothing."""
@@ -80,8 +80,8 @@ def share_of_calls(study: Study, recipes: int) -> float:
 @click.argument("recordings", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--packets", type=click.Path(path_type=Path), help="A folder of packet tables.")
 @click.option("--all", "whole", is_flag=True, help="The whole default space.")
-@click.option("--recipes", default=600, show_default=True, help="So many of it, drawn at random.")
-@click.option("--budget", multiple=True, type=float, metavar="SECONDS", help="Also with so much time.")
+@click.option("--recipes", default=600, show_default=True, help="Size of a random sample of it.")
+@click.option("--budget", multiple=True, type=float, metavar="SECONDS", help="Also with a time limit.")
 @click.option("--jobs", type=int, help="Threads; default one for every processor.")
 def main(
     recordings: tuple[Path, ...],

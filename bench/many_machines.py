@@ -117,7 +117,7 @@ def costs_of(trace: Trace, recipes: Sequence[hw.Recipe]) -> np.ndarray:
 
 
 def foretold(trace: str, cost: float, each: Overheads) -> list[dict[str, Any]]:
-    """Recipes a second with so many workers: as many as workers, driver and scheduler each can."""
+    """Recipes a second with a number of workers: the smallest rate of workers, driver and scheduler."""
     rows = []
     for workers in WORKERS:
         rate = min(workers / cost, 1 / each.driver, 1 / each.scheduler)
@@ -133,7 +133,7 @@ def foretold(trace: str, cost: float, each: Overheads) -> list[dict[str, Any]]:
 
 
 def simulated(costs: np.ndarray, workers: int, each: Overheads, recipes: int) -> float:
-    """Seconds until the last of so many recipes is stored.
+    """Seconds until the last of a number of recipes is stored.
 
     The driver does one thing at a time: half of its time for a recipe before that is sent, half when it is back.
     """
@@ -156,7 +156,7 @@ def simulated(costs: np.ndarray, workers: int, each: Overheads, recipes: int) ->
 
 
 def near_linear(trace: str, costs: np.ndarray, each: Overheads, recipes: int) -> list[dict[str, Any]]:
-    """Seconds of a simulated exploration with so many workers, and how near that is to linear."""
+    """Seconds of a simulated exploration with a number of workers, and how near that is to linear."""
     rows = []
     for workers in SIMULATED:
         seconds = simulated(costs, workers, each, recipes)

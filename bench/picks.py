@@ -36,7 +36,7 @@ KEPT_BACK = (
 """Pairs on which neither kinds of copies nor rules of picks were chosen; fixed before the first run."""
 
 LONG, FEW = 20_000, 1500
-"""Traces of more calls are explored with so many recipes, drawn at random."""
+"""Size of the random sample of recipes for traces of more calls."""
 
 PICKS: tuple[Literal["balanced", "smallest", "fastest"], ...] = ("balanced", "smallest", "fastest")
 BEFORE = ("balanced before", "smallest before")

@@ -3,7 +3,7 @@
     .venv/bin/python bench/preload.py [HEAP ...]    # default: half-fit, the zoo's recipe for 16-byte alignment
 
 Each program makes more than a million calls. What is not installed is left out, and said. Times are CPU seconds of the
-process with all its children, and hold only beside one another.
+process with all its children; compare them within one run only.
 """
 
 from __future__ import annotations

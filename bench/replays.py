@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/replays.py TRACE.parquet... [--recipes 100] [--seed 1] [--slowest 5]
 
-Recipes: so many of the traces' default space, drawn at random, and the zoo. Without the index (docs/core.md) the engine
+Recipes: a random sample of the traces' default space, and the zoo. Without the index (docs/core.md) the engine
 walks lists as a device does.
 """
 
@@ -69,7 +69,7 @@ def _times(costs: Sequence[Cost]) -> tuple[list[float], list[float]]:
 @click.argument("paths", metavar="TRACE...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option("--recipes", "count", default=100, show_default=True, help="Recipes drawn from the default space.")
 @click.option("--seed", default=1, show_default=True)
-@click.option("--slowest", default=0, help="Also show so many recipes that take longest with the index.")
+@click.option("--slowest", default=0, help="Number of recipes to show that take longest with the index.")
 def main(paths: Sequence[Path], count: int, seed: int, slowest: int) -> None:
     """Time replays on traces and print tables."""
     sections = []

@@ -140,7 +140,7 @@ def ratios(measured: Sequence[Measured]) -> dict[str, dict[str, Any]]:
 
 
 def aims(measured: Sequence[Measured], code_bytes: int | None) -> list[Aim]:
-    """The project's aims beside what was measured: times are geometric means, payload untouched."""
+    """The project's targets and the measured values: times are geometric means, payload untouched."""
 
     def time(name: str, other: str, of: str = "all") -> float | None:
         return by_set(measured, time_ratio(name, other))[of]

@@ -3,7 +3,7 @@
     .venv/bin/python bench/long/record.py build/long [NAME...]    # half an hour for all
 
 OUT/NAME_a.parquet and OUT/NAME_b.parquet are short runs of two seeds, OUT/NAME_long.parquet is a long one of a third.
-README.md tells of each program. All traffic is over loopback; a program that is not installed is left out.
+README.md describes each program. All traffic is over loopback; a program that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def record(name: str, kind: str, out: Path, requests: int | None = None) -> Path
 
 
 def _timed(name: str, kind: str, out: Path) -> str:
-    """Record, and tell in a line what came of it: one failure does not end the others."""
+    """Record, and print a line about the result: one failure does not end the others."""
     began = time.monotonic()
     try:
         path = record(name, kind, out)

@@ -27,7 +27,7 @@ MOST_SECONDS = 400
 
 
 def free_port() -> int:
-    """A port that nobody uses, neither with TCP nor with UDP."""
+    """A port that no program uses, neither with TCP nor with UDP."""
     while True:
         port = random.SystemRandom().choice(PORTS)
         with suppress(OSError), socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 def open_ports() -> set[int]:
-    """The ports that somebody listens to. Looking them up is no connection, which the recording would show."""
+    """The ports that a program listens to. Looking them up is no connection, which the recording would show."""
     ports = set()
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path("/proc/net", table).read_text().splitlines()[1:]:

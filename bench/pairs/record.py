@@ -2,7 +2,7 @@
 
     .venv/bin/python bench/pairs/record.py NAME|all OUT [--sites]    # OUT/NAME_a.parquet and OUT/NAME_b.parquet
 
-README.md tells of each pair. The packages are Debian's; servers run on loopback, at free ports.
+README.md describes each pair. The packages are Debian's; servers run on loopback, at free ports.
 """
 
 from __future__ import annotations

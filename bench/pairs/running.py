@@ -19,7 +19,7 @@ EXAMPLES = HERE.parents[1] / "examples"
 
 
 def free_port() -> int:
-    """A port of this machine that nobody uses, neither with TCP nor with UDP."""
+    """A port of this machine that no program uses, neither with TCP nor with UDP."""
     with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
         tcp.bind(("127.0.0.1", 0))
         udp.bind(tcp.getsockname())
@@ -27,7 +27,7 @@ def free_port() -> int:
 
 
 def open_ports() -> set[int]:
-    """The ports that somebody listens to. Looking them up is no connection, which the recording would show."""
+    """The ports that a program listens to. Looking them up is no connection, which the recording would show."""
     ports = set()
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path("/proc/net", table).read_text().splitlines()[1:]:

@@ -1,4 +1,4 @@
-"""The source papers' tables and figures, theirs beside ours."""
+"""The source papers' tables and figures, compared with ours."""
 
 from __future__ import annotations
 

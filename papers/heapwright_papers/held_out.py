@@ -40,7 +40,7 @@ PUBLISHED, RETUNED = "the paper's", "its design, retuned"
 
 @contextmanager
 def explored(traces: Sequence[Trace], space: Space, **how: Any) -> Iterator[Study]:
-    """The results of trying recipes of a space, none given up early; `how` is what `heapwright.explore` takes."""
+    """The results of evaluating recipes of a space without pruning; `how` is what `heapwright.explore` takes."""
     with TemporaryDirectory(prefix="heapwright-papers-") as folder:
         path = Path(folder) / "study.duckdb"
         hw.explore(list(traces), path, space=space, stress_test=False, complete=True, **how)
