@@ -270,12 +270,12 @@ class Learning:
 
     every: list[str]
     trusted: NDArray[np.bool_]
-    rots: NDArray[np.bool_]
+    fragments: NDArray[np.bool_]
     known: dict[str, Trace]
 
     def learnt(self, without: str | None = None) -> list[int]:
         """The list, of all programs but one."""
-        may_ship = self.trusted & ~self.rots
+        may_ship = self.trusted & ~self.fragments
         of_all = [item for item in self.known.values() if item.program != without]
         return ranked([*of_all, *(item.of(may_ship) for item in of_all)], self.candidates(without), LONGEST)
 
@@ -301,7 +301,7 @@ class Learning:
         for turn in range(ROUNDS + 1):
             for text, info in lasts.items():
                 if text in self.every:
-                    self.rots[self.every.index(text)] = 2 * sum(info) < len(info)
+                    self.fragments[self.every.index(text)] = 2 * sum(info) < len(info)
             remaining = [at for at in self.learnt() if self.trusted[at] and self.every[at] not in lasts]
             if not remaining or turn == ROUNDS:
                 return
@@ -313,7 +313,7 @@ class Learning:
 
     def told(self, order: Sequence[int]) -> list[dict[str, Any]]:
         """The list as it ships."""
-        return [{**json.loads(self.every[at]), **({"rots": True} if self.rots[at] else {})} for at in order]
+        return [{**json.loads(self.every[at]), **({"fragments": True} if self.fragments[at] else {})} for at in order]
 
 
 ENDURED = ("dnsmasq_a",)

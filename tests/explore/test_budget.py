@@ -130,7 +130,7 @@ def test_what_there_was_time_for_is_not_told_as_short(tmp_path: Path) -> None:
     done = explore([trace], space, study_path=tmp_path / "s", budget=600, copies=0, jobs=1)
     assert done.short == []
     with Analysis.open(tmp_path / "s") as study:
-        assert study.robustness().lasts(study.pick("balanced").id)
+        assert study.robustness().stable(study.pick("balanced").id)
         assert study.pick("balanced").metrics["long_run_bytes"]
 
 

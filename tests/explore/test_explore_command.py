@@ -59,7 +59,7 @@ def path(tmp_path: Path) -> Path:
 ZOO = Space([])
 """The zoo as it is explored, and what stands beside it."""
 NAMES = {recipe.name for recipe in ZOO.zoo.values()}
-BESIDE = {f"{recipe.name}@{recipe.align}" for recipe in ZOO.beside}
+BESIDE = {f"{recipe.name}@{recipe.align}" for recipe in ZOO.unranked}
 
 
 @pytest.fixture
@@ -479,7 +479,7 @@ def test_the_heap_that_was_recorded_is_the_current_one(
 
 
 def test_the_former_names_of_parameters_are_accepted_with_a_warning(trace: Trace, path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="endurance is now stress_test"):
+    with pytest.warns(DeprecationWarning, match="`endurance` is now stress_test"):
         options = Options(endurance=False)
     assert not options.stress_test and options == Options(stress_test=False)
     with pytest.warns(DeprecationWarning, match="`told` is now `templates`"):

@@ -26,7 +26,7 @@ from heapwright._replay import replay as replaying
 from heapwright._replay.energy import EnergyTable, with_energy
 from heapwright._replay.replay import replay, replay_with_margins
 from heapwright._studies.analysis import Analysis
-from heapwright._studies.recommendations import RIVALS, UNTUNED
+from heapwright._studies.recommendations import UNTUNED, WELL_KNOWN
 from heapwright._studies.records import Result
 from heapwright._studies.tables import Role
 from heapwright._support.errors import HeapwrightError
@@ -69,11 +69,11 @@ def few_recipes(include_zoo: bool = True) -> Space:
 
 def test_every_recipe_and_the_zoo_are_tried_on_every_trace(trace: Trace, other: Trace, path: Path) -> None:
     done = explore([trace, other], few_recipes(), study_path=path)
-    assert done == Exploration(path, RECIPES, 2 * (RECIPES + len(ZOO.beside)), done.seconds, True, 0.0, 0, done.front)
+    assert done == Exploration(path, RECIPES, 2 * (RECIPES + len(ZOO.unranked)), done.seconds, True, 0.0, 0, done.front)
     with Analysis.open(path) as study:
         assert {name for name in study.combined.zoo_names if name} == {
             *(recipe.name for recipe in ZOO.zoo.values()),
-            *(f"{recipe.name}@{recipe.align}" for recipe in ZOO.beside),
+            *(f"{recipe.name}@{recipe.align}" for recipe in ZOO.unranked),
         }
         assert [member.id for member in study.front()] == done.front
         for item in study.describe(study.front()):
@@ -101,7 +101,7 @@ def test_neither_more_nor_less_than_was_asked_for_is_tried(
     space = few_recipes()
     done = explore([trace], space, study_path=path, **how)
     own = [recipe.hash for recipe in space.recipes() if not recipe.name]
-    named = [*ZOO.zoo, *(recipe.hash for recipe in ZOO.beside)]
+    named = [*ZOO.zoo, *(recipe.hash for recipe in ZOO.unranked)]
     with Analysis.open(path) as study:
         assert study.finished() == {(id, "first") for id in [*(own[at] for at in tried), *named]}
     assert done.complete == (len(tried) == 12)
@@ -230,7 +230,7 @@ def test_held_out_traces_never_rank(trace: Trace, other: Trace, path: Path, tmp_
     assert done.front == alone.front
     with Analysis.open(path) as study:
         apart = study.elsewhere["held out"]
-        assert set(apart.ids) >= {*done.front, *map(study.resolve, (*RIVALS, *UNTUNED))}
+        assert set(apart.ids) >= {*done.front, *map(study.resolve, (*WELL_KNOWN, *UNTUNED))}
         for id in done.front:
             result = apart.find(id)
             assert result is not None
@@ -247,7 +247,7 @@ def test_what_is_near_the_front_is_tried_on_copies(trace: Trace, path: Path) -> 
         apart = study.elsewhere["copy"]
         assert apart.traces == sorted(made)
         assert set(apart.ids) > {*done.front, study.resolve("tlsf"), study.resolve("newlib-nano")}
-        assert not {recipe.hash for recipe in ZOO.beside} & set(apart.ids)
+        assert not {recipe.hash for recipe in ZOO.unranked} & set(apart.ids)
         stored = study.results("copy")
         for recipe, name, accesses in zip(stored["recipe"], stored["trace"], stored["accesses"], strict=True):
             assert accesses == replay(made[name], study.recipe(recipe))["accesses"]
@@ -270,7 +270,7 @@ def test_progress_counts_to_the_end(trace: Trace, path: Path) -> None:
     seen: list[Progress] = []
     explore([trace], few_recipes(), study_path=path, progress=seen.append, stress_test=True)
     explored = next(item for item in reversed(seen) if item.what == "exploring")
-    assert explored.finished == explored.total == RECIPES + len(ZOO.beside)
+    assert explored.finished == explored.total == RECIPES + len(ZOO.unranked)
     assert (seen[-1].what, seen[-1].finished) == ("stress test", seen[-1].total)
     assert explored.rate > 0
     assert seen[-1].seconds_left == 0

@@ -47,7 +47,7 @@ def test_the_zoo_is_in_it_and_comes_first(space: Space) -> None:
     stay = [recipe.name for recipe in zoo.staying()]
     assert set(zoo.names()) - set(stay) == {"contiki-mmem", "st-compact-memmgr"}
     assert [recipe.name for recipe in islice(space.recipes(), len(stay))] == stay
-    assert list(space.zoo.values()) == zoo.staying() and space.beside == []
+    assert list(space.zoo.values()) == zoo.staying() and space.unranked == []
 
 
 @pytest.mark.parametrize("align", [8, 16])
@@ -55,7 +55,7 @@ def test_every_recipe_has_the_alignment_asked_for(align: int) -> None:
     space = Space.tailored(demand(), align)
     assert len(space) >= 10_000
     assert {recipe.align for recipe in space.recipes()} == {align} == {space.align}
-    assert {recipe.name for recipe in space.beside} == {item.name for item in zoo.staying() if item.align != align}
+    assert {recipe.name for recipe in space.unranked} == {item.name for item in zoo.staying() if item.align != align}
     names = {recipe.name for recipe in space.zoo.values()}
     assert "nano-qplus" not in names, (
         "2-byte links count in units of the alignment, and its header has no room for them"
@@ -67,7 +67,7 @@ def test_of_zoo_recipes_that_become_equal_one_keeps_its_name() -> None:
     alike = {"st-memmgr", "st-memmgr-1", "st-memmgr-2", "st-memmgr-8"}
     space = Space([])
     assert {recipe.name for recipe in space.zoo.values()} & alike == {"st-memmgr-8"}, "the one that was not moved"
-    assert {recipe.name for recipe in space.beside} & alike == alike - {"st-memmgr-8"}
+    assert {recipe.name for recipe in space.unranked} & alike == alike - {"st-memmgr-8"}
 
 
 def test_each_technique_has_about_ten_levels(space: Space) -> None:
@@ -131,7 +131,7 @@ def test_a_trace_may_ask_for_nothing_that_a_heap_serves() -> None:
     trace = Trace.from_columns(op=[MALLOC, FREE], id=[1, 1], size=[2**31, 0])
     assert Demand.of([trace]) == Demand((), 1, 2**31)
     assert len(Space.default([trace])) > len(zoo.staying())
-    with pytest.raises(HeapwrightError, match="asks for no memory that a heap serves"):
+    with pytest.raises(HeapwrightError, match="no request that a heap can serve"):
         special_pools({"name": "huge", "sizes": [{"size": 2**31, "share": 1.0}]})
 
 
@@ -271,7 +271,7 @@ def test_an_alignment_governs_every_recipe(load: Callable[..., Space], align: in
     ]
     assert hashes[0] == hashes[1] == [recipe.hash for recipe in Space.default([TRACE], align).recipes()]
     assert load(output + own, TRACE, **requested).align == align
-    with pytest.raises(HeapwrightError, match=f'space.toml: "align" {align}, but 2 is asked for; give one of them'):
+    with pytest.raises(HeapwrightError, match=f'space.toml: "align" {align}, but 2 was given; give one'):
         load(output, TRACE, align=2)
     assert load(own, TRACE).align == 8
 
@@ -294,7 +294,7 @@ def test_a_level_is_a_share_of_the_requests(load: Callable[..., Space]) -> None:
     assert [pool.split for pool in results] == ["always", 1480, 64]  # 16 bytes are the least block
     assert {pool.coalesce_from for pool in results} == {1480}
     assert Demand.of([TRACE]).size_at(0.6) == 16 < Demand.of([TRACE]).size_at(0.601)
-    with pytest.raises(HeapwrightError, match="\"split\": '0 %' is a share of requests; traces tell their sizes"):
+    with pytest.raises(HeapwrightError, match="\"split\": '0 %' is a share of requests; give traces for their sizes"):
         load(f"[[pool]]\nkind = 'general'\n{levels}")
 
 

@@ -63,5 +63,5 @@ def test_every_request_of_the_profile_has_a_pool() -> None:
 
 
 def test_no_requests_need_no_pools() -> None:
-    with pytest.raises(HeapwrightError, match="made: asks for no memory"):
+    with pytest.raises(HeapwrightError, match="made: no request that a heap can serve"):
         special_pools({"name": "made", "sizes": []})

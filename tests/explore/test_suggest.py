@@ -56,7 +56,7 @@ def test_the_pick_has_a_bounded_need_passes_the_stress_test_and_has_a_reserve(
     )
     assert metrics["long_run_bytes"] == future > 0
     assert decision.reserve_bytes is not None and decision.reserve_bytes >= max(1.2 * recorded, future)
-    incumbents = {other.heap.zoo_name for other in decision.others if other.why == "rival"}
+    incumbents = {other.heap.zoo_name for other in decision.others if other.why == "reference"}
     assert incumbents | {suggestion.pick.zoo_name} >= {"all-round", "tlsf", "newlib-nano"}
     assert suggestion.sentences()[-1] == shipped_portfolio().kept_out.sentence()
 
@@ -80,7 +80,7 @@ def test_another_list_is_tried_in_its_place(trace: Trace) -> None:
     zoo = len(Space([]))
     output = [{"pool": [{"kind": "general", "free_list": "tree", "fit": "best", "min_block": 64}]}]
     assert hw.suggest(trace, templates=output).recipes == zoo + 1
-    assert hw.suggest(trace, templates=[{**output[0], "rots": True}]).recipes == zoo
+    assert hw.suggest(trace, templates=[{**output[0], "fragments": True}]).recipes == zoo
 
 
 def test_what_is_tried_first_does_not_change_what_a_complete_exploration_finds(

@@ -24,7 +24,7 @@ from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.zoo import catalogue as zoo
 from heapwright._replay.replay import replay
 from heapwright._studies.analysis import Analysis
-from heapwright._studies.recommendations import ALIKE
+from heapwright._studies.recommendations import EQUAL_WITHIN
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.trace import Trace
 
@@ -106,7 +106,7 @@ def test_copies_are_timed_where_time_is_explored_for_and_the_fastest_goes_by_it(
         here = dict(zip(study.combined.ids, study.combined.ratios("ns_per_event")[:, 0], strict=True))
         least = min(worst, key=lambda id: max(worst[id], here[id]))
         picked = study.pick("fastest").id
-        assert max(worst[picked], here[picked]) <= ALIKE * max(worst[least], here[least])
+        assert max(worst[picked], here[picked]) <= EQUAL_WITHIN * max(worst[least], here[least])
 
 
 def test_one_call_is_enough_of_a_trace() -> None:

@@ -1,4 +1,4 @@
-"""The safe arena: every larger one serves, and the search says what it has seen."""
+"""Monotone minimum: every larger arena serves, and the search reports the evidence."""
 
 from __future__ import annotations
 

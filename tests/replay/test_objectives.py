@@ -1,4 +1,4 @@
-"""Objectives that are worked out of metrics."""
+"""Objectives computed from metrics."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_function_becomes_its_expression(function: Callable[[Any], Any], text:
     ("function", "wrong"),
     [
         (lambda m: m["acceses"], "'acceses' is no metric; did you mean accesses"),
-        (lambda m: 3, "has to give what it works out of metrics"),
+        (lambda m: 3, "has to return a value computed from metrics"),
         (lambda m: max(m["reads"], m["writes"]), "arithmetic with metrics alone"),
         (lambda m: m["reads"] + "1", "arithmetic with metrics alone"),
     ],

@@ -327,7 +327,7 @@ def test_what_fails_on_a_trace_is_not_tried_longer_on_the_next(
             )
             exploring.stress_test_each(runner, [heap], [short, other], effort)
         assert requested == [(short.name, SHORT.calls), ("other", SHORT.calls), (short.name, LONG.calls)]
-        assert study.robustness().lasts(heap.id) is False
+        assert study.robustness().stable(heap.id) is False
         new = study.candidate("lea-2.7.2")
         unknown = SearchCandidate(new.id, study.recipe(new.id), "lea-2.7.2")
         exploring.stress_test_each(runner, [unknown], [short, other], LONG)

@@ -27,7 +27,7 @@ from heapwright._studies.analysis import Analysis, reserve_for
 from heapwright._studies.by_budget import budgets
 from heapwright._studies.comparison import side_by_side
 from heapwright._studies.decision import decide
-from heapwright._studies.recommendations import RIVALS
+from heapwright._studies.recommendations import WELL_KNOWN
 from heapwright._studies.records import Result
 from heapwright._studies.results import Candidate
 from heapwright._traces.profile import profile
@@ -122,7 +122,7 @@ def test_page_holds_every_recipe_that_stands_apart(made: Made) -> None:
         for standing in standings
         if standing.ranked and not (standing.on_front or standing.dominated_by)
     }
-    assert "variable-pool" in refusing and not refusing & {*RIVALS}
+    assert "variable-pool" in refusing and not refusing & {*WELL_KNOWN}
     assert named == {standing.candidate.label for standing in standings if standing.ranked} - refusing
 
 
@@ -139,7 +139,7 @@ def test_balanced_pick_is_selected_at_first(browser: Chromium, made: Made) -> No
 def test_address_selects_a_recipe_and_everything_follows(browser: Chromium, made: Made) -> None:
     with Analysis.open(made.study) as study:
         robustness = study.robustness()
-        chosen = next(item for item in reversed(study.front()) if robustness.lasts(item.id))
+        chosen = next(item for item in reversed(study.front()) if robustness.stable(item.id))
         recipe = study.recipe(chosen.id)
         reserve = reserve_for(study.needs(chosen.id))
     opened(browser, made.page, f"#{chosen.id}")

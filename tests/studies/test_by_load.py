@@ -60,5 +60,5 @@ def test_the_command_ends_with_the_pick_at_each_load(tmp_path: Path) -> None:
     (least, most) = json.loads(CliRunner().invoke(heapwright, [*words, "--json"]).stdout)["by_load"]
     assert (least["load"], most["load"]) == (0.5, 1.5)
     assert set(least["beside"]) == {"newlib-nano", "tlsf"}
-    table = CliRunner().invoke(heapwright, words).stdout.partition("along the load")[2]
+    table = CliRunner().invoke(heapwright, words).stdout.partition("Balanced picks by load")[2]
     assert f"{most['footprint_bytes']:,}" in table and most["pick"] in table

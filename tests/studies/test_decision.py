@@ -115,8 +115,8 @@ def test_what_to_reserve_has_served_everything_that_it_is_said_to_have(tmp_path:
         "copies, as on busy~sizes+blocks-2. 2 perturbed copies need up to 250. On 1 of them requests failed. At 4 "
         "times the load it needs 400."
     )
-    (rival,) = (other for other in decision.others if other.why == "rival")
-    assert rival.reserve_bytes is None, "it was not tried on the trace held out"
+    (reference,) = (other for other in decision.others if other.why == "reference")
+    assert reference.reserve_bytes is None, "it was not tried on the trace held out"
 
 
 def test_recipes_alike_are_counted_and_the_nearest_named(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_recipes_alike_are_counted_and_the_nearest_named(tmp_path: Path) -> None
         opened.add([result(at, metrics(1000 + at, 1000 + at)) for at in range(6)])
         opened.add([result(6, metrics(1011, 1000))])
         decision = decide(opened)
-    count, named = decision.alike
+    count, named = decision.equivalent
     assert decision.pick.id == IDS[0] and (count, [item.id for item in named]) == (5, IDS[1:4])
     output = f"{IDS[1]}, {IDS[2]}, {IDS[3]} and 2 more are within 1 % of it in every objective."
     assert decision.sentences()[-1] == output
@@ -380,9 +380,9 @@ def test_a_pick_admits_as_much_as_any_unless_a_share_is_asked_for(tmp_path: Path
         in_little = decide(opened, where=["footprint_bytes <= 500"])
         requested = decide(opened, "smallest", where=["admitted_fraction >= 0.5"])
         assert opened.pick("smallest", where="admitted_fraction > 0").id == IDS[0]
-    output = "It admits 99.97 % of the bytes that are asked for, as much as any."
+    output = "It admits 99.97 % of the requested bytes, as much as any."
     assert everything.sentences()[1] == output
     assert in_little.pick.id == IDS[1]
-    assert in_little.sentences()[1] == "It admits 88 % of the bytes that are asked for, as much as any."
+    assert in_little.sentences()[1] == "It admits 88 % of the requested bytes, as much as any."
     assert requested.pick.id == IDS[1]
-    assert requested.sentences()[1] == "It admits 88 % of the bytes that are asked for, where another admits 100 %."
+    assert requested.sentences()[1] == "It admits 88 % of the requested bytes, and another recipe 100 %."

@@ -19,9 +19,9 @@ from heapwright._replay.metrics import DEFAULT_OBJECTIVES, METRICS, Value, as_fl
 from heapwright._replay.reach import reach
 from heapwright._studies import recommendations
 from heapwright._studies.recommendations import (
-    ALIKE,
-    RIVALS,
+    EQUAL_WITHIN,
     UNTUNED,
+    WELL_KNOWN,
     WORST_CALL,
     Condition,
     Needs,
@@ -136,7 +136,7 @@ def test_what_is_no_condition_is_one_line(text: str, says: str) -> None:
 
 
 def test_smallest_is_the_least_memory_and_of_those_alike_the_fewest_accesses_at_the_worst() -> None:
-    here = [(1.0, 9), (ALIKE, 5), (ALIKE, 5), (ALIKE + 0.001, 1)]
+    here = [(1.0, 9), (EQUAL_WITHIN, 5), (EQUAL_WITHIN, 5), (EQUAL_WITHIN + 0.001, 1)]
     assert order("smallest", needs(here, [(1, 9), (1, 8), (1, 7), (1, 1)]))[0] == 2
 
 
@@ -217,7 +217,7 @@ def test_where_all_fail_requests_somewhere_needs_here_decide() -> None:
 
 
 def test_what_is_named_without_a_recording_is_a_reference_allocator() -> None:
-    assert {*UNTUNED, *RIVALS} <= set(catalogue.names())
+    assert {*UNTUNED, *WELL_KNOWN} <= set(catalogue.names())
 
 
 def test_a_design_leaves_sizes_and_thresholds_out() -> None:

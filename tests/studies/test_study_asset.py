@@ -238,7 +238,7 @@ def test_traces_that_moved_are_found_where_they_are(
     with duckdb.connect(str(study)) as database:
         database.execute("UPDATE traces SET path = '/nowhere/small.parquet' WHERE role = 'explored'")
     opened = hw.open_study(study)
-    with pytest.raises(HeapwrightError, match=r"nowhere/small\.parquet: no such file; say where trace small lies now"):
+    with pytest.raises(HeapwrightError, match=r"nowhere/small\.parquet: no such file; give the present path of"):
         opened.again(opened.front()[0].id)
     assert not any(item.differing for item in opened.again(opened.front()[0].id, moved=[trace_files[0]]))
     shutil.copy(trace_files[0], study.parent / "small.parquet")

@@ -156,15 +156,20 @@ def test_what_changed_is_told_by_reserve_picks_and_front(tmp_path: Path) -> None
     assert (told_json["causes"], told_json["missing"]) == ([], "")
     before, after = outcome.balanced
     without = [replace(outcome.picks[0], after=replace(after, reserve_bytes=None)), *outcome.picks[1:]]
-    assert replace(outcome, picks=tuple(without)).told_reserve() == "Reserve: 144 bytes before, no arena serves now."
-    without[0] = replace(without[0], before=replace(before, reserve_bytes=None), after=after)
-    assert replace(outcome, picks=tuple(without)).told_reserve() == "Reserve: no arena serves before, 128 bytes now."
     assert (
-        outcome.told_pick(replace(outcome.picks[1], before=None)) == f"Smallest: none before, first fit ({IDS[5]}) now."
+        replace(outcome, picks=tuple(without)).reserve_sentence() == "Reserve: 144 bytes before, no arena serves now."
+    )
+    without[0] = replace(without[0], before=replace(before, reserve_bytes=None), after=after)
+    assert (
+        replace(outcome, picks=tuple(without)).reserve_sentence() == "Reserve: no arena serves before, 128 bytes now."
+    )
+    assert (
+        outcome.pick_sentence(replace(outcome.picks[1], before=None))
+        == f"Smallest: none before, first fit ({IDS[5]}) now."
     )
     assert (
         replace(outcome, reserve="noise")
-        .told_reserve()
+        .reserve_sentence()
         .endswith("(-11.1 %), no more than another recording of the same build makes (5 %).")
     )
 
@@ -193,7 +198,7 @@ def test_another_pick_is_noise_where_the_old_one_does_as_well(
         "change": "no longer do as well",
         "unknown": "not tried on all of today's traces",
     }
-    assert outcome.told_pick(outcome.picks[0]).endswith(f" {words[verdict]}.")
+    assert outcome.pick_sentence(outcome.picks[0]).endswith(f" {words[verdict]}.")
     assert (outcome.today is None) == (old_now is None)
 
 
@@ -237,7 +242,7 @@ def test_without_traces_nobody_knows_who_holds_more(made: Made, tmp_path: Path) 
         given = hw.compare_studies(tmp_path / "old.duckdb", tmp_path / "new.duckdb", moved=[hidden / "app.parquet"])
     finally:
         hidden.rename(place)
-    assert outcome.causes == () and "say where trace app lies now" in outcome.missing
+    assert outcome.causes == () and "give the present path of trace app" in outcome.missing
     assert given.missing == "" and given.reserve == outcome.reserve == "change"
 
 

@@ -128,11 +128,11 @@ def _contents(
     against: str | None,
     everything: bool,
 ) -> _Contents:
-    from heapwright._studies.recommendations import RIVALS
+    from heapwright._studies.recommendations import WELL_KNOWN
 
     picks = study.picks(objectives, where) if front else {}
     current = study.resolve(against) if against else None
-    compared = {*RIVALS, against, current}
+    compared = {*WELL_KNOWN, against, current}
     zoo = [
         ranking
         for ranking in study.zoo_standings(objectives)
@@ -177,7 +177,7 @@ def _statuses(contents: _Contents) -> Callable[[Candidate], str]:
         words += ["current"] * (heap.id == contents.current)
         if failed := heap.metrics["failed"]:
             words.append(f"{failed:,} failed")
-        elif robustness.foreseen and robustness.why_not_lasting(heap.id):
+        elif robustness.foreseen and robustness.why_not_stable(heap.id):
             words.append("unstable")
         elif heap.id in front | contents.picks.keys() and robustness.why_not(heap.id):
             words.append("not robust")
@@ -221,7 +221,7 @@ def _remarks(contents: _Contents) -> Callable[[Candidate], str]:
             recipe = f"{roles}{study.recipe(heap.id).summary(study.align)}"
             why_not = robustness.why_not(heap.id)
         else:  # only the long run of a heap with failed requests is known
-            why_not = robustness.why_not_lasting(heap.id)
+            why_not = robustness.why_not_stable(heap.id)
         standing = _standing(standings[heap.id]) if heap.id in standings else ""
         return "; ".join(filter(None, [recipe, standing, f"not robust: {why_not}" if why_not else ""]))
 

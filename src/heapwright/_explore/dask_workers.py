@@ -5,8 +5,8 @@ second, two for each thread of a worker, so that it never waits for the driver; 
 the moment it leaves. Later bounds only prune more, so an old one prunes nothing that the newest would not: fronts stay
 as exact as they are with threads.
 
-The scheduler sees nothing but bytes. Whoever reaches it can run any code on its workers: Dask's pickles are for
-networks that one trusts.
+The scheduler sees nothing but bytes. Anyone who can connect to it can run any code on its workers: Dask unpickles what
+it receives, so use it on trusted networks only.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ LOCAL = "local"
 """In place of an address: a cluster of processes on this machine, for as long as the exploration takes."""
 
 BATCH_SECONDS = 1.5
-"""What a batch takes: long beside what Dask needs for one, short beside what one likes to lose with a worker."""
+"""Seconds that a batch takes: many times Dask's overhead, and little work to lose when a worker dies."""
 
 _AHEAD = 2
-"""Batches of each worker's thread that are under way: one is tried, one waits for it."""
+"""Batches in flight for each worker thread: one being evaluated, one queued."""
 
 _CONNECT_SECONDS = 10.0
 _TRIES = 3
 _WORKERS_SECONDS = 30.0
-"""So long the first worker may take to be there."""
+"""Seconds within which the first worker has to connect."""
 
 _ALONE_SECONDS = 60.0
-"""So long an exploration waits for a worker where none is left."""
+"""Seconds that an exploration waits for a new worker when none is left."""
 
 _LOOK_SECONDS = 2.0
 
 
 @contextmanager
 def cluster(address: str, jobs: int) -> Iterator[DaskPool]:
-    """The workers of the scheduler at `address`; for `LOCAL`, so many processes that end with the context.
+    """The workers of the scheduler at `address`; for `LOCAL`, `jobs` processes that end with the context.
 
-    Raises `HeapwrightError` where Dask is missing, no scheduler answers, it has no workers, or they have another
-    build of heapwright.
+    Raises `HeapwrightError` if Dask is missing, no scheduler answers, it has no workers, or they have another build of
+    heapwright.
     """
     try:
         import dask
@@ -88,7 +88,7 @@ def cluster(address: str, jobs: int) -> Iterator[DaskPool]:
         except (OSError, ValueError, RuntimeError, ImportError, AssertionError) as error:
             said = " ".join(str(error).split()) or type(error).__name__
         if said:
-            # a client that began in vain and ends in the midst of another's beginning would wait for that forever
+            # a failed client that is collected while another one connects would wait for that one forever
             gc.collect()
             raise HeapwrightError(f"{address}: no Dask scheduler answers ({said}); dask scheduler starts one")
         _require_workers(client, address)
@@ -96,9 +96,9 @@ def cluster(address: str, jobs: int) -> Iterator[DaskPool]:
 
 
 def _begun(begin: Callable[[], Any]) -> Any:
-    """What `begin` makes, which is asked `_TRIES` times.
+    """The result of `begin`, which is called again, `_TRIES` times in all, if an assertion of Dask fails.
 
-    Dask asserts that its thread is there after ten seconds, which a machine that stood still for so long breaks.
+    Dask asserts that its thread has started after ten seconds; on a machine that was suspended it may not have.
     """
     for _ in range(_TRIES - 1):
         with suppress(AssertionError):
@@ -109,7 +109,7 @@ def _begun(begin: Callable[[], Any]) -> Any:
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Processes that are started do not hear Ctrl-C, which a terminal tells all of them: the driver ends them."""
+    """Context in which new processes ignore Ctrl-C, which a terminal sends to all of them: the driver ends them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -122,7 +122,7 @@ def _deaf_children() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Nothing from Dask's loggers: what goes wrong is told in one line, by an error."""
+    """Context in which Dask's loggers are silent: an error reports any failure in one line."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -148,7 +148,7 @@ def _require_workers(client: Any, address: str) -> None:
     for worker, result in client.run(_built, on_error="return").items():
         if isinstance(result, str):
             _require_build(result, build(), worker)
-        elif not isinstance(result, OSError):  # which a worker gives that went meanwhile
+        elif not isinstance(result, OSError):  # an OSError comes from a worker that has left meanwhile
             raise result
 
 
@@ -182,11 +182,11 @@ class DaskPool:
 
     @property
     def jobs(self) -> int:
-        """Threads of all workers, when somebody last looked."""
+        """Threads of all workers, as last counted."""
         return max(self._threads, 1)
 
     def threads_of_each(self, tasks: int) -> int:
-        """One: a task runs on one of a worker's threads, and the others of the cluster are elsewhere."""
+        """Always one: a task runs on one thread of a worker, and idle threads may be on other machines."""
         return 1
 
     def evaluations(
@@ -244,7 +244,7 @@ class DaskPool:
         if isinstance(info, HeapwrightError):
             raise info
         if isinstance(info, Exception):
-            raise HeapwrightError(f"{self._address}: what only one Dask worker does failed there: {info}")
+            raise HeapwrightError(f"{self._address}: a task for one Dask worker failed: {info}")
         result: list[_Result] = pickle.loads(info)
         return result
 
@@ -253,7 +253,7 @@ class DaskPool:
 
         if not futures:
             return
-        with suppress(ClosedClientError):  # the scheduler is gone, and all that was asked of it
+        with suppress(ClosedClientError):  # the scheduler is gone, and its tasks with it
             self._client.cancel(futures)
 
     def _submit(self, run: str, batch: list[EvaluationTask], evaluator: Evaluator, stop_rule: StopRule) -> Any:
@@ -269,20 +269,20 @@ class DaskPool:
         )
 
     def _evaluator(self, evaluator: Evaluator) -> Any:
-        """The future of one that workers have. It is made by a task: Dask makes it again where all that had it died."""
+        """The future of an evaluator on the workers. A task makes it, so Dask makes it again if all its holders die."""
         if self._sent is None or self._sent[0] is not evaluator or self._sent[1].status in ("cancelled", "lost"):
             packed = zlib.compress(pickle.dumps(evaluator), 1)
             self._sent = evaluator, self._client.submit(_unpacked, packed, key=f"traces-{uuid4().hex}")
         return self._sent[1]
 
     def _results(self, futures: Sequence[Any]) -> list[bytes | Exception]:
-        """What batches that are done came to: one question for all of them where nothing went wrong."""
+        """Results of finished batches, gathered in one request if none of them failed."""
         try:
             info: list[bytes | Exception] = self._awaited(self._client.gather(futures, asynchronous=True))
             return info
         except HeapwrightError:
             raise
-        except Exception:  # asked one by one, each has its own
+        except Exception:  # requested one by one, each future raises its own error
             return [self._result(future) for future in futures]
 
     def _result(self, future: Any) -> bytes | Exception:
@@ -295,7 +295,7 @@ class DaskPool:
             return error
 
     def _awaited(self, asked: Any) -> Any:
-        """What the cluster answers. What was done may have died with its worker, and nobody is left to do it again."""
+        """The result of a future. It may be lost if its worker died after the task and no other worker is left."""
         answer = asyncio.run_coroutine_threadsafe(asked, self._client.loop.asyncio_loop)
         try:
             while not wait([answer], timeout=_LOOK_SECONDS).done:
@@ -308,7 +308,7 @@ class DaskPool:
         return bool(self._client.status == "running")
 
     def _look(self) -> None:
-        """Count the workers' threads now and then; raise HeapwrightError where scheduler or workers are gone."""
+        """Count the workers' threads now and then; raise HeapwrightError if the scheduler or all workers are gone."""
         if self._client.status == "closed":
             raise HeapwrightError(
                 f"{self._address}: the Dask scheduler is gone; what was finished is stored, and the same command goes "
@@ -320,7 +320,7 @@ class DaskPool:
         self._looked = now
         try:
             self._threads = sum(self._client.nthreads().values())
-        except (OSError, RuntimeError):  # between connections: the client says how that ends
+        except (OSError, RuntimeError):  # reconnecting: the client reports whether that succeeds
             return
         self._alone_since = min(self._alone_since, now) if not self._threads else inf
         if now - self._alone_since > _ALONE_SECONDS:
@@ -331,7 +331,7 @@ class DaskPool:
 
 
 class _TaskQueue:
-    """Tasks still to be sent, in their order; those during which workers died come first, one by one."""
+    """Queue of the tasks to send, in order; tasks during which workers died come first, one at a time."""
 
     def __init__(self, tasks: Sequence[EvaluationTask], seconds: Callable[[EvaluationTask], float | None]) -> None:
         self._tasks, self._alone = deque(tasks), deque[EvaluationTask]()
@@ -364,7 +364,7 @@ class _TaskQueue:
 
 
 def _ready(done: queue.SimpleQueue[Any]) -> list[Any]:
-    """The futures that are done, at least one if it is soon."""
+    """The futures that are done; waits briefly for the first."""
     ready: list[Any] = []
     with suppress(queue.Empty):
         ready.append(done.get(timeout=POLL_SECONDS))
@@ -402,7 +402,7 @@ _stopped_runs: set[str] = set()
 
 
 class _Stopped:
-    """Whether a run was stopped, as its driver tells the workers."""
+    """Flag by which the driver of a run stops its workers."""
 
     def __init__(self, run: str) -> None:
         self._run = run
@@ -422,7 +422,7 @@ def _unpacked(packed: bytes) -> Evaluator:
 
 
 def _worked(asked: str, packed: bytes) -> bytes:
-    """Work apart, with the build that asks for it."""
+    """The result of work, packed; an error if the driver has another build."""
     from distributed import get_worker
 
     _require_build(build(), asked, get_worker().address)
@@ -434,7 +434,7 @@ def _on(steps: int) -> bool:
 
 
 def _evaluate_batch(asked: str, packed: bytes, evaluator: Evaluator) -> bytes:
-    """Try the recipes of a batch, with the build that asks for it."""
+    """Outcomes of a batch, packed; an error if the driver has another build."""
     from distributed import get_worker
 
     _require_build(build(), asked, get_worker().address)

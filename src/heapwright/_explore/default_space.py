@@ -1,4 +1,4 @@
-"""Families of recipes around the designs that measured best, scaled to what the traces ask for."""
+"""Default design space: families of recipes around the designs that measured best, scaled to the traces' requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 ORDINARY = 10_000
-"""Recipes that the default space has unless the traces ask for too few sizes."""
+"""Recipes of the default space, unless the traces request too few sizes."""
 
 FREELISTS = 9
 """Most sizes that get a freelist of their own; with none there are ten levels."""
@@ -26,7 +26,7 @@ SPECIAL_SHARE = 0.1
 """Share of the requests from which a size gets fixed blocks of its own (Mamagkakis et al. 2007, section 4, A)."""
 
 REACH_MARGIN = 1.25
-"""Narrow links and headers are tried where they reach this much more than the most that is live."""
+"""Narrow links and headers are tried if they reach this many times the peak of live bytes."""
 
 COUNTED = (2, 4, 8, 16, 24, 32, 48)
 """How many of the most frequent sizes get a pool with a count."""
@@ -35,10 +35,10 @@ COUNT_SHARES = (0.1, 0.5, 0.9, 1.0)
 """Shares of the time during which a pool is to suffice."""
 
 COUNT_ALIGN = 8
-"""Bytes that the sizes of pools with counts are multiples of, whatever a space's alignment: these are fewer."""
+"""Bytes of which sizes of pools with counts are multiples, at any alignment, so that there are fewer sizes."""
 
 COUNTED_CALLS = 120_000
-"""Calls of the future that counts are taken from."""
+"""Calls of the future from which counts are taken."""
 
 LARGEST_COUNTED = 2048
 """Bytes of the largest block that gets a pool with a count."""
@@ -47,7 +47,7 @@ Family = Iterable[tuple[Pool, ...]]
 
 
 class Demand(NamedTuple):
-    """What traces ask of a heap, as far as a space depends on it."""
+    """Requests of traces, as far as a design space depends on them."""
 
     sizes: tuple[tuple[int, float], ...]
     """(bytes, share of the requests), most frequent first; none above `MAX_REQUEST`, which every heap refuses."""
@@ -61,7 +61,7 @@ class Demand(NamedTuple):
 
     @classmethod
     def of(cls, traces: Sequence[Trace]) -> Demand:
-        """Sum up traces: requests are malloc, calloc and realloc, sizes of all traces count alike."""
+        """Sum up traces: requests are malloc, calloc and realloc, and sizes of all traces have equal weight."""
         import numpy as np
 
         from heapwright._traces.validation import FREE
@@ -82,7 +82,7 @@ class Demand(NamedTuple):
 
 
 def _counts(traces: Sequence[Trace]) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """`Demand.counts`, of a future of each trace: a recording shows fewer at once than there come to be."""
+    """`Demand.counts` from a future of each trace: a recording has fewer blocks live at once than a long run."""
     import numpy as np
 
     from heapwright._traces.futures import resample
@@ -150,7 +150,7 @@ def frequent_capacities(demand: Demand, align: int) -> list[int]:
 def _thresholds(least: int, most: int, count: int) -> list[int]:
     """Sizes in geometric progression, each rounded up to 2^k or 1.5 x 2^k.
 
-    Round ones: a threshold that is a size of this trace, or lies just beside one, is good on no other.
+    Rounding matters: a threshold at a size of this trace, or just next to one, suits no other trace.
     """
     step = (most / least) ** (1 / (count - 1))
     return [_round_size(round(least * step**i)) for i in range(count)]
@@ -261,9 +261,8 @@ class Techniques(NamedTuple):
 def technique_grid(traces: Sequence[Trace], align: int) -> dict[Techniques, Recipe]:
     """Every combination of ten levels of each technique (Mamagkakis et al. 2006, section 5), by the levels it has.
 
-    The default space has most of them.
-
-    Several levels may give the same recipe: then each of them has it. Raises HeapwrightError where there is no trace.
+    The default space has most of these combinations. Several of them may give the same recipe, which is then listed for
+    each. Raises HeapwrightError if there is no trace.
     """
     levels = Levels(Demand.of(traces), align)
     return {key: Recipe.unchecked(pools, align) for key, pools in _numbered_grid(levels)}
@@ -276,7 +275,7 @@ def _shapes(units: Sequence[int] = ()) -> list[dict[str, Any]]:
 
 
 def _victim_family(levels: Levels) -> Family:
-    """The largest single gain measured: its threshold belongs to the traffic, so all of them are tried."""
+    """The largest single gain measured; the best threshold depends on the traffic, so all of them are tried."""
     flushed = Quick(up_to=32, flush="before-growing", flush_share=1 / 128)
     fronts: list[tuple[Pool, ...]] = [*levels.few_freelists, (flushed,)]
     for shape, victim in product(_shapes((2 * levels.align,)), levels.victims):
@@ -300,7 +299,7 @@ def _bin_family(levels: Levels) -> Family:
 
 
 def _few_bins_family(levels: Levels) -> Family:
-    """Few bins, searches that are bounded, and lists that hold little, as the zoo's small heaps have them."""
+    """Few bins, bounded searches, and short lists, as in the small reference allocators."""
     counts = [count for count in (1, 3, 6) if count <= len(levels.frequent)]
     fronts: list[tuple[Pool, ...]] = [(), *((Quick(sizes=tuple(levels.frequent[:n]), limit_blocks=4),) for n in counts)]
     fronts += [(Quick(up_to=size, limit_blocks=4),) for size in levels.up_to if size in (64, 128)]
@@ -312,7 +311,7 @@ def _few_bins_family(levels: Levels) -> Family:
 
 
 def _tree_family(levels: Levels) -> Family:
-    """Behind quick lists, which take the calls for few sizes off the tree, where bins find them in fewer steps."""
+    """General pools behind quick lists, which serve few sizes without a tree, or in front of bins."""
     fronts: list[tuple[Pool, ...]] = [*levels.freelists, *((Quick(up_to=size),) for size in levels.up_to)]
     fits: tuple[Literal["first", "best"], ...] = ("first", "best")
     varied: list[dict[str, Any]] = [{"split": split} for split in (*levels.splits[:6:2], "never")]
@@ -363,7 +362,7 @@ def _generals() -> list[tuple[General, Literal["all", "apart"]]]:
 
 
 def _idle_family(levels: Levels) -> Family:
-    """Lists that give back what waits idle: few accesses, and what nobody asks for is merged (docs/zoo/fast.md)."""
+    """Lists that return idle blocks: few accesses, and unused blocks are merged (docs/zoo/fast.md)."""
     lists: list[dict[str, Any]] = [{"up_to": size} for size in (68, 132, 260, 516)]
     lists += [{"up_to": size, "lists_per_octave": many} for size, many in product((260, 516, 1028, 1532), (4, 8))]
     lists = [kept for kept in lists if kept["up_to"] < 2 * levels.largest]
@@ -373,7 +372,7 @@ def _idle_family(levels: Levels) -> Family:
 
 
 def _limited_family(levels: Levels) -> Family:
-    """Lists of few blocks each: so few that holes do not grow."""
+    """Lists with a limit on their blocks, low enough to keep free memory from splintering."""
     lists: list[dict[str, Any]] = [{"up_to": size} for size in (68, 132, 260) if size < 2 * levels.largest]
     lists += [{"sizes": tuple(levels.frequent[:count])} for count in (2, 3, 6, 9) if count <= len(levels.frequent)]
     for kept, blocks, (general, _) in product(lists, (2, 4, 8, 16), _generals()):
@@ -383,9 +382,9 @@ def _limited_family(levels: Levels) -> Family:
 def _counted_family(levels: Levels) -> Family:
     """Pools of the most frequent sizes with the counts that a future shows, without headers, before a general pool.
 
-    Mamagkakis et al. 2006 (section 6) and 2007 (section 4) make such pools by hand. What finds its pool full is served
-    behind it, so that a count is a choice between memory and accesses. Behind them stand lists that give back what
-    waits idle: under 1.7 times the load a broker took .86 of the accesses of fast so, without lists 1.55.
+    Mamagkakis et al. 2006 (section 6) and 2007 (section 4) make such pools by hand. When a pool is full, the general
+    pool serves its requests, so a count trades memory for accesses. Lists that return idle blocks lie between the two:
+    at 1.7 times the load a broker made .86 of the accesses of fast with these lists, 1.55 without.
     """
     most = max(256, min(1532, levels.largest))
     behind: list[tuple[Quick, General]] = [
@@ -457,7 +456,7 @@ def _partition_family(levels: Levels) -> Family:
 
 
 def _narrow_family(levels: Levels) -> Iterator[Recipe]:
-    """2-byte links and 2- or 3-byte headers around the promising designs, where they reach far enough."""
+    """2-byte links and 2- or 3-byte headers around the promising designs, if they reach far enough."""
     shapes = [*_shapes(), {"fit": "first"}, {"fit": "best"}]
     generals = [General(**shape) for shape in shapes]
     generals += [

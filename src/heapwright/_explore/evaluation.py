@@ -84,7 +84,7 @@ class StopRule:
         return self.interrupt.seen or time.perf_counter() >= self.until
 
     def ends_piece(self, at: int, calls: int) -> bool:
-        """Whether the piece of a trace has no more than so many calls."""
+        """Whether the piece of a trace ends at this call or before."""
         return self.pieces is not None and calls >= self.pieces[at]
 
     def continues(self, partial_result: PartialResult, at: int, so_far: ReplayProgress) -> bool:
@@ -272,7 +272,7 @@ class _OnTrace(LevelWatch):
         return self._stop_rule.continues(self._partial_result, self._at, so_far)
 
     def levels(self) -> PruningThresholds | None:
-        """Thresholds of the front bound, computed anew only if it has changed; None if pieces end replays."""
+        """Thresholds of the front bound, computed again only if it has changed; None if pieces end replays."""
         front_bound = None if self._stop_rule.pieces is not None else self._stop_rule.front_bound
         if front_bound is not self._front_bound:
             self._front_bound, self._levels = front_bound, None

@@ -1,4 +1,4 @@
-"""A study gets more traces: its recipes are tried on them, too."""
+"""Extension of a study by more traces, on which its recipes are evaluated too."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def extend(
     command: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration:
-    """Try every recipe of the study at `path` on more traces, which its recipes are ranked by from then on.
+    """Evaluate every recipe of the study at `path` on more traces, and rank its recipes on all of them from then on.
 
-    What is near the new front is tried on as many copies of every trace as before, and on the traces held out. The same
-    call goes on where one was stopped.
+    Recipes near the new front are evaluated on as many copies of every trace as before, and on the hold-out set. The
+    same call continues an interrupted one.
 
     Args:
         path: the study.
-        traces: those to add; one that is there already stays.
-        given: where those of the study lie now that have moved.
+        traces: traces to add; one that the study has stays.
+        given: present paths of the study's traces that have moved.
         jobs, command, progress: as for `explore`.
 
-    Raises HeapwrightError as `explore`, and where a trace of the study cannot be read again.
+    Raises HeapwrightError as `explore`, and if a trace of the study cannot be read again.
     """
     with Analysis.open(path, write=True) as study:
         added = [TraceInfo.of(trace) for trace in traces]
@@ -58,20 +58,20 @@ def extend(
 
 
 class StoredSpace:
-    """The recipes of a study, as the space that its exploration goes on in; see `heapwright._explore.space.Space`."""
+    """Space of a study's recipes, in which its exploration continues; see `heapwright._explore.space.Space`."""
 
     def __init__(self, study: Analysis) -> None:
-        """Take the recipes, and what tells their space from others, from the study."""
+        """Take the recipes and the digest of their space from the study."""
         self.align = study.align
         self.text = next((item.space for item in study.runs() if item.space), None)
         self.digest: str = study.meta["space"]
         self._size: int = study.meta["recipes"]
         self._recipes: list[Recipe] = []
         self.zoo: dict[str, Recipe] = {}
-        self.beside: list[Recipe] = []
+        self.unranked: list[Recipe] = []
         for recipe, zoo_name, ranked in study.recipes():
             if not ranked:
-                self.beside.append(recipe)
+                self.unranked.append(recipe)
                 continue
             self._recipes.append(recipe.canonical())
             if zoo_name:

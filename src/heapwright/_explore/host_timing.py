@@ -1,4 +1,4 @@
-"""Times in turn: heaps that were timed at different moments had different neighbours on the machine."""
+"""Host times of allocators, measured in turn, so that other load of the machine affects all of them equally."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ROUNDS = 9
 """Rounds over all heaps."""
 
 CALLS, MOST_PASSES = 100_000, 100
-"""A heap makes about so many calls in a round, in no more passes."""
+"""Calls that a heap makes in a round, about, and the most passes over a trace for it."""
 
 
 @dataclass(frozen=True)
 class Turns:
-    """Heaps to be timed on one trace after the other, all in turn on each: on traces, their copies, those held out."""
+    """Allocators to time in turn on each trace, one trace after the other: traces, their copies, the hold-out set."""
 
     recipes: Mapping[str, Recipe]
     traces: Sequence[Trace]
@@ -47,7 +47,7 @@ class Turns:
         return ((role, trace) for role, each in of.items() for trace in each)
 
     def timed(self, go_on: GoOn) -> Iterator[Timed]:
-        """Times on each trace in turn; a heap that fails has none. ``go_on`` is told steps, and says whether to."""
+        """Times on each trace; an allocator that fails has none. ``go_on`` counts steps; False ends them."""
         with Bench() as bench:
             programs = {}
             for id, recipe in self.recipes.items():
@@ -77,10 +77,10 @@ class Timed(NamedTuple):
 
 
 def time_in_turn(runner: Runner, turns: Turns) -> None:
-    """Time heaps in turn, in place of what the study has of their times.
+    """Time allocators in turn, and replace their times in the study.
 
-    On a cluster one of its machines does, which are taken to be alike. Ends early at an interrupt, between two heaps
-    that are compiled or two traces; on a cluster at once.
+    On a cluster one machine measures all, as if its machines were equal. After an interrupt the measurement ends before
+    the next allocator is compiled or the next trace begins; on a cluster at once.
     """
     start, done = time.perf_counter(), 0
 

@@ -36,10 +36,10 @@ BATCH = 64
 """Recipes evaluated at a time; the next ones follow from their results."""
 
 USUAL = 20
-"""Prior of a key: one of so many of its changes is taken to lead to the front."""
+"""Prior of a key: one in this many of its changes is assumed to lead to the front."""
 
 MOST_VAIN_DRAWS = 1000
-"""After so many draws in a row without a new recipe the space counts as exhausted."""
+"""The space counts as exhausted after this many draws in a row without a new recipe."""
 
 
 MetricsByTrace = Mapping[str, Mapping[str, Mapping[str, Value]]]
@@ -226,7 +226,7 @@ class LocalSearch:
         self._worth = {what: (1 + self._kept[what]) / (USUAL + taken) for what, taken in self._taken.items()}
 
     def ask(self, most: int) -> list[Recipe]:
-        """The next recipes to evaluate, at most so many; none once the space is exhausted."""
+        """The next recipes to evaluate, at most ``most``; none once the space is exhausted."""
         results: list[Recipe] = []
         while len(results) < most and (item := self._next()) is not None:
             results.append(item)

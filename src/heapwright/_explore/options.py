@@ -49,7 +49,7 @@ class Options:
         stress_test: rank candidates on futures of the traces (`heapwright._explore.successive_halving`), and
             stress-test the front (`heapwright._explore.stress_test`). Without, recordings alone rank.
         future: calls of the future of each trace, drawn with the seed of the study's first exploration.
-        current: name of the reference allocator in use today, replayed wherever candidates are. None takes the
+        current: name of the reference allocator in use today, replayed on the same traces as candidates. None takes the
             ``allocator`` of the traces' metadata.
         same_device: whether several traces are loads of one device, whose memory is the largest and whose accesses are
             summed, or of many, where the worst ratio to each one's best counts. None is the former where all come from
@@ -63,7 +63,7 @@ class Options:
             is ``exhaustive``, or ``search`` of a wide space.
         limit: recipes to try at most; None for all.
         seed: another seed, another draw.
-        complete: finish every recipe, whatever the time.
+        complete: finish every recipe, however long it takes.
         tolerance: prune a replay once finished recipes dominate its lower bounds times 1 + tolerance; 0 for the same
             front as if all were finished. Reference allocators, and one recipe of every design near the front, are
             always finished. Without `complete` and `tolerance` every recipe is finished if that takes about
@@ -71,7 +71,7 @@ class Options:
         budget: seconds for everything from the making of this object on: copies, the long-run and stress tests and
             reading the study included. If they are too few, the most promising recipes are finished, as pieces of the
             traces forecast them, on fewer copies, and fewer are stress-tested.
-        endurance: the name of `stress_test` in 0.2, with a warning.
+        `endurance`: the name of `stress_test` in 0.2, with a warning.
         energy_table: energy of an access by SRAM size, in place of the default one.
         command: the command line, which the study keeps.
     """
@@ -97,7 +97,7 @@ class Options:
 
     def __post_init__(self, endurance: bool | None) -> None:
         if endurance is not None:
-            warnings.warn("endurance is now stress_test", DeprecationWarning, stacklevel=3)
+            warnings.warn("`endurance` is now stress_test", DeprecationWarning, stacklevel=3)
             object.__setattr__(self, "stress_test", endurance)
         for key in self.keys:
             if named := named_in(key) & {*SHIPPING_METRICS, *LONG_RUN_METRICS} - ({key} & ON_RECORDING.keys()):
@@ -184,7 +184,7 @@ class Options:
         if isinstance(space, WideSpace):
             if self._unfinished_by is not None:
                 raise ParameterError(
-                    "not of a search, which ends after so many recipes; give a limit", parameter=self._unfinished_by
+                    "not for a search, which ends at its limit; give one", parameter=self._unfinished_by
                 )
             return COMPLETE
         until = None if self.budget is None else self.begun + self.budget

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Template = Mapping[str, Any]
 """A recipe without sizes: ``zoo``, the name of a reference allocator; or ``pool`` and ``link_bytes`` as of a recipe, in
 which ``most_frequent`` and ``classes`` stand for sizes, and "I/N" of ``split`` and ``coalesce_from`` for the I-th of N
-steps. ``rots``: it grew in the long run on most traces of the stress tests.
+steps. `fragments`: its footprint grew without bound in the stress tests of most traces.
 """
 
 
@@ -114,7 +114,7 @@ def portfolio_space(
 ) -> Space:
     """Space of the portfolio's recipes that may ship, or of other templates, with the reference allocators."""
     may_ship = [
-        item for item in (shipped_portfolio().recipes if templates is None else templates) if not item.get("rots")
+        item for item in (shipped_portfolio().recipes if templates is None else templates) if not item.get("fragments")
     ]
     return Space([tailored(may_ship, traces, align)], align=align)
 
@@ -209,7 +209,7 @@ def _near(size: int, levels: Iterable[int]) -> list[int]:
 
 
 NEAR = 32
-"""Canonical thresholds, which are block sizes, lie within so many bytes of the given ones."""
+"""Bytes by which canonical thresholds, which are block sizes, may differ from the given ones."""
 
 MOST_VICTIM = 4096
 """A last remainder for every size; traces with smaller sizes only have a lower threshold."""

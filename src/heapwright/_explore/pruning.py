@@ -114,7 +114,7 @@ class PartialResult:
         return remaining
 
     def calls(self, at: int) -> int:
-        """Calls of a trace that were replayed before it was given up."""
+        """Calls of a trace that were replayed before it was pruned."""
         so_far = self.so_far[at]
         return so_far.calls if so_far else 0
 
@@ -144,9 +144,9 @@ class FrontBound:
 
         ``known``: float64[k, devices], best values found elsewhere, from which ratios count, too.
 
-        A better best on a trace only makes ratios larger. Those of a member of the front stay no larger than its worst
-        one while the best is at least the member's value over that; so the members stay where they are, and the others
-        only move away from them.
+        A better best value on a trace only makes ratios larger. The ratios of a member of the front stay no larger than
+        its worst ratio while the best value is at least the member's value divided by that ratio. So the members stay
+        in place, and the others only move away from them.
         """
         whole = values[served.all(axis=1)]
         if not len(whole):

@@ -1,9 +1,9 @@
-"""Alike: recipes that do the same on a trace, because what they differ in makes no difference there.
+"""Cache of replay results, shared by recipes whose differences have no effect on a trace.
 
-Two thresholds of a pool are only ever compared with sizes: the least remainder that is split off, and the
-smallest block that merges. A replay tells between which values each might lie with every comparison the same
-(`heapwright._replay.engine.Margins`). What another recipe would come to whose policy is the same but for thresholds
-within these, is known without a replay.
+Two thresholds of a pool are only ever compared with sizes: the least remainder to split off, and the smallest block to
+merge. A replay reports the range of each threshold within which every comparison has the same result
+(`heapwright._replay.engine.Margins`). A recipe that differs only in thresholds within these ranges has the same metrics
+without a replay.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
 KEPT = 1 << 18
-"""Replays that are kept for others at most, of all traces: some 0.5 kB each."""
+"""Most results that are kept, over all traces: some 0.5 kB each."""
 
 
 class EquivalenceKey(NamedTuple):
-    """A policy in parts: what stands for all of it but its thresholds, and these in bytes.
+    """Policy in parts: a key for all of it but its thresholds, and the thresholds in bytes.
 
-    ``small`` is the largest request that a victim serves; None where there is no victim, or it is among the rest.
+    ``small`` is the largest request that the last remainder serves; None if there is no last remainder, or if this
+    threshold is part of the key.
     """
 
     rest: bytes
@@ -48,7 +49,7 @@ class EquivalenceKey(NamedTuple):
 
 @lru_cache(maxsize=64)
 def form_of(recipe: Recipe) -> EquivalenceKey | None:
-    """The form of a recipe, one of whose pools has thresholds; None for others, and where the arena's size decides."""
+    """The form of a recipe with thresholds in one pool; None for others, and if placement depends on the arena size."""
     result = None if recipe.memory else _apart(structure_of(recipe))
     if result is None:
         return None
@@ -62,7 +63,7 @@ def form_of(recipe: Recipe) -> EquivalenceKey | None:
 
 @lru_cache(maxsize=4096)
 def _apart(structure: Structure) -> tuple[int, bytes, Any] | None:
-    """Which pool has thresholds, what stands for the policy without that pool, and the pool in C with the least ones.
+    """The pool with thresholds, a key for the policy without that pool, and the pool in C with the least thresholds.
 
     None as in `form_of`.
     """
@@ -82,26 +83,26 @@ def _digest(packed: Any) -> bytes:
 
 
 _Key = tuple[bytes, int | None]
-"""Of policies that are the same but for thresholds."""
+"""Key of policies that are the same but for thresholds."""
 
 
 class _Kept(NamedTuple):
-    """What a replay came to, where it was given up or at its end (its metrics, pickled), and for which thresholds."""
+    """Progress of a pruned replay, or the pickled metrics of a finished one, and the thresholds for which it holds."""
 
     margins: Margins
     found: ReplayProgress | bytes
     refused: bool = False
 
     def holds(self, form: EquivalenceKey) -> bool:
-        """Whether the thresholds of a form make no difference to it."""
+        """Whether a form's thresholds lie within the margins of the replay."""
         return self.margins.hold(form.split, form.merge)
 
 
 class ResultCache:
-    """What replays of one trace came to, for recipes that do the same there. Threads may share it."""
+    """Results of replays of one trace, for recipes that behave the same there. Threads may share it."""
 
     def __init__(self, trace: Trace, most: int) -> None:
-        """Begin with nothing, and keep ``most`` at most."""
+        """Begin empty, and keep at most ``most`` results."""
         requested = np.unique(np.maximum(trace.size[trace.op != FREE], 1))
         self._asked: list[int] | None = None if trace.align.any() else [int(size) for size in requested]
         self._left = most
@@ -109,9 +110,9 @@ class ResultCache:
         self._kept: dict[_Key, list[_Kept]] = {}
 
     def metrics(self, recipe: Recipe, watch: Watch | None, replay: Callable[[], Replayed]) -> dict[str, Value]:
-        """The metrics of a recipe, as ``replay`` tells them, or as they are known from one that did the same.
+        """The metrics of a recipe: cached ones of a recipe that behaved the same, or else those of ``replay``.
 
-        What one came to that was given up is shown to ``watch``, which may say that this one is not worth more either.
+        The progress of a pruned recipe that behaved the same is passed to ``watch``, which may prune this one too.
         """
         form = form_of(recipe)
         if form is None:
@@ -140,7 +141,7 @@ class ResultCache:
     def metrics_of_each(
         self, recipes: Sequence[Recipe], replay_each: Callable[[Sequence[Recipe]], Sequence[Replayed]]
     ) -> list[dict[str, Value]]:
-        """`metrics` of each; those replayed at once differ in more than thresholds, so that none tells of another."""
+        """`metrics` of each; recipes replayed together differ in more than thresholds, so none has another's result."""
         forms = [form_of(recipe) for recipe in recipes]
         results: dict[int, dict[str, Value]] = {}
         waiting = list(range(len(recipes)))
@@ -169,7 +170,7 @@ class ResultCache:
         return form.rest, self._smallest_alike(form.small)
 
     def _finished(self, kept: Sequence[_Kept], form: EquivalenceKey) -> dict[str, Value] | None:
-        """The metrics of one that did the same to its end, if there is any."""
+        """The cached metrics of a recipe that behaved the same to the end, if there is one."""
         for item in kept:
             if not isinstance(item.found, ReplayProgress) and item.holds(form):
                 return dict(zip(self._keys, pickle.loads(item.found), strict=True))

@@ -25,7 +25,7 @@ from heapwright._explore.runner import Meter, Runner, Trials
 from heapwright._replay.lower_bounds import LeastFootprints
 from heapwright._replay.metrics import METRICS
 from heapwright._studies import pareto
-from heapwright._studies.recommendations import NEAR, RIVALS, UNTUNED
+from heapwright._studies.recommendations import NEAR, UNTUNED, WELL_KNOWN
 from heapwright._traces.cut import cut
 from heapwright._traces.streams import Stream
 
@@ -36,10 +36,10 @@ TOLERANCE = 0.01
 """How far the front may be from that of all recipes if finishing all would take longer, as a share."""
 
 _SURELY = 3
-"""Costs of the reference allocators that say so many times `COMPLETE_SECONDS` are conclusive without further ones."""
+"""A forecast from the reference allocators above this many times `COMPLETE_SECONDS` needs no further measurement."""
 
 _ROUNDS = 5
-"""Every so many rounds over the pruned recipes that may reach the front after all, these are finished unpruned."""
+"""In each round of this number, the pruned recipes that may reach the front after all are finished unpruned."""
 
 EARLY = 20
 """Recipes of the portfolio that are finished before anything is pruned."""
@@ -51,12 +51,12 @@ LEAST_PIECE = 4096
 """Fewest calls of a piece that says enough about its trace."""
 
 _LEADING = 8
-"""One in so many recipes of the portfolio is replayed on longer pieces if there is time for the portfolio only."""
+"""One in this many recipes of the portfolio is replayed on longer pieces if there is time for the portfolio only."""
 
 ROOM = 1 / 4
 """Share of the remaining time that a round of pieces may take."""
 
-_WELL_KNOWN = {*UNTUNED, *RIVALS}
+_COMPARED_WITH = {*UNTUNED, *WELL_KNOWN}
 """Reference allocators that are finished first if time is short: what a recommendation is compared with."""
 
 
@@ -184,7 +184,7 @@ class EvaluationQueue:
             zoo.sort(key=lambda item: meter.costs.of(item.design) or 0.0)
             now = time.perf_counter()
             until = now + ROOM * (meter.until - now)
-            well_known = [item for item in zoo if item.zoo_name in _WELL_KNOWN]
+            well_known = [item for item in zoo if item.zoo_name in _COMPARED_WITH]
             yield from self._evaluate(well_known, StopRule(self._interrupt, until=until))
         else:
             yield from self._evaluate(zoo, self._unpruned)
@@ -271,7 +271,7 @@ class EvaluationQueue:
         self._drop_finished()
 
     def _takes_at_most(self, seconds: float) -> bool:
-        """Whether the waiting candidates take at most so long, and end in time, by what those evaluated so far took."""
+        """Whether the waiting candidates are forecast to take at most these seconds, and to end in time."""
         return self._meter.seconds_of(self.waiting) <= min(seconds, self._meter.until - time.perf_counter())
 
     def _drop_finished(self) -> None:

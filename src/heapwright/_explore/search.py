@@ -35,7 +35,7 @@ from heapwright._replay.engine import GROWING
 from heapwright._replay.long_run import futures_of
 from heapwright._replay.metrics import ON_RECORDING, TIME, Value
 from heapwright._studies.analysis import Analysis
-from heapwright._studies.recommendations import DEPLOYED, RIVALS, UNTUNED
+from heapwright._studies.recommendations import DEPLOYED, UNTUNED, WELL_KNOWN
 from heapwright._studies.records import Identity, Run, TraceInfo
 from heapwright._studies.tables import Role
 from heapwright._support.engine import engine
@@ -153,7 +153,7 @@ class _Steps:
     traces: Sequence[Trace]
     held_out: Sequence[Trace]
     objectives: Sequence[str]
-    """Those that a replay of a recording measures."""
+    """The objectives that a replay of a recording measures."""
     time_budget: TimeBudget
     candidates: dict[str, SearchCandidate]
     """By their ids."""
@@ -169,7 +169,7 @@ class _Steps:
         is_whole = len(chosen) == len(self.candidates)
         exploring.run(chosen, finishing, portfolio, ranked=is_whole, time_budget=self.time_budget)
         ids = {item.zoo_name: item.id for item in chosen if item.zoo_name}
-        return [ids[name] for name in (*RIVALS, *UNTUNED, *DEPLOYED, current) if name in ids]
+        return [ids[name] for name in (*WELL_KNOWN, *UNTUNED, *DEPLOYED, current) if name in ids]
 
     def search_locally(self, space: WideSpace, earlier: Sequence[Recipe]) -> None:
         """Search a wide space by local steps; what it evaluates, and what earlier runs did, joins the candidates."""
@@ -284,7 +284,7 @@ def _candidates(space: AnySpace) -> dict[str, SearchCandidate]:
     for recipe in space.recipes():
         named = space.zoo.get(recipe.hash)
         results[recipe.hash] = SearchCandidate(recipe.hash, named or recipe, named.name if named else None)
-    for recipe in space.beside:
+    for recipe in space.unranked:
         results[recipe.hash] = SearchCandidate(recipe.hash, recipe, f"{recipe.name}@{recipe.align}", ranked=False)
     return results
 

@@ -1,4 +1,4 @@
-"""Pools for the classes of call sites that traces show: what `site_class` of a SPACE.toml stands for."""
+"""Pools for the classes of call sites in traces: the meaning of `site_class` in a SPACE.toml."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ NO_SITES = "none"
 SITE_CLASSES = (NO_SITES, *CLASSES)
 
 ROOM = 9 / 8
-"""A region is so much larger than what its blocks take: best fit needs no more on most traces."""
+"""Size of a region over the size of its blocks: best fit needs no more on most traces."""
 
 _UNIT = 64
-"""Regions are multiples of so many bytes."""
+"""Bytes of which the size of a region is a multiple."""
 
 
 def pool_of_sites(result: SitesOfClass, pool: Mapping[str, Any], align: int) -> dict[str, Any]:
-    """The keys that a pool is given for the sites of a class, beside its own; none where there are no such sites.
+    """The keys that a pool gets for the call sites of a class, in addition to its own; none if there are no such sites.
 
     Args:
         found: the sites.
-        pool: what the pool says itself; a region, sizes and counts that it says stay.
+        pool: the pool's own keys; its region, sizes and counts stay if it has some.
         align: alignment in bytes.
 
-    Of sizes that are equal when aligned the counts add up. A pool of counted classes has the `MAX_CLASSES` with the
-    most bytes; what it does not serve goes to the pools below. A pool at the arena's far end has no region.
+    Counts of sizes that are equal once aligned are added. A pool of counted classes has the `MAX_CLASSES` with the most
+    bytes; the pools below serve the other requests. A pool at the arena's far end has no region.
     """
     keys = KINDS[pool["kind"]].model_fields
     counted = "counts" in keys

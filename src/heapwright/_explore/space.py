@@ -1,4 +1,4 @@
-"""The recipes an exploration may try: a default space made for the traces at hand, or one read from SPACE.toml.
+"""Design space, the recipes that an exploration may try: a default one made for the traces, or one from SPACE.toml.
 
 The default space has about ten levels of each of the four techniques of Mamagkakis et al. 2006, section 5 (freelists,
 fit, splitting, coalescing) in every combination, and families around the designs that measured best. `docs/spaces.md`
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 
 DEFAULT_ALIGN = 8
-"""What 32-bit ABIs want of malloc."""
+"""Alignment of malloc in 32-bit ABIs."""
 
 
 class AnySpace(Protocol):
-    """What an exploration asks of a space; the attributes are those of `Space`."""
+    """Interface of a space for an exploration; the attributes are those of `Space`."""
 
     zoo: dict[str, Recipe]
-    beside: list[Recipe]
+    unranked: list[Recipe]
 
     @property
     def align(self) -> int:
@@ -45,11 +45,11 @@ class AnySpace(Protocol):
 
     @property
     def text(self) -> str | None:
-        """The SPACE.toml that makes it; None where none does."""
+        """The SPACE.toml from which it was made, if any."""
 
     @property
     def digest(self) -> str:
-        """What tells the space from others."""
+        """Digest that identifies the space."""
 
     def recipes(self) -> Iterator[Recipe]:
         """Yield every recipe once: canonical, distinct by hash, always in the same order."""
@@ -58,16 +58,16 @@ class AnySpace(Protocol):
 
 
 class WideSpace:
-    """A space too large to try all of: what its axes make, and the zoo; the attributes are those of `Space`.
+    """Space too large to try all of: its axes and the reference allocators; the attributes are those of `Space`.
 
-    Where `default` says so the default space joins, as far as a search comes (`heapwright._explore.neighbourhood`).
+    With `default` the default space joins, as far as a search comes (`heapwright._explore.local_search`).
 
-    A genome, int64[axes], says which value of each axis is taken. Of keys that contradict one another the earlier ones
-    of the file count, and the later stay at their defaults: so a key that matters only beside another does no harm.
+    A genome, int64[axes], selects a value of each axis. Of contradictory keys the first in the file's order counts, and
+    later ones stay at their defaults: so a key that matters only together with another does no harm.
     """
 
     def __init__(self, axes: Axes, include_zoo: bool, default: bool = False) -> None:
-        """Take the axes, and the zoo at their alignment unless it is to be left out.
+        """Take the axes, and the reference allocators at their alignment unless they are to be left out.
 
         Raises HeapwrightError for a value that a key cannot have.
         """
@@ -76,7 +76,7 @@ class WideSpace:
                 with suppress(ContradictionError):
                     axes.recipe([value if at == axis else others[0] for at, others in enumerate(axes.values)])
         few = Space([], align=axes.align, include_zoo=include_zoo)
-        self.align, self.zoo, self.beside = axes.align, few.zoo, few.beside
+        self.align, self.zoo, self.unranked = axes.align, few.zoo, few.unranked
         self.notes = (f"{axes.count:,} combinations are too many to try all: they are searched",)
         self.axes, self.default = axes, default
         self.text: str | None = None
@@ -85,20 +85,20 @@ class WideSpace:
 
     @property
     def digest(self) -> str:
-        """What tells the space from others: its axes, and whether the default space joins."""
+        """Digest that identifies the space: its axes, and whether the default space joins."""
         info = [(index, key, value) for axis in self.axes.values for index, key, value in axis]
         joins = ["default"] if self.default else []
         return digest_of([repr((self.axes.kinds, self.align, info)), *joins, *self.zoo])
 
     def recipes(self) -> Iterator[Recipe]:
-        """Yield the zoo's: what is tried of the rest, a search tells."""
+        """Yield the reference allocators: a search chooses from the rest."""
         return (recipe.canonical() for recipe in self.zoo.values())
 
     def __len__(self) -> int:
         return self.axes.count + len(self.zoo)
 
     def recipe(self, genome: Iterable[int]) -> Recipe | None:
-        """The canonical recipe that a genome stands for; None where no part of its values goes together."""
+        """The canonical recipe of a genome; None if all of its values contradict one another."""
         key = tuple(map(int, genome))
         if key not in self._made:
             choice = [values[at] for values, at in zip(self.axes.values, key, strict=True)]
@@ -113,7 +113,7 @@ class WideSpace:
             return None
 
     def _repaired(self, choice: Choice) -> Recipe | None:
-        """The recipe with as many of the keys, in their order, as go together."""
+        """The recipe with each of the keys, in order, that does not contradict those before it."""
         kept = [item for item in choice if item[1] in NEEDED]
         result = self._valid(kept)
         for item in choice:
@@ -165,13 +165,13 @@ def _nearest(wanted: Any, values: Sequence[Any]) -> int:
 
 
 class Space:
-    """A finite set of canonical recipes, each once, in an order of its own with the cheap ones to replay first.
+    """Finite set of canonical recipes, each once, in an order of its own with the cheap ones to replay first.
 
     Attributes:
-        align: alignment in bytes of every recipe, those of the zoo included.
-        zoo: the recipes of the zoo as they are tried, by id.
-        beside: those of the zoo that have another alignment of their own, as they are; they are no part of the space.
-        text: the SPACE.toml that makes it, for the same traces; None where it was made of recipes.
+        align: alignment in bytes of every recipe, including reference allocators.
+        zoo: the reference allocators at this alignment, by id.
+        unranked: reference allocators at another alignment of their own, unchanged; they are not part of the space.
+        text: the SPACE.toml that makes it for the same traces; None if it was made from recipes.
     """
 
     def __init__(
@@ -183,10 +183,10 @@ class Space:
         include_zoo: bool = True,
         move_zoo: bool = True,
     ) -> None:
-        """Gather the zoo, unless it is to be left out, and families; each recipe counts where it comes first.
+        """Gather the reference allocators, unless they are to be left out, and families; each recipe once.
 
-        Without `move_zoo` the zoo's recipes belong to the space as they are, whatever their alignment. Raises
-        HeapwrightError where a recipe of a family has another alignment.
+        Without `move_zoo` the reference allocators keep their own alignments. Raises HeapwrightError if a recipe of a
+        family has another alignment.
         """
         if align not in ALIGNMENTS:
             raise ParameterError(f"{align}: no alignment; valid: {', '.join(map(str, ALIGNMENTS))}", parameter="align")
@@ -195,7 +195,7 @@ class Space:
         self._levels: Levels | None = None
         self.text: str | None = None
         self.zoo: dict[str, Recipe] = {}
-        self.beside: list[Recipe] = []
+        self.unranked: list[Recipe] = []
         if include_zoo:
             self._add_zoo(move_zoo)
         self._evaluate_batch = {id: recipe.canonical() for id, recipe in self.zoo.items()}
@@ -215,7 +215,7 @@ class Space:
 
     @property
     def _recipes(self) -> dict[str, Recipe]:
-        """The recipes by id; those of a default space are made once they are asked for, which takes a while."""
+        """The recipes by id; the recipes of a default space are made on first use, which takes a while."""
         if self._levels is not None and not self._is_made:
             for recipe in chain.from_iterable(default_families(self._levels)):
                 self._add(recipe)
@@ -224,7 +224,7 @@ class Space:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was left out, in words."""
+        """Sentences about recipes that were left out."""
         if self._levels is None or len(self) >= ORDINARY:
             return self._notes
         frequent, lists = len(self._levels.frequent), len(self._levels.freelists)
@@ -234,9 +234,9 @@ class Space:
         )
 
     def _add_zoo(self, move: bool) -> None:
-        """Take the zoo in; of recipes that are equal once moved, one that was not has the name.
+        """Add the reference allocators. Of recipes that are equal after moving, an unmoved one keeps the name.
 
-        One that cannot be moved only stands beside the others.
+        An allocator that cannot be moved is shown but is not part of the space.
         """
         zoo = catalogue.staying()
         for recipe in sorted(zoo, key=lambda recipe: move and recipe.align != self.align):
@@ -246,16 +246,16 @@ class Space:
             except (ContradictionError, BeyondReachError):
                 continue
             self.zoo.setdefault(moved.hash, moved)
-        self.beside = [recipe for recipe in zoo if move and recipe.align != self.align]
+        self.unranked = [recipe for recipe in zoo if move and recipe.align != self.align]
 
     @classmethod
     def default(cls, traces: Sequence[Trace], align: int = DEFAULT_ALIGN, *, move_zoo: bool = True) -> Space:
-        """Build the default space for traces: at least 10,000 recipes, unless they ask for too few sizes."""
+        """Build the default space for traces: at least 10,000 recipes, unless they request too few sizes."""
         return cls.tailored(Demand.of(traces), align, move_zoo=move_zoo)
 
     @classmethod
     def tailored(cls, demand: Demand, align: int = DEFAULT_ALIGN, *, move_zoo: bool = True) -> Space:
-        """Build the default space for a demand; `notes` says so where it has fewer than 10,000 recipes."""
+        """Build the default space for a demand; `notes` says so if it has fewer than 10,000 recipes."""
         space = cls((), align=align, move_zoo=move_zoo)
         space._levels = Levels(demand, align)
         space.text = None if not move_zoo else f"default = true\nalign = {align}\n"
@@ -265,11 +265,11 @@ class Space:
     def load(cls, path: str | Path, traces: Sequence[Trace] = (), align: int | None = None) -> Space | WideSpace:
         """Read SPACE.toml: axes of values for recipe keys, multiplied out.
 
-        `traces` are needed where the default space belongs to it (the file has no pools, or says `default = true`) or
-        it says `most_frequent`. `align` is for a file that says none; both absent mean 8. Combinations that contradict
-        themselves are left out, and `notes` says how many. More than `MAX_EXHAUSTIVE` combinations are a `WideSpace`.
-        Raises HeapwrightError for a file, key or value that cannot be used, or that says another alignment; OSError
-        where the file cannot be read.
+        `traces` are needed if the default space is part of it (the file has no pools, or says `default = true`) or if
+        the file uses `most_frequent`. `align` is for a file without one; both absent mean 8. Contradictory combinations
+        are left out, and `notes` counts them. More than `MAX_EXHAUSTIVE` combinations are a `WideSpace`. Raises
+        HeapwrightError for a file, key or value that cannot be used, or for another alignment in the file; OSError if
+        the file cannot be read.
         """
         read = read_space(Path(path), traces, align, DEFAULT_ALIGN)
         text = Path(path).read_text(encoding="utf-8")
@@ -286,7 +286,7 @@ class Space:
 
     @property
     def digest(self) -> str:
-        """What tells the space from others: the ids of its recipes, in whatever order."""
+        """Digest that identifies the space: of the sorted ids of its recipes."""
         return digest_of(self._recipes)
 
     def recipes(self) -> Iterator[Recipe]:

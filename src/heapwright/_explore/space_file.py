@@ -1,4 +1,4 @@
-"""SPACE.toml: axes of values for recipe keys, multiplied out."""
+"""SPACE.toml, the file of a design space: axes of values for recipe keys, multiplied out."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MAX_EXHAUSTIVE = 100_000
 """Combinations up to which all are tried."""
 
 NEEDED = ("sizes", "up_to", "most_frequent", "counts", "size", "site_class")
-"""Keys without which a pool is none."""
+"""Keys that every pool needs."""
 
 MADE = ("most_frequent", SITE_CLASS)
-"""Keys of a space that no recipe has: they stand for others."""
+"""Keys of a space that no recipe has: a space replaces each by keys of recipes."""
 
 HEAP_AXES = ("link_bytes", "checks", "reserve")
 """Keys of a heap that a space may have several values of."""
@@ -85,7 +85,7 @@ def read_space(path: Path, traces: Sequence[Trace], align: int | None, default_a
 
 
 def _switches(data: dict[str, Any], path: Path) -> dict[str, bool]:
-    """Take the switches out of the file's data; without pools the default space is meant, and no other key is valid."""
+    """Take the switches out of the file's data; a file without pools is the default space, and has no other key."""
     switches = {key: data.pop(key, key == "include_zoo" or "pool" not in data) for key in _SWITCHES}
     for key, value in switches.items():
         if not isinstance(value, bool):
@@ -124,16 +124,16 @@ def _axis(key: str, item: Any) -> dict[str, Any]:
     return {"anyOf": [value, {"type": "array", "items": value, "minItems": 1}]}
 
 
-def _alignment(told: Any, asked: int | None, path: Path) -> int | None:
-    """The alignment that the file tells or that was asked for; None where neither says one."""
-    if told is None:
-        return asked
-    if type(told) is not int or told not in ALIGNMENTS:
+def _alignment(stated: Any, requested: int | None, path: Path) -> int | None:
+    """The alignment in the file, or the requested one; None if there is neither."""
+    if stated is None:
+        return requested
+    if type(stated) is not int or stated not in ALIGNMENTS:
         valid = ", ".join(map(str, ALIGNMENTS))
-        raise HeapwrightError(f'{path}: "align": {told!r} is not valid; a study is of one alignment; valid: {valid}')
-    if asked not in (None, told):
-        raise HeapwrightError(f'{path}: "align" {told}, but {asked} is asked for; give one of them', parameter="align")
-    return told
+        raise HeapwrightError(f'{path}: "align": {stated!r} is not valid; a study is of one alignment; valid: {valid}')
+    if requested not in (None, stated):
+        raise HeapwrightError(f'{path}: "align" {stated}, but {requested} was given; give one', parameter="align")
+    return stated
 
 
 Choice = Sequence[tuple[int | None, str, Any]]
@@ -155,7 +155,7 @@ class Axes:
     def of(
         cls, data: Mapping[str, Any], demand: Demand | None, align: int, path: Path, traces: tuple[Trace, ...]
     ) -> Axes:
-        """Take the axes out of a file; raises HeapwrightError for a pool or key that is none."""
+        """Take the axes out of a file; raises HeapwrightError for an invalid pool or key."""
         axes: list[list[tuple[int | None, str, Any]]] = [
             [(None, key, value) for value in _values(key, data[key])] for key in HEAP_AXES if key in data
         ]
@@ -191,7 +191,7 @@ class Axes:
         return frequent_capacities(self.demand, self.align) if self.demand else []
 
     def recipe(self, choice: Choice) -> Recipe:
-        """The recipe of a combination; raises ContradictionError where it is none."""
+        """The recipe of a combination; raises ContradictionError if its values contradict one another."""
         heap: dict[str, Any] = {"align": self.align}
         pools: list[dict[str, Any]] = [{"kind": kind} for kind in self.kinds]
         for index, key, value in choice:
@@ -205,12 +205,14 @@ class Axes:
         return Recipe.from_dict({**heap, "pool": kept}, str(self.path))
 
     def _bytes(self, key: str, value: Any) -> Any:
-        """The value; where it is a share of the requests, the size that so many do not exceed."""
+        """The value; of a share of the requests, the size that this share of them does not exceed."""
         share = _SHARE.fullmatch(value) if isinstance(value, str) and key in _BY_SHARE else None
         if share is None:
             return value
         if self.demand is None:
-            raise HeapwrightError(f'{self.path}: "{key}": {value!r} is a share of requests; traces tell their sizes')
+            raise HeapwrightError(
+                f'{self.path}: "{key}": {value!r} is a share of requests; give traces for their sizes'
+            )
         return self.demand.size_at(float(share[1]) / 100)
 
     def _most_frequent(self, count: Any) -> list[int]:
@@ -221,7 +223,7 @@ class Axes:
         return self._frequent[:count]
 
     def _of_sites(self, pool: Mapping[str, Any]) -> dict[str, Any]:
-        """What a pool says for a class of call sites; `NO_SITES` where it is to be left out."""
+        """The keys of a pool for a class of call sites; `NO_SITES` if the pool is to be left out."""
         info = pool[SITE_CLASS]
         if info not in SITE_CLASSES:
             raise HeapwrightError(
@@ -238,7 +240,7 @@ class Axes:
         return site_classes(self.traces, MAX_SITES)
 
     def recipes(self) -> tuple[list[Recipe], list[str]]:
-        """The recipes of all combinations, and why each of the others is none."""
+        """The recipes of all valid combinations, and the reason against each invalid one."""
         made, dropped = [], []
         for choice in product(*self.values):
             try:
@@ -267,7 +269,7 @@ def _check_keys(table: Mapping[str, Any], valid: Sequence[str], where: str) -> N
 
 
 def _values(key: str, value: Any) -> list[Any]:
-    """The values of an axis; what a recipe would say, a number or one list of sizes, is an axis of one value."""
+    """The values of an axis; a recipe's own value, a number or one list of sizes, is an axis of one value."""
     if not isinstance(value, list):
         return [value]
     if key in _LISTS and all(isinstance(item, int) for item in value):

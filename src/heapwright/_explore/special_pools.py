@@ -1,4 +1,4 @@
-"""Special pools made for what a program or a network asks for, as Mamagkakis et al. 2007 made theirs for 802.11b."""
+"""Special pools for the requests of a program or network, as Mamagkakis et al. 2007 made theirs for 802.11b."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def special_pools(profile: Mapping[str, Any]) -> Recipe:
     sizes = [row["size"] for row in rows]
     if not sizes:
         raise HeapwrightError(
-            f"{profile['name']}: asks for no memory that a heap serves; a trace or packet table with requests is needed"
+            f"{profile['name']}: no request that a heap can serve; give a trace or packet table with requests"
         )
     special = sorted(row["size"] for row in rows if row["share"] >= FREQUENT_SHARE)
     model = load(SPECIAL_POOLS)
@@ -49,6 +49,6 @@ def special_pools(profile: Mapping[str, Any]) -> Recipe:
 
 
 def _classes(special: Sequence[int], least: int, largest: int, align: int) -> tuple[int, ...]:
-    """The sizes of the pools, each as its blocks have it: rounded up to the alignment."""
+    """The sizes of the pools, rounded up to the alignment as their blocks are."""
     powers = [1 << bits for bits in range((least - 1).bit_length(), (largest - 1).bit_length())]
     return tuple(sorted({max(-(-size // align), 1) * align for size in (*special, *powers, largest)}))

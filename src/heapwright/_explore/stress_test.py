@@ -115,7 +115,7 @@ def stress_test_best(
     study, until = runner.study, time_budget.stress_tests_until
 
     def run(ids: Iterable[str], effort: StressEffort) -> bool:
-        """Test these recipes; whether any of them had not been tested for as long before."""
+        """Test these recipes; returns whether any of them had not been tested for as long before."""
         known = study.endured(effort.calls)
         new = [id for id in dict.fromkeys(ids) if any((id, trace.name) not in known for trace in traces)]
         stress_test_each(runner, [candidates[id] for id in new], traces, effort, until)
@@ -139,7 +139,7 @@ def stress_test_best(
 
 
 def _recommended(study: Analysis) -> list[str]:
-    """The ids of all recommendations and of the steps shown beside each."""
+    """The ids of all recommendations and of the steps shown with each."""
     deciding = Deciding(study, study.objectives)
     decisions = [deciding.on(study.pick(how)) for how in PICKS]
     steps = [other.heap.id for decision in decisions for other in decision.others if other.why == "step"]

@@ -1,1 +1,1 @@
-"""Trace x recipe -> metrics: the engine, its pictures, and the smallest arena."""
+"""Replay of a trace on a recipe: the engine, its metrics and pictures, and arena sizes."""

@@ -1,8 +1,8 @@
-"""The worst found: a search for calls that cost a heap most, with no more live and no other sizes than a trace has.
+"""Adversarial search for the calls that cost a heap most, within the sizes and the live bytes of a trace.
 
-A program is a row of phases. Each frees some of what lives, and fills what is free of the budget with blocks of one
-size, with small ones between them that stay: pins. The programs of the literature are rows of such phases; the search
-begins with these and changes one phase after another, keeping what costs no less.
+A program is a sequence of phases. Each phase frees some live blocks, and fills the free part of the budget with blocks
+of one size, with small blocks between them that stay: pins. The programs of the literature are such sequences. The
+search begins with these, changes one phase after another, and keeps each change that costs no less.
 
 Sources: J. M. Robson 1971 and 1977 (see `heapwright._replay.worst_case`); D. E. Knuth, TAOCP 1, 2.5, exercises 41, 42.
 """
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 Int64s = NDArray[np.int64]
 
 OBJECTIVES = ("footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
-"""What a search can look for the most of; `accesses` are those of the dearest malloc or free."""
+"""Metrics that a search can maximize; `accesses` are those of the worst-case malloc or free."""
 
 MOST_CALLS = 50_000
-"""A program has as many calls as the trace, at most so many."""
+"""Most calls of a program, which never has more calls than the trace."""
 
 MOST_PHASES = 64
 SHARES = (1.0, 1.0, 0.5, 0.25, 0.1)
 
 
 class WorstFound(NamedTuple):
-    """The calls that cost a heap most of what was tried.
+    """Result of the search: the calls that cost the heap most.
 
     Attributes:
-        trace: the calls; the original where nothing cost more.
-        value: of the objective on them.
+        trace: the calls; the original trace if no program cost more.
+        value: value of the objective on them.
         original: its value on the original trace.
     """
 
@@ -54,13 +54,12 @@ class WorstFound(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """A step of a program: free, then fill.
+    """Step of a program: free blocks, then fill.
 
     Attributes:
-        release: what is freed first: 0 for nothing, 1 for all but pins, k for all of which none is a k-th in order
-            of birth.
-        size, pin: indices into the sizes of the blocks that are then asked for, and of the pin before each; no pin: -1.
-        share: of what is left of the budget that is filled.
+        release: blocks to free first: 0 for none, 1 for all but pins, k for all but every k-th in order of allocation.
+        size, pin: indices into the sizes of the blocks that are then allocated, and of the pin before each; no pin: -1.
+        share: share of the remaining budget to fill.
     """
 
     release: int
@@ -71,7 +70,7 @@ class Phase(NamedTuple):
 
 @dataclass(frozen=True)
 class _Budget:
-    """The sizes that a program may ask for, ascending, what each takes, and how much may live at once."""
+    """Budget of a program: its sizes, ascending, their block sizes, and the most live bytes."""
 
     sizes: Int64s
     blocks: Int64s
@@ -93,15 +92,15 @@ def find_worst(
     """Search for the calls, within the sizes and the live bytes of a trace, that cost a recipe most.
 
     Args:
-        trace: no program asks for other sizes, has more live bytes at once (as asked for, and in blocks as the recipe
-            rounds them), or more calls; at most `MOST_CALLS`.
+        trace: no program has other sizes, more live bytes at once (as requested, and in blocks as the recipe rounds
+            them), or more calls; at most `MOST_CALLS`.
         recipe: the allocator.
         objective: one of `OBJECTIVES`.
-        tries: replays; with the same seed and more of them nothing better is lost.
+        tries: number of replays; with the same seed, more of them never give a lower value.
         seed: another seed, another search.
 
-    Programs of which a request is refused are passed over. The trace is named ``app~worst``, and its metadata says
-    ``worst_of``, ``worst_heap``, ``worst_for``, ``worst_value``, ``worst_tries`` and ``worst_seed``.
+    Programs with a failed request are skipped. The trace is named ``app~worst``, and its metadata has ``worst_of``,
+    ``worst_heap``, ``worst_for``, ``worst_value``, ``worst_tries`` and ``worst_seed``.
 
     Raises ParameterError for an unknown objective, or less than one try.
     """
@@ -137,13 +136,13 @@ def find_worst(
 
 
 def _cost(result: Mapping[str, Value], objective: str) -> int:
-    """What a replay shows of an objective."""
+    """The value of an objective in the metrics of a replay."""
     keys = ("accesses_malloc_max", "accesses_free_max") if objective == "accesses" else (objective,)
     return max(int(result[key] or 0) for key in keys)
 
 
 def _known_programs(count: int) -> Iterator[list[Phase]]:
-    """The programs of the literature, for so many sizes."""
+    """The programs of the literature, for this number of sizes."""
     last = count - 1
     for pin in (0, -1):
         yield [Phase(1, size, pin, 1.0) for size in _some(count, MOST_PHASES)]  # holes a size too small, pinned
@@ -158,7 +157,7 @@ def _known_programs(count: int) -> Iterator[list[Phase]]:
 
 
 def _some(count: int, most: int) -> list[int]:
-    """At most so many of the indices of so many sizes, from the first to the last."""
+    """At most ``most`` of the indices of ``count`` sizes, evenly spaced from the first to the last."""
     return sorted({round(place) for place in np.linspace(0, count - 1, min(count, most))})
 
 
@@ -186,7 +185,7 @@ def _drawn(count: int, random_: random.Random) -> Phase:
 
 
 class _Calls:
-    """The calls of a program as they are written, and what lives after them."""
+    """Writer of a program's calls, and the objects that are live after them."""
 
     def __init__(self, budget: _Budget) -> None:
         self.budget = budget
@@ -197,7 +196,7 @@ class _Calls:
         self.live: Int64s = np.empty((0, 3), np.int64)  # of each object number, index of its size, whether it is a pin
 
     def release(self, how: int) -> None:
-        """Free what a phase says."""
+        """Free the blocks of a phase (`Phase.release`)."""
         if not how or not len(self.live):
             return
         goes = np.arange(len(self.live)) % how != 0 if how > 1 else self.live[:, 2] == 0
@@ -206,7 +205,7 @@ class _Calls:
         self.live = self.live[~np.isin(self.live[:, 0], freed[:, 0])]
 
     def fill(self, phase: Phase) -> None:
-        """Ask for blocks, and pins before them, until the budget is spent."""
+        """Allocate blocks, and pins before them, until the budget is spent."""
         budget = self.budget
         group = [phase.pin, phase.size] if phase.pin >= 0 else [phase.size]
         used = self.live[:, 1]

@@ -1,4 +1,4 @@
-"""The smallest arena: the search, for whatever can say whether an arena of some size serves a trace, and recipes'."""
+"""Arena sizes: the smallest arena that serves a trace, and the footprint of a run in an ample arena."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
 FINER = 16
-"""Each step that holds the first success is searched again in so many smaller ones."""
+"""Number of smaller steps in which the step with the first success is searched again."""
 
 AMPLE_HEADERS = 4096
-"""More bytes than what a block has beside its payload can come to."""
+"""Upper bound on the bytes of a block's overhead."""
 
 FOOTPRINT_STEPS = 64
-"""How finely a footprint is looked for above a high-water mark that does not serve."""
+"""Resolution of the search for a footprint above a high-water mark that does not serve."""
 
 
 def smallest_arena(
     serves: Callable[[int], bool], low: int, guess: int, unit: int, enough: int | None = None, steps: int = 0
 ) -> int:
-    """A multiple of `unit` that serves although its lower neighbour does not, near `guess` or below it.
+    """A multiple of `unit` that serves although the next lower one does not, near `guess` or below it.
 
     Args:
-        serves: whether an arena of so many bytes serves the whole trace.
-        low: no arena smaller than this does.
-        guess: bytes that probably do.
+        serves: whether an arena of a size in bytes serves the whole trace.
+        low: no smaller arena serves.
+        guess: bytes that probably serve.
         unit: step in bytes.
-        enough: an arena that is known to do, None where `serves` holds from some size on.
-        steps: 0 where any arena larger than one that serves does so, too: a good guess then takes two probes, another
-            one bisection. Otherwise the search goes up from `low`, each step 1 / `steps` of the size, and again in
-            finer steps where it first succeeds; success on less than a step can be missed. O(`steps`) probes a
-            doubling.
+        enough: an arena that is known to serve; None if every arena from some size on serves.
+        steps: 0 if any arena larger than one that serves does so too: then a good guess takes two probes, a bad one a
+            bisection. Otherwise the search rises from `low` in steps of 1 / `steps` of the size, and in finer steps
+            before the first success; it may miss a success that spans less than a step. O(`steps`) probes a doubling.
     """
     high = -(-max(guess, low) // unit) * unit
     failed = low // unit * unit - unit
@@ -65,7 +64,7 @@ def _bisected(serves: Callable[[int], bool], failed: int, high: int, unit: int) 
 
 
 def _first(serves: Callable[[int], bool], failed: int, high: int, unit: int, steps: int) -> int:
-    """The first success going up from `failed`, in ever finer steps; `high` is known to serve."""
+    """The first success above `failed`, in ever finer steps; `high` is known to serve."""
     finest = False
     part = steps
     while not finest:
@@ -80,12 +79,12 @@ def _first(serves: Callable[[int], bool], failed: int, high: int, unit: int, ste
 
 
 def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
-    """Smallest arena in bytes that serves the whole trace, control data counted; None where none does.
+    """Smallest arena in bytes that serves the whole trace, control data counted; None if none does.
 
     `step` rounds it up to a multiple; None is one alignment unit. A heap that takes fresh memory from its top last
-    needs exactly its high-water mark, which two replays prove. Where what goes where depends on the arena, a larger one
-    may fail where a smaller one does not: the search then goes up from the lower bound in steps of
-    1 / `fit_steps(trace)` of the size, and again in finer ones.
+    needs exactly its high-water mark, which two replays prove. If placement depends on the arena's size, a larger arena
+    may fail although a smaller one serves: the search then rises from the lower bound in steps of
+    1 / `fit_steps(trace)` of the size, and in finer ones.
     """
     struct = policy_struct(recipe)
     result, _ = run(trace, recipe, struct, None)
@@ -93,12 +92,12 @@ def fit(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
 
 
 def fit_steps(trace: Trace) -> int:
-    """How fine the search for the smallest arena goes where the size of the arena decides what goes where."""
+    """Steps of the search for the smallest arena if placement depends on the arena's size."""
     return 512 if len(trace) <= 20_000 else 128
 
 
 def fit_from(trace: Trace, recipe: Recipe, struct: Any, result: Any, step: int | None) -> int | None:
-    """`fit`, where a run in an ample arena has found this."""
+    """`fit` after a run in an ample arena, with its result."""
     if result.failed:
         return None
     unit = step or recipe.align
@@ -111,7 +110,7 @@ def fit_from(trace: Trace, recipe: Recipe, struct: Any, result: Any, step: int |
 
 
 def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
-    """Whether an arena of so many bytes serves the whole trace; a run ends at the first refusal."""
+    """Function that returns whether an arena of some bytes serves the whole trace; a run ends at the first failure."""
     calls, least = trace.calls_at(recipe.sites), least_arena(struct)
     wiped = ffi.new("int *")
 
@@ -127,16 +126,16 @@ def server(trace: Trace, recipe: Recipe, struct: Any) -> Callable[[int], bool]:
 
 
 def high_water_mark(struct: Any, result: Any) -> int:
-    """Bytes of the arena that a run in an ample one has used, regions that stay partly empty included."""
+    """Bytes of the arena that a run in an ample one has used, including partly empty regions."""
     return arena_holding(struct, int(struct.fixed_end + result.shared))
 
 
 def footprint(
     trace: Trace, recipe: Recipe, struct: Any, result: Any, arena: int, serves: Callable[[int], bool] | None = None
 ) -> int:
-    """Bytes of an arena that serves as much of the trace as a run in one of `arena` bytes did, which found this.
+    """Bytes of an arena that serves as much of the trace as a run in `arena` bytes did, with its result.
 
-    See `footprint_where`; `serves` is asked in place of the recipe's own `server`.
+    See `footprint_where`; `serves` replaces the recipe's own `server`.
     """
     if not depends_on_arena(recipe):
         return high_water_mark(struct, result)
@@ -147,13 +146,13 @@ def footprint(
 def footprint_where(
     serves: Callable[[int], bool], recipe: Recipe, struct: Any, result: Any, arena: int, largest: int | None = None
 ) -> int:
-    """`footprint`, where `serves` says whether an arena of so many bytes serves all calls.
+    """`footprint` with a function `serves` that returns whether an arena of some bytes serves all calls.
 
-    `largest` bounds what a request asks for, its alignment added; None where that is not known.
+    `largest` is an upper bound on a request with its alignment; None if not known.
 
-    It is the high-water mark, which all heaps that take fresh memory last prove to be enough. Where what goes where
-    depends on the arena it may not be, and where nothing was refused, the next larger one that serves is looked for, in
-    steps of 1 / `FOOTPRINT_STEPS` of the size and finer ones in the last of them.
+    The footprint is the high-water mark, which is enough for all heaps that take fresh memory last. If placement
+    depends on the arena's size it may not be enough. Then, if no request failed, the next larger arena that serves is
+    searched for, in steps of 1 / `FOOTPRINT_STEPS` of the size, and in finer ones at the end.
     """
     mark = high_water_mark(struct, result)
     if result.failed or not depends_on_arena(recipe) or _was_ample(recipe, mark, arena, largest) or serves(mark):
@@ -163,10 +162,10 @@ def footprint_where(
 
 
 def _was_ample(recipe: Recipe, mark: int, arena: int, largest: int | None) -> bool:
-    """Whether a run in an arena of `arena` bytes did what it does in one of `mark` bytes, its high-water mark.
+    """Whether a run in an arena of `arena` bytes is the same as in one of `mark` bytes, its high-water mark.
 
-    So it is where only a short arena matters and none was: above the mark there was room for the largest block, which
-    powers of two and alignments make at most four times what is asked for, and for the least by which blocks grow.
+    It is if only an arena that runs short matters, and this one never did: above the mark there was room for the
+    largest block, which powers of two and alignments make at most four times the request, and for the least growth.
     """
     if largest is None or recipe.reserve or fills_arena(recipe):
         return False
@@ -174,11 +173,11 @@ def _was_ample(recipe: Recipe, mark: int, arena: int, largest: int | None) -> bo
 
 
 def depends_on_arena(recipe: Recipe) -> bool:
-    """Whether what goes where depends on the arena's size although no request was refused.
+    """Whether placement depends on the arena's size although no request failed.
 
-    So it is where all memory is one free block from the start, where the free block that ends at the top is extended
-    once memory is short, and where requests of low priority leave a reserve. Every other heap meets the end of the
-    arena only where it would grow beyond it, and does the same in all arenas that are larger.
+    It does if all memory is one free block from the start, if the free block at the top is extended once memory is
+    short, or if requests of low priority leave a reserve. Every other heap meets the end of the arena only when it
+    would grow beyond it, and behaves the same in all larger arenas.
     """
     return recipe.reserve > 0 or fills_arena(recipe) or "extend" in _shared_tops(recipe)
 

@@ -19,11 +19,11 @@ from heapwright._support.errors import HeapwrightError
 class EnergyTable:
     """Energy of one access to an SRAM, by its size: parallel tuples, sizes in bytes rising, energies in pJ.
 
-    Raises `HeapwrightError` where there are fewer than two sizes, they do not rise, or a number is not positive.
+    Raises `HeapwrightError` if there are fewer than two sizes, they do not rise, or a number is not positive.
 
-    Between two sizes log energy is linear in log size. Below the smallest size its energy stands (decoders and sense
-    amplifiers do not shrink away); above the largest the last segment's slope goes on (a clamped table would call
-    large heaps cheaper than they are).
+    Between two sizes log energy is linear in log size. Below the smallest size its energy applies (decoders and sense
+    amplifiers do not shrink away); above the largest size the slope of the last segment continues (a clamped table
+    would underestimate large heaps).
     """
 
     sizes: tuple[float, ...]
@@ -43,8 +43,7 @@ class EnergyTable:
     def read(cls, path: Path) -> EnergyTable:
         """Read a CSV file with the columns size_bytes, read_pJ and write_pJ (others are ignored).
 
-        Raises `HeapwrightError` where a column is missing or the table is none; `OSError` where the file cannot be
-        read.
+        Raises `HeapwrightError` if a column is missing or the table is invalid; `OSError` if the file cannot be read.
         """
         try:
             with path.open(newline="", encoding="utf-8") as file:

@@ -1,8 +1,8 @@
-"""The engine: one run of a trace on a fresh heap of a recipe, in the native code.
+"""Replay engine: one run of a trace on a fresh heap of a recipe, in the native code.
 
-It drives the C core with the recipe's policy at run time and counts every metadata access. The arena is address
-space of which only what is touched costs memory; its default size is what the recipe's links reach, so that one replay
-also tells the smallest arena. The native calls release the GIL: threads replay in parallel.
+It drives the C core with the recipe's policy at run time and counts every metadata access. The arena is address space,
+of which only touched pages cost memory. Its default size is the recipe's reach, so that one replay also gives the
+smallest arena. The native calls release the GIL: threads replay in parallel.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
 DEFAULT_ARENA = 1 << 31
-"""Bytes of the arena where none is asked for: the most that any recipe reaches."""
+"""Default bytes of the arena: the largest reach of any recipe."""
 
 
 class CorruptHeapError(RuntimeError):
@@ -38,9 +38,9 @@ class CorruptHeapError(RuntimeError):
 
 @dataclass(frozen=True)
 class ReplayProgress:
-    """What a replay has come to after so many calls: the arena that it needs at least, in bytes, and its costs.
+    """Progress of a replay after a number of calls: the bytes of arena that it needs at least, and its costs.
 
-    None of it ever falls. The keys are those of `heapwright._replay.metrics`.
+    None of the values ever falls. The keys are those of `heapwright._replay.metrics`.
     """
 
     calls: int
@@ -59,9 +59,9 @@ GROWING = tuple(key.name for key in fields(ReplayProgress) if key.name != "calls
 
 
 class Margins(NamedTuple):
-    """How far the thresholds of a heap's pool may be moved before a replay does anything else than it did.
+    """Margins of a replay: the ranges of a pool's thresholds within which the replay stays the same.
 
-    A split threshold above ``split_over`` and up to ``split_up_to`` bytes is one, and so is a merge threshold.
+    A split threshold may lie above ``split_over`` and up to ``split_up_to`` bytes; the same for the merge threshold.
     """
 
     split_over: int
@@ -70,7 +70,7 @@ class Margins(NamedTuple):
     merge_up_to: int
 
     def hold(self, split: int, merge: int) -> bool:
-        """Whether these thresholds make no difference."""
+        """Whether these thresholds lie within the margins."""
         return self.split_over < split <= self.split_up_to and self.merge_over < merge <= self.merge_up_to
 
 
@@ -81,24 +81,24 @@ def margins_of(result: Any) -> Margins:
 
 
 Watch = Callable[[ReplayProgress], bool]
-"""Whether a replay is worth going on with."""
+"""Whether a replay should continue."""
 
 STRETCH = 512
-"""Calls between two times that levels are looked at, and between two for which accesses to come are told."""
+"""Calls between two checks of thresholds, and between two entries of remaining accesses."""
 
 
 class PruningThresholds(NamedTuple):
-    """Thresholds at which a replay can be given up: all of some corner.
+    """Thresholds at which a replay can be pruned: once it reaches all values of some corner.
 
-    ``corners`` are int64[n, len(GROWING)]; ``to_come`` are accesses that count as made, uint64, after each `STRETCH`
-    calls.
+    ``corners`` are int64[n, len(GROWING)]; ``to_come`` are the remaining accesses after each `STRETCH` calls, uint64,
+    which count as made.
     """
 
     corners: NDArray[np.int64]
     to_come: NDArray[np.uint64] | None
 
     def are_reached(self, so_far: ReplayProgress) -> bool:
-        """Whether a replay has come to all of some corner."""
+        """Whether a replay has reached all values of some corner."""
         info = np.array([getattr(so_far, key) for key in GROWING])
         if self.to_come is not None:
             info[_ACCESSES] += int(self.to_come[so_far.calls // STRETCH])
@@ -109,11 +109,11 @@ _ACCESSES = GROWING.index("accesses")
 
 
 class LevelWatch(ABC):
-    """A watch that says before it is asked when there is nothing to ask; the engine looks at that, at no cost."""
+    """Watch with thresholds below which it need not be called; the engine checks these at no cost."""
 
     @abstractmethod
     def __call__(self, so_far: ReplayProgress) -> bool:
-        """Whether a replay is worth going on with."""
+        """Whether a replay should continue."""
 
     @abstractmethod
     def levels(self) -> PruningThresholds | None:
@@ -121,25 +121,25 @@ class LevelWatch(ABC):
 
 
 class GivenUpError(Exception):
-    """A replay was given up, because whoever watched it said so.
+    """A replay was pruned by its watch.
 
-    ``so_far`` is what it had come to, ``margins`` are those of the calls that it made, ``refused`` says whether it had
-    refused any of them.
+    ``so_far`` is its progress, ``margins`` are the margins of the calls that it made, and ``refused`` is whether one of
+    them failed.
     """
 
     def __init__(self, so_far: ReplayProgress, margins: Margins, refused: bool = False) -> None:
-        super().__init__(f"given up after {so_far.calls:,} calls")
+        super().__init__(f"pruned after {so_far.calls:,} calls")
         self.so_far, self.margins, self.refused = so_far, margins, refused
 
 
 WATCHED_CALLS = 4096
-"""A replay is watched so many times at most, and never more often than after so many calls."""
+"""Most calls of a watch in a replay, and the fewest calls of the replay between two of them."""
 
 _WATCHED_TIMES = 64
 
 
 def so_far(counts: Any, calls: int, footprint: int) -> ReplayProgress:
-    """What the engine's counts say after so many calls, at this footprint in bytes."""
+    """Progress from the engine's counts after a number of calls, at this footprint in bytes."""
     return ReplayProgress(
         calls=calls,
         footprint_bytes=footprint,
@@ -154,13 +154,13 @@ def so_far(counts: Any, calls: int, footprint: int) -> ReplayProgress:
 
 
 _SELDOM = 4
-"""Where levels say when to ask, it is asked so many times less often anyway: what they were may have changed."""
+"""Factor by which a watch with thresholds is called less often; it is called at all, as they may have changed."""
 
 
 class _Watcher:
-    """Asks what watches a replay, and keeps the last that it was told.
+    """Caller of a replay's watch, which keeps the last progress.
 
-    Where a corner that it has come to does not end the replay, it is asked anyway.
+    If a reached corner does not end the replay, the watch is called in any case.
     """
 
     def __init__(self, struct: Any, watch: Watch, calls: int) -> None:
@@ -185,7 +185,7 @@ class _Watcher:
         return goes_on
 
     def _take(self, levels: PruningThresholds | None) -> None:
-        """Have the engine look at levels, or ask anyway."""
+        """Have the engine check thresholds, or call the watch in any case."""
         if levels and self.so_far and levels.are_reached(self.so_far):
             levels = None
         self.asked.corners = 0 if levels is None else len(levels.corners)
@@ -209,7 +209,7 @@ def _go_on(watcher: Any, so_far: Any) -> int:
 
 
 class _Arena(threading.local):
-    """A stretch of address space a thread, kept for the next replay: its pages are already there."""
+    """Address space of a thread, kept for the next replay: its pages are already mapped."""
 
     memory: Any = None
     size = front = 0
@@ -221,7 +221,7 @@ class _Arena(threading.local):
             memory = lib.hw_reserve(front, size)
             if memory == ffi.NULL:
                 raise HeapwrightError(
-                    f"cannot reserve {size:,} bytes of address space; ask for a smaller arena", parameter="arena"
+                    f"cannot reserve {size:,} bytes of address space; give a smaller arena", parameter="arena"
                 )
             self.memory = ffi.gc(memory, lambda pointer: lib.hw_unreserve(pointer, front, size))
             self.size, self.front, self.is_clean = size, front, True
@@ -232,14 +232,14 @@ _unchecked, _checked = _Arena(), _Arena()
 
 
 def _arena_of(struct: Any) -> _Arena:
-    """Heaps with checks look at payloads, where they must not find what others left: they have one of their own."""
+    """Arena of heaps with checks, which read payloads and must not find data of other heaps there."""
     return _checked if struct.checks else _unchecked
 
 
 def memory_of(struct: Any, calls: Calls, size: int, others: Sequence[Any] = ()) -> Any:
-    """Where a replay's arena of `size` bytes begins; in front of it is room for the references of objects that move.
+    """Start of a replay's arena of `size` bytes; in front of it is room for the references of objects that move.
 
-    ``others`` are replayed in it too, without being asked for again; all have checks, or none has.
+    ``others`` are replayed in the same memory without another call; all have checks, or none has.
     """
     arena = _arena_of(struct)
     memory = arena.reserve(size, max(int(lib.hw_front_bytes(item, calls.struct)) for item in (struct, *others)))
@@ -250,13 +250,13 @@ def memory_of(struct: Any, calls: Calls, size: int, others: Sequence[Any] = ()) 
 
 
 def note_wiped(struct: Any, wiped: int) -> None:
-    """Note whether a replay in the memory of `memory_of` left it all 0."""
+    """Note whether a replay in the memory of `memory_of` left all of it 0."""
     _arena_of(struct).is_clean = bool(wiped)
 
 
 @contextmanager
 def lent_memory(struct: Any, calls: Calls, size: int) -> Iterator[Any]:
-    """Memory as of `memory_of` for a replay that others of this thread may interrupt: they get another one."""
+    """Memory as of `memory_of` for a replay during which this thread may begin others, which get another memory."""
     memory = memory_of(struct, calls, size)
     arena = _arena_of(struct)
     lent = arena.memory, arena.size, arena.front
@@ -269,30 +269,30 @@ def lent_memory(struct: Any, calls: Calls, size: int) -> Iterator[Any]:
 
 
 def arena_bytes_of(struct: Any, arena: int | None) -> int:
-    """Bytes of the arena that is used: what is asked for, and no more than the policy reaches."""
+    """Bytes of the arena in use: the given size, and at most the reach of the policy."""
     return int(min(arena if arena is not None else DEFAULT_ARENA, struct.reach))
 
 
 def arena_holding(struct: Any, used: int) -> int:
-    """Bytes of the least arena in which a heap can use so many; what grows down begins at an aligned end."""
+    """Bytes of the least arena of which a heap can use ``used``; a heap that grows down begins at an aligned end."""
     unit = struct.align if struct.grows_down else 1
     return int(round_up(used + struct.end_header, unit) - struct.end_header + struct.end_mark)
 
 
 def _used_reaching(struct: Any, arenas: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The least bytes used for which `arena_holding` tells so many, int64[n]."""
+    """The least used bytes for which `arena_holding` returns these sizes, int64[n]."""
     unit, header = struct.align if struct.grows_down else 1, struct.end_header
     least: NDArray[np.int64] = -(-(arenas + header - struct.end_mark) // unit) * unit - unit + 1 - header
     return np.maximum(least, 0)
 
 
 def least_arena(struct: Any) -> int:
-    """Bytes from which on the heap can begin: control data and regions."""
+    """Least bytes of an arena in which the heap can begin: control data and regions."""
     return arena_holding(struct, int(struct.fixed_end))
 
 
 def explain(code: int, recipe: Recipe, struct: Any, arena: int) -> None:
-    """Raise HeapwrightError where the engine's return code tells of a replay that could not begin."""
+    """Raise HeapwrightError if the engine's return code is that of a replay that could not begin."""
     if code == lib.HW_NO_MEMORY:
         raise HeapwrightError("out of memory while replaying; replay fewer traces at a time")
     if code == lib.HW_NO_ROOM:
@@ -311,7 +311,7 @@ def run(
     check: int = lib.HW_CHECK_NOTHING,
     watch: Watch | None = None,
 ) -> tuple[Any, int]:
-    """Replay once: what the engine counted (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does."""
+    """Replay once: the engine's counts (`struct hw_metrics *`), and bytes of the arena. Raises as `replay` does."""
     calls = trace.calls_at(recipe.sites)
     size = arena_bytes_of(struct, arena)
     result = ffi.new("struct hw_metrics *")
@@ -338,9 +338,9 @@ def run(
 def run_each(
     trace: Trace, recipes: Sequence[Recipe], structs: Sequence[Any], arena: int | None
 ) -> tuple[Any, list[int]]:
-    """Replay once with each recipe, unwatched: what the engine counted (`struct hw_metrics[n]`), and arenas' bytes.
+    """Replay once with each recipe, unwatched: the engine's counts (`struct hw_metrics[n]`), and bytes of the arenas.
 
-    Neighbours that find the same calls and need the same of the memory are replayed in one native call. Raises as
+    Adjacent recipes with the same calls and the same demands on memory are replayed in one native call. Raises as
     `replay` does.
     """
     result, code, start = ffi.new("struct hw_metrics[]", len(recipes)), ffi.new("int *"), 0

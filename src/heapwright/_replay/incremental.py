@@ -1,4 +1,4 @@
-"""A heap that is told its calls as they come, and can be looked at in between."""
+"""Incremental replay: a heap that takes calls in pieces, and can be inspected between them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from heapwright._recipes.recipe import Recipe
 
 AMPLE = 1 << 28
-"""Bytes of the arena where none is asked for."""
+"""Default bytes of the arena."""
 
 MOST_OBJECTS = 1 << 20
-"""Alive at once."""
+"""Most objects that are live at once."""
 
 _THREADS = 1 << 16
 
@@ -36,11 +36,10 @@ class HeapUsage(NamedTuple):
 
     Attributes:
         used_bytes: its high-water mark: the bytes of the arena that it has used so far, control data counted.
-        reserve_bytes: that with the margin of `heapwright._replay.reserve`, what to reserve if this was the load; None
-            where it has refused something.
-        largest_free_bytes: its largest free block now, header included: in the arena, or where none was asked for, in
-            what it has used so far.
-        refused: requests that the arena had no room for.
+        reserve_bytes: `used_bytes` with the margin of `heapwright._replay.reserve`; None if a request has failed.
+        largest_free_bytes: its largest free block now, header included: in the arena, or without a given size, in the
+            part that it has used so far.
+        refused: number of failed requests.
     """
 
     used_bytes: int
@@ -50,7 +49,7 @@ class HeapUsage(NamedTuple):
 
 
 class RunningHeap:
-    """A heap that runs; made by `running`."""
+    """Heap that runs incrementally; made by `running`."""
 
     def __init__(self, handle: Any, struct: Any, whole: bool, reach: int) -> None:
         self._handle, self._struct, self._whole, self._reach = handle, struct, whole, reach
@@ -60,7 +59,7 @@ class RunningHeap:
     def take(self, columns: Columns, slots: NDArray[np.uint32]) -> None:
         """Make the calls that follow, in the columns of a trace; `slots` as in `struct hw_calls`.
 
-        Raises HeapwrightError where more than `MOST_OBJECTS` live at once.
+        Raises HeapwrightError if more than `MOST_OBJECTS` objects are live at once.
         """
         if slots.max(initial=0) >= MOST_OBJECTS:
             raise HeapwrightError(f"more than {MOST_OBJECTS:,} objects live at once; follow a shorter log")
@@ -79,7 +78,7 @@ class RunningHeap:
         self._kept = (calls, given)  # the engine still points to them
 
     def standing(self) -> HeapUsage:
-        """What it has come to. O(slots) and O(blocks)."""
+        """Its memory use now. O(slots) and O(blocks)."""
         counts = ffi.new("struct hw_metrics *")
         lib.hw_film_counts(self._handle, counts)
         used = high_water_mark(self._struct, counts)
@@ -111,9 +110,9 @@ class RunningHeap:
 
 @contextmanager
 def running(recipe: Recipe, arena: int | None = None) -> Iterator[RunningHeap]:
-    """A fresh heap in an arena of so many bytes, `AMPLE` where that is None, but no more than the recipe reaches.
+    """A fresh heap in an arena of this size, by default `AMPLE`, but no more than the recipe's reach.
 
-    Raises HeapwrightError where the arena cannot hold the heap's control data, or the recipe lies in several memories.
+    Raises HeapwrightError if the arena cannot hold the heap's control data, or the recipe uses several memories.
     """
     require_one_memory(recipe)
     require_no_sites(recipe)

@@ -30,7 +30,7 @@ runs, too; of those that failed loops at constant live bytes one third did.
 """
 
 CALLS = 500_000
-"""Calls of a future, if nothing else is asked for: a compromise. Of two programs judged at 300,000 and 1,000,000 calls
+"""Default calls of a future, a compromise. Of two programs judged at 300,000 and 1,000,000 calls
 the longer future ranked one better (.80 for .70) and the other the same (.77 for .79)."""
 
 _BASE = 0.1
@@ -41,17 +41,17 @@ _NONE_YET = ReplayProgress(*[0] * 9)
 
 @dataclass(frozen=True)
 class LongRun:
-    """What serving a future takes.
+    """Need of a recipe on a future.
 
     Attributes:
-        arena: bytes of the smallest arena that serves it; None where requests fail, or it grows without bound.
+        arena: bytes of the smallest arena that serves it; None if requests fail, or it grows without bound.
         footprint: bytes at the end, bounded or not.
         growth: the footprint at the end over that after a tenth of the calls, over best fit's on the same future.
-        calls: those of the future.
-        accesses: loads and stores of metadata a call, mean.
-        malloc_max: the same of the worst-case malloc or calloc, most of all.
-        free_max: the same of the worst-case free.
-        failed: requests that failed.
+        calls: number of calls of the future.
+        accesses: mean loads and stores of metadata per call.
+        malloc_max: loads and stores of the worst-case malloc or calloc.
+        free_max: loads and stores of the worst-case free.
+        failed: number of failed requests.
     """
 
     arena: int | None
@@ -76,7 +76,7 @@ class LongRun:
 
 
 def futures_of(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
-    """A future of each trace: of ``calls`` calls, and of twice a recording's own where that is more."""
+    """A future of each trace: of ``calls`` calls, or of twice the recording's own if that is more."""
     from heapwright._traces.futures import resample
 
     return [resample(trace, max(calls, 2 * len(trace)), seed=seed) for trace in traces]
@@ -85,15 +85,15 @@ def futures_of(traces: Sequence[Trace], calls: int, seed: int) -> list[Trace]:
 def long_run(future: Trace, recipe: Recipe, watch: Watch | None = None) -> LongRun:
     """Replay a future with a recipe: O(calls), some 50 ns a call.
 
-    ``watch`` is asked now and then whether to go on; where it says no, `GivenUpError` is raised. Raises
-    HeapwrightError where the recipe's control data have no room.
+    ``watch`` is called now and then; if it returns False, `GivenUpError` is raised. Raises HeapwrightError if the
+    recipe's control data has no room.
     """
     struct = policy_struct(recipe)
     covered, result, ample = _covered(future, recipe, struct, watch)
     mark = covered[max(covered)]
     growth = _growth(covered) / max(1.0, _best_fit_growth(future))
     failed = int(result.failed)
-    # two-level good fit may fail in an arena of its high-water mark: there its free blocks are of other sizes
+    # two-level good fit may fail in an arena of its high-water mark, because its free blocks have other sizes there
     arena = None if failed or growth > UNBOUNDED else footprint(future, recipe, struct, result, ample)
     return LongRun(
         arena=arena,
@@ -133,7 +133,7 @@ _OF_BEST_FIT = WeakKeyDictionary["Trace", float]()
 
 
 def _best_fit_growth(future: Trace) -> float:
-    """Growth of best fit, whose free memory is wherever it fits: the worst moment of a longer run is a worse one."""
+    """Growth of best fit, which any allocator has to some degree: a longer run has a worse peak."""
     from heapwright._recipes.pools import BEST_FIT
     from heapwright._recipes.recipe import Recipe
 

@@ -1,8 +1,7 @@
-"""What a recipe that serves a trace needs at least, known without a replay, from one pass over the trace.
+"""Lower bounds on the footprint and the accesses of a recipe that serves a trace, from one pass and without a replay.
 
-The footprint: every live object has a block of its own, and no block for a request is smaller than what the recipe's
-alignment, headers and least blocks say, wherever it lies. The accesses: no pool serves or frees with fewer than its
-kind says.
+Footprint: every live object has a block of its own, and the recipe's alignment, headers and least blocks give a least
+size of each block in any pool. Accesses: each kind of pool has a least number of accesses for a malloc and a free.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ RemainingAccesses = NDArray[np.uint64]
 _PIECE = 1 << 16
 
 _STRUCTURES = 4096
-"""So many are remembered: no threshold makes a block smaller or a call cheaper than the least of these bounds."""
+"""Structures whose bounds are kept. No threshold makes a block smaller or a call cheaper than these bounds."""
 
 
 class LeastFootprints:
     """The least footprints of recipes on some traces."""
 
     def __init__(self, traces: Sequence[Trace]) -> None:
-        """Take traces whose recipes will be asked for."""
+        """Take the traces."""
         self._calls = _SizedCalls(traces)
         self._of_structure = lru_cache(_STRUCTURES)(self._of)
 
@@ -56,30 +55,30 @@ class LeastFootprints:
 
 
 class LeastAccesses:
-    """The least accesses of recipes on some traces, or on what is left of them."""
+    """The least accesses of recipes on some traces, or on their remaining calls."""
 
     def __init__(self, traces: Sequence[Trace]) -> None:
-        """Take traces whose recipes will be asked for."""
+        """Take the traces."""
         self._calls = _SizedCalls(traces)
         self._of_structure = lru_cache(_STRUCTURES)(self._of)
 
     def of(self, recipe: Recipe) -> list[RemainingAccesses]:
-        """Lower bounds on the recipe's accesses to come on each of the traces, if it serves all requests.
+        """Lower bounds on the recipe's remaining accesses on each of the traces, if it serves all requests.
 
-        Of objects that are resized nothing is known: some stay as they are.
+        The bound of a realloc is 0: some objects stay as they are.
         """
         return self._of_structure(structure_of(recipe))
 
     def _of(self, structure: Structure) -> list[RemainingAccesses]:
         requests, free = _least_accesses(structure.struct(), self._calls.sizes)
-        if structure.recipe.threads == "cached":  # nothing is known of caches of threads
+        if structure.recipe.threads == "cached":  # caches of threads have no lower bound
             requests, free = requests * 0, 0
         least = int(requests.min())
         return self._calls.once(requests.astype(np.uint8), partial(_to_come, free=free, least=least), (free, least))
 
 
 def in_all(to_come: RemainingAccesses, so_far: ReplayProgress | None) -> int:
-    """Accesses that a replay which has come so far makes at least by its end; None has not begun."""
+    """Least accesses of a whole replay with this progress; None of a replay that has not begun."""
     return so_far.accesses + int(to_come[-(-so_far.calls // STRETCH)]) if so_far else int(to_come[0])
 
 
@@ -89,7 +88,7 @@ _Found = TypeVar("_Found")
 
 
 class _SizedCalls:
-    """The calls of some traces, where what counts of a request is its size; the same is not found out twice."""
+    """Calls of some traces by the size of their requests; equal work is done once."""
 
     def __init__(self, traces: Sequence[Trace]) -> None:
         self.sizes: Sizes = np.unique(np.concatenate([np.unique(_asked(trace)) for trace in traces])).astype(np.int64)
@@ -97,15 +96,15 @@ class _SizedCalls:
         self._found: dict[tuple[bytes, int, Also], Any] = {}
 
     def _places(self, trace: Trace) -> NDArray[Any]:
-        """Where the size of each call stands among all."""
+        """Index of each call's size among all sizes."""
         places = np.empty(len(trace), np.min_scalar_type(len(self.sizes)))
-        for start in range(0, len(trace), _PIECE):  # what finds them takes 8 bytes a call
+        for start in range(0, len(trace), _PIECE):  # the search takes 8 bytes a call
             piece = slice(start, start + _PIECE)
             places[piece] = np.searchsorted(self.sizes, _asked(trace)[piece])
         return places
 
     def once(self, each: NDArray[Any], work: Callable[[Trace, NDArray[Any]], _Found], also: Also = ()) -> list[_Found]:
-        """What work finds on each trace, given what the size of each call has of ``each``; ``also`` tells it apart."""
+        """Result of work on each trace, with the value in ``each`` of each call's size; ``also`` is part of its key."""
         return self._kept(-1, each, also, lambda: [self._on(at, each, work, also) for at in range(len(self._calls))])
 
     def _on(self, at: int, each: NDArray[Any], work: Callable[[Trace, NDArray[Any]], _Found], also: Also) -> _Found:
@@ -113,7 +112,7 @@ class _SizedCalls:
         return self._kept(at, each[used], also, lambda: work(trace, each[places]))
 
     def _kept(self, at: int, each: NDArray[Any], also: Also, work: Callable[[], _Found]) -> _Found:
-        """What work finds, by what stands for values of thousands of bytes."""
+        """Result of work, cached by a digest of the values, which have thousands of bytes."""
         key = blake2b(each.tobytes(), digest_size=16).digest(), at, also
         if key not in self._found:
             self._found[key] = work()
@@ -122,7 +121,7 @@ class _SizedCalls:
 
 
 def _asked(trace: Trace) -> NDArray[Any]:
-    """What each call asks for; 1 for frees."""
+    """Size of each request; 1 for frees."""
     return np.maximum(trace.size, 1)
 
 
@@ -143,7 +142,7 @@ def _to_come(trace: Trace, each: NDArray[np.uint8], free: int, least: int) -> Re
 
 
 def _least_accesses(struct: Any, sizes: Sizes) -> tuple[Sizes, int]:
-    """Least accesses of requests of these sizes and of a free, over all pools; 0 for sizes that no pool serves."""
+    """Least accesses of requests of these sizes, and of a free, over all pools; 0 for sizes that no pool serves."""
     requests, frees = zip(*(kind_of(pool).least_accesses(pool, sizes) for pool in _pools(struct)), strict=True)
     least = np.minimum.reduce(requests)
     return np.where(least == NEVER, 0, least), min(frees)
@@ -154,7 +153,7 @@ def _pools(struct: Any) -> list[Any]:
 
 
 def _least_blocks(struct: Any, sizes: Sizes) -> Sizes:
-    """The smallest block that any pool has for requests of these sizes; 0 for one that none can serve."""
+    """The smallest block in any pool for requests of these sizes; 0 for a size that no pool serves."""
     blocks = [kind_of(pool).least_blocks(pool, sizes) for pool in _pools(struct) if kind_of(pool).owns_blocks]
     least = np.minimum.reduce(blocks)
     return np.where(least == NEVER, 0, least)

@@ -30,14 +30,13 @@ _COLUMNS = {"op": np.uint8, "slot": np.uint32, "size": np.uint32, "align": np.ui
 
 @dataclass(frozen=True)
 class Routed:
-    """Where the calls of a trace went.
+    """Split of a trace's calls among memories.
 
     Attributes:
-        traces: the calls of each memory's heap that got any, by its name. A request that it refused, and passed on, is
-            freed at once.
-        where: uint32, one a call: which memory has its object after it, from 1; 0 where that is not alive.
+        traces: the calls of each memory's heap with any, by its name. A request that failed there is freed at once.
+        where: uint32, one a call: the memory of its object after the call, from 1; 0 if it is not live.
         at: uint32: the object's address there, from the memory's first byte.
-        found: what the native engine counted over all (`struct hw_metrics *`).
+        found: the native engine's counts over all (`struct hw_metrics *`).
     """
 
     traces: dict[str, Trace]
@@ -47,7 +46,7 @@ class Routed:
 
 
 def route(trace: Trace, recipe: Recipe) -> Routed:
-    """Play the trace on the heaps of a recipe in several memories. Raises HeapwrightError as `replay` does."""
+    """Replay the trace on the heaps of a recipe in several memories. Raises HeapwrightError as `replay` does."""
     parts, sizes = recipe.parts(), dict(recipe.memory)
     calls, room = trace.calls, 2 * len(trace)
     memories = ffi.new("struct hw_memory[]", len(parts))
@@ -59,7 +58,7 @@ def route(trace: Trace, recipe: Recipe) -> Routed:
         memory.memory = reserved = _reserved(memory.bytes)
         kept.append((struct, reserved))
         memory.least, most = part.offered
-        memory.most = most if most < MAX_REQUEST else 0xFFFFFFFF  # the heap itself refuses what none serves
+        memory.most = most if most < MAX_REQUEST else 0xFFFFFFFF  # the heap itself fails requests that no memory serves
         for key, kind in _COLUMNS.items():
             setattr(memory, key, pointer(f"{np.dtype(kind).name}_t", own[key]))
     result = ffi.new("struct hw_metrics *")
@@ -100,7 +99,7 @@ def _reserved(size: int) -> Any:
 
 
 def _metrics(trace: Trace | None, part: Recipe, arena: int) -> dict[str, Value]:
-    """Every metric of one memory's heap; without calls it covers its control data, and all else is 0."""
+    """Every metric of one memory's heap; without calls its footprint is its control data, and all else is 0."""
     if trace is None:
         return {**dict.fromkeys(METRICS, 0), "footprint_bytes": control_bytes(policy_struct(part))}
     return dict(replay(trace, part, arena=arena))
@@ -109,10 +108,11 @@ def _metrics(trace: Trace | None, part: Recipe, arena: int) -> dict[str, Value]:
 def replay_memories(trace: Trace, recipe: Recipe) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
     """Every metric of a recipe in several memories: over all, and of each memory by its name.
 
-    Bytes over all are the sums of the memories', each at its own peak; `accesses_malloc_max` and its like are of whole
-    calls, which may have asked several. `failed` is what all refused; in a memory what it passed on, too.
+    Bytes over all are the sums of the memories', each at its own peak. `accesses_malloc_max` and similar metrics are of
+    whole calls, which may have tried several memories. `failed` counts requests that failed in all memories, and for
+    one memory also those that another one served.
 
-    Raises HeapwrightError where a memory cannot hold its heap's control data.
+    Raises HeapwrightError if a memory cannot hold its heap's control data.
     """
     routed, sizes = route(trace, recipe), dict(recipe.memory)
     memories = {

@@ -1,4 +1,4 @@
-"""What a replay measures: every metric's key, unit, meaning, better direction, and how several traces combine.
+"""Metrics of a replay: every metric's key, unit, meaning, better direction, and how several traces combine.
 
 The keys are the columns of a study and the JSON keys of every command. ``docs/metrics.md`` is the reference for people.
 """
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Value = int | float | None
-"""A metric's value; None where it was not asked for or cannot be told."""
+"""A metric's value; None if it was not requested or is not known."""
 
 Objective = str | Callable[[Mapping[str, Any]], Any]
 Objectives = Objective | Sequence[Objective]
-"""Keys of metrics, expressions of them, or functions that are one."""
+"""Keys of metrics, expressions of them, or functions that compute one."""
 
 Direction = Literal["min", "max"]
 Rule = Literal["largest", "smallest", "sum", "of-largest-footprint"]
@@ -129,14 +129,14 @@ PER_CALL = (TIME, "instructions_malloc_mean", "instructions_free_mean", "instruc
 """Means of a call. Over all calls of the loads of one device they are weighted by each load's calls."""
 
 DEFAULT_OBJECTIVES = ("long_run_bytes", "long_run_accesses")
-"""What recipes are ranked by unless something else is asked for."""
+"""Default objectives."""
 
 ON_RECORDING = {"long_run_bytes": "footprint_bytes", "long_run_accesses": "accesses"}
-"""The metric of the recording that stands in for one of the future, before a recipe was replayed on a future and
-in studies that have none."""
+"""The metric of the recording that replaces a metric of the future, before a recipe was replayed on a future and in
+studies without futures."""
 
 SHIPPING_METRICS = ("growth_ratio", "lasts", "endured_calls")
-"""Those of the stress test (`heapwright._explore.stress_test`), measured of candidates alone."""
+"""Metrics of the stress test (`heapwright._explore.stress_test`), measured for candidates alone."""
 
 LONG_RUN_METRICS = (
     "long_run_bytes",
@@ -146,18 +146,18 @@ LONG_RUN_METRICS = (
     "long_run_malloc_max",
     "long_run_free_max",
 )
-"""Those of a future (`heapwright._replay.long_run`), measured of candidates alone."""
+"""Metrics of a future (`heapwright._replay.long_run`), measured for candidates alone."""
 
 
 def metric(key: str) -> Metric:
-    """The metric of this key, or of an expression. Raises `ParameterError` with the nearest known key where none is."""
+    """The metric of this key or expression. Raises `ParameterError` with the nearest key if there is none."""
     if key in METRICS or is_expression(key):
         return METRICS[key]
     raise ParameterError(f"{key!r} is no metric; {did_you_mean(key, METRICS, 'known')}", parameter="objectives")
 
 
 def named_in(key: str) -> frozenset[str]:
-    """The metrics that an objective names, `key` alone where it is one."""
+    """The metrics that an objective names, `key` alone if it is a metric."""
     if not is_expression(key):
         return frozenset({key})
     return (
@@ -254,8 +254,8 @@ def combine_columns(
 ) -> dict[str, NDArray[np.float64]]:
     """`combine` for many recipes: columns float64[recipes, traces], NaN for None -> columns float64[recipes].
 
-    ``calls``: those of each trace, where the traces are loads of one device; then what is told of the mean call
-    (`PER_CALL`) is the mean over all of them, as time and instructions add up.
+    ``calls``: numbers of calls of each trace, if the traces are loads of one device; then a mean per call (`PER_CALL`)
+    is the mean over all calls, as time and instructions add up.
     """
     import numpy as np
 

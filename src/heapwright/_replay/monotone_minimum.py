@@ -1,4 +1,4 @@
-"""The safe arena: the least such that it and every larger one serve a trace."""
+"""Monotone minimum: the least arena such that it and every larger one serve a trace."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
 TRIES = 1000
-"""Larger arenas that are tried where nothing proves that they serve; a failing stretch of one in a thousand is met."""
+"""Larger arenas that are tested if nothing proves that they serve: they find a failing range of one in a thousand."""
 
 CALLS = 200_000_000
-"""Calls that all these tries may make: long traces get fewer tries, `LEAST_TRIES` at least."""
+"""Calls of all these tests together: long traces get fewer tests, at least `LEAST_TRIES`."""
 
 LEAST_TRIES = 100
 
 ENOUGH_TRIES = 64
-"""Larger arenas that are tried for each copy of a trace."""
+"""Larger arenas that are tested for each copy of a trace."""
 
 NEIGHBOURS = 64
-"""Arenas next above the safe one that are tried one by one, for what fails is often next to what serves."""
+"""Arenas right above the minimum that are tested one by one, because failures are often next to a success."""
 
 DOWNWARD = 256
-"""Arenas below the high-water mark that are tried one by one: a heap near its end may find room by flushing lists."""
+"""Arenas below the high-water mark that are tested one by one: a heap may find room there by flushing lists."""
 
 
 class SafeArena(NamedTuple):
-    """The safe arena in bytes, and how sure it is.
+    """Monotone minimum in bytes, and its guarantee.
 
-    `tried` larger arenas up to twice as large all served; none had to be where it is `proved` that they do.
+    `tried` larger arenas, up to twice as large, all served; if it is `proved` that they do, none had to be tested.
     """
 
     bytes: int
@@ -47,20 +47,20 @@ class SafeArena(NamedTuple):
 def safe_arena(
     trace: Trace, recipe: Recipe, *, step: int | None = None, tries: int | None = None, seed: int = 0
 ) -> SafeArena | None:
-    """The least arena such that it and every larger one serve the whole trace; None where none does.
+    """The least arena such that it and every larger one serve the whole trace; None if there is none.
 
     Args:
         trace: the calls.
         recipe: the allocator.
         step: bytes that the arena is a multiple of; None is one alignment unit.
-        tries: larger arenas to try where nothing proves that they serve; None for `TRIES`, fewer on long traces.
-        seed: which.
+        tries: larger arenas to test if nothing proves that they serve; None for `TRIES`, fewer on long traces.
+        seed: seed of the tested sizes.
 
-    A heap that takes fresh memory last does in every arena from its high-water mark on what it does there: the mark is
-    safe, and just below it the last few arenas are tried. Where what goes where depends on the arena (TLSF and its kin,
-    whose fresh memory is a free block among others), a larger arena may refuse what a smaller one serves, so as many
-    are tried, spread over the sizes up to twice the safe one; where only a short arena matters (newlib-nano), up to the
-    mark.
+    A heap that takes fresh memory last behaves the same in every arena from its high-water mark on: the mark serves,
+    and so does every larger arena, and only the few arenas just below it are tested. If placement depends on the
+    arena's size (TLSF and similar allocators, whose fresh memory is a free block among others), a larger arena may fail
+    a request that a smaller one serves. Then `tries` arenas are tested, spread over the sizes up to twice the minimum,
+    or up to the mark if only an arena that runs short matters (newlib-nano).
     """
     struct = policy_struct(recipe)
     result, _ = run(trace, recipe, struct, None)
@@ -79,10 +79,10 @@ def safe_arena(
 
 
 def enough_arena(trace: Trace, recipe: Recipe, *, step: int | None = None) -> int | None:
-    """An arena from which on every one tried serves the whole trace, found in few replays; None where none serves.
+    """An arena that serves the whole trace, as do all larger ones that were tested, in few replays; None if none does.
 
-    The footprint, where that is proved to be enough. Else the least from there on such that `ENOUGH_TRIES` larger ones
-    serve, too: a look at another trace, where `safe_arena` is the answer for one.
+    It is the footprint if that is proved to be enough. Otherwise it is the least arena from there on such that
+    `ENOUGH_TRIES` larger ones serve too: a quick test for perturbed copies; `safe_arena` is the result for a trace.
     """
     struct = policy_struct(recipe)
     result, arena = run(trace, recipe, struct, None)
@@ -96,7 +96,7 @@ def enough_arena(trace: Trace, recipe: Recipe, *, step: int | None = None) -> in
 
 
 def search(serves: Callable[[int], bool], smallest: int, unit: int, reach: int, tries: int, seed: int = 0) -> SafeArena:
-    """The safe arena where only trying tells: from `smallest`, which serves, upwards, within `reach`."""
+    """The monotone minimum by tests alone: from `smallest`, which serves, upwards, within `reach`."""
     return SafeArena(_upward(serves, smallest, unit, reach, tries, random.Random(seed)), tries, proved=False)
 
 
@@ -110,7 +110,7 @@ def _downward(serves: Callable[[int], bool], mark: int, unit: int) -> int:
 def _upward(
     serves: Callable[[int], bool], start: int, unit: int, reach: int, tries: int, random_: random.Random
 ) -> int:
-    """The first size from `start` on above which nothing that is tried fails: few tries first, all of them at last."""
+    """The first size from `start` on above which no tested arena fails: few tests first, all of them at the end."""
     size = start
     for count in (tries // 16, tries // 4, tries):
         while (failing := _last_failing(serves, size, unit, reach, count, random_)) is not None:
@@ -121,7 +121,7 @@ def _upward(
 def _last_failing(
     serves: Callable[[int], bool], size: int, unit: int, reach: int, count: int, random_: random.Random
 ) -> int | None:
-    """The largest of `count` arenas that fails: the next ones above `size`, then one in each equal part up to twice."""
+    """The largest failing one of `count` arenas: those right above `size`, then one in each equal part up to twice."""
     near = [size + unit * step for step in range(min(NEIGHBOURS, count // 4))]
     width = (min(2 * size, reach) - size) / (count - len(near))
     spread = [size + int(width * (part + random_.random())) // unit * unit for part in range(count - len(near))]

@@ -1,4 +1,4 @@
-"""Objectives that are worked out of metrics: arithmetic, as SQL and Python write it, or a Python function."""
+"""Objectives computed from metrics: arithmetic, as in SQL and Python, or a Python function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 CALLS = "calls"
-"""What expressions may name beside metrics: the calls of the traces."""
+"""Names that expressions may use in addition to metrics: the number of calls of the traces."""
 
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -28,17 +28,17 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 _FUNCTIONS = ("abs", "greatest", "least", "ln", "sqrt")
 
 DEEPEST = 64
-"""How deep operations may lie in one another: what walks a tree calls itself."""
+"""Deepest nesting of operations, which recursive functions walk."""
 
 
 def is_expression(text: str) -> bool:
-    """Whether it is more than a name."""
+    """Whether it is an expression, and not a name."""
     return not text.strip().isidentifier()
 
 
 @cache
 def parsed(text: str, known: Collection[str]) -> ast.expr:
-    """The tree of an expression of `known` names; raises ParameterError with what is wrong and what is valid."""
+    """The tree of an expression of `known` names; raises ParameterError with the fault and valid input."""
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -94,7 +94,7 @@ def _wrong(text: str, what: str) -> ParameterError:
 
 
 def values_of(tree: ast.expr, columns: Mapping[str, Floats]) -> Floats:
-    """The values of an expression; NaN where one that it names is, or it divides by 0.
+    """The values of an expression; NaN if a named metric is NaN, or after a division by 0.
 
     Raises ParameterError for values below 0: objectives are compared by ratios.
     """
@@ -105,7 +105,7 @@ def values_of(tree: ast.expr, columns: Mapping[str, Floats]) -> Floats:
     result = np.where(np.isfinite(result), result, np.nan)
     if (result < 0).any():
         raise ParameterError(
-            f"'{ast.unparse(tree)}' is below 0 of some recipe, and less is better; where more is, write 1 / KEY",
+            f"'{ast.unparse(tree)}' is below 0 of some recipe, and less is better; if more is, write 1 / KEY",
             parameter="objectives",
         )
     return result
@@ -134,7 +134,7 @@ def _value(node: ast.expr, columns: Mapping[str, Floats]) -> Any:
 
 
 class Term:
-    """A metric, or what arithmetic makes of some, as the text that it is written as."""
+    """A metric or an arithmetic expression, as text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -175,9 +175,9 @@ def _joined(left: Any, sign: str, right: Any) -> Term:
 
 
 def text_of(function: Callable[[Mapping[str, Any]], Any], known: Collection[str]) -> str:
-    """What a function makes of a dictionary of metrics, as an expression, which a study can keep.
+    """The expression of a function of a dictionary of metrics, which a study can store.
 
-    Raises ParameterError where it does more with them than arithmetic.
+    Raises ParameterError if the function does more than arithmetic.
     """
     try:
         result = function({key: Term(key) for key in (*known, CALLS)})
@@ -189,5 +189,5 @@ def text_of(function: Callable[[Mapping[str, Any]], Any], known: Collection[str]
             f"a function may do arithmetic with metrics alone: {error}", parameter="objectives"
         ) from None
     if not isinstance(result, Term):
-        raise ParameterError("a function has to give what it works out of metrics", parameter="objectives")
+        raise ParameterError("a function has to return a value computed from metrics", parameter="objectives")
     return result.text

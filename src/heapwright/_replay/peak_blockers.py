@@ -1,4 +1,4 @@
-"""What caps an arena: objects that stand between holes when it is fullest, and replays without them."""
+"""Peak blockers: long-lived objects between holes when the arena is fullest, and replays without them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ LONG_SHARE = 0.25
 """An object that is freed is long-lived from this share of the trace's calls on."""
 
 MOST_TRIED = 8
-"""Objects beside holes that are left out of a replay, one at a time, to see what an arena would need without them; and
-as many picked evenly, to see what comes by chance: without any one object, others go elsewhere, and so on.
+"""Objects next to holes that are left out of a replay, one at a time, to measure the arena without them; the same
+number of evenly picked objects measures chance: without any one object, others are placed differently.
 """
 MOST_CALLS = 1 << 24
-"""Calls that these replays make in all, about: of a long trace fewer objects are tried, but always one."""
+"""Calls of all these replays, about: of a long trace fewer objects are tested, but always one."""
 SEARCHES = 16
-"""Replays that a footprint takes, about, where what goes where depends on the size of the arena."""
+"""Replays for a footprint, about, if placement depends on the arena's size."""
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Relocation:
     Attributes:
         birth: the call that made the object.
         death: the call that frees it, None if none does.
-        bytes: the largest size that it is asked for, rounded up to the recipe's alignment: what it takes elsewhere.
-        requested: that size.
+        bytes: its largest size, rounded up to the recipe's alignment: the memory that it takes elsewhere.
+        requested: its largest size.
         arena: bytes that the trace without the object needs.
         footprint: bytes that the whole trace needs.
         hole: bytes of free memory right below it when the arena is fullest.
-        tried: how many objects beside holes were left out in turn, this one among them.
-        chance: the most that is saved where an object is left out that was picked without regard to holes.
-        picked: how many such objects were tried.
+        tried: number of objects next to holes that were left out in turn, including this one.
+        chance: the most that is saved without an object that was picked without regard to holes.
+        picked: number of such objects.
     """
 
     birth: int
@@ -73,7 +73,7 @@ _SLICE = 1 << 18
 
 
 def is_long(blocks: NDArray[Any], calls: int) -> NDArray[np.bool_]:
-    """Which blocks of a frame hold objects that live long, in a trace of so many calls: bool, one a block."""
+    """Mask of the blocks of a frame that hold long-lived objects, in a trace of this number of calls."""
     lives = blocks["birth"] >= 0
     life = blocks["death"].astype(np.int64) - blocks["birth"]
     long: NDArray[np.bool_] = lives & ((blocks["death"] < 0) | (life >= LONG_SHARE * calls))
@@ -81,11 +81,11 @@ def is_long(blocks: NDArray[Any], calls: int) -> NDArray[np.bool_]:
 
 
 def cap(trace: Trace, recipe: Recipe, frame: Frame, within: Iterable[Region], needed: int) -> Relocation | None:
-    """The long-lived object whose absence saves most, of those beside the largest holes of a frame.
+    """The long-lived object whose absence saves most, of those next to the largest holes of a frame.
 
-    Up to `MOST_TRIED` objects are tried, each by a replay of the trace without it, and as many others. Where none saves
-    anything it is the one between the most free bytes. `needed`: the footprint of the whole trace. None where no
-    long-lived object lies beside a hole, or the heap refuses requests without any of them.
+    Up to `MOST_TRIED` objects are tested, each by a replay of the trace without it, and the same number of others. If
+    none saves anything, it is the object between the most free bytes. `needed`: the footprint of the whole trace. None
+    if no long-lived object lies next to a hole, or requests fail in each of these replays.
     """
     tries = _tries(trace, recipe)
     tried = []
@@ -107,14 +107,14 @@ def _tries(trace: Trace, recipe: Recipe) -> int:
 
 
 def _picked(trace: Trace, but: set[int], count: int) -> list[tuple[int, int]]:
-    """Births and deaths of objects spread evenly over the calls of a trace, `but` those born by some calls."""
+    """Allocating and freeing calls of objects spread evenly over a trace, without those of the calls in `but`."""
     death = trace.calls.deaths()
     births = (_next_birth(trace, at) for at in np.linspace(0, len(trace), count, endpoint=False).astype(int).tolist())
     return [(birth, int(death[birth])) for birth in dict.fromkeys(births) if birth is not None and birth not in but]
 
 
 def _next_birth(trace: Trace, at: int) -> int | None:
-    """The first call from `at` on that makes an object; None where none does."""
+    """The first call from `at` on that allocates an object; None if none does."""
     for start in range(at, len(trace), _SLICE):
         births = np.flatnonzero(trace.op[start : start + _SLICE] <= CALLOC)
         if len(births):
@@ -123,7 +123,7 @@ def _next_birth(trace: Trace, at: int) -> int | None:
 
 
 def _candidates(frame: Frame, within: Iterable[Region], calls: int) -> list[tuple[Any, int]]:
-    """Long-lived blocks beside holes, with the bytes free right below: those between the most free bytes first."""
+    """Long-lived blocks next to holes, with the free bytes right below; blocks between the most free bytes first."""
     blocks = frame.blocks[is_long(frame.blocks, calls)]
     free = holes(frame.blocks, frame.extent, within)
     starts = {int(hole["offset"]): int(hole["size"]) for hole in free}
@@ -139,7 +139,7 @@ def _candidates(frame: Frame, within: Iterable[Region], calls: int) -> list[tupl
 
 
 def _without(trace: Trace, recipe: Recipe, lives: tuple[int, int], needed: int) -> Relocation | None:
-    """`lives`: calls of birth and death of the object that is left out."""
+    """`lives`: the calls that allocate and free the object that is left out."""
     struct = policy_struct(recipe)
     ample = arena_bytes_of(struct, None)
 
@@ -167,7 +167,7 @@ def _without(trace: Trace, recipe: Recipe, lives: tuple[int, int], needed: int) 
 
 
 def _largest_size(trace: Trace, birth: int, death: int) -> int:
-    """The largest size that the object which lives from one call to the other, -1: to the end, is asked for."""
+    """The largest size of the object allocated by call `birth` and freed by call `death` (-1: never)."""
     largest = 0
     for start in range(birth, death + 1 if death >= 0 else len(trace), _SLICE):
         part = slice(start, min(start + _SLICE, death + 1 if death >= 0 else len(trace)))

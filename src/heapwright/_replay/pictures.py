@@ -35,7 +35,7 @@ _STATES = {
     lib.HW_RUN_UNTOUCHED: "untouched",
 }
 HEAP_MAP_STATES = tuple(_STATES[number] for number in range(len(_STATES)))
-"""What the numbers in the `state` of a heap map's blocks mean."""
+"""Meaning of the numbers in the `state` of a heap map's blocks."""
 
 BLOCK_TYPE = np.dtype([("column", "u4"), ("offset", "u4"), ("size", "u4"), ("state", "u4")])
 
@@ -73,7 +73,7 @@ def timeline(trace: Trace, recipe: Recipe, points: int = 1000) -> dict[str, NDAr
 
 
 def _ends(count: int, points: int) -> NDArray[np.uint64]:
-    """Where the stretches end of which a timeline shows the smallest and the largest, the first and last call alone."""
+    """Ends of the stretches of which a timeline shows the minimum and the maximum; first and last call are alone."""
     if count <= points:
         return np.arange(1, count + 1, dtype=np.uint64)
     inner = np.linspace(1, count - 1, max(points // 2, 2)).astype(np.uint64)
@@ -81,7 +81,7 @@ def _ends(count: int, points: int) -> NDArray[np.uint64]:
 
 
 def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]:
-    """What every byte of the smallest arena is, after each of about `columns` calls.
+    """State of every byte of the smallest arena, after each of about `columns` calls.
 
     Returns `event` (int64, the calls), `footprint` (bytes described), and `blocks`, a structured array with the fields
     `column` (index into `event`), `offset`, `size` (bytes) and `state` (index into HEAP_MAP_STATES): runs that cover
@@ -98,7 +98,7 @@ def heap_map(trace: Trace, recipe: Recipe, columns: int = 300) -> dict[str, Any]
 
 
 def _runs(pieces: Pieces, column: int) -> NDArray[Any]:
-    """What lies in the arena as runs of bytes that look alike."""
+    """Contents of the arena as runs of bytes in the same state."""
     halves = np.zeros((len(pieces), 2), BLOCK_TYPE)
     headers, bodies = halves[:, 0], halves[:, 1]
     headers["offset"], headers["size"], headers["state"] = pieces["offset"], pieces["header"], lib.HW_RUN_HEADER
@@ -116,7 +116,7 @@ def _runs(pieces: Pieces, column: int) -> NDArray[Any]:
 def metadata(trace: Trace, recipe: Recipe, arena: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
     """The arena's bytes after the trace, and which of them are metadata; both end behind the last such byte.
 
-    Whoever runs the same recipe in the same arena, on whatever machine, has the same bytes there.
+    The same recipe in the same arena has the same bytes there on every machine.
     """
     struct = policy_struct(recipe)
     size = arena_bytes_of(struct, arena)

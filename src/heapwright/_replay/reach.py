@@ -1,4 +1,4 @@
-"""The reach: the largest arena, request and number of objects that a heap can serve at all."""
+"""Reach of a heap: the largest arena, request and number of objects that it can serve at all."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Reach(NamedTuple):
-    """How far a heap reaches; None where nothing bounds it below 2 GB, the most that any heap here serves.
+    """Reach of a heap; None for values without a bound below 2 GB, the most that any heap here serves.
 
     Attributes:
-        arena_bytes: the largest arena that it uses; a larger one changes nothing. Links and headers end somewhere, and
-            regions and pools with counts do not grow.
+        arena_bytes: the largest arena that it uses, which the width of links and headers, regions, and pools with
+            counts limit; a larger one changes nothing.
         request_bytes: an empty heap serves every request up to this size, and not the next one.
-        objects: as many can be alive at most, where counts or the numbers of handles bound them.
+        objects: most objects that can be live, if counts or the numbers of handles bound them.
     """
 
     arena_bytes: int | None
@@ -33,17 +33,17 @@ class Reach(NamedTuple):
 
 
 UNKNOWN = Reach(None, None, None)
-"""Of heaps that cannot be looked into, too."""
+"""The reach without any known bound, also of heaps that cannot be inspected."""
 
 
 def reach(recipe: Recipe) -> Reach:
-    """How far the heap of a recipe reaches. Some 40 replays of a single call; the arena alone is `reach_bytes`."""
+    """The reach of a recipe's heap. Some 40 replays of a single call; the arena alone is `reach_bytes`."""
     struct = policy_struct(recipe)
     return Reach(reach_bytes(struct), _largest_request(recipe, struct), _most_objects(struct))
 
 
 def reaches(recipe: Recipe, size: float) -> bool:
-    """Whether nothing of its `reach`, in arenas and requests, is below so many bytes: a few replays at most."""
+    """Whether its `reach`, in arenas and requests, is at least this many bytes: a few replays at most."""
     if _plainly_reaches(recipe, size):
         return True
     struct = policy_struct(recipe)
@@ -52,9 +52,9 @@ def reaches(recipe: Recipe, size: float) -> bool:
 
 
 def _plainly_reaches(recipe: Recipe, size: float) -> bool:
-    """Whether its pools tell without a replay that it reaches so many bytes, in arenas as in requests.
+    """Whether the reach is at least this many bytes by its pools alone, without a replay.
 
-    They do where the first one that blocks belong to takes all requests and all memory, as in most heaps.
+    It is if the first pool that owns blocks takes all requests and all memory, as in most heaps.
     """
     owner = next(pool for pool in recipe.pools if pool.owns_blocks)
     bounded = recipe.reach is not None or owner.min_size or owner.max_size or owner.sites
@@ -63,7 +63,7 @@ def _plainly_reaches(recipe: Recipe, size: float) -> bool:
 
 
 AMPLE = 16
-"""Headers, roundings and control data take less than so many times a request."""
+"""Upper bound on headers, rounding and control data, as a multiple of a request."""
 
 
 def reach_bytes(struct: Any) -> int | None:
@@ -73,7 +73,7 @@ def reach_bytes(struct: Any) -> int | None:
 
 
 def _pools(struct: Any) -> Iterator[Any]:
-    """The pools that blocks belong to."""
+    """The pools that own blocks."""
     pools = (struct.pools[index] for index in range(struct.pool_count))
     return (pool for pool in pools if kind_of(pool).owns_blocks)
 
@@ -88,16 +88,16 @@ def _most_objects(struct: Any) -> int | None:
     return sum(count for count in most if count is not None) if None not in most else None
 
 
-@lru_cache(maxsize=64)  # heaps are asked for the same sizes
+@lru_cache(maxsize=64)  # heaps get requests of the same sizes
 def _request(size: int) -> Trace:
-    """A single request."""
+    """A trace of a single request."""
     return Trace.from_columns(op=[0], id=[0], size=[size])
 
 
 def _largest_request(recipe: Recipe, struct: Any, most: int = MAX_REQUEST) -> int | None:
-    """Bisected between the sizes at which a pool begins or ends: of each, an empty heap serves the smaller ones.
+    """The largest request that an empty heap serves; None if it serves all up to ``most``.
 
-    None where all up to ``most`` are served.
+    It is bisected between two sizes at which a pool begins or ends: between these, the heap serves the smaller ones.
     """
     arena = _largest_arena(struct)
 

@@ -1,8 +1,8 @@
 """Replays: trace x recipe -> metrics.
 
 A replay drives the C core with the recipe's policy at run time and counts every metadata access. The arena is address
-space of which only what is touched costs memory; its default size is what the recipe's links reach, so that one replay
-also tells the smallest arena. The native calls release the GIL: threads replay in parallel.
+space, of which only touched pages cost memory. Its default size is the recipe's reach, so that one replay also gives
+the smallest arena. The native calls release the GIL: threads replay in parallel.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def replay(
     Args:
         trace: the calls.
         recipe: the allocator.
-        arena: bytes of the arena, None for as much as the recipe reaches.
+        arena: bytes of the arena, None for the recipe's reach.
         check_payload: fill every object with a pattern and verify it before it is freed, moved, or resized.
         check_invariants: run the core's checker after every call (slow), and check payloads.
         fit: also find `smallest_arena_bytes`.
-        watch: asked now and then whether the replay is worth going on with; where it is not, `GivenUpError` is raised.
+        watch: called now and then; if it returns False, the replay ends with `GivenUpError`.
 
-    Refused requests are counted in `failed`. Deterministic. Raises HeapwrightError where the
-    arena cannot hold the heap's control data, CorruptHeapError where a check fails.
+    Failed requests are counted in `failed`. Deterministic. Raises HeapwrightError if the arena cannot hold the heap's
+    control data, CorruptHeapError if a check fails.
     """
     check = lib.HW_CHECK_PAYLOAD if check_payload else lib.HW_CHECK_NOTHING
     if check_invariants:
@@ -70,12 +70,12 @@ def replay(
 
 
 def refused_low(trace: Trace, recipe: Recipe, arena: int | None = None) -> int:
-    """How many of the requests that `replay` refuses have low priority. O(calls): it replays."""
+    """Number of failed requests in `replay` that have low priority. O(calls): it replays."""
     return int(run(trace, recipe, policy_struct(recipe), arena)[0].failed_low)
 
 
 class Replayed(NamedTuple):
-    """What a replay found: its metrics, and how far thresholds may be moved; None where that is not known."""
+    """Result of a replay: its metrics, and the margins of its thresholds, None if not known."""
 
     metrics: dict[str, Value]
     margins: Margins | None = None
@@ -89,17 +89,17 @@ def replay_with_margins(
     watch: Watch | None = None,
     energies: EnergyTable | None = None,
 ) -> Replayed:
-    """`replay` in as much as the recipe reaches, with its margins; ``energies`` in place of the default table.
+    """`replay` in an arena of the recipe's reach, with its margins; ``energies`` in place of the default table.
 
-    They are not those of the replays that find `smallest_arena_bytes`, or the footprint of a recipe whose decisions
-    depend on the arena's size.
+    The margins do not cover the replays for `smallest_arena_bytes`, or for the footprint of a recipe whose placement
+    depends on the arena's size.
     """
     replayed = _replayed(trace, recipe, None, lib.HW_CHECK_NOTHING, fit, watch)
     return Replayed(with_energy(replayed.metrics, energies), replayed.margins)
 
 
 BATCH = 32
-"""So many recipes are replayed in a native call: what each shares of it is less than what one takes in Python."""
+"""Recipes that are replayed in a native call: its overhead per recipe is then below that of Python."""
 
 
 def replay_recipes(
@@ -112,7 +112,7 @@ def replay_recipes(
 ) -> list[Replayed]:
     """`replay_with_margins` for many recipes, `BATCH` to a native call, in an arena as of `replay`.
 
-    Raises as `replay` does, for the first recipe of which that is true.
+    Raises as `replay` does, for the first recipe with an error.
     """
     parts = [recipes[start : start + BATCH] for start in range(0, len(recipes), BATCH)]
     return [item for part in parts for item in _replayed_each(trace, part, arena, fit, energies)]
@@ -147,7 +147,10 @@ def _replayed(trace: Trace, recipe: Recipe, arena: int | None, check: int, fit: 
 def _watched(
     trace: Trace, recipe: Recipe, struct: Any, result: Any, watch: Watch | None
 ) -> Callable[[int], bool] | None:
-    """Whether an arena serves the trace, where a run found this; ``watch`` is asked before each try. None without."""
+    """Function that returns whether an arena serves the trace, after a run; ``watch`` is called before each replay.
+
+    None if it is not needed.
+    """
     if watch is None:
         return None
 
@@ -161,7 +164,7 @@ def _watched(
 
 
 class _Shared(NamedTuple):
-    """What the metrics of recipes of one structure have in common."""
+    """Common data of the metrics of recipes with one structure."""
 
     control: int
     reach: int | None
@@ -178,9 +181,9 @@ _LATER, _ON_TARGET = dict.fromkeys([*LONG_RUN_METRICS, *SHIPPING_METRICS]), dict
 
 
 class _Beside(NamedTuple):
-    """What metrics tell beside the engine's counts: numbers of one replay, or columns of many.
+    """Metrics that follow from the engine's counts and other data: numbers of one replay, or columns of many.
 
-    ``arena`` is None where none was asked for.
+    ``arena`` is None if its size was not given.
     """
 
     arena: Any
@@ -205,13 +208,13 @@ _ROW = np.dtype(
         "itemsize": ffi.sizeof("struct hw_metrics"),
     }
 )
-"""What the engine counts, as `struct hw_metrics` has it."""
+"""Counts of the engine, with the names of `struct hw_metrics`."""
 
 
 def _metrics_of_each(
     trace: Trace, recipes: Sequence[Recipe], result: Any, needed: list[int], arenas: list[int] | None
 ) -> list[dict[str, Value]]:
-    """`_metrics` of many replays, worked out by columns: a third of what it takes one by one."""
+    """`_metrics` of many replays, computed by columns in a third of the time."""
     rows = np.frombuffer(ffi.buffer(result), _ROW)
     counts = SimpleNamespace(**{name: rows[name] for name in _COUNTS})
     control, reach, worst_steps = zip(*(_shared(structure_of(recipe)) for recipe in recipes), strict=True)
@@ -234,7 +237,7 @@ def _ratios(values: NDArray[Any], wholes: NDArray[Any], less: int = 0) -> list[f
 def _metrics(
     counts: Any, beside: _Beside, most: Callable[[Any, Any], Any], ratio: Callable[..., Any]
 ) -> dict[str, Any]:
-    """All but the energy, which has its place: of one replay, or of many with `most` and `ratio` for columns."""
+    """Metrics but the energy, whose place is kept: of one replay, or of many with `most` and `ratio` for columns."""
     arena, needed, control = beside.arena, beside.needed, beside.control
     requested, covered, headers = counts.requested_peak, counts.covered, counts.peak_headers
     # Where blocks merge later, what was headers holds payload: their sum at the high-water mark is not the least used.

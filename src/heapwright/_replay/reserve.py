@@ -1,4 +1,4 @@
-"""The arena to reserve for a load like the recorded one."""
+"""Reserve: the arena to give a heap for a load like the recorded one."""
 
 from __future__ import annotations
 
@@ -8,33 +8,31 @@ from collections.abc import Sequence
 from heapwright._recipes.geometry import round_up
 
 MARGIN = 1.2
-"""What is reserved, over the most that any recording needed: how much more another one of the same load may, per live
-byte. docs/robustness.md has the recordings that it was chosen on, and those that it was judged on.
+"""Ratio of the reserve to the largest need of any recording: another recording of the same load may need that much more
+per live byte. docs/robustness.md has the recordings on which it was chosen, and those on which it was judged.
 """
 
 UNIT = 16
-"""A reserve is a multiple of so many bytes, whatever the heap's alignment."""
+"""Bytes of which a reserve is a multiple, for any alignment of the heap."""
 
 
 def with_margin(most: float) -> int:
-    """The reserve where the most that any needed is this, in bytes; a footprint and the arena of whole alignment units
-    that it takes have one.
-    """
+    """The reserve for this largest need in bytes; the same for a footprint as for its arena, rounded up."""
     return round_up(math.ceil(round_up(math.ceil(most), UNIT) * MARGIN), UNIT)
 
 
 def reserved(
     needs: Sequence[int | None], copies: Sequence[int | None], share: float, reach: int | None = None
 ) -> int | None:
-    """The arena to reserve: `MARGIN` over all of the needs, and enough for so large a share of the copies.
+    """The arena to reserve: `MARGIN` over all of the needs, and enough for a share of the copies.
 
     Args:
-        needs: what the trace and each of those held out needs, in bytes, one or more; None where no arena serves it.
-        copies: the same of the trace's copies; as a rule there are none: they say less than the margin does.
-        share: of the copies, above 0 and at most 1.
-        reach: the largest arena that the heap can use; None where nothing bounds it. The margin ends there.
+        needs: needs of the trace and of each held-out trace, in bytes, one or more; None if no arena serves it.
+        copies: needs of the trace's copies, usually none: the margin covers more than copies do.
+        share: share of the copies, above 0 and at most 1.
+        reach: the largest arena that the heap can use; None if nothing bounds it. The margin ends there.
 
-    Returns None where one of these is served by no arena, or by none that the heap reaches.
+    Returns None if no arena within the reach serves one of these.
     """
     rising = sorted(math.inf if needed is None else needed for needed in copies)
     rising = rising[: math.ceil(share * len(rising) - 1e-9)]  # 0.7 x 10 is a little more than 7

@@ -1,4 +1,4 @@
-"""Films: a replay that stops to be looked at, and what lies where in the arena at each stop."""
+"""Snapshots of the arena: a replay that stops at given calls, and the blocks in the arena at each stop."""
 
 from __future__ import annotations
 
@@ -33,16 +33,17 @@ BLOCK_TYPE = np.dtype(
         ("size", "u4"),  # bytes, header included
         ("state", "u4"),  # HW_RUN_...
         ("pool", "u4"),  # HW_MAX_POOLS outside all blocks
-        ("requested", "u4"),  # bytes; 0 where no object lives
-        ("birth", "i4"),  # call; -1 where no object lives
-        ("death", "i4"),  # call; -1 where it is never freed, or none lives
+        ("requested", "u4"),  # bytes; 0 if no object is live
+        ("birth", "i4"),  # call; -1 if no object is live
+        ("death", "i4"),  # call; -1 if it is never freed, or none is live
     ]
 )
 
 
 class Extent(NamedTuple):
-    """How far the part of the arena that pools share has been used: below `low`, and from `high` on; `grown` is
-    the call that used more of it last, None if none has.
+    """Extent of the used part of the arena that pools share: below `low`, and from `high` on.
+
+    `grown` is the last call that extended it, None if none has.
     """
 
     low: int
@@ -51,18 +52,18 @@ class Extent(NamedTuple):
 
 
 class Snapshots:
-    """A replay that stops where it is told to; made by `filming`."""
+    """Replay that stops at given calls; made by `filming`."""
 
     def __init__(self, handle: Any, trace: Trace) -> None:
         self._handle, self._trace = handle, trace
         self._pieces = np.empty(1 << 12, PIECE_TYPE)
         self.found = ffi.new("struct hw_metrics *")
-        """What the replay has counted, once it is over."""
+        """The counts of the replay, once it is over."""
 
     def show(self, call: int) -> Pieces:
-        """What lies in the arena once `call` has been made, in the order of addresses, without gaps.
+        """Contents of the arena after `call`, in the order of addresses, without gaps.
 
-        It is overwritten when the film goes on. Calls may not fall from one look to the next.
+        They are overwritten when the replay continues. Calls may not fall from one snapshot to the next.
         """
         while (count := self._show(call)) > len(self._pieces):
             self._pieces = np.empty(count + count // 2, PIECE_TYPE)
@@ -76,7 +77,7 @@ class Snapshots:
         return count
 
     def go_on(self, call: int) -> None:
-        """Make all calls up to `call`, without a look."""
+        """Make all calls up to `call`, without a snapshot."""
         lib.hw_film_show(self._handle, call, ffi.NULL, 0)
 
     def alive(self) -> NDArray[Any]:
@@ -86,13 +87,13 @@ class Snapshots:
         return result[np.argsort(result["at"])]
 
     def extent(self) -> Extent:
-        """How far the arena has been used up to now."""
+        """The extent of the arena used up to now."""
         low, high, grown = extent_of(self._handle)
         return Extent(low, high, None if grown == len(self._trace) else grown)
 
 
 def extent_of(handle: Any) -> Extent:
-    """How far the heap of an `hw_film` has used its arena; `grown` is the number of its calls where none has."""
+    """The extent of the arena that the heap of an `hw_film` has used; `grown` is its number of calls if none has."""
     info = ffi.new("struct hw_extent *")
     lib.hw_film_extent(handle, info)
     return Extent(int(info.low), int(info.high), int(info.grown))
@@ -100,9 +101,9 @@ def extent_of(handle: Any) -> Extent:
 
 @contextmanager
 def filming(trace: Trace, recipe: Recipe, size: int, without: tuple[int, int] | None = None) -> Iterator[Snapshots]:
-    """A film of the trace in an arena of `size` bytes. Raises HeapwrightError where it cannot begin, or end.
+    """Replay with snapshots in an arena of `size` bytes. Raises HeapwrightError if it cannot begin, or end.
 
-    `without`: the calls of birth and death (-1: none) of an object that is left out.
+    `without`: the calls that allocate and free (-1: none) an object that is left out.
     """
     struct = policy_struct(recipe)
     code = ffi.new("int *")
@@ -126,7 +127,7 @@ def filming(trace: Trace, recipe: Recipe, size: int, without: tuple[int, int] | 
 
 @dataclass(frozen=True)
 class Frame:
-    """A heap after `call`: `blocks` (`BLOCK_TYPE`) cover the arena in the order of addresses."""
+    """Frame of a heap after `call`: `blocks` (`BLOCK_TYPE`) cover the arena in the order of addresses."""
 
     call: int
     extent: Extent
@@ -170,14 +171,14 @@ def _with_objects(pieces: Pieces, alive: NDArray[Any], born: NDArray[np.int32]) 
 
 
 def last_growth(trace: Trace, recipe: Recipe, size: int) -> int | None:
-    """The call after which the heap has used all of the arena that it ever will; None where nothing of it is shared."""
+    """The call after which the heap has used all of the arena that it ever will; None if no part of it is shared."""
     with filming(trace, recipe, size) as film:
         film.go_on(len(trace) - 1)
         return film.extent().grown
 
 
 def regions(recipe: Recipe, size: int) -> list[Region]:
-    """The regions of an arena of `size` bytes, in the order of addresses; the last is what growing pools share."""
+    """The regions of an arena of `size` bytes, in the order of addresses; growing pools share the last one."""
     struct = policy_struct(recipe)
     result, sharing = [], []
     for at in range(struct.pool_count):
@@ -198,8 +199,8 @@ def regions(recipe: Recipe, size: int) -> list[Region]:
 def cell_shares(pieces: Pieces, extent: int, rows: int, states: int = lib.HW_RUN_UNTOUCHED + 1) -> NDArray[np.float32]:
     """Share of each cell that each state takes: float32[states, rows], address 0 in row 0.
 
-    The rows divide the first `extent` bytes evenly. A piece's header counts as HW_RUN_HEADER; what no piece covers
-    belongs to no state.
+    The rows divide the first `extent` bytes evenly. A piece's header counts as HW_RUN_HEADER; bytes that no piece
+    covers have no state.
     """
     result = np.zeros((states, rows), np.float32)
     given = ffi.cast("struct hw_piece *", ffi.from_buffer(pieces))
@@ -213,9 +214,7 @@ HOLE_TYPE = np.dtype([("offset", "u4"), ("size", "u4")])
 
 
 def used_part(pieces: NDArray[Any], extent: Extent) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each of some free pieces begins and ends, as far as it has ever been used: where memory is one free block
-    from the start, the rest of that is no hole.
-    """
+    """Start and end of the used part of free pieces: the unused rest of an initial free block is no hole."""
     start = pieces["offset"].astype(np.int64)
     end = start + pieces["size"]
     end = np.where(start < extent.low, np.minimum(end, extent.low), end)
@@ -224,10 +223,10 @@ def used_part(pieces: NDArray[Any], extent: Extent) -> tuple[NDArray[np.int64], 
 
 
 def holes(blocks: NDArray[Any], extent: Extent, within: Iterable[Region]) -> NDArray[Any]:
-    """Free memory with nothing in use in between, merged or not, as far as it has ever been used.
+    """Holes: contiguous free memory, merged or not, as far as it has ever been used.
 
-    `blocks`: as of a `Frame` or a `Snapshots`. Returns fields offset and size (bytes), in the order of addresses; none
-    reaches from one region into the next.
+    `blocks`: as of a `Frame` or a `Snapshots`. Returns fields offset and size (bytes), in the order of addresses; no
+    hole reaches from one region into the next.
     """
     start, end = used_part(blocks[blocks["state"] == lib.HW_RUN_FREE], extent)
     results = [_holes_in(start, end, region) for region in within]

@@ -1,16 +1,15 @@
-"""Endurance: whether a heap lasts. A recording tells minutes; here its calls and its sizes come again and again.
+"""Stress test of a heap: whether its footprint is stable over a long run at constant live bytes.
 
-Loops of nine kinds, made from the trace's sizes, and the trace itself, pass after pass, go on at constant live bytes. A
-heap that lasts covers as much after 10,000,000 calls as after 100,000: what it covers beyond is fragmentation that
-never ends, or memory that waits in lists where nothing fetches it. And in an arena of twice what its live blocks take
-it refuses nothing, or nothing that best fit serves.
+Loops of nine kinds, made from the trace's sizes, and the trace itself, repeated, run at constant live bytes. The
+footprint of a stable heap is the same after 10,000,000 calls as after 100,000: any growth is unbounded fragmentation,
+or unused memory in lists. And in an arena of twice its live blocks it fails no request, or none that best fit serves.
 
-A footprint is a maximum, and of 100 times as many random moments one is worse: best fit, whose free memory is never
-anywhere but where it serves, grows so by 1 to 9 %. What a heap grows beyond best fit on the same calls is its own. One
-heap grows by -3 to 9 %, as the seed will have it: where growth is too much with one, the mean over several counts.
+A footprint is a maximum, and 100 times as many random moments have a worse one: best fit, which can use all of its free
+memory, grows by 1 to 9 % for this reason. Growth beyond best fit's on the same calls is the heap's own. The growth of
+one heap varies by seed, from -3 to 9 %: if it is too large with one seed, the mean over several counts.
 
 The kinds are those in which allocators are known to leak or to fragment: Wilson et al. 1995, section 2.4 (ramps, peaks,
-plateaus, phases); Larson and Krishnan 1998 (one thread frees what another asks for); Robson 1977 (sizes that drift).
+plateaus, phases); Larson and Krishnan 1998 (one thread frees what another allocates); Robson 1977 (sizes that drift).
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
 LOOPS = ("shrink", "grow", "resize", "phases", "queue", "drift", "saw-tooth", "aligned", "refill")
-"""What a loop does; in the order of `HW_LOOP_...` in native/types.h, which says what each is."""
+"""The loops; in the order of `HW_LOOP_...` in native/types.h, which describes each."""
 
 PASSES = "passes"
-"""The trace again and again, some of each pass's objects freed in the next one, in another order."""
+"""The loop that repeats the trace; some objects of each pass are freed in the next one, in another order."""
 
 GUARD = 1.15
 """The stress test is passed if the footprint grows by no more, or by no more than this times best fit's growth.
@@ -62,25 +61,25 @@ SIZES = 10_000
 """Sizes that loops draw from; a trace with more requests has them sampled evenly over its ordered requests."""
 
 BESIDE = 8
-"""Bytes that a live object counts for beside those it asked for, as in native/stress_test.h."""
+"""Bytes that a live object counts in addition to its requested size, as in native/stress_test.h."""
 
 FEWEST = 256
 """Objects of the largest size that may live at once: with fewer, footprints rise for long by chance alone."""
 
 LEAST_OBJECTS = 64
-"""Objects that live at once where a heap reaches least."""
+"""Fewest live objects of a loop, for a heap with a short reach."""
 
 WARM_PASSES = 2
 """Passes before which footprints are not compared: in the second the first objects of another pass are live."""
 
 SEEDS = 5
-"""Seeds over which growth is averaged that is too much with the first."""
+"""Seeds over which growth is averaged if it is too large with the first."""
 
 CLEARLY = 1.25
-"""What grows by so many times what is let pass grows with every seed: no other one is tried."""
+"""Growth above this multiple of the permitted growth occurs with every seed, so no other seed is tested."""
 
 OUTLIVE = 8
-"""One object in so many outlives its free, until the next pass."""
+"""One object in this many outlives its free, until the next pass."""
 
 
 @dataclass(frozen=True)
@@ -88,15 +87,15 @@ class StressEffort:
     """Length and rules of the long-run test.
 
     Attributes:
-        calls: of each loop, unless its footprint is flat before.
-        base: calls with whose footprint later ones are compared.
-        enough: calls after which a loop may end, where the footprint did not change while they grew tenfold.
-        objects: about so many live at once.
+        calls: calls of each loop, unless its footprint is flat before.
+        base: calls after which the footprint is the reference for growth.
+        enough: calls after which a loop may end, if the footprint did not change over a tenfold increase in calls.
+        objects: number of live objects, about.
         cramped: calls in the arena of twice the live blocks.
-        most: growth, beyond that of best fit, up to which a heap lasts.
-        whole: whether loops go on after one has shown that the heap does not last, and best fit's growth and the mean
-            over seeds are told where the answer is known without them.
-        loops: those that are tried.
+        most: growth, beyond that of best fit, up to which a heap is stable.
+        whole: whether loops continue after one has failed, and best fit's growth and the mean over seeds are measured
+            even if the result is known without them.
+        loops: the loops to run.
     """
 
     calls: int = 10_000_000
@@ -112,31 +111,31 @@ class StressEffort:
 FULL = StressEffort()
 
 SHORT = StressEffort(calls=50_000, base=10_000, enough=50_000, objects=500, cramped=20_000, whole=False)
-"""For each candidate of an exploration: what leaks grows by half or more in it."""
+"""For each candidate of an exploration: a heap that leaks grows by half or more in it."""
 
 
 GUARDED = tuple(loop for loop in FULL.loops if loop != "refill")
 """The loops of `LONG`: all but one, which `SHORT` makes, as pools that never give memory back grow there.
 
-Over more calls a heap whose calls are short grows there, too: it hands memory over a few blocks a call where all that
-lives is freed and gives way to all of another size. `heapwright stress` shows by how much.
+Over more calls a heap with bounded calls grows there too: when blocks of one size are all replaced by blocks of another
+size, it returns only a few blocks per call. `heapwright stress` shows by how much.
 """
 
 LONG = StressEffort(calls=300_000, whole=False, loops=GUARDED)
-"""For what is recommended: slow growth, as of classes that take pages and never give them back, shows in it."""
+"""For recommendations: it shows slow growth, as of size classes that take pages and never return them."""
 
 
 @dataclass(frozen=True)
 class StressTest:
-    """How a heap endures.
+    """Result of the stress test of a heap.
 
     Attributes:
-        footprint_bytes: loop -> calls -> bytes of the arena that the heap had covered by then.
-        growth: loop -> footprint at the end over that after `StressEffort.base` calls, each over the most that live
-            blocks took by then; the mean over `SEEDS` seeds where that was too much with the first, but not by far.
-        best_fit: the same of best fit with the same seeds; 1 where it was not asked.
-        refused: loop -> requests refused in an arena of twice what its live blocks take, where any were, and best fit
-            refuses none in twice what its own take, or none within twice the calls.
+        footprint_bytes: by loop and calls, the bytes of the arena that the heap had covered by then.
+        growth: by loop, the footprint at the end over that after `StressEffort.base` calls, each over the most that
+            live blocks took by then; the mean over `SEEDS` seeds if it was slightly too large with the first.
+        best_fit: growth of best fit with the same seeds; 1 if it was not measured.
+        refused: by loop, the failed requests in an arena of twice the live blocks, if there were any, and best fit in
+            twice its own live blocks fails none, or none within twice the calls.
         most: as `StressEffort.most`.
     """
 
@@ -148,18 +147,18 @@ class StressTest:
 
     @property
     def growing(self) -> list[str]:
-        """The loops in which it grows by more than `most`, and than so many times what best fit does."""
+        """The loops in which it grows by more than `most`, and by more than this factor times best fit's growth."""
         grown = self.growth.items()
         return [loop for loop, ratio in grown if ratio > _let_pass(self.most, self.best_fit.get(loop, 1.0))]
 
     @property
     def stable(self) -> bool:
-        """Whether it grows in no loop, and refuses nothing that fits twice and that best fit would not."""
+        """Whether it grows in no loop, and fails no request in twice its live blocks that best fit serves."""
         return not self.growing and not self.refused
 
     @property
     def worst(self) -> str:
-        """The loop in which it grows most, of those in which it grows where there are any."""
+        """The loop with the largest growth; of the loops that failed, if there are any."""
         return max(self.growing or self.growth, key=lambda loop: self.growth[loop])
 
     @property
@@ -169,11 +168,11 @@ class StressTest:
 
     @property
     def calls(self) -> int:
-        """The most that any loop made, passes apart, which are made until they tell something."""
+        """The most calls of any loop but the passes, whose number depends on the trace."""
         return max(max(covered) for loop, covered in self.footprint_bytes.items() if loop != PASSES)
 
     def why_not(self) -> str | None:
-        """Why it does not last, in words; None where it does."""
+        """Why it is not stable, in words; None if it is."""
         if self.stable:
             return None
         return grows(self.growth_ratio) if self.growing else REFUSES
@@ -196,10 +195,10 @@ def run_stress_test(
     threads: int = 1,
     progress: Callable[[str], None] = lambda loop: None,
 ) -> StressTest:
-    """Try how a recipe endures what a trace asks for. ``progress`` is told each loop before it begins.
+    """Stress-test a recipe with the requests of a trace. ``progress`` is called with each loop before it begins.
 
-    So many ``threads`` try a loop each, and what comes of it is the same. Time grows with the calls: some seconds for
-    ten million calls of each loop. Raises `HeapwrightError` where the heap's own control data has no room, and where
+    Each of the ``threads`` runs a loop at a time, with the same results for any number. Time grows with the calls: some
+    seconds for ten million calls of each loop. Raises `HeapwrightError` if the heap's own control data has no room, or
     the system has no memory.
     """
     struct = policy_struct(recipe)
@@ -225,7 +224,7 @@ def run_stress_test(
 def _in_order(
     loops: Sequence[_Tried], seed: int, threads: int, progress: Callable[[str], None]
 ) -> Generator[tuple[str, _Outcome | None]]:
-    """Each loop with what comes of it, in their order; to be closed, so that no further one is begun."""
+    """Each loop with its result, in order; close it to begin no further loop."""
     if threads == 1:
         for tried in loops:
             progress(tried.loop)
@@ -248,12 +247,12 @@ def _in_order(
 
 
 def _let_pass(most: float, best_fit: float) -> float:
-    """Growth up to which a heap lasts where best fit grows so much."""
+    """Growth up to which a heap is stable, given best fit's growth."""
     return most * max(1.0, best_fit)
 
 
 def _suited(trace: Trace, struct: Any, effort: StressEffort) -> StressEffort:
-    """Fewer objects where a heap reaches too little for so many: it is no leak that an arena cannot be larger."""
+    """Fewer objects if the reach of a heap is too short for all: a limited arena is no leak."""
     _, live = drawn(trace, effort.objects)
     room = 4 * live
     if struct.reach >= room:
@@ -262,7 +261,7 @@ def _suited(trace: Trace, struct: Any, effort: StressEffort) -> StressEffort:
 
 
 def _loops(trace: Trace, effort: StressEffort) -> tuple[str, ...]:
-    """The loops that are tried. A short form omits passes of a long trace, and calls that the trace never makes."""
+    """The loops to run. A short test omits passes of a long trace, and kinds of calls that the trace never makes."""
     brief = not effort.whole and len(trace) * 2 * WARM_PASSES > effort.calls
     without = {PASSES} if brief else set[str]()
     if not effort.whole:  # a program that never resizes is not judged by how a heap resizes
@@ -272,7 +271,7 @@ def _loops(trace: Trace, effort: StressEffort) -> tuple[str, ...]:
 
 
 class _Outcome(NamedTuple):
-    """What comes of a loop: footprints by calls, by how much they grew, and best fit's, and the requests refused."""
+    """Result of a loop: footprints by calls, their growth, best fit's growth, and failed requests."""
 
     footprints: Mapping[int, int]
     grown: float
@@ -282,7 +281,7 @@ class _Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class _Tried:
-    """A heap in a loop."""
+    """Test of a heap in a loop."""
 
     loop: str
     trace: Trace
@@ -291,7 +290,7 @@ class _Tried:
     effort: StressEffort
 
     def outcome(self, seed: int) -> _Outcome | None:
-        """What comes of the loop; None where the heap cannot serve what it asks for."""
+        """The result of the loop; None if the heap cannot serve its requests."""
         effort, (footprints, grown, count) = self.effort, self.whole(seed)
         if count is None:
             return None
@@ -304,34 +303,34 @@ class _Tried:
         return _Outcome(footprints, grown, fit, count)
 
     def covered(self, seed: int) -> tuple[Mapping[int, int], float, Any]:
-        """Footprints by calls, by how much they grew, and what else came of the loop; of passes nothing."""
+        """Footprints by calls, their growth, and the engine's result of the loop, None for passes."""
         if self.loop == PASSES:
             return *_passes(self.trace, self.recipe, self.struct, self.effort, seed), None
         return self._made(seed).run(self.recipe, self.struct, arena_bytes_of(self.struct, DEFAULT_ARENA))
 
     def whole(self, seed: int) -> tuple[Mapping[int, int], float, int | None]:
-        """Footprints by calls, by how much they grew, and the requests refused.
+        """Footprints by calls, their growth, and failed requests.
 
-        These are None where the heap cannot serve what the loop asks for.
+        These are None if the heap cannot serve the loop's requests.
         """
         footprints, grown, ample = self.covered(seed)
         if ample is None:
             return footprints, grown, 0
-        if ample.failed:  # of the aligned ones none, where no pool can cut a block to an alignment
+        if ample.failed:  # no pool may be able to cut a block to an alignment
             return footprints, grown, None if self.loop == "aligned" else int(ample.failed)
         after = self.refuses_after(seed, footprints, ample)
         best = None if after is None else best_fit_refuses_after(self.trace, self.loop, self.effort, seed)
         return footprints, grown, int(after is not None and (best is None or 2 * after < best))
 
     def refuses_after(self, seed: int, footprints: Mapping[int, int], ample: Any) -> int | None:
-        """The calls in twice what its live blocks take until one is refused; None where none is.
+        """The calls until a request fails in an arena of twice the live blocks; None if none fails.
 
-        ``footprints`` and ``ample`` are what `covered` tells with that seed.
+        ``footprints`` and ``ample`` are the results of `covered` with that seed.
         """
         twice = arena_holding(self.struct, int(self.struct.fixed_end) + 2 * int(ample.blocks))
         cramped = min(twice, int(self.struct.reach))
         if footprints[max(footprints)] <= cramped and not depends_on_arena(self.recipe):
-            return None  # it does the same there
+            return None  # it behaves the same there
         return self._made(seed).refuses_after(self.recipe, self.struct, cramped)
 
     def _made(self, seed: int) -> _Loop:
@@ -339,15 +338,15 @@ class _Tried:
 
 
 def best_fit_growth(trace: Trace, loop: str, effort: StressEffort = FULL, seed: int = 1) -> float:
-    """What best fit grows by in a loop: what no heap can help."""
+    """Growth of best fit in a loop, which no heap can avoid."""
     return _covered_by_best_fit(trace, loop, effort, seed)[1]
 
 
 @lru_cache(maxsize=16 * len(LOOPS))
 def best_fit_refuses_after(trace: Trace, loop: str, effort: StressEffort = FULL, seed: int = 1) -> int | None:
-    """The calls of a loop after which best fit refuses one in twice what its live blocks take; None where it does not.
+    """The calls of a loop until best fit fails one in twice its live blocks; None if it fails none.
 
-    So it is where `resize` finds objects so large that one that moves has no room beside others.
+    It fails if `resize` has large objects, and no room to move one.
     """
     footprints, _, ample = _covered_by_best_fit(trace, loop, effort, seed)
     return _best_fit(trace, loop, effort).refuses_after(seed, footprints, ample)
@@ -369,14 +368,14 @@ def _best_fit(trace: Trace, loop: str, effort: StressEffort) -> _Tried:
 
 
 def _growth(covered: Mapping[int, float], base: int) -> float:
-    """The last value over that after `base` calls, or over the first where there are none so early."""
+    """The last value over that after `base` calls, or over the first if no value is so early."""
     first = [value for calls, value in covered.items() if calls <= base]
     values = list(covered.values())
     return values[-1] / (first[-1] if first else values[0])
 
 
 def points(calls: int) -> list[int]:
-    """The calls at which footprints are told: four to a decade from 1,000 on, and the last."""
+    """The calls at which footprints are reported: four to a decade from 1,000 on, and the last."""
     info = [round(1000 * 10 ** (quarter / 4)) for quarter in range(100)]
     return [*(point for point in info if point < calls), calls]
 
@@ -385,13 +384,13 @@ def points(calls: int) -> list[int]:
 
 
 class _Loop:
-    """A loop over a trace's sizes."""
+    """Loop over a trace's sizes."""
 
     def __init__(self, trace: Trace, kind: int, effort: StressEffort, seed: int) -> None:
         self._effort, self._of = effort, (trace, kind, effort, seed)
         sizes, live = drawn(trace, effort.objects)
         if LOOPS[kind] == "shrink":
-            live //= 2  # of its objects half is left
+            live //= 2  # half of its objects remain
         self._sizes = sizes  # the loop points to them
         objects = min(4 * effort.objects, 1 << 20)
         period = max(objects, 1000)
@@ -399,10 +398,10 @@ class _Loop:
         self._calls = ffi.new("struct hw_calls *", {"slots": objects})
 
     def run(self, recipe: Recipe, struct: Any, arena: int) -> tuple[dict[int, int], float, Any]:
-        """Footprints by calls, by how much they grew, and what else came of it, in an arena of so many bytes.
+        """Footprints by calls, their growth, and the engine's result, in an arena of this size.
 
-        Each footprint counts by the most that live blocks took until then: which sizes a loop drew is not the heap's
-        doing, and a later moment may hold larger blocks.
+        Growth is that of each footprint over the most that live blocks took until then: the sizes that a loop drew are
+        no property of the heap, and a later moment may have larger blocks.
         """
         effort, at = self._effort, points(self._effort.calls)
         result = self._replayed(recipe, struct, arena, at) if effort.calls <= min(effort.enough, _WRITTEN) else None
@@ -414,9 +413,9 @@ class _Loop:
     def _replayed(
         self, recipe: Recipe, struct: Any, arena: int, at: list[int]
     ) -> tuple[dict[int, tuple[int, int]], Any] | None:
-        """What `_ran` tells of a heap that refuses nothing, by the replay of calls that are written down once.
+        """The result of `_ran` for a heap without failed requests, by the replay of calls that are written once.
 
-        None where it refuses some.
+        None if a request fails.
         """
         written = _written(*self._of)
         if written is None:
@@ -438,12 +437,12 @@ class _Loop:
         return info, ffi.new("struct hw_endured *", {"blocks": most})
 
     def calls(self) -> Any:
-        """Its calls until so many are made that it ends: the same for every heap that refuses none.
+        """All calls of the loop: the same for every heap that fails none.
 
         `struct hw_calls *` and the columns that it points to; None without memory.
         """
         count, objects = self._effort.calls, int(self._calls.slots)
-        room = count + 3 * objects  # of its turns none makes more
+        room = count + 3 * objects  # no turn makes more
         op, slot, size, align, thread = np.empty(room, np.uint8), *np.empty((4, room), np.uint32)
         numbers = {"slot": slot, "size": size, "align": align, "thread": thread}
         columns = {"op": pointer("uint8_t", op)} | {key: pointer("uint32_t", item) for key, item in numbers.items()}
@@ -459,7 +458,7 @@ class _Loop:
         return struct, kept
 
     def refuses_after(self, recipe: Recipe, struct: Any, arena: int) -> int | None:
-        """The calls until such an arena has refused one; None where it refuses none."""
+        """The calls until one has failed in an arena of this size; None if none fails."""
         cramped = self._effort.cramped
         _, endured = self._ran(recipe, struct, arena, [cramped], cramped, at_refusal=True)
         return int(endured.calls) if endured.failed else None
@@ -482,7 +481,7 @@ class _Loop:
 
 
 _WRITTEN = 1 << 20
-"""Calls of the longest loops that are written down: some 9 bytes each."""
+"""Most calls of a loop that is written: some 9 bytes each."""
 
 
 @lru_cache(maxsize=len(LOOPS) + 3)
@@ -499,13 +498,13 @@ def _memory(struct: Any, calls: Any, arena: int) -> Any:
 
 @lru_cache(maxsize=16)
 def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
-    """The sizes that loops draw from, ascending, uint32[n], and what live ones count for at most, bytes.
+    """The sizes that loops draw from, ascending, uint32[n], and the most bytes of live objects.
 
-    That is what so many objects of these sizes count for; the largest sizes are left out, until no object is more than
-    a `FEWEST`th of it, or half as many objects' share where that is more.
+    The bytes are those of this number of objects at the mean of these sizes. The largest sizes are left out, until none
+    exceeds the bytes divided by `FEWEST`, or by half the number of objects if that is less.
     """
     requested = np.sort(np.maximum(trace.size[trace.op != FREE], 1)).astype(np.int64)
-    requested = np.minimum(requested, (1 << 31) // objects - BESIDE)  # what lives is counted in 32 bits
+    requested = np.minimum(requested, (1 << 31) // objects - BESIDE)  # live bytes are counted in 32 bits
     weights = requested + BESIDE
     live = objects * np.cumsum(weights) // np.arange(1, len(requested) + 1)
     last = int(np.flatnonzero(min(FEWEST, objects // 2) * weights <= live)[-1])
@@ -520,10 +519,10 @@ def drawn(trace: Trace, objects: int) -> tuple[NDArray[np.uint32], int]:
 def _passes(
     trace: Trace, recipe: Recipe, struct: Any, effort: StressEffort, seed: int
 ) -> tuple[Mapping[int, int], float]:
-    """Footprints by calls of the trace, pass after pass, and by how much they grew.
+    """Footprints by calls of the repeated trace, and their growth.
 
-    These are `StressEffort.calls`, and no more than ten times the `base`. Each footprint counts by the most that live
-    objects took by then: what lives on from pass to pass is drawn.
+    There are `StressEffort.calls` calls, and at most ten times the `base`. Growth is that of each footprint over the
+    peak of live bytes by then: the objects that outlive a pass are drawn at random.
     """
     again = repeated(trace, max(min(10 * effort.base, effort.calls), len(trace) * 2 * WARM_PASSES), seed)
     info: dict[int, int] = {}
@@ -540,14 +539,14 @@ def _passes(
 
 
 _KEPT = 1 << 18
-"""Calls of the longest passes that are kept for several seeds: some 30 bytes each."""
+"""Most calls of repeated traces that are kept for several seeds: some 30 bytes each."""
 
 
 def repeated(trace: Trace, calls: int, seed: int) -> Trace:
-    """The trace for about so many calls, at least twice; of each pass one object in `OUTLIVE` lives into the next.
+    """The trace repeated for about this number of calls, at least twice; one object in `OUTLIVE` outlives its pass.
 
-    These, and those that the trace never frees, are freed in the next pass: the first where that pass's own would be,
-    in another order, the others spread over all of it.
+    The next pass frees these, in another order, in place of its own that outlive it. It also frees the objects that the
+    trace never frees, spread over the pass.
     """
     return (_repeated_kept if calls <= _KEPT else _repeated_long)(trace, calls, seed)
 
@@ -565,7 +564,7 @@ def _repeated(trace: Trace, calls: int, seed: int) -> Trace:
     row = count + len(remaining)
     extra = np.sort(rng.integers(0, count, len(remaining))) + np.arange(
         len(remaining)
-    )  # where a pass frees what is left
+    )  # frees of objects that the trace never frees
     own = np.setdiff1d(np.arange(row), extra)
     ids, lives_in = np.empty((passes, row), np.int64), int(born.max()) + 1
     ids[:, own] = born

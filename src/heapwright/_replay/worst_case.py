@@ -1,8 +1,8 @@
-"""The worst case: the arena that is enough for any program with this much live, where theory gives a bound.
+"""Worst-case arena: a theoretical bound on fragmentation for any program with the live bytes of a trace.
 
-What is live is counted as the heap does, with headers and rounding: the bounds hold for programs whose live blocks
-never take more than those of the trace, and whose largest is no larger. Requests alone bound little: 100,000 bytes may
-be that many objects.
+Live bytes include headers and rounding: the bounds hold for programs whose live blocks never take more than those of
+the trace, and whose largest block is no larger. Requested bytes alone bound little: 100,000 bytes may be as many
+objects.
 
 Sources: J. M. Robson 1971, An estimate of the store size necessary for dynamic storage allocation, JACM 18; Robson
 1974, Bounds for some functions concerning dynamic storage allocation, JACM 21; Robson 1977, Worst case fragmentation of
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def worst_case(trace: Trace, recipe: Recipe) -> WorstCase | None:
-    """The least arena that a theorem gives for programs like the trace; None where none holds.
+    """The least arena that a theorem gives for programs like the trace; None if no theorem applies.
 
-    It holds for requests at the heap's own alignment, and for recipes of a single pool that passes no free block by,
-    behind quick lists or none: the pool's kind has the theorems.
+    A theorem applies to requests at the heap's own alignment, and to recipes of a single pool that never skips a
+    fitting free block, with or without quick lists in front of it: the pool's kind has the theorems.
     """
     (*lists, pool), struct = recipe.canonical().pools, policy_struct(recipe)
     laid_out = struct.pools[len(lists)]
@@ -62,9 +62,9 @@ def load_of(trace: Trace, recipe: Recipe) -> BlockLoad:
 
 
 def block_sizes(recipe: Recipe, requests: NDArray[np.integer[Any]]) -> tuple[NDArray[np.int64], int]:
-    """The blocks that requests get where splitting is exact, int64 as many; and the smallest that any request gets.
+    """The block sizes of requests if splitting is exact, int64[n]; and the smallest block of any request.
 
-    Of recipes where several pools own blocks, the requests rounded up to the alignment.
+    For recipes in which several pools own blocks, the requests rounded up to the alignment.
     """
     pools, struct = recipe.canonical().pools, policy_struct(recipe)
     sizes = np.maximum(requests.astype(np.int64), 1)

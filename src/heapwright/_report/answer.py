@@ -9,7 +9,7 @@ import altair as alt
 from heapwright._report.figure import BLUE, CLOUD, GREEN, LEGEND_COLUMNS, SI, SOFT, VERMILLION, Figure, inline
 from heapwright._studies.analysis import Analysis, MemoryNeed, reserve_for_more
 from heapwright._studies.decision import Decision
-from heapwright._studies.recommendations import RIVALS
+from heapwright._studies.recommendations import WELL_KNOWN
 from heapwright._studies.results import Candidate
 from heapwright._traces.copies import Load
 
@@ -66,9 +66,10 @@ def served_by_arena(study: Analysis, pick: Candidate) -> Figure | None:
     """
     if not study.elsewhere:
         return None
-    names = {name: id for id, name in zip(study.combined.ids, study.combined.zoo_names, strict=True) if name in RIVALS}
-    rivals = {name: names[name] for name in RIVALS if name in names and names[name] != pick.id}
-    shown = {f"{pick.label} (pick)": pick.id, **rivals}
+    pairs = zip(study.combined.ids, study.combined.zoo_names, strict=True)
+    names = {name: id for id, name in pairs if name in WELL_KNOWN}
+    well_known = {name: names[name] for name in WELL_KNOWN if name in names and names[name] != pick.id}
+    shown = {f"{pick.label} (pick)": pick.id, **well_known}
     needs = {label: study.needs(id) for label, id in shown.items()}
     sizes = [need.bytes for result in needs.values() for need in result if need.bytes is not None]
     if not sizes:

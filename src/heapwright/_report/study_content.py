@@ -90,7 +90,7 @@ def study_content(study: Analysis, heaps: Sequence[str], against: str | None) ->
         ],
         traces=[_section(study, info, named, len(infos)) for info in infos],
         answer=decision.evidence(),
-        beside=decision.beside(),
+        beside=decision.remarks(),
         beside_others=side_by_side(decision),
         reserve=reserve_by_load(decision),
         arena=served_by_arena(study, balanced),
@@ -113,7 +113,7 @@ def _choice(
     offered = _offered(study)
     x, y, *_ = _plotted(study.objectives)
     kinds = _standing_out(study, front, standings, {*bounds.ids, balanced})
-    rivals = [id for id in (*deciding.rivals, deciding.yours) if id in kinds]
+    rivals = [id for id in (*deciding.well_known, deciding.yours) if id in kinds]
     recipes = _drawn_recipes(study, kinds, offered, rivals, balanced)
     info = {recipe["id"]: deciding.on(study.candidate(recipe["id"])) for recipe in recipes if recipe["id"] in kinds}
     return Choice(
@@ -149,8 +149,8 @@ def overview(study: Analysis) -> Figure:
     """Every recipe of the study by its first two objectives; the front, the zoo and the balanced pick stand out."""
     pick, deciding = study.pick("balanced"), Deciding(study, study.objectives)
     kinds = _standing_out(study, study.front(), study.zoo_standings(), {pick.id})
-    recipes = _drawn_recipes(study, kinds, _plotted(study.objectives)[:2], deciding.rivals, pick.id)
-    return _trade_offs(study, recipes, deciding.rivals, len(_admitted(study)))[0]
+    recipes = _drawn_recipes(study, kinds, _plotted(study.objectives)[:2], deciding.well_known, pick.id)
+    return _trade_offs(study, recipes, deciding.well_known, len(_admitted(study)))[0]
 
 
 def _admitted(study: Analysis) -> npt.NDArray[np.intp]:
@@ -160,7 +160,7 @@ def _admitted(study: Analysis) -> npt.NDArray[np.intp]:
 
 def _drawn_over_time(study: Analysis, deciding: Deciding, pick: str, best: Candidate | None) -> list[str]:
     """The pick, and with it the reader's current allocator, else a usual choice, else the best of the zoo."""
-    usual = [id for id in deciding.rivals if study.candidate(id).zoo_name == USUAL]
+    usual = [id for id in deciding.well_known if study.candidate(id).zoo_name == USUAL]
     beside = [id for id in (deciding.yours, *usual, best.id if best else None) if id and id != pick]
     return [pick, *beside[:1]]
 
@@ -400,7 +400,7 @@ def _regret(ratios: npt.NDArray[np.float64]) -> str:
 
 def _row(study: Analysis, candidate: Candidate, kind: str, balanced: str, cells: Sequence[str]) -> dict[str, Any]:
     marks = ["balanced pick"] if candidate.id == balanced else []
-    if study.robustness().lasts(candidate.id) is False:
+    if study.robustness().stable(candidate.id) is False:
         marks.append("unstable")
     return {
         "id": candidate.id,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recipe with its metrics over all traces: id, and the zoo's name where it is one of the zoo's."""
+    """A recipe with its metrics over all traces: id, and its name if it is a reference allocator."""
 
     id: str
     zoo_name: str | None

@@ -25,8 +25,10 @@ from heapwright._traces.copies import Load
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """The footprint in bytes of a recipe on a trace of some role, or on the future of one explored on; None where
-    requests failed there, and on a future where it has no bound."""
+    """The footprint in bytes of a recipe on a trace or on a trace's future.
+
+    None if requests failed there, or if it grows without bound on the future.
+    """
 
     role: Role | Literal["future"]
     trace: str
@@ -57,9 +59,10 @@ def reserve_for_more(needs: Sequence[MemoryNeed]) -> int | None:
 
 
 def load_served(arena: int, reserve: int, more: int | None) -> float | None:
-    """How many times the recorded load an arena of so many bytes serves, along a straight line from `reserve_for` at
-    once the load to `reserve_for_more` at `Load.times` times; at most that many. None where `more` is not known, and
-    below the reserve.
+    """How many times the recorded load an arena of this size serves, at most `Load.times`; None if unknown.
+
+    The sizes lie on a straight line from ``reserve`` at the recorded load to ``more`` at `Load.times` times that load.
+    The load is unknown without ``more``, and for an arena below the reserve.
 
     At twice the load TLSF needs within 10 % of what that line says on 30 of 36 recordings: docs/robustness.md.
     """
@@ -90,12 +93,13 @@ class Analysis(StudyFile):
     def devices(self, role: Role = "explored") -> list[dict[str, int]]:
         """The devices that recipes compete on: of each, the names and the calls of the traces that are its loads.
 
-        A trace each; of `same_device` all traces are loads of one, and so are copies that were made alike.
+        Each trace is a device of its own. With `same_device` all traces are loads of one device, and so are the copies
+        with the same number.
         """
         results: dict[str, dict[str, int]] = {}
         for info in self.traces(role):
-            alike = info.name.rpartition("~")[2] if role == "copy" else ""
-            results.setdefault(alike if self.same_device else info.name, {})[info.name] = info.events
+            copy = info.name.rpartition("~")[2] if role == "copy" else ""
+            results.setdefault(copy if self.same_device else info.name, {})[info.name] = info.events
         return list(results.values())
 
     @property
@@ -177,8 +181,10 @@ class Analysis(StudyFile):
         return [self.combined.candidate(int(row)) for row in rows]
 
     def _fit(self, keys: tuple[str, ...]) -> Bools:
-        """Mask of what may stand on a printed front: what is fit to ship, if anything is; all else of a study that
-        tried nothing but the recordings."""
+        """Mask of the recipes for a printed front: those fit to ship if there are any, or else all of them.
+
+        A study without futures has all of them.
+        """
         everything = np.ones(len(self.combined.ids), dtype=np.bool_)
         if not self.combined.foreseen or ADMITTED in keys:
             return everything
@@ -193,12 +199,12 @@ class Analysis(StudyFile):
 
         Of the front, and of the recipes near it that were replayed on futures, one that is fit to ship
         (`Robustness.candidates`); of the front if none is. It is the same under every condition that it meets, and
-        a bound on memory asks no less of it: what would not be picked without the bound is none within it, so more
-        memory never gives more of the other of two objectives.
-        Where ``admitted_fraction`` is an objective, only what admits as much as any (`Results.admitting`) is looked at;
-        a condition on it says what has to be admitted instead, and all that meet that are.
-        ``objectives`` and ``where`` as for `front`. Raises `HeapwrightError` where the front is empty, `NoPickError`
-        where of all that may be picked nothing stays within a bound on memory.
+        a bound on memory does not admit recipes that would not be recommended without it, so more memory never gives
+        more of the other of two objectives.
+        With ``admitted_fraction`` as an objective only the recipes that admit most (`Results.admitting`) are
+        candidates; a condition on it replaces that rule by its own bound.
+        ``objectives`` and ``where`` as for `front`. Raises `HeapwrightError` if the front is empty, `NoPickError` if no
+        candidate meets a bound on memory.
         """
         keys, within = self._objectives(objectives), self.within(where)
         eligible = self.combined.eligible(keys)
@@ -218,7 +224,7 @@ class Analysis(StudyFile):
         return self.combined.candidate(result)
 
     def picks(self, objectives: Objectives | None = None, where: str | Sequence[str] = ()) -> dict[str, list[Pick]]:
-        """Which picks a recipe is, by id, without those of which nothing stays within a bound on memory.
+        """The recommendations that a recipe is, by id; none for a kind without candidates within a bound on memory.
 
         Arguments and errors are those of `pick`, but for `NoPickError`.
         """
@@ -229,9 +235,9 @@ class Analysis(StudyFile):
         return results
 
     def may_ship(self, how: Pick, objectives: Objectives | None = None, *, asked: bool = False) -> list[int]:
-        """Rows of `combined` to pick from where there is no condition, the pick first; none where the front is empty.
+        """Rows of `combined` to recommend from without conditions, the recommendation first; none of an empty front.
 
-        ``asked``: whether a share to admit is.
+        ``asked``: whether a condition sets the share to admit.
         """
         keys = self._objectives(objectives)
         if (how, keys, asked) not in self._orders:
@@ -242,7 +248,7 @@ class Analysis(StudyFile):
     def _short_of_memory(
         self, how: Pick, keys: tuple[str, ...], may_ship: Sequence[int], within: int, where: str | Sequence[str]
     ) -> str:
-        """Why nothing is picked: the least memory of those that may ship, and what speaks against the best within."""
+        """Reason for no recommendation: the least memory of a candidate, and the fault of the best within bounds."""
         bounds = [item for item in _conditions(where) if item.bounds_memory]
         others = self._met([item for item in _conditions(where) if not item.bounds_memory])
         needed = self._bounded(bounds[0].key)
@@ -256,7 +262,7 @@ class Analysis(StudyFile):
         )
 
     def _in_order(self, how: Pick, keys: tuple[str, ...], mask: Bools, asked: bool) -> list[int]:
-        """Rows to pick from of those in the mask; `asked`: whether the share to admit was asked for."""
+        """Rows of the mask to recommend from; ``asked``: whether a condition sets the share to admit."""
         mask = mask if asked else self.combined.admitting(keys, mask)
         return self.robustness(keys).in_order(how, self.combined.front_rows(keys, mask), mask)
 
@@ -275,7 +281,7 @@ class Analysis(StudyFile):
 
     @cached_property
     def reserves(self) -> Floats:
-        """What to reserve for each recipe of `combined`, bytes, float64[n]: `reserve_for`, by what it was tried on."""
+        """Reserve of each recipe of `combined`, bytes, float64[n]: `reserve_for` its needs."""
         each = self.combined.each
         most = _largest(each["footprint_bytes"], each["failed"])
         futures = _largest(each["long_run_bytes"], np.isnan(each["long_run_bytes"]))
@@ -342,12 +348,12 @@ class Analysis(StudyFile):
 
     @cached_property
     def _orders(self) -> dict[tuple[Pick, tuple[str, ...], bool], list[int]]:
-        """By kind of pick, objectives, and whether a share to admit was asked for: a page has a hundred conditions."""
+        """By kind, objectives, and whether a condition sets the share to admit: a page needs hundreds."""
         return {}
 
     @cached_property
     def _robustness(self) -> dict[tuple[str, ...], Robustness]:
-        """By objectives: every pick and every row of a table asks anew."""
+        """By objectives: every recommendation and every row of a table uses it."""
         return {}
 
     def zoo_standings(self, objectives: Objectives | None = None) -> list[Ranking]:
@@ -369,7 +375,7 @@ def _conditions(where: str | Sequence[str]) -> list[Condition]:
 
 
 def _largest(sizes: Floats, failed: Floats) -> Floats:
-    """The largest size of each row, of those at which nothing was refused; 0 where there is none."""
+    """The largest size of each row without failed requests; 0 if there is none."""
     served: Floats = np.where(failed > 0, 0.0, np.nan_to_num(sizes))
     largest: Floats = served.max(axis=1, initial=0.0)
     return largest

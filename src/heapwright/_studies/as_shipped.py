@@ -1,4 +1,4 @@
-"""What a recipe of a study measures as it ships: with the counters, threads and alignment that it is generated with."""
+"""Metrics of a study's recipe as it ships: with the counters, threads and alignment of the generated files."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Shipped(NamedTuple):
-    """What the files of a heap from a study say; the defaults are for one that comes from none.
+    """Statements of generated files about the study of their heap; the defaults are for a heap without a study.
 
     Attributes:
         tuned_for: the study's traces and objectives, in words.
-        metrics: over the traces explored on, as it is generated; None where these cannot be read any more, and the
-            heap is not the one that was explored.
-        reserve: what memory to give it, a sentence; "" where no arena served it.
-        explored: how the study was made, a sentence; "" where it does not tell.
+        metrics: over the traces explored on, as generated; None if the traces cannot be read any more and the heap
+            differs from the one explored.
+        reserve: a sentence about the memory to reserve; "" if no arena served it.
+        explored: a sentence about how the study was made; "" if it holds no runs.
     """
 
     tuned_for: str | None = None
@@ -38,12 +38,12 @@ NOTHING = Shipped()
 
 @dataclass(frozen=True)
 class ShippingOptions:
-    """A heap that is to be generated.
+    """Heap to generate.
 
     Attributes:
-        recipe: what was asked for.
-        study, id: where it comes from, open; None where from no study.
-        known: what is known without.
+        recipe: its recipe.
+        study, id: the open study and its id there; None if it comes from no study.
+        known: statements without a study.
     """
 
     recipe: Recipe
@@ -53,15 +53,15 @@ class ShippingOptions:
 
     @classmethod
     def of(cls, study: Analysis, id: str) -> ShippingOptions:
-        """The recipe of this id in a study. Raises HeapwrightError where there is none, or it does not last."""
-        if why_not := study.robustness().why_not_lasting(study.candidate(id).id):
+        """The recipe of this id in a study. Raises HeapwrightError if there is none, or it is not stable."""
+        if why_not := study.robustness().why_not_stable(study.candidate(id).id):
             raise HeapwrightError(
                 f"{study.path}:{id}: not shipped, because it {why_not}; give its recipe as a file to do so"
             )
         return cls(study.recipe(id), study, id)
 
     def shipped(self, recipe: Recipe) -> Shipped:
-        """What the files say of it as it is generated, with this recipe."""
+        """Statements of the files for this recipe, as it is generated."""
         if self.study is not None:
             return shipped(self.study, self.id, recipe)
         return self.known if recipe.hash == self.recipe.hash else self.known._replace(metrics=None)
@@ -70,7 +70,7 @@ class ShippingOptions:
 def shipped(study: Analysis, id: str, recipe: Recipe) -> Shipped:
     """Replay the recipe, which is the study's `id` as it is generated, on the traces that the study was made on.
 
-    Raises HeapwrightError where there is no such recipe.
+    Raises HeapwrightError if there is no such recipe.
     """
     id = study.candidate(id).id
     explored = study.recipe(id)

@@ -1,4 +1,4 @@
-"""What to ship within bounds on memory and on the worst-case call: a study's picks, for bounds worth telling apart."""
+"""Recommendations within bounds on memory and on the worst-case call, for the bounds at which they change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heapwright._studies.results import Floats
 from heapwright._support.errors import HeapwrightError
 
 MEMORY_STOPS, WORST_STOPS = 20, 8
-"""Bounds of each kind that are told at most."""
+"""Most bounds of each kind."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Budgets:
     """Picks within bounds.
 
     Attributes:
-        memory: bounds on what is to be reserved, bytes (`Analysis.reserves`), rising.
+        memory: bounds on the reserve (`Analysis.reserves`), bytes, rising.
         worst: bounds on all of `worst_calls`, loads and stores, rising.
-        picks: ids of the balanced picks, by ``worst`` and ``memory``, either followed by no bound; None where
-            nothing that may ship stays within.
+        picks: ids of the balanced recommendations, by ``worst`` and ``memory``, each followed by no bound; None if no
+            recipe that may ship meets both.
     """
 
     memory: list[int]
@@ -38,10 +38,10 @@ class Budgets:
 
 
 def budgets(study: Analysis) -> Budgets:
-    """The balanced picks of a study within bounds: what `Analysis.pick` gives with these conditions.
+    """The balanced recommendations of a study within bounds: the results of `Analysis.pick` with these conditions.
 
-    The bounds are what recipes on the front, and on the fronts of memory with the worst-case calls, are to be given, on
-    those of all recipes and on those of what may ship.
+    The bounds are values of recipes on the study's front and on the front of memory with the worst-case calls, among
+    all recipes and among those that may ship.
     """
     columns, kinds = study.combined.columns, worst_calls(study)
     longest = np.max([columns[key] for key in kinds], axis=0)
@@ -62,7 +62,7 @@ def budgets(study: Analysis) -> Budgets:
 
 
 def worst_calls(study: Analysis) -> list[str]:
-    """The metrics of the worst-case calls, of each the one on the future where the study has it."""
+    """The metrics of the worst-case calls, on the future if the study has them."""
     columns = study.combined.columns
 
     def measured(key: str) -> bool:  # older studies lack some
@@ -75,7 +75,7 @@ def worst_calls(study: Analysis) -> list[str]:
 def _pick(study: Analysis, where: list[str]) -> str | None:
     try:
         return study.pick("balanced", where=where).id
-    except HeapwrightError:  # nothing that may ship stays within
+    except HeapwrightError:  # no recipe that may ship is within the bounds
         return None
 
 

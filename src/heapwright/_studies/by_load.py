@@ -1,4 +1,4 @@
-"""The pick at each load of a workload: the load is a guess, and decides how much memory is asked for."""
+"""Recommendation at each load of a workload: the load is an estimate, and decides how much memory is requested."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
     from heapwright._traces.trace import Trace
 
 BESIDE = ("newlib-nano", "tlsf")
-"""Heaps of the zoo that the pick is shown beside."""
+"""Reference allocators with which recommendations are compared."""
 
 
 @dataclass(frozen=True)
 class AtLoad:
-    """One trace of a study, made at some load of its link.
+    """Trace of a study, made at some load of its link.
 
     Attributes:
         load: share of time that the link is busy.
         trace: its name.
         requested_peak_bytes: largest sum of live requested bytes.
-        pick: id of the recipe that would be picked for this trace alone, by the rule of "balanced".
-        footprint_bytes: what that needs on this trace.
-        beside: what heaps of the zoo need at the study's alignment, by name; None where they were not tried, or refused
-            a request.
+        pick: id of the balanced recommendation for this trace alone.
+        footprint_bytes: its footprint on this trace.
+        `beside`: footprints of reference allocators at the study's alignment, by name; None if one was not evaluated
+            or failed a request.
     """
 
     load: float
@@ -40,10 +40,10 @@ class AtLoad:
 
 
 def picks_by_load(study: Analysis, traces: Sequence[Trace]) -> list[AtLoad]:
-    """The pick of each of the traces that were made at a load, in order of it; none where all have one load.
+    """The recommendation for each explored trace that was made at a load, in order of load; none if all have one load.
 
-    The traces are those that the study was explored on. One on which no recipe served every request is left out. None
-    where recipes were given up: the pick for a trace alone may be one that cannot come on the front of all.
+    A trace on which no recipe served every request is left out. None if recipes were pruned: the recommendation for a
+    trace alone may be a recipe that cannot reach the front of all traces.
     """
     at = sorted(((float(trace.metadata["load"]), trace) for trace in traces if "load" in trace.metadata), key=_by_load)
     if len({load for load, _ in at}) < 2 or study.given_up:
@@ -63,7 +63,7 @@ def _by_load(item: tuple[float, Trace]) -> tuple[float, str]:
 
 
 def _balanced(study: Analysis, alone: Results) -> int | None:
-    """Row of the balanced pick of one trace; None where the front is empty."""
+    """Row of the balanced recommendation for one trace; None if the front is empty."""
     keys = study.objectives
     mask = alone.admitting(keys, alone.eligible(keys))
     front = alone.front_rows(keys, mask)
@@ -74,7 +74,7 @@ def _balanced(study: Analysis, alone: Results) -> int | None:
 
 
 def _footprint(alone: Results, name: str) -> int | None:
-    """What the zoo's heap needs at the study's alignment."""
+    """Footprint of a reference allocator at the study's alignment."""
     served = alone.ranked & (alone.columns["failed"] == 0)
     results = [row for row, zoo_name in enumerate(alone.zoo_names) if zoo_name == name and served[row]]
     return int(alone.columns["footprint_bytes"][results[0]]) if results else None

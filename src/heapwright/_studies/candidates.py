@@ -1,4 +1,4 @@
-"""What a study holds of candidates alone: how they did on futures, and in the stress test."""
+"""Results that a study holds for candidates alone: on futures, and in the stress test."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from heapwright._support import database
 
 
 class Candidates:
-    """The part of `heapwright._studies.study_file.StudyFile` that stores it."""
+    """Part of `heapwright._studies.study_file.StudyFile` that stores results of candidates."""
 
     path: Path
 
     def endured(self, calls: int = 1) -> set[tuple[str, str]]:
         """The pairs (recipe id, trace name) of a recipe that failed the stress test, or ran it for that many calls."""
-        known = f"lasts = 0 OR endured_calls >= {int(calls)}"
+        _, passed, tested = SHIPPING_METRICS
+        known = f"{passed} = 0 OR {tested} >= {int(calls)}"
         return set(self._fetch(f"SELECT recipe, trace FROM results WHERE {known}"))
 
     def set_endurance(self, result: Sequence[tuple[str, str, Mapping[str, Value]]]) -> None:
@@ -33,8 +34,10 @@ class Candidates:
         return set(self._fetch(f"SELECT recipe, trace FROM results WHERE long_run_calls >= {int(calls)}"))
 
     def long_run(self, ids: Sequence[str], calls: Sequence[int]) -> dict[str, list[dict[str, Value]]]:
-        """The metrics of `LONG_RUN_METRICS`, footprint and failures of recipes that were replayed on futures of all
-        traces explored on, each of that many calls, by id."""
+        """Metrics of `LONG_RUN_METRICS`, footprints and failures on futures of that many calls, by recipe id.
+
+        Only recipes that were replayed on the futures of all explored traces have some.
+        """
         names, known = [info.name for info in self.traces()], self.foreseen()
         requested = [id for id in ids if all((id, name) in known for name in names)]
         results: dict[str, list[dict[str, Value]]] = {}
@@ -81,4 +84,4 @@ class Candidates:
 
     @abstractmethod
     def _forget(self) -> None:
-        """Drop what was derived from results that have changed."""
+        """Drop the values derived from results that have changed."""

@@ -1,4 +1,4 @@
-"""The pick and what one could take instead, in the figures that decide: a table for a page and the command line."""
+"""Comparison of the recommendation with alternatives: a table for the report and the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ComparedHeap:
 
     Attributes:
         candidate: it, with its metrics over all traces.
-        role: "ship", "yours", or "" for one that everybody knows; of `before_and_after` which of these it is.
+        role: "ship", "yours", or "" for a well-known allocator; of `before_and_after`, its place there.
         title: its design in a few words.
     """
 
@@ -30,13 +30,13 @@ class ComparedHeap:
 
 @dataclass(frozen=True)
 class Cell:
-    """A figure in words, and against the pick's: less is better in every row.
+    """Figure as text, compared with the recommendation's: less is better in every row.
 
     Attributes:
-        text: the figure; a dash where it is not known.
-        against: how far it is from the pick's; "" in the pick's own column, where one of both is not known, and of what
-            is a share itself.
-        better: whether it is less; None where it is the same, or one of both is not known.
+        text: the figure; a dash if it is not known.
+        against: its difference from the recommendation's figure; "" in the recommendation's own column, if either is
+            not known, and for a figure that is a share.
+        better: whether it is less; None if both are equal, or either is not known.
     """
 
     text: str
@@ -46,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of all heaps: what it is, its unit, what it means ("" for a term of the glossary), a cell for each."""
+    """Row of the table: the figure's name, its unit, its meaning ("" for a term of the glossary), a cell a heap."""
 
     words: str
     unit: str
@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True)
 class HeapComparison:
-    """The heaps, the pick first, and rows of figures."""
+    """Table of heaps, the recommendation first, and rows of figures."""
 
     heaps: tuple[ComparedHeap, ...]
     rows: tuple[Row, ...]
@@ -64,7 +64,7 @@ class HeapComparison:
 
 @dataclass(frozen=True)
 class _One:
-    """What is known of one heap."""
+    """Figures of one heap."""
 
     candidate: Candidate
     reserve_bytes: int | None
@@ -73,8 +73,8 @@ class _One:
     calls: int
 
     def need(self, loaded: bool) -> int | None:
-        """The most of what was explored on, or of copies under more load; None where there are none, or one was served
-        by no arena.
+        """The largest need on explored traces, or on copies under more load; None if there are none, or if requests
+        failed on one.
         """
         results = [item for item in self.needs if (item.loaded if loaded else item.role == "explored")]
         return None if any(item.bytes is None for item in results) else most_needed(results) or None
@@ -84,10 +84,10 @@ _Figure = Callable[[_One], Value]
 
 
 def side_by_side(decision: Decision) -> HeapComparison:
-    """The pick, what the reader has, and what everybody knows, of those that the study tried.
+    """The recommendation, the current allocator, and well-known allocators, as far as the study has results of them.
 
-    Worst calls are in instructions where these were measured for every heap, else in loads and stores. Rows of which
-    nothing is known are left out.
+    Worst-case calls are in instructions if these were measured for every heap, or else in loads and stores. Rows
+    without any figure are left out.
     """
     beside = [other for other in decision.others if other.why != "step"]
     ones = [
@@ -98,7 +98,7 @@ def side_by_side(decision: Decision) -> HeapComparison:
 
 
 def before_and_after(before: Decision, after: Decision, then: Decision | None = None) -> HeapComparison:
-    """The pick of an older study, that of a newer one, and ``then`` the former on the traces of the newer."""
+    """The recommendations of an older and of a newer study, and ``then`` the older one on the newer study's traces."""
     info = {"before": before, "after": after} | ({"before, tried now": then} if then else {})
     heaps = tuple(ComparedHeap(item.pick, role, item.title) for role, item in info.items())
     return HeapComparison(heaps, _rows([*map(_picked, info.values())]))

@@ -1,4 +1,4 @@
-"""The decision that a study leads to: what to ship, what to reserve, on what evidence, and what else costs what."""
+"""Decision that a study leads to: the recipe to ship, the memory to reserve, the evidence, and the alternatives."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from heapwright._replay.metrics import METRICS, Value, words
 from heapwright._replay.reserve import MARGIN, with_margin
 from heapwright._studies import pareto
 from heapwright._studies.analysis import Analysis, MemoryNeed, load_served, reserve_for, reserve_for_more
-from heapwright._studies.recommendations import ALIKE, MEMORY, RESERVE, RIVALS, WORST_CALL, Condition, Pick
+from heapwright._studies.recommendations import EQUAL_WITHIN, MEMORY, RESERVE, WELL_KNOWN, WORST_CALL, Condition, Pick
 from heapwright._studies.results import ADMITTED, AS_MUCH, Candidate
 from heapwright._traces.copies import Load
 
 STEP = 1.01
-"""So many times better in an objective is worth a word; within so many times in all, recipes are alike."""
+"""Factor by which an alternative has to be better in an objective; recipes within it in all are equivalent."""
 
-MOST_ALIKE = 3
-"""Recipes alike the pick that are named."""
+MOST_EQUIVALENT = 3
+"""Most recipes that are named as equivalent to the recommendation."""
 
 _NOUNS = {
     "long_run_bytes": "bytes",
@@ -33,23 +33,23 @@ _NOUNS = {
 }
 
 
-Why = Literal["yours", "rival", "step"]
+Why = Literal["yours", "reference", "step"]
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """A heap beside the pick.
+    """Alternative to the recommendation.
 
     Attributes:
         heap: it, with its metrics over all traces.
-        why: it is "yours", what the reader has; a "rival" that everybody knows; or a "step": the nearest of the front
-            that is better in `better`.
-        better: the objective that a step is better in; else "".
+        why: "yours", the current allocator; "reference", a well-known allocator; or "step", the nearest member of the
+            front that is better in `better`.
+        better: the objective in which a step is better, or "".
         title: its design in a few words (`Recipe.title`).
-        needs: its memory on each trace that it was tried on.
+        needs: its memory need on each trace with a result.
         steps: the bound on its calls by construction.
-        reserve_bytes: as `Decision.reserve_bytes`; None where it was not tried on all of the same traces, too.
-        why_not: why it has no bounded long-run need; None if it has, and if that was not tried.
+        reserve_bytes: as `Decision.reserve_bytes`; None also if it lacks results on some of the same traces.
+        why_not: why it has no bounded long-run need; None if it has, and if that was not tested.
     """
 
     heap: Candidate
@@ -64,24 +64,25 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to ship.
+    """Decision for a recipe to ship.
 
     Attributes:
         pick: the heap.
         title: its design in a few words (`Recipe.title`).
-        objectives: what it was picked by.
-        calls: those of all traces explored on.
-        needs: its memory on each trace that it was tried on.
-        reserve_bytes: the arena to reserve for a load like the recorded one (`heapwright._replay.reserve`); None where
-            it served none.
-        alike: how many others are within `STEP` of it in every objective, and the nearest `MOST_ALIKE` of them.
-        others: what the reader has, rivals, and the next step to less of each of the first two objectives.
-        steps: the bound on its calls by construction; None where it was not asked for.
+        objectives: the objectives by which it was chosen.
+        calls: number of calls of all traces explored on.
+        needs: its memory need on each trace with a result.
+        reserve_bytes: the arena to reserve for a load like the recorded one (`heapwright._replay.arena_sizes`); None if
+            no recording was served.
+        equivalent: the number of other recipes within `STEP` of it in every objective, and the nearest
+            `MOST_EQUIVALENT` of them.
+        others: the current allocator, well-known ones, and the next step to less of each of the first two objectives.
+        steps: the bound on its calls by construction; None if not requested.
         why_not: why it is not fit to ship; None if it is.
         worst_call: accesses of its worst-case malloc or free, on the future if it was replayed there.
-        keep: whether what the reader has is within the noise of it in every objective, and in the worst call.
-        most_admitted: the largest share of the bytes that any admits; None where that is no objective.
-        arena: the bound on what may be reserved that it was picked within, bytes; None where there was none.
+        keep: whether the current allocator is within the noise of it in every objective, and in the worst-case call.
+        most_admitted: the largest share of the bytes that any recipe admits; None if that is no objective.
+        arena: the bound on its reserve, bytes; None if there was none.
     """
 
     pick: Candidate
@@ -90,7 +91,7 @@ class Decision:
     calls: int
     needs: list[MemoryNeed]
     reserve_bytes: int | None
-    alike: tuple[int, list[Candidate]]
+    equivalent: tuple[int, list[Candidate]]
     others: list[Alternative]
     steps: WorstSteps | None = None
     why_not: str | None = None
@@ -100,30 +101,30 @@ class Decision:
     arena: int | None = None
 
     def sentences(self) -> list[str]:
-        """The decision in words: what to ship, on what evidence, then what of other heaps no table tells."""
-        return [self.evidence(), *self.beside()]
+        """Sentences of the decision: the recipe to ship, the evidence, then remarks on alternatives."""
+        return [self.evidence(), *self.remarks()]
 
-    def beside(self) -> list[str]:
-        """All but the first of these sentences."""
+    def remarks(self) -> list[str]:
+        """Sentences of the decision after the evidence."""
         bound = [f"By construction {self.steps.sentence()}."] if self.steps else []
         return [
             *self._admitted(),
             *bound,
             *self.long_run(),
             *(info for other in self.others if (info := self._compared(other))),
-            *self._told_alike(),
+            *self._equivalent_sentences(),
         ]
 
     def _admitted(self) -> list[str]:
         if self.most_admitted is None:
             return []
         share = _number(self.pick, ADMITTED)
-        most = f"where another admits {100 * self.most_admitted:.4g} %"
+        most = f"and another recipe {100 * self.most_admitted:.4g} %"
         info = "as much as any" if share >= AS_MUCH * self.most_admitted else most
-        return [f"It admits {100 * share:.4g} % of the bytes that are asked for, {info}."]
+        return [f"It admits {100 * share:.4g} % of the requested bytes, {info}."]
 
     def long_run(self) -> list[str]:
-        """What the future and the stress test show of it."""
+        """Sentence about its results on the future and in the stress test."""
         metrics = self.pick.metrics
         if metrics["long_run_calls"] is None:
             return ["Its need in the long run was not estimated: explore with a long run estimates it."]
@@ -135,7 +136,7 @@ class Decision:
         return [f"{text}{more}."]
 
     def evidence(self) -> str:
-        """What to ship and to reserve, and what that was made from."""
+        """Sentences about the recipe to ship, the memory to reserve, and the traces behind both."""
         if self.reserve_bytes is None:
             return f"No arena serves {self.named}: requests fail on every trace."
         explored, held_out, futures, copies = (
@@ -164,7 +165,8 @@ class Decision:
         if self.keep and yours is None:  # the current allocator is the recommendation itself
             return text.replace("Ship", "Keep", 1)
         if self.keep and yours:
-            return f"Keep {yours.heap.label}: no recipe needs less by more than {100 * (ALIKE - 1):.0f} %. Else: {text}"
+            noise = f"{100 * (EQUAL_WITHIN - 1):.0f} %"
+            return f"Keep {yours.heap.label}: no recipe needs less by more than {noise}. Else: {text}"
         return text
 
     @staticmethod
@@ -180,7 +182,7 @@ class Decision:
 
     @staticmethod
     def _one_recording(explored: Sequence[MemoryNeed], held_out: Sequence[MemoryNeed]) -> str:
-        """What one recording leaves open."""
+        """Sentence about the limits of a single recording; "" for more."""
         if len(explored) > 1 or held_out:
             return ""
         return (
@@ -194,7 +196,7 @@ class Decision:
         return reserve_for_more(self.needs)
 
     def served(self, arena: int) -> str:
-        """What load an arena of so many bytes serves, in words; "" where that is not known."""
+        """Sentence about the load that an arena of this size serves; "" if that is not known."""
         load = None if self.reserve_bytes is None else load_served(arena, self.reserve_bytes, self.more_bytes)
         if load is None:
             return ""
@@ -202,7 +204,7 @@ class Decision:
         return f"{arena:,} bytes serve {about} the recorded load."
 
     def _loaded(self) -> str:
-        """What it needs on copies under more load."""
+        """Sentence about its need on copies under more load."""
         loaded = [need for need in self.needs if need.loaded]
         if not loaded:
             return ""
@@ -213,11 +215,11 @@ class Decision:
 
     @property
     def named(self) -> str:
-        """The pick as one speaks of it: its design, then its id; or the zoo's name."""
+        """Name of the recommendation in sentences: its name as a reference allocator, or its design and id."""
         return self.pick.zoo_name or f"{self.title} ({self.pick.id})"
 
     def _compared(self, other: Alternative) -> str:
-        """What is said of another heap; "" of one that serves and lasts: `side_by_side` has its figures."""
+        """Sentence about an alternative; "" for a stable one without failed requests: the table has its figures."""
         if other.why != "step":
             name = f"{other.heap.label}{', your current heap,' if other.why == 'yours' else ''}"
             if other.heap.metrics["failed"]:
@@ -230,8 +232,8 @@ class Decision:
         what = "memory" if other.better in MEMORY else words(other.better)
         return f"{_comparative(other.better)} {what}: {other.heap.label}, {changes}."
 
-    def _told_alike(self) -> list[str]:
-        count, named = self.alike
+    def _equivalent_sentences(self) -> list[str]:
+        count, named = self.equivalent
         if not count:
             return []
         labels = ", ".join(item.label for item in named)
@@ -249,10 +251,10 @@ def decide(
 ) -> Decision:
     """The decision that a study leads to.
 
-    ``how``, ``objectives`` and ``where`` as for `Analysis.pick`; ``against``: what the reader has today, a heap of the
-    study by its id or its name in the zoo.
+    ``how``, ``objectives`` and ``where`` as for `Analysis.pick`; ``against``: the current allocator, a heap of the
+    study by its id or its name among the reference allocators.
 
-    Raises `HeapwrightError` where the front is empty, and where the study has no such heap.
+    Raises `HeapwrightError` if the front is empty, or the study has no such heap.
     """
     keys = tuple(objectives or study.objectives)
     with study.at_once():
@@ -261,18 +263,18 @@ def decide(
 
 
 class Deciding:
-    """What decisions on recipes of one study have in common."""
+    """Common data of decisions on recipes of one study."""
 
     def __init__(
         self, study: Analysis, objectives: tuple[str, ...], where: Sequence[str] = (), against: str | None = None
     ) -> None:
-        """Look up rivals, front and calls; arguments and errors as for `decide`."""
+        """Look up well-known allocators, front and calls; arguments and errors as for `decide`."""
         names = {name: id for id, name in zip(study.combined.ids, study.combined.zoo_names, strict=True) if name}
         self._study, self._objectives = study, objectives
         against = against or (study.current if study.current in names else None)
         self.yours = study.resolve(against) if against is not None else None
-        self.rivals = [names[name] for name in RIVALS if name in names]
-        """The ids of heaps that everybody knows, of those that were tried."""
+        self.well_known = [names[name] for name in WELL_KNOWN if name in names]
+        """The ids of well-known allocators with results."""
         bounds = [
             item.bound for item in map(Condition.parse, where) if item.key == RESERVE and item.comparison in ("<", "<=")
         ]
@@ -293,9 +295,11 @@ class Deciding:
         study = self._study
         needs = study.needs(pick.id)
         recipe = study.recipe(pick.id)
-        beside = dict.fromkeys(id for id in (self.yours, *self.rivals) if id not in (None, pick.id))
+        beside = dict.fromkeys(id for id in (self.yours, *self.well_known) if id not in (None, pick.id))
         others = [
-            self._other(id, "yours" if id == self.yours else "rival", asked=needs) for id in beside if id is not None
+            self._other(id, "yours" if id == self.yours else "reference", asked=needs)
+            for id in beside
+            if id is not None
         ]
         return Decision(
             pick,
@@ -304,7 +308,7 @@ class Deciding:
             self._calls,
             needs,
             _reserve(needs, needs),
-            self._alike(pick),
+            self._equivalent(pick),
             others + self._steps(pick),
             worst_steps(recipe),
             self._robustness.why_not(pick.id),
@@ -315,13 +319,13 @@ class Deciding:
         )
 
     def _may_keep(self, pick: Candidate) -> bool:
-        """Whether the reader's heap is fit to ship and within `ALIKE` of the recommendation wherever it counts."""
+        """Whether the current allocator is fit to ship and within `EQUAL_WITHIN` of the recommendation in all needs."""
         if self.yours is None or self.yours == pick.id or self._robustness.why_not(self.yours) is not None:
             return self.yours is not None and self.yours == pick.id
         yours = self._study.candidate(self.yours)
-        if self._robustness.worst_call(yours.id) > max(WORST_CALL, ALIKE * self._robustness.worst_call(pick.id)):
+        if self._robustness.worst_call(yours.id) > max(WORST_CALL, EQUAL_WITHIN * self._robustness.worst_call(pick.id)):
             return False
-        return all(_is_alike(key, pick, yours) for key in self._objectives)
+        return all(_is_equal(key, pick, yours) for key in self._objectives)
 
     def _other(self, id: str, why: Why, better: str = "", asked: Sequence[MemoryNeed] = ()) -> Alternative:
         if id not in self._known:
@@ -333,13 +337,13 @@ class Deciding:
                 better,
                 *info,
                 reserve_bytes=None,
-                why_not=self._robustness.why_not_lasting(id),
+                why_not=self._robustness.why_not_stable(id),
             )
         known = self._known[id]
         reserve = _reserve(known.needs, asked) if asked else None
         return replace(known, why=why, better=better, reserve_bytes=reserve)
 
-    def _alike(self, pick: Candidate) -> tuple[int, list[Candidate]]:
+    def _equivalent(self, pick: Candidate) -> tuple[int, list[Candidate]]:
         results, rows, ratios = self._study.combined, self._rows, self._ratios
         at = np.flatnonzero(rows == results.row(pick.id))
         if not len(at):
@@ -347,7 +351,7 @@ class Deciding:
         own = ratios[at[0]]
         near = (ratios <= STEP * own) & (own <= STEP * ratios)
         result = np.flatnonzero(near.all(axis=1) & (rows != results.row(pick.id)))
-        nearest = result[np.argsort(ratios[result].max(axis=1), kind="stable")][:MOST_ALIKE]
+        nearest = result[np.argsort(ratios[result].max(axis=1), kind="stable")][:MOST_EQUIVALENT]
         return len(result), [results.candidate(int(rows[at])) for at in nearest]
 
     def _steps(self, pick: Candidate) -> list[Alternative]:
@@ -366,7 +370,7 @@ class Deciding:
 
 
 def change(base: Value, value: Value) -> str:
-    """How far a value is from another, for people."""
+    """Difference of a value from another, as text."""
     if base is None or value is None or not float(base):
         return "-"
     ratio = float(value) / float(base)
@@ -377,16 +381,16 @@ def change(base: Value, value: Value) -> str:
 
 
 def _reserve(needs: Sequence[MemoryNeed], asked: Sequence[MemoryNeed]) -> int | None:
-    """What to reserve for the recorded load, if all that were asked for were tried."""
+    """The reserve for the recorded load; None if results on some of the traces are missing."""
     if {(need.role, need.trace) for need in needs} < {(item.role, item.trace) for item in asked}:
         return None
     return reserve_for(needs)
 
 
-def _is_alike(key: str, pick: Candidate, other: Candidate) -> bool:
-    """Whether the other is no more than `ALIKE` times worse than the recommendation in an objective."""
+def _is_equal(key: str, pick: Candidate, other: Candidate) -> bool:
+    """Whether the other is no more than `EQUAL_WITHIN` times worse than the recommendation in an objective."""
     base, value = _number(pick, key), _number(other, key)
-    return value <= ALIKE * base if METRICS[key].direction == "min" else ALIKE * value >= base
+    return value <= EQUAL_WITHIN * base if METRICS[key].direction == "min" else EQUAL_WITHIN * value >= base
 
 
 def _number(item: Candidate, key: str) -> float:
@@ -414,5 +418,5 @@ def _counted(needs: Sequence[MemoryNeed], item: str, many: str) -> str:
 
 
 def most_needed(needs: Sequence[MemoryNeed]) -> int:
-    """The largest of the needs, in bytes; 0 where none was served."""
+    """The largest of the needs, in bytes; 0 if there is none."""
     return max((need.bytes for need in needs if need.bytes is not None), default=0)

@@ -1,4 +1,4 @@
-"""A study as one flat table for other tools: Parquet or CSV."""
+"""Export of a study as one flat table for other tools: Parquet or CSV."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ FORMATS = {
     ".parquet": "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false",
     ".csv": "FORMAT csv, HEADER, USE_TMP_FILE false",
 }
-"""What a file's ending says -> what DuckDB is told."""
+"""Options of DuckDB's COPY by the ending of the file."""
 
 
 def export(path: Path, output: Path) -> int:
     """Write a row for every recipe and trace of the study at `path`, the view ``replays``; returns how many.
 
-    Raises HeapwrightError where `output` ends neither in .parquet nor in .csv, or cannot be written.
+    Raises HeapwrightError if `output` ends neither in .parquet nor in .csv, or cannot be written.
     """
     if output.suffix not in FORMATS:
         raise HeapwrightError(f"{output}: valid endings: {', '.join(FORMATS)}", parameter="output")

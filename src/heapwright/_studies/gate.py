@@ -1,4 +1,4 @@
-"""The gate: whether a heap still fits a program, by rules that fail, and what changed since a version that is known."""
+"""Gate for continuous integration: rules that a heap has to meet on a trace, and changes since a baseline."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from heapwright._support.errors import ParameterError, did_you_mean
 from heapwright._support.units import number_of, per_cent
 
 ARENAS = ("smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes")
-"""What rules may bound beside metrics: arenas as `fit` finds them."""
+"""Keys that rules may bound in addition to metrics: arena sizes of `fit`."""
 
 MOST_CAUSES = 3
-"""Causes that are told."""
+"""Most causes that are reported."""
 
 HOLDERS = 200
-"""So many of those who hold the peak are kept for a later comparison, those with most bytes."""
+"""Most holders of the peak that are kept for later comparisons, the largest first."""
 
 _RULE = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What fails: a value above or below a bound, or that has changed by more than a share since the baseline.
+    """Condition that fails the gate: a value beyond a bound, or changed by more than a share since the baseline.
 
     Attributes:
         key: a metric, or one of `ARENAS`.
@@ -61,7 +61,7 @@ class Rule:
         return cls(key, comparison, value / 100 if relative else value, relative)
 
     def limit(self, before: float | None) -> float | None:
-        """The bound as a number; None where it is relative and there is no baseline's value."""
+        """The bound as a number; None if it is relative and the baseline has no value."""
         if not self.relative:
             return self.bound
         return None if before is None else before * (1 + self.bound)
@@ -73,13 +73,13 @@ class Rule:
 
 @dataclass(frozen=True)
 class Cause:
-    """Objects that hold more at the peak than before.
+    """Cause of a larger peak: objects that hold more bytes than before.
 
     Attributes:
-        site: where they are asked for; "" where no trace names any.
-        size: bytes of each; None for all of a site, whose sizes differ.
-        objects: how many there are now, and `bytes` in all.
-        more_bytes: how many more bytes than in the baseline.
+        site: their call site; "" if a trace has none.
+        size: bytes of each; None for objects of one site with several sizes.
+        objects: their number now, and `bytes` in total.
+        more_bytes: bytes above the baseline's.
     """
 
     site: str
@@ -97,14 +97,14 @@ class Cause:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A rule, and how it came out.
+    """Result of a rule.
 
     Attributes:
-        rule: it.
-        value: what it bounds; None where the heap serves the trace in no arena.
+        rule: the rule.
+        value: the bounded value; None if no arena serves the trace.
         limit: the bound as a number.
-        before: the baseline's value; None where there is none.
-        broken: whether the rule is: then the gate is shut.
+        before: the baseline's value; None if there is none.
+        broken: whether the rule fails, and so the gate.
     """
 
     rule: Rule
@@ -125,15 +125,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Checked:
-    """A trace at the gate.
+    """Result of the gate for a trace.
 
     Attributes:
         trace, heap: their names.
-        values: metrics and `ARENAS` by key; None where not known.
-        before: those of the baseline; empty without one.
+        values: metrics and `ARENAS` by key; None if not known.
+        before: values of the baseline; empty without one.
         verdicts: one for each rule.
         causes: `caused` since the baseline.
-        holders: who holds the peak, as `heapwright._traces.holders` tells it, at most `HOLDERS`.
+        holders: holders of the peak (`heapwright._traces.holders`), at most `HOLDERS`.
     """
 
     trace: str
@@ -150,7 +150,7 @@ class Checked:
         return not any(verdict.broken for verdict in self.verdicts)
 
     def sentences(self) -> list[str]:
-        """A line for each rule, and for what is broken who caused it."""
+        """A line for each rule, and the causes if one fails."""
         info = [
             f"{'FAIL' if verdict.broken else 'ok'} {self.trace} on {self.heap}: {verdict}" for verdict in self.verdicts
         ]
@@ -167,9 +167,9 @@ def judged(
     rules: Sequence[Rule],
     baseline: Checked | None = None,
 ) -> Checked:
-    """Put a trace's values to the rules.
+    """Check a trace's values against the rules.
 
-    Raises `ParameterError` where a rule asks for a baseline, and there is none, or for what the baseline does not know.
+    Raises `ParameterError` if a rule needs a baseline value and there is none.
     """
     before = baseline.values if baseline else {}
     verdicts = []
@@ -185,7 +185,7 @@ def judged(
 
 
 def caused(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[Cause]:
-    """Who holds more at the peak than before, most first: by site where both name any, else by size."""
+    """Causes of a larger peak, the largest first: by call site if both have them, or else by size."""
     key = "site" if all(any(item["site"] for item in held) for held in (before, after)) else "size"
     had: dict[Any, int] = {}
     for item in before:

@@ -31,20 +31,20 @@ def measure_front(
     progress: Callable[[str], None] | None = None,
     **session: Any,
 ) -> list[dict[str, Any]]:
-    """Measure every pick and member of the front, and what of the zoo is ranked, that refused nothing, on every trace.
+    """Measure the recommendations, the front and the ranked reference allocators without failed requests.
 
     Args:
-        study_path: the study; what was measured is added to it.
-        trace_paths: where the study's traces lie now; by default where they lay when it was explored.
-        beside: other heaps to be measured; they get no metrics, but stand in the report.
-        objectives: what the front is optimal in; None for what the study was explored for.
+        study_path: the study; measurements are added to it.
+        trace_paths: present paths of the study's traces; by default their paths when it was explored.
+        `beside`: other heaps to measure; the report shows them, and the study does not rank them.
+        objectives: objectives of the front; None for those of the study.
         repair: read the traces as they were read for the exploration.
         progress: called with a line before each heap.
         session: as for `Session`.
 
-    Returns what `measure` does, for each heap and trace; the heap is called by its zoo name or id.
+    Returns the results of `measure` for each heap and trace, each heap by its name as a reference allocator or its id.
 
-    Raises HeapwrightError as `measure` and `Analysis.open` do, and where a trace is not the one that was explored.
+    Raises HeapwrightError as `measure` and `Analysis.open` do, and if a trace is not the one that was explored.
     """
     chosen = Session(**session)
     with Analysis.open(study_path) as study:

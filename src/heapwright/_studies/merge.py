@@ -1,4 +1,4 @@
-"""Studies become one: what they know of the same traces, or of the same recipes."""
+"""Merging of studies into one: of the same traces, or of the same recipes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from heapwright._support.version import __version__
 from heapwright._support.writing import replacing
 
 _WITHIN = 1e-9
-"""Ratios and energies of two machines may differ by a rounding of their mathematics."""
+"""Relative difference by which rounding may change ratios and energies between two machines."""
 
 _OPTIONAL = {"target": TARGET, "runs": RUNS}
 """Tables that a study need not have."""
@@ -29,12 +29,12 @@ _TIMED = ("ns_per_event",)
 def merge(paths: Sequence[Path], output: Path) -> None:
     """Write one study that holds all results of several.
 
-    They must have the same objectives, alignment and energies. Where their traces are the same, they may be of
-    different spaces, if each is complete: the new one's space is all their recipes. Where their space is the same,
-    their traces may differ. A result that several have must be equal in all, times aside; the first study's is taken.
-    What was given up is not.
+    They must have the same objectives, alignment and energies. Studies of the same traces may have different spaces if
+    each is complete: the new study's space is all their recipes. Studies of the same space may have different traces.
+    A result that several studies have must be equal in all, times aside; the first study's is taken. Partial results
+    of pruned recipes are not.
 
-    Raises HeapwrightError where there is a file at `output`, a study cannot be read, or two contradict each other.
+    Raises HeapwrightError if there is a file at `output`, a study cannot be read, or two contradict each other.
     """
     if len(paths) < 2:
         raise HeapwrightError("give two studies or more to merge")
@@ -54,7 +54,7 @@ def merge(paths: Sequence[Path], output: Path) -> None:
 
 
 def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
-    """The table `meta` of the new study; raises HeapwrightError where theirs cannot stand for one."""
+    """The table `meta` of the new study; raises HeapwrightError if the studies cannot be merged."""
     metas, traces, complete, ids = [], [], [], set()
     for path in paths:
         with StudyFile.open(path) as study:
@@ -106,7 +106,7 @@ def _target(paths: Sequence[Path], metas: Sequence[Mapping[str, Any]]) -> Any:
 def _device(
     paths: Sequence[Path], metas: Sequence[Mapping[str, Any]], traces: Sequence[set[tuple[str, str]]]
 ) -> dict[str, Any]:
-    """What the new study notes of where its traces come from, as `heapwright._studies.records.device_of`."""
+    """The new study's notes on the origin of its traces, as `heapwright._studies.records.device_of`."""
     said = {
         path: bool(meta.get("same_device"))
         for path, meta, own in zip(paths, metas, traces, strict=True)
@@ -154,7 +154,7 @@ def _take_in(connection: database.Connection, number: int, path: Path) -> None:
 
 
 def _join(connection: database.Connection, table: str, number: int) -> None:
-    """What either has; what both have is the first's."""
+    """Join the rows of both; of equal rows the first study's stay."""
     columns = [f"coalesce(old.{key}, new.{key}) AS {key}" for key in (*METRICS, "heapwright", "machine")]
     connection.execute(
         f"CREATE OR REPLACE TABLE {table} AS SELECT recipe, trace, {', '.join(columns)} "

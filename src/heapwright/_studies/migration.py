@@ -1,4 +1,4 @@
-"""Studies of older formats: brought to this one in place, when they are opened, in one transaction."""
+"""Migration of studies of older formats to this one: in place, when they are opened, in one transaction."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from heapwright._support.remote import local
 
 
 def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
-    """The study at `path`, brought to this format before (see `migrate`), and its `database.column_types`.
+    """Open the study at `path` after migration (see `migrate`), with its `database.column_types`.
 
-    Raises HeapwrightError where it is a trace, or where one of an older format cannot be written.
+    Raises HeapwrightError if it is a trace, or if a study of an older format cannot be written.
     """
     if local(path).is_file() and kind_of(path) == "trace":
         raise HeapwrightError(f"{path}: a trace, and no study; heapwright explore makes one of it")
@@ -56,11 +56,11 @@ def opened(path: Path, *, write: bool) -> tuple[database.Connection, Types]:
 
 
 def migrate(connection: database.Connection, where: str, *, plain: bool = False) -> Types:
-    """Bring a study to this format, unless it has it, or one that nothing is known of; its `database.column_types`.
+    """Migrate a study of an older format; returns its `database.column_types`. An unknown format stays.
 
-    One that is `plain` is known to hold tables alone.
+    A database that is `plain` is known to hold tables alone.
 
-    Raises HeapwrightError, which `where` leads, where the database holds other tables than such a study.
+    Raises HeapwrightError, which begins with `where`, if the database holds other tables than a study of its format.
     """
     types: Types = database.column_types(connection, where, plain=plain)
     result = stored_format(connection, where, types)
@@ -79,7 +79,7 @@ def migrate(connection: database.Connection, where: str, *, plain: bool = False)
 
 
 def _tables_of_6() -> Types:
-    """The tables of format 6, which knew no futures."""
+    """The tables of format 6, without results on futures."""
     return {
         table: {column: kind for column, kind in columns.items() if column not in SINCE_7}
         for table, columns in {**TABLES, "partial": PARTIAL}.items()
@@ -87,8 +87,10 @@ def _tables_of_6() -> Types:
 
 
 def _tables_of_5(after: Types) -> Types:
-    """The tables of format 5: what a realloc cost was booked as a malloc, copy and all, and on the target the dearest
-    malloc and the dearest free were added.
+    """The tables of format 5.
+
+    The cost of a realloc, copy included, counted as a malloc, and on the target the worst-case malloc and free were
+    added.
     """
     pair = {"instructions_pair_mean": "DOUBLE", "instructions_pair_max": "BIGINT"}
     return {
@@ -103,7 +105,7 @@ def _tables_of_5(after: Types) -> Types:
 
 
 def _tables_of_4(after: Types) -> Types:
-    """The tables of format 4: of a result it was not known whether its heap lasts, nor the bound on its calls."""
+    """The tables of format 4, without stress tests and bounds on calls."""
     return {
         table: {column: kind for column, kind in columns.items() if column not in SINCE_5}
         for table, columns in after.items()
@@ -111,7 +113,7 @@ def _tables_of_4(after: Types) -> Types:
 
 
 def _tables_of_3(after: Types) -> Types:
-    """The tables of format 3: of a result it was not known which version made it, and where; of a copy no seed."""
+    """The tables of format 3, without the version and machine of results, and without seeds of copies."""
     added = {"traces": ("seed",), "results": ("heapwright", "machine"), "elsewhere": ("heapwright", "machine")}
     return {
         table: {column: kind for column, kind in columns.items() if column not in added.get(table, ())}
@@ -122,7 +124,7 @@ def _tables_of_3(after: Types) -> Types:
 def _from_3(connection: database.Connection) -> None:
     """Results get the version that began the study, copies the default seed; the default energies are written out.
 
-    Replays that were given up had rows without metrics; they are as if they had not been begun.
+    Rows without metrics, of pruned replays, are deleted: those replays begin again.
     """
     info = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()}
     for table in ("results", "elsewhere"):
@@ -140,14 +142,15 @@ def _from_3(connection: database.Connection) -> None:
 
 
 def _from_4(connection: database.Connection) -> None:
-    """Results get columns for endurance and bounds, empty: the same exploration, given again, tells what lasts."""
+    """Results get empty columns for stress tests and bounds; the same exploration, run again, fills them."""
     _with_columns(connection, _tables_of_5(_tables_of_6()))
     connection.execute("UPDATE meta SET value = '5' WHERE key = 'format'")
 
 
 def _from_5(connection: database.Connection) -> None:
-    """Results get columns for reallocs and callocs, empty: the same exploration, given again, fills them. Until then
-    what a malloc took at most is what any request took, with its copy. Replays that were given up begin anew.
+    """Results get empty columns for reallocs and callocs; the same exploration, run again, fills them.
+
+    Until then the worst case of a malloc includes reallocs with their copies. Pruned replays begin again.
     """
     connection.execute("DROP TABLE IF EXISTS partial")
     _with_columns(connection, _tables_of_6())
@@ -161,7 +164,7 @@ def _from_6(connection: database.Connection) -> None:
 
 
 def _with_columns(connection: database.Connection, tables: Types) -> None:
-    """Makes the tables of results again with these columns; those that are new are empty."""
+    """Make the tables of results again with these columns; new ones are empty."""
     for table in ("results", "elsewhere"):
         known = {column for column, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
         columns = (

@@ -1,4 +1,4 @@
-"""The traces that a study was made on, read again."""
+"""Original traces of a study, read again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from heapwright._traces.trace import Trace
 def originals(
     study: StudyFile, paths: Sequence[Path] = (), role: Role = "explored", *, repair: bool = False
 ) -> list[Trace]:
-    """Read the traces of a role; `paths` says where those lie now that have moved, by the names of their files.
+    """Read the traces of a role; `paths` are present paths of traces that have moved, matched by file name.
 
-    Raises HeapwrightError where one came from no file, or is not the trace that the study was made on.
+    Raises HeapwrightError if a trace came from no file, or a file is not the trace of the study.
     """
     return [original(study, info, paths, repair=repair) for info in study.traces(role)]
 
@@ -33,7 +33,7 @@ def original(study: StudyFile, info: TraceInfo, paths: Sequence[Path] = (), *, r
         raise HeapwrightError(f"{info.path}: an address that a study holds is not fetched; give it", parameter="moved")
     path = path or Path(info.path)
     if not local(path).exists():
-        raise HeapwrightError(f"{path}: no such file; say where trace {info.name} lies now", parameter="moved")
+        raise HeapwrightError(f"{path}: no such file; give the present path of trace {info.name}", parameter="moved")
     trace = Trace.read(path, repair=repair)
     if TraceInfo.of(trace).digest != info.digest:
         raise HeapwrightError(f"{path}: not the trace that {study.path} was explored on; give that one")
@@ -41,7 +41,7 @@ def original(study: StudyFile, info: TraceInfo, paths: Sequence[Path] = (), *, r
 
 
 def place(study: StudyFile, info: TraceInfo) -> Path | None:
-    """The file of a trace: where it was, or the same name beside the study."""
+    """The file of a trace: at its old path, or with the same name in the study's folder."""
     places = [Path(info.path), study.path.parent / Path(info.path).name] if info.path else []
     return next((place for place in places if place.is_file()), None)
 

@@ -1,4 +1,4 @@
-"""Pareto fronts: which points no other point beats, and picks among them."""
+"""Pareto fronts: the non-dominated points, distances from them, and their hypervolume."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def front(points: Floats, directions: Sequence[Direction]) -> Bools:
     order of the points but for the choice among equal ones.
 
     Divide and conquer of Kung, Luccio and Preparata, "On finding the maxima of a set of vectors" (J. ACM 22(4), 1975,
-    section 3): O(n log n) for k <= 2, O(n log^(k-2) n) joins with a sort each beyond, whatever the front's size.
+    section 3): O(n log n) for k <= 2, O(n log^(k-2) n) joins with a sort each beyond, for any size of the front.
 
-    Raises ValueError where a value is NaN or the shapes do not fit.
+    Raises ValueError if a value is NaN or the shapes do not fit.
     """
     costs = _costs(points, directions)
     mask = np.zeros(len(costs), dtype=np.bool_)
@@ -63,10 +63,10 @@ def ratios(values: Floats, best: Floats) -> Floats:
 
 
 def distances(points: Floats, members: Floats) -> Floats:
-    """How far points are from a front, float64[n]: the least, over its members, of the largest ratio to the member.
+    """Distances of points from a front, float64[n]: the least, over its members, of the largest ratio to the member.
 
-    ``points`` (float64[n, k]) and ``members`` (float64[m, k]) are to be small and above 0; the ratio is told as its
-    logarithm, 0 or less on the front.
+    Less is better in ``points`` (float64[n, k]) and ``members`` (float64[m, k]), which are above 0. The distance is the
+    logarithm of the ratio, 0 or less on the front.
     """
     logs, front = np.log(points), np.log(members)
     return np.array([(point - front).max(axis=1).min() for point in logs])
@@ -103,7 +103,7 @@ class Domination:
 
 
 def dominated_by(point: Floats, members: Floats, directions: Sequence[Direction]) -> Domination | None:
-    """The member that weakly dominates ``point`` (float64[k]) and beats it most; None where none dominates it.
+    """The member that weakly dominates ``point`` (float64[k]) by most; None if no member dominates it.
 
     ``members`` is float64[n, k]. Among several the one with the largest geometric mean of the ratios is taken, then
     the first. Ratios are those of `ratios_to_best`, of the two points alone.

@@ -31,12 +31,12 @@ MEMORY_STEP, COST_STEP = 1.15, 2.0
 A device is bought by its memory. What needs more than `COST_STEP` times the least memory is no compromise.
 """
 
-ALIKE = 1.02
+EQUAL_WITHIN = 1.02
 """Within this factor of the best, recipes count as equal, and the other needs decide: the order of smaller differences
 turns on another recording."""
 
 WORST_CALL = 400
-"""Accesses of a malloc or free on the future that a recommendation stays within where anything does.
+"""Accesses of a malloc or free on the future within which a recommendation stays if any recipe does.
 
 Heaps of bounded work stay below; those that empty lists or walk free blocks in one call are far above.
 """
@@ -45,13 +45,13 @@ MEMORY = ("long_run_bytes", "footprint_bytes", "smallest_arena_bytes", "allocate
 """The metrics that are memory to be bought."""
 
 NEAR = 1.5
-"""A recipe is near the front that needs at most so many times what some member needs, in every objective."""
+"""A recipe is near the front if it is within this factor of some member in every objective."""
 
-RIVALS = ("all-round", "tlsf", "newlib-nano")
+WELL_KNOWN = ("all-round", "tlsf", "newlib-nano")
 """Reference allocators that recommendations are compared with: what most would use otherwise."""
 
 DEPLOYED = ("freertos-heap4", "zephyr-sys-heap", "lwip-mem", "umm-malloc")
-"""Reference allocators that systems come with: replayed on futures too, as somebody has them today."""
+"""Reference allocators that systems ship with: replayed on futures too, as they may be the current ones."""
 
 UNTUNED = ("all-round", "fast", "small", "small-lists", "exact-bins", "lea-2.7.2", "half-fit", "tlsf")
 """Reference allocators that are candidates in any case: what one would use without a recording."""
@@ -66,16 +66,16 @@ COMPARE: Mapping[str, Callable[[Any, float], Any]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
-"""What conditions and rules compare by: numbers, or columns of them."""
+"""Comparisons of conditions and rules: of numbers, or of columns."""
 _CONDITION = re.compile(r"\s*(\w+)\s*(<=|>=|==|<|>)\s*(\S+)\s*")
 
 
 RESERVE = "reserve_bytes"
-"""What conditions may bound beside metrics: the arena to reserve for a recipe."""
+"""Key that conditions may bound in addition to metrics: the arena to reserve for a recipe."""
 
 
 class NoPickError(HeapwrightError):
-    """Nothing that may ship stays within a bound on memory, though something else does."""
+    """No recipe that may ship meets a bound on memory, although another recipe does."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Condition:
 
     @property
     def bounds_memory(self) -> bool:
-        """Whether it says how much memory there is."""
+        """Whether it bounds memory."""
         return self.key in (*MEMORY, RESERVE) and self.comparison in ("<=", "<")
 
     def met(self, values: Floats) -> Bools:
@@ -120,13 +120,13 @@ class Condition:
 
 
 def design(recipe: Recipe) -> Hashable:
-    """What a recipe is but for its sizes and thresholds: equal for recipes that differ in these alone."""
-    return tuple([_told_of(pool.kind)(pool.__dict__) for pool in recipe.pools])
+    """Design of a recipe, equal for recipes that differ in sizes and thresholds alone."""
+    return tuple([_design_values_of(pool.kind)(pool.__dict__) for pool in recipe.pools])
 
 
 @cache
-def _told_of(kind: str) -> Callable[[Mapping[str, Any]], Hashable]:
-    """What tells designs of a kind apart, of a pool's keys."""
+def _design_values_of(kind: str) -> Callable[[Mapping[str, Any]], Hashable]:
+    """Function that takes the values that are part of a design out of a pool's keys."""
     keys = KINDS[kind].model_fields
     values = operator.itemgetter("kind", *(key for key in _DESIGN if key in keys))
     present = [key for key in _PRESENT if key in keys]
@@ -136,7 +136,7 @@ def _told_of(kind: str) -> Callable[[Mapping[str, Any]], Hashable]:
 _DESIGN = ("free_list", "order", "bins", "fit", "coalesce", "split_from", "flush", "find", "header")
 
 _PRESENT = ("victim_up_to", "close_bins", "coalesce_from", "limit_blocks")
-"""Only whether there is any matters."""
+"""Keys of which only the presence is part of a design."""
 
 
 # ---- the choice ----------------------------------------------------------------------------------------------------
@@ -154,11 +154,11 @@ def order(how: Pick, needs: Mapping[str, Needs], most: int | None = None) -> lis
     """Recipes, one or more, in the order in which they are recommended: their indices, the recommendation first.
 
     ``needs``: the objectives, one of `MEMORY` and one of anything else for ``smallest`` and ``fastest``. ``most``: the
-    first so many; all by default.
+    number of recipes to return; all by default.
 
     ``balanced`` has the least price at its worst: the largest, over the objectives, of the logarithm of its ratio in
     steps of `MEMORY_STEP` for memory and of `COST_STEP` for anything else. ``smallest`` has the least memory, and of
-    those within `ALIKE` of it the least of the second; ``fastest`` the other way round.
+    those within `EQUAL_WITHIN` of it the least of the second; ``fastest`` the other way round.
 
     No recipe stands before one that needs less of something here and no more of anything. So the first of the order
     that meets a condition is the recommendation under it: a condition that the recommendation meets does not change
@@ -183,21 +183,23 @@ def order(how: Pick, needs: Mapping[str, Needs], most: int | None = None) -> lis
 
 
 def _by_one(first: Floats, second: Floats) -> Callable[[NDArray[np.intp]], int]:
-    """The least of the second of those within `ALIKE` of the least of the first."""
+    """The least of the second of those within `EQUAL_WITHIN` of the least of the first."""
 
     def least(rows: NDArray[np.intp]) -> int:
-        alike = rows[first[rows] <= ALIKE * first[rows].min()]
-        return int(alike[np.lexsort((first[alike], second[alike]))[0]])
+        equal = rows[first[rows] <= EQUAL_WITHIN * first[rows].min()]
+        return int(equal[np.lexsort((first[equal], second[equal]))[0]])
 
     return least
 
 
 def prices(needs: Mapping[str, Needs]) -> Floats:
-    """The price of each recipe, float64[n]: in how many steps of the dearer of memory and anything else it is above the
-    least; inf for what needs more than `COST_STEP` times the least memory, unless all do."""
+    """The price of each recipe, float64[n]: steps above the least of memory or of another need, the larger of both.
+
+    inf for more than `COST_STEP` times the least memory, unless all recipes need that much.
+    """
     memory = np.array([key in MEMORY for key in needs])
     here, at_worst = (np.stack(columns) for columns in zip(*needs.values(), strict=True))
-    failing = np.isinf(at_worst).all(axis=1)  # all of them failed requests somewhere: that tells them not apart
+    failing = np.isinf(at_worst).all(axis=1)  # all of them failed requests somewhere, so this need does not rank them
     at_worst[failing] = here[failing]
     affordable: Bools = (here[memory] <= COST_STEP * here[memory].min(axis=1, keepdims=True)).all(axis=0)
     if not affordable.any():  # two kinds of memory, and no recipe that has little of both

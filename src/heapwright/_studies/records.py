@@ -1,4 +1,4 @@
-"""What a study is told: its traces, what it is of, and what came of recipes on them."""
+"""Records that a study stores: its traces, its identity, its runs, and results of recipes on traces."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DIGESTED = 1 << 16
 
 @dataclass(frozen=True)
 class TraceInfo:
-    """What a study knows of a trace: name, path ("" if it came from no file), content digest, number of calls.
+    """Trace of a study: name, path ("" if it came from no file), content digest, number of calls.
 
     ``seed`` is what a copy was drawn with, None for every other trace.
     """
@@ -54,9 +54,10 @@ class TraceInfo:
 
 
 def device_of(traces: Sequence[Trace], same_device: bool | None) -> dict[str, Any]:
-    """What a study notes of where its traces come from: ``origin``, and ``same_device``, each where it is known.
+    """Notes on the origin of traces: ``origin`` and ``same_device``, each if it is known.
 
-    Several traces of one origin are loads of one device unless ``same_device`` says otherwise; else they are of many.
+    Several traces of one origin are loads of one device unless ``same_device`` says otherwise; other traces are of many
+    devices.
     """
     origin = common_origin(traces)
     if same_device is None and len(traces) > 1:
@@ -67,7 +68,7 @@ def device_of(traces: Sequence[Trace], same_device: bool | None) -> dict[str, An
 
 @dataclass(frozen=True)
 class Identity:
-    """What has to be equal for results to belong to one study: its traces, objectives, space and energy table.
+    """Identity of a study, equal for all of its results: its traces, objectives, space and energy table.
 
     ``recipes`` is how many the space has, ``align`` their alignment in bytes. ``same_device``: whether the traces are
     loads of one; None is what the study says, and for a new one what ``device`` notes (`device_of`).
@@ -93,7 +94,7 @@ class Identity:
         align: int,
         same_device: bool | None = None,
     ) -> Identity:
-        """The identity of an exploration of a space with this digest and so many recipes."""
+        """The identity of an exploration of a space with this digest and number of recipes."""
         infos = tuple(TraceInfo.of(trace) for trace in traces)
         device = device_of(traces, same_device)
         return cls(infos, tuple(objectives), space, recipes, tuple(energy.rows), align, same_device, device)
@@ -109,7 +110,7 @@ class Identity:
         if self.objectives != objectives:
             raise HeapwrightError(
                 f"{path}: explored for {','.join(objectives)}; give the same objectives, or another file "
-                "(heapwright pareto ranks a study anew)",
+                "(heapwright pareto ranks a study again)",
                 parameter="output",
             )
         if self.same_device not in (None, same_device):
@@ -134,10 +135,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class Run:
-    """An exploration that wrote to a study: when it began, by which version and engine, and what it was asked for.
+    """Run of an exploration that wrote to a study: its start, version, engine, and options.
 
     ``commit`` is the engine's (`heapwright._support.engine`), ``command`` the command line, ``space`` the text of a
-    SPACE.toml; each None where there is none. ``options`` are those that were not left at their defaults.
+    SPACE.toml; each None if there is none. ``options`` are those that were not left at their defaults.
     """
 
     begun: str
@@ -154,7 +155,7 @@ class Run:
 class Result(NamedTuple):
     """The metrics of one recipe on one trace; ``id`` is the recipe's hash, ``trace`` the trace's name.
 
-    One that is not ``ranked`` is shown beside the others and never on a front. ``machine`` is where a time was
+    A recipe that is not ``ranked`` is shown with the others and never on a front. ``machine`` is where a time was
     measured.
     """
 
@@ -168,7 +169,7 @@ class Result(NamedTuple):
 
 
 class Partial(NamedTuple):
-    """What is known of a recipe on a trace that was given up: the least footprint, and what a replay had come to."""
+    """Partial result of a pruned recipe on a trace: the least footprint, and the progress of its replay."""
 
     id: str
     recipe: Recipe
@@ -181,7 +182,7 @@ class Partial(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of a recipe on a trace on a target CPU: its metrics, and all that was told."""
+    """Measurement of a recipe on a trace on a target CPU: its metrics, and all details."""
 
     id: str
     trace: str
@@ -191,9 +192,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Grown:
-    """How far a search had come: recipes tried, seconds since it began, and the hypervolume of the front.
+    """Growth of a search: recipes evaluated, seconds since it began, and the hypervolume of the front.
 
-    The hypervolume is that of logarithms of the objectives, as far as the worst of the zoo.
+    The hypervolume is in logarithms of the objectives, up to the worst reference allocator.
     """
 
     strategy: str

@@ -1,4 +1,4 @@
-"""What is known of recipes: metrics over the traces explored on, the front among them, and how they did elsewhere."""
+"""Results of recipes over several traces, and the Pareto front among them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ ADMITTED = "admitted_fraction"
 """The objective for which recipes may refuse requests."""
 
 AS_MUCH = 0.999
-"""So large a share of the most that any recipe admits counts as that."""
+"""A recipe that admits this share of the most that any recipe admits counts as admitting the most."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Where a zoo allocator stands against the front.
+    """Standing of a reference allocator against the front.
 
-    ``on_front``: it is a member. Otherwise ``dominated_by`` is the id of the member that beats it most and ``ratios``
-    how many times worse it is in each objective (all 1: equal). Both are unset for one that was not admitted
-    because it refused requests, or lacks an objective's value, and for one that is not ``ranked``: a heap at its own
-    alignment, where the study is of another.
+    ``on_front``: it is a member. Otherwise ``dominated_by`` is the id of the member that dominates it by most and
+    ``ratios`` how many times worse it is in each objective (all 1: equal). Both are unset if it failed requests, lacks
+    an objective's value, or is not ``ranked``: an allocator at its own alignment in a study of another.
     """
 
     candidate: Candidate
@@ -44,9 +43,9 @@ class Ranking:
 class Results:
     """Results of many recipes on all of some traces: sorted ids, zoo names, one float64[n, traces] column a metric.
 
-    NaN stands for None. ``ranked`` is bool[n]: false for heaps that are only shown beside the others. Recipes compete
-    on devices: each trace is one of its own, or several traces are the loads of one, whose memory is the largest and
-    whose accesses are summed.
+    NaN stands for None. ``ranked`` is bool[n]: false for heaps that are only shown with the others. Recipes compete on
+    devices: each trace is a device of its own, or several traces are the loads of one device, whose memory is the
+    largest and whose accesses are summed.
     """
 
     ids: list[str]
@@ -113,7 +112,7 @@ class Results:
         """A metric on each device over the best there, float64[n, devices]: 1 for the best, more for others.
 
         The best is that of the recipes that served every request there, and a recipe that did not has inf there;
-        with ``refusing`` all compete. NaN where there is no value, or no rank. Zeros as in `pareto.ratios_to_best`.
+        with ``refusing`` all compete. NaN if there is no value, or no rank. Zeros as in `pareto.ratios_to_best`.
         """
         values = self.on_devices[key]
         known = ~np.isnan(values) & self.ranked[:, np.newaxis]
@@ -147,9 +146,9 @@ class Results:
     def eligible(self, objectives: Sequence[str]) -> Bools:
         """Mask of the recipes that may be on a front.
 
-        Those that failed a request are left out unless ``admitted_fraction`` is an objective, and so are those without
-        a bounded long-run need, or that failed the stress test; in any case those that lack the value of an objective,
-        or are not ranked.
+        Recipes that failed a request are left out unless ``admitted_fraction`` is an objective, and so are recipes
+        without a bounded long-run need, or that failed the stress test; in any case recipes that lack the value of an
+        objective, or are not ranked.
         """
         mask = self.serving(objectives)
         if ADMITTED not in objectives:
@@ -159,7 +158,7 @@ class Results:
         return mask
 
     def serving(self, objectives: Sequence[str]) -> Bools:
-        """Mask of the recipes that may be on a front as far as the recordings show, whatever comes of their futures."""
+        """Mask of the recipes that may be on a front by the recordings alone, without their futures."""
         mask: Bools = self.ranked & ~np.isnan(self.points(objectives)).any(axis=1)
         return mask if ADMITTED in objectives else mask & (self.columns["failed"] == 0)
 
@@ -171,7 +170,7 @@ class Results:
     def admitting(self, objectives: Sequence[str], within: Bools) -> Bools:
         """Mask of the recipes in the mask ``within`` that admit as much (`AS_MUCH`) as any in it.
 
-        All in it where ``admitted_fraction`` is no objective. Of several traces the one of which the least is admitted
+        All in it if ``admitted_fraction`` is no objective. Of several traces the one of which the least is admitted
         counts.
         """
         if ADMITTED not in objectives or not within.any():

@@ -29,7 +29,7 @@ class WorstRatios:
 
     Attributes:
         refused: requests that failed, over all these traces.
-        ratios: of each metric the worst ratio to the best on any device; inf where requests failed, absent without
+        ratios: of each metric the worst ratio to the best on any device; inf if requests failed, absent without
             value.
         where: of each metric, the device with the worst ratio (`Results.devices`).
         footprint_bytes: the largest footprint.
@@ -107,7 +107,7 @@ class Robustness:
         ratios = [item.ratios.get(key) for item in map(worst.get, self._elsewhere) for key in keys if item]
         return ["-" if ratio is None else f"{ratio:,.2f} x" for ratio in ratios]
 
-    def lasts(self, id: str) -> bool | None:
+    def stable(self, id: str) -> bool | None:
         """Whether a recipe passed the stress test on every trace explored on; None if that was not tried."""
         result = self._value(id, "lasts")
         return None if np.isnan(result) else result == 1
@@ -116,14 +116,14 @@ class Robustness:
         row = self._combined.row(id)
         return float("nan") if row is None else float(self._combined.columns[key][row])
 
-    def why_not_lasting(self, id: str) -> str | None:
+    def why_not_stable(self, id: str) -> str | None:
         """Why a recipe has no bounded long-run need, in words; None if it has, and if that was not tried."""
         growth, calls = self._value(id, "long_run_growth"), self._value(id, "long_run_calls")
         if self.foreseen and calls > 0 and np.isnan(self._value(id, "long_run_bytes")):
             if growth <= UNBOUNDED:
                 return f"fails requests within {calls:,.0f} calls of traffic like the recording's"
             return f"grows without bound: {100 * (growth - 1):.0f} % over the last nine tenths of {calls:,.0f} calls"
-        if self.lasts(id) is False:
+        if self.stable(id) is False:
             grown = self._value(id, "growth_ratio")
             return f"grows by {100 * (grown - 1):.0f} % at constant live bytes in the stress test"
         return None
@@ -139,7 +139,7 @@ class Robustness:
         return self._verdicts[id]
 
     def _verdict(self, id: str) -> str | None:
-        if why_not := self.why_not_lasting(id):
+        if why_not := self.why_not_stable(id):
             return why_not
         if self.foreseen and np.isnan(self._value(id, "long_run_calls")):
             return "was not replayed on a future"
@@ -218,8 +218,8 @@ class Robustness:
         return Needs(here, at_worst)
 
     def describe(self, id: str) -> dict[str, Any]:
-        """Plain values: ``copies``, ``held_out`` (failed requests, worst ratios), ``lasts`` and ``why_not``."""
-        info: dict[str, Any] = {"copies": None, "held_out": None, "lasts": self.lasts(id)}
+        """Plain values: `copies`, `held_out` (failed requests, worst ratios), `lasts` (stable) and `why_not`."""
+        info: dict[str, Any] = {"copies": None, "held_out": None, "lasts": self.stable(id)}
         info |= {"why_not": self.why_not(id)}
         for role, result in self.worst(id).items():
             ratios = {key: ratio if np.isfinite(ratio) else None for key, ratio in result.ratios.items()}
@@ -227,7 +227,7 @@ class Robustness:
         return info
 
 
-# a study that has changed is asked for the same recipes again
+# recipes are looked up again after a study has changed
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
-"""What two studies of a program say differently: picks, reserve, metrics, front, and who holds the peak.
+"""Differences of two studies of a program: recommendations, reserve, metrics, front, and holders of the peak.
 
-A reserve follows from the recordings alone, so of the same recordings any difference is a change. Two recordings of one
-build differ, too: what that moves, `NOISE`, is told from change.
+A reserve follows from the recordings alone, so for the same recordings any difference is a change. Two recordings of
+one build differ, too; a difference up to `NOISE` counts as noise.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from heapwright._studies.comparison import HeapComparison, before_and_after
 from heapwright._studies.decision import Deciding, Decision, change
 from heapwright._studies.gate import MOST_CAUSES, Cause, caused
 from heapwright._studies.originals import originals
-from heapwright._studies.recommendations import ALIKE, PICKS, NoPickError, Pick
+from heapwright._studies.recommendations import EQUAL_WITHIN, PICKS, NoPickError, Pick
 from heapwright._studies.results import Candidate
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.profile import profile
 from heapwright._traces.trace import Trace
 
 NOISE = 1.05
-"""By so much another recording of a build may move what a heap needs: it is what 25 to 30 of 36 pairs of recordings
-differ by at most for as many live bytes, with four heaps (docs/robustness.md).
+"""Factor by which another recording of the same build may change the need of a heap: 25 to 30 of 36 pairs of recordings
+differ by no more for the same live bytes, with four heaps (docs/robustness.md).
 """
 
 PER_CALL = "accesses"
-"""What is compared for each call: another trace has more of them, or fewer."""
+"""Metric that is compared per call, because traces differ in their number of calls."""
 
 Verdict = Literal["same", "noise", "change", "unknown"]
-"""Of a pick "unknown" is another one where nobody tried the old one on today's traces."""
+"""Kinds of a change; "unknown" is another recommendation if the old one has no results on the new traces."""
 
 
 @dataclass(frozen=True)
 class RecommendedHeap:
-    """A heap of one of the studies, with what it needs there.
+    """Heap of one of the studies, with its needs there.
 
     Attributes:
         id, label, title: as for `Decision`.
-        reserve_bytes: the arena to reserve; None where none serves.
+        reserve_bytes: the arena to reserve; None if none serves.
         metrics: over all traces of that study.
     """
 
@@ -54,7 +54,7 @@ class RecommendedHeap:
 
 @dataclass(frozen=True)
 class PickChange:
-    """A pick of both studies; None where one has none. Another pick is "noise" where the old one does as well now."""
+    """A recommendation in both studies, None if one lacks it; "noise" if the old recipe does as well as the new one."""
 
     how: Pick
     before: RecommendedHeap | None
@@ -64,16 +64,16 @@ class PickChange:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the studies.
+    """Side of the comparison: one of the studies.
 
     Attributes:
         study: its file.
-        objectives: what it is looked at by.
-        traces: their calls by their names.
-        requested_peak_bytes: the most that is live at once.
-        tried: how many recipes were tried, in words.
+        objectives: the objectives of the comparison.
+        traces: number of calls by trace name.
+        requested_peak_bytes: peak of live requested bytes.
+        tried: number of recipes evaluated, in words.
         front: the recipes on it.
-        picks: balanced, smallest and fastest, each heap once; they may lie beside it.
+        picks: balanced, smallest and fastest recommendation, each heap once; they need not be on the front.
     """
 
     study: Path
@@ -90,7 +90,7 @@ class Side:
         return sum(self.traces.values())
 
     def best(self, key: str) -> float | None:
-        """The best value of an objective on the front, of accesses a call; None where none is known."""
+        """The best value of an objective on the front, of accesses per call; None if none is known."""
         values = [float(value) for item in self.front if (value := item.metrics[key]) is not None]
         best = (min if METRICS[key].direction == "min" else max)(values, default=None)
         return best / max(self.calls, 1) if best is not None and key == PER_CALL else best
@@ -107,19 +107,20 @@ class Side:
 
 @dataclass(frozen=True)
 class StudyDiff:
-    """Two studies beside each other.
+    """Comparison of two studies.
 
     Attributes:
-        before, after: they.
-        same_traces: whether both are of the same calls.
-        decision: what the new one says to ship.
-        picks: balanced, smallest and fastest.
-        today: the old balanced pick in the new study; None where it was not tried there, its reserve None where it was
-            not on all that the new pick was.
-        reserve: how the reserve of the balanced pick differs.
-        table: balanced picks in figures: before, after, and the old one in the new study where it is another.
-        causes: who holds more at the peak than before; empty where the traces are the same, or not there.
-        missing: why causes are not known, in a sentence; "" where they are.
+        before, after: the studies.
+        same_traces: whether both have the same calls.
+        decision: the decision of the new study.
+        picks: balanced, smallest and fastest recommendation.
+        today: the old balanced recommendation in the new study; None if it has no results there. Its reserve is None if
+            it lacks some of the new recommendation's results.
+        reserve: kind of the difference between the reserves of the balanced recommendations.
+        table: figures of the balanced recommendations before and after, and of the old one in the new study if they
+            differ.
+        causes: causes of a larger peak; empty if the traces are the same, or cannot be read.
+        missing: a sentence about why causes are not known; "" if they are.
     """
 
     before: Side
@@ -149,16 +150,16 @@ class StudyDiff:
     def sentences(self) -> list[str]:
         """What changed in words, the reserve first."""
         return [
-            self.told_reserve(),
-            *map(self.told_pick, self.picks),
-            self.told_front(),
-            *self.told_peak(),
+            self.reserve_sentence(),
+            *map(self.pick_sentence, self.picks),
+            self.front_sentence(),
+            *self.peak_sentences(),
             *(f"{cause}." for cause in self.causes[:MOST_CAUSES]),
             *filter(None, [self.missing]),
         ]
 
-    def told_reserve(self) -> str:
-        """How the reserve differs, and whether that is noise."""
+    def reserve_sentence(self) -> str:
+        """Sentence about the difference of the reserves, and whether that is noise."""
         before, after = (item.reserve_bytes for item in self.balanced)
         if before is None or after is None:
             return f"Reserve: {_bytes(before)} before, {_bytes(after)} now."
@@ -168,8 +169,8 @@ class StudyDiff:
         text = f"Reserve: {before:,} bytes before, {after:,} now ({change(before, after)})"
         return f"{text}{noise if self.reserve == 'noise' else ''}."
 
-    def told_pick(self, item: PickChange) -> str:
-        """How a pick differs."""
+    def pick_sentence(self, item: PickChange) -> str:
+        """Sentence about the change of a recommendation."""
         name = item.how.capitalize()
         if item.before is None or item.after is None:
             return f"{name}: {_named(item.before)} before, {_named(item.after)} now."
@@ -182,16 +183,16 @@ class StudyDiff:
         }[item.verdict]
         return f"{name}: {_named(item.before)} before, {_named(item.after)} now{why}."
 
-    def told_front(self) -> str:
-        """How the front differs."""
+    def front_sentence(self) -> str:
+        """Sentence about the difference of the fronts."""
         before, after, keys = len(self.before.front), len(self.after.front), self.after.objectives
         best = [
             f", {_best(key)} {_shown(self.after.best(key))} (before {_shown(self.before.best(key))})" for key in keys
         ]
         return f"Front: {after} recipes, before {before}, {self.front_in_both} on both{''.join(best)}."
 
-    def told_peak(self) -> list[str]:
-        """How the peak of what is live differs, where the traces do."""
+    def peak_sentences(self) -> list[str]:
+        """Sentences about the difference of the live peaks; none for the same traces."""
         before, after = self.before.requested_peak_bytes, self.after.requested_peak_bytes
         if self.same_traces:
             return []
@@ -216,9 +217,9 @@ class StudyDiff:
 
 
 def compare(old: Analysis, new: Analysis, *, moved: Sequence[Path] = ()) -> StudyDiff:
-    """Compare two studies by the objectives of the new one, on the recordings where one of them has no futures.
+    """Compare two studies by the objectives of the new one, on the recordings if one of them has no futures.
 
-    ``moved``: where traces lie now. Raises `HeapwrightError` where a front is empty, or the old study lacks an
+    ``moved``: present paths of traces. Raises `HeapwrightError` if a front is empty, or the old study lacks an
     objective's values.
     """
     keys = _common_objectives(old, new)
@@ -268,7 +269,7 @@ def _causes_of(traces: Sequence[Sequence[Trace] | str]) -> tuple[Cause, ...]:
 
 
 def side_of(study: Analysis, objectives: tuple[str, ...]) -> Side:
-    """What is compared of a study."""
+    """The side of a comparison for a study."""
     front = study.front(objectives)
     peak = max((item.metrics["requested_peak_bytes"] or 0 for item in front), default=0)
     traces = {info.name: info.events for info in study.traces()}
@@ -277,7 +278,7 @@ def side_of(study: Analysis, objectives: tuple[str, ...]) -> Side:
 
 
 def _read(study: Analysis, moved: Sequence[Path]) -> list[Trace] | str:
-    """The traces, or why they cannot be had: where they lie now may be told of the other study's alone."""
+    """The traces, or why they cannot be read; paths of ``moved`` that belong to the other study are ignored."""
     why = ""
     for given in (moved, ()):
         try:
@@ -298,8 +299,10 @@ def verdict_of(before: RecommendedHeap, after: RecommendedHeap, same_traces: boo
 
 
 def _moved(new: Analysis, old_pick: Candidate | None, pick: RecommendedHeap | None) -> Verdict:
-    """Whether another pick is a change: not where the old one needs as little of everything in the new study, memory as
-    far as `NOISE` and the rest as far as `ALIKE` goes.
+    """Whether another recommendation is a change, and not noise.
+
+    It is noise if the old recipe needs as little in the new study, memory within `NOISE` and the rest within
+    `EQUAL_WITHIN`.
     """
     if old_pick is None or pick is None:
         return "unknown"
@@ -310,25 +313,25 @@ def _moved(new: Analysis, old_pick: Candidate | None, pick: RecommendedHeap | No
     reserve = _reserve(new, old_pick.id, pick.id)
     if reserve is None or pick.reserve_bytes is None:
         return "unknown"
-    if new.robustness().why_not(old_pick.id) or reserve > max(NOISE, ALIKE) * pick.reserve_bytes:
+    if new.robustness().why_not(old_pick.id) or reserve > max(NOISE, EQUAL_WITHIN) * pick.reserve_bytes:
         return "change"
     for key in new.objectives:
         own, other = float(pick.metrics[key] or 0), float(old_pick.metrics[key] or 0)
-        worse = other > ALIKE * own if METRICS[key].direction == "min" else own > ALIKE * other
+        worse = other > EQUAL_WITHIN * own if METRICS[key].direction == "min" else own > EQUAL_WITHIN * other
         if worse and not key.endswith("_bytes"):
             return "change"
     return "noise"
 
 
 def _reserve(study: Analysis, id: str, pick: str) -> int | None:
-    """What to reserve for a recipe that was tried on all that the pick was; None where it was not."""
+    """The reserve of a recipe; None if it lacks some of the recommendation's results."""
     needs, requested = study.needs(id), study.needs(pick)
     tried = {(need.role, need.trace) for need in needs}
     return reserve_for(needs) if tried >= {(item.role, item.trace) for item in requested} else None
 
 
 def _causes(old: Sequence[Trace], new: Sequence[Trace]) -> list[Cause]:
-    """Who holds more at the peak of the trace with the highest one than in its counterpart."""
+    """Causes of the larger peak of the trace with the highest peak, compared with its counterpart."""
     trace = max(new, key=lambda item: item.peak_live_bytes)
     named = [item for item in old if item.name == trace.name] or list(old)
     if len(named) != 1:

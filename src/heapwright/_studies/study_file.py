@@ -1,4 +1,4 @@
-"""A study: the stored results of one exploration, in one DuckDB file.
+"""Study file: the stored results of one exploration, in one DuckDB file.
 
 Every batch of results is one transaction, so a process that dies loses at most the batch it had not finished. One
 process writes at a time; many may read when none writes.
@@ -59,14 +59,14 @@ if TYPE_CHECKING:
 
 _SO_FAR = ("calls", *GROWING)
 
-_told_of = attrgetter(*_SO_FAR)
+_progress_of = attrgetter(*_SO_FAR)
 
 _AT_ONCE: ContextVar[tuple[StudyFile, database.Connection] | None] = ContextVar("_AT_ONCE", default=None)
-"""The closed study of which several questions are being asked, and what answers them."""
+"""The closed study that is open for several queries, and its connection."""
 
 
 class StudyFile(Candidates):
-    """One study file. Use as a context manager, or `close` it; once closed it opens the file for each question."""
+    """Study file. Use as a context manager, or `close` it; once closed it opens the file for each query."""
 
     def __init__(self, path: Path, connection: database.Connection) -> None:
         """Wrap an open, checked connection; see `open` and `create_or_resume`."""
@@ -78,7 +78,7 @@ class StudyFile(Candidates):
     def open(cls, path: Path | str, *, write: bool = False) -> Self:
         """Open a study for reading; with `write` also for `add_measured`.
 
-        A study of an older format is brought to this one. Raises `HeapwrightError` where the file is missing, is no
+        A study of an older format is migrated to this one. Raises `HeapwrightError` if the file is missing, is no
         study, is damaged, is of a format that this version does not know, or is being written by another process.
         """
         path = Path(path)
@@ -90,10 +90,10 @@ class StudyFile(Candidates):
 
     @classmethod
     def create_or_resume(cls, path: Path | str, identity: Identity) -> Self:
-        """Open a study for writing; a new file where there is none.
+        """Open a study for writing; a new file if there is none.
 
-        Raises `HeapwrightError` where the file cannot be written, is no study, is being used by another process, or
-        holds the results of other traces, objectives, recipes or energies.
+        Raises `HeapwrightError` if the file cannot be written, is no study, is being used by another process, or holds
+        the results of other traces, objectives, recipes or energies.
         """
         path = Path(path)
         file = writable(path)
@@ -110,7 +110,7 @@ class StudyFile(Candidates):
             try:
                 if not connection.execute("SELECT 1 FROM information_schema.tables LIMIT 1").fetchall():
                     create(connection, identity)
-                    if new:  # nobody else has written to it
+                    if new:  # no other process has written to it
                         return cls(path, connection)
                 types = migrate(connection, str(path), plain=plain)
             except BaseException:
@@ -207,7 +207,7 @@ class StudyFile(Candidates):
 
     @property
     def tolerance(self) -> float | None:
-        """How much more than the front of all recipes this one needs at most, as a share; None where nobody knows.
+        """Largest distance of the front from that of all recipes, as a share; None if unknown.
 
         0 for an exact front. See `docs/spaces.md`.
         """
@@ -215,7 +215,7 @@ class StudyFile(Candidates):
 
     @cached_property
     def given_up(self) -> int:
-        """How many recipes of the space were given up, because they cannot come on the front, or for want of time."""
+        """Number of recipes of the space that were pruned, or not finished for want of time."""
         if not self._has("partial"):
             return 0
         ranked = {id for id, (_, ranked) in self._known().items() if ranked}
@@ -241,7 +241,7 @@ class StudyFile(Candidates):
         return [TraceInfo(*row) for row in rows]
 
     def add(self, results: Sequence[Result], role: Role = "explored") -> None:
-        """Store results as one transaction. Raises `HeapwrightError` where the file cannot be written."""
+        """Store results as one transaction. Raises `HeapwrightError` if the file cannot be written."""
         fresh = {result.id: result for result in results if result.id not in self._stored}
         recipes = [[id, result.zoo_name, result.recipe.to_toml(), result.ranked] for id, result in fresh.items()]
         rows = [
@@ -257,10 +257,10 @@ class StudyFile(Candidates):
         self._forget()
 
     def add_partial(self, partials: Sequence[Partial]) -> None:
-        """Store what replays came to that were given up, in place of what was known of them before."""
+        """Store the progress of pruned replays, in place of any earlier progress."""
         fresh = {partial.id: partial for partial in partials if partial.id not in self._stored}
         recipes = [[id, partial.zoo_name, partial.recipe.to_toml(), partial.ranked] for id, partial in fresh.items()]
-        rows = [(partial.id, partial.trace, partial.least, *_told_of(partial.so_far)) for partial in partials]
+        rows = [(partial.id, partial.trace, partial.least, *_progress_of(partial.so_far)) for partial in partials]
         with one_line(self.path):
             self._connection.begin()
             self._connection.execute(f"CREATE TABLE IF NOT EXISTS partial ({declared(PARTIAL)})")
@@ -277,7 +277,7 @@ class StudyFile(Candidates):
         self._forget()
 
     def partial(self) -> list[tuple[str, str, int, ReplayProgress]]:
-        """Recipe id, trace, least footprint and what it had come to, of all replays given up and not ended since."""
+        """Recipe id, trace, least footprint and progress of all pruned replays that have not ended since."""
         if not self._has("partial"):
             return []
         rows = self._fetch(
@@ -286,7 +286,7 @@ class StudyFile(Candidates):
         return [(recipe, trace, least, ReplayProgress(*values)) for recipe, trace, least, *values in rows]
 
     def set_tolerance(self, tolerance: float | None) -> None:
-        """Say how near the front is to that of all recipes; None: nobody knows."""
+        """Store the largest distance of the front from that of all recipes; None if unknown."""
         with one_line(self.path):
             self._connection.begin()
             self._connection.execute("DELETE FROM meta WHERE key = 'tolerance'")
@@ -296,12 +296,12 @@ class StudyFile(Candidates):
         self._forget()
 
     def _forget(self) -> None:
-        """Drop what was derived from results that have changed."""
+        """Drop the values derived from results that have changed."""
         for outdated in ("meta", "given_up", "finished_recipes"):
             self.__dict__.pop(outdated, None)
 
     def add_measured(self, setting: str, measured: Sequence[Measured]) -> None:
-        """Store what was measured on a target CPU, in place of what the same setting gave before.
+        """Store measurements on a target CPU, in place of earlier ones of the same setting.
 
         ``setting`` names CPU, compiler and optimisation. Metrics of two settings are never ranked together: those of
         the last one stand in the results, unless the study was explored for them; the table ``target`` keeps all.
@@ -333,7 +333,7 @@ class StudyFile(Candidates):
         )
 
     def set_times(self, role: Role, trace: str, times: Mapping[str, float], machine: str) -> None:
-        """Store the `TIME` of recipes on a trace, by their ids, in place of what is known, where there is a result."""
+        """Store the `TIME` of recipes on a trace, by their ids, in place of an earlier one, if there is a result."""
         with one_line(self.path):
             self._connection.begin()
             self._connection.executemany(
@@ -344,7 +344,7 @@ class StudyFile(Candidates):
         self._forget()
 
     def growth(self) -> list[Grown]:
-        """How the hypervolume grew in a search, in the order of recipes tried; empty where all were tried."""
+        """Growth of the hypervolume in a search, in the order of recipes; empty if all were evaluated."""
         if not self._has("search"):
             return []
         return [Grown(*row) for row in self._fetch(f"SELECT {', '.join(SEARCH)} FROM search ORDER BY evaluations")]
@@ -354,13 +354,13 @@ class StudyFile(Candidates):
         self._append("search", SEARCH, list(astuple(grown)))
 
     def runs(self) -> list[Run]:
-        """The explorations that wrote to it, in their order; those of older versions told nothing."""
+        """The runs of explorations that wrote to it, in order; older versions stored none."""
         if not self._has("runs"):
             return []
         return [Run(*row) for row in self._fetch(f"SELECT {', '.join(RUNS)} FROM runs ORDER BY begun")]
 
     def add_run(self, run: Run) -> None:
-        """Store what an exploration was asked for."""
+        """Store a run of an exploration."""
         self._append("runs", RUNS, list(astuple(run)))
 
     def _append(self, table: str, columns: Mapping[str, str], row: Sequence[Any]) -> None:
@@ -372,10 +372,10 @@ class StudyFile(Candidates):
             self._connection.commit()
 
     def add_traces(self, traces: Sequence[TraceInfo], device: Mapping[str, Any]) -> None:
-        """Add traces to those explored on; nobody knows then how near its front is to that of all recipes.
+        """Add traces to those explored on; the tolerance of the front is unknown then.
 
-        ``device``: what is told of all of them then, as `records.device_of`. A trace that is there stays. Raises
-        `HeapwrightError` where another of its name is there.
+        ``device``: notes on all traces, as `records.device_of`. A trace that the study has stays. Raises
+        `HeapwrightError` if the study has another trace of the same name.
         """
         known = {info.name: (info, role) for role in get_args(Role) for info in self.traces(role)}
         for info in traces:
@@ -394,7 +394,7 @@ class StudyFile(Candidates):
 
     @property
     def energy_table(self) -> EnergyTable:
-        """The energies of its results; raises `HeapwrightError` where the file, of an older format, lacks them."""
+        """The energies of its results; raises `HeapwrightError` if the file, of an older format, lacks them."""
         if "energy_table" not in self.meta:
             raise HeapwrightError(f"{self.path}: its energy table is not known: an older version stored none")
         sizes, reads, writes = zip(*self.meta["energy_table"], strict=True)
@@ -403,7 +403,7 @@ class StudyFile(Candidates):
     def sql(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Names of columns, and rows, of an SQL query to DuckDB over the tables of the study and the view ``replays``.
 
-        docs/metrics.md describes them. Raises `HeapwrightError` where the query is none, or would change something.
+        docs/metrics.md describes them. Raises `HeapwrightError` if the query is invalid, or would change something.
         """
         with one_line(self.path), database.attached(self.path, read_only=True) as connection:
             connection.execute(f"CREATE TEMP VIEW replays AS {REPLAYS.format('')}")
@@ -415,17 +415,17 @@ class StudyFile(Candidates):
             return [name for name, *_ in answer.description or []], rows
 
     def measured(self) -> list[tuple[str, str, str, dict[str, Any]]]:
-        """Setting, recipe id, trace name and details of everything that was measured on a target CPU."""
+        """Setting, recipe id, trace name and details of all measurements on a target CPU."""
         if not self._has("target"):
             return []
         rows = self._fetch("SELECT setting, recipe, trace, detail FROM target ORDER BY ALL")
         return [(setting, recipe, trace, json.loads(detail)) for setting, recipe, trace, detail in rows]
 
     def set_apart(self, traces: Sequence[TraceInfo], role: Role) -> None:
-        """Set the traces that are tried but not ranked by, in place of any before of this role.
+        """Set the traces of a role by which recipes are not ranked, in place of earlier ones.
 
-        Results of those that stay are kept. Raises `HeapwrightError` where one that is held out is explored on as well,
-        or has the name of another.
+        Results on traces that stay are kept. Raises `HeapwrightError` if a held-out trace is explored on as well, or
+        has the name of another.
         """
         self._require_apart(traces, role)
         before = self.traces(role)
@@ -460,8 +460,8 @@ class StudyFile(Candidates):
     def recipe(self, id: str) -> Recipe:
         """The recipe of this id, of a prefix that only one id has, or of a zoo name.
 
-        Raises `HeapwrightError` where no id or more than one begins so, or where the stored recipe means something else
-        to this version.
+        Raises `HeapwrightError` if no id or more than one begins so, or if the stored recipe means something else to
+        this version.
         """
         full = self.resolve(id)
         ((toml,),) = self._fetch("SELECT toml FROM recipes WHERE id = ?", [full])
@@ -514,7 +514,7 @@ class StudyFile(Candidates):
 
     def _known(self) -> dict[str, tuple[str | None, bool]]:
         """The zoo's name of each recipe, if it has one, and whether it is ranked."""
-        return self._stored if self._open else self._fetch_known()  # once it is closed others may add some
+        return self._stored if self._open else self._fetch_known()  # once it is closed other processes may add some
 
     def _fetch_known(self) -> dict[str, tuple[str | None, bool]]:
         return {id: (name, ranked) for id, name, ranked in self._fetch("SELECT id, name, ranked FROM recipes")}
@@ -534,7 +534,7 @@ class StudyFile(Candidates):
         return results
 
     def rows(self, id: str) -> list[dict[str, Any]]:
-        """Every result of a recipe by the columns of the view ``replays``, those that were given up left out."""
+        """Every result of a recipe by the columns of the view ``replays``, without pruned replays."""
         query = f"SELECT * FROM ({REPLAYS.format('')}) WHERE recipe = ? AND footprint_bytes IS NOT NULL ORDER BY trace"
         with self._reading() as connection:
             answer = connection.execute(query, [id])
@@ -555,7 +555,7 @@ class StudyFile(Candidates):
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """All questions to a closed study within it open the file once, and nobody writes to it meanwhile."""
+        """Context in which all queries of a closed study open the file once, and no process can write to it."""
         if self._opened:
             yield
             return

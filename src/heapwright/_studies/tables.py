@@ -1,4 +1,4 @@
-"""What the file of a study may hold: its tables, and the checks that a file from a stranger has to pass."""
+"""Tables of a study file, and the checks that a file of unknown origin has to pass."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FORMAT = 7
 """Version of the file's tables; see `heapwright._studies.migration` for those before."""
 
 Role = Literal["explored", "copy", "held out"]
-"""What a trace is to a study: explored on and ranked by, a perturbed copy of one that is, or held out."""
+"""Role of a trace in a study: explored on and ranked by, a perturbed copy of an explored trace, or held out."""
 
 SINCE_5 = (*SHIPPING_METRICS, "worst_steps")
 SINCE_6 = ("accesses_realloc_max", "instructions_calloc_max", "instructions_realloc_max")
 SINCE_7 = LONG_RUN_METRICS
-"""The metrics that results of older formats are without."""
+"""The metrics that results of older formats lack."""
 
 _METRICS = {key: "BIGINT" if metric.integer else "DOUBLE" for key, metric in METRICS.items()}
 _RESULTS = {"recipe": "VARCHAR", "trace": "VARCHAR", **_METRICS, "heapwright": "VARCHAR", "machine": "VARCHAR"}
@@ -74,7 +74,7 @@ RUNS = {
     "options": "VARCHAR",
     "space": "VARCHAR",
 }
-"""The columns of the table `runs`, which a study has since its explorations tell what they were asked for."""
+"""The columns of the table `runs`, which a study has since explorations store their options."""
 
 REPLAYS = f"""
     SELECT recipe, recipes.name, ranked, trace, role, digest AS trace_digest,
@@ -82,13 +82,13 @@ REPLAYS = f"""
     FROM (FROM {{0}}results UNION ALL FROM {{0}}elsewhere) AS each_one
     JOIN {{0}}recipes AS recipes ON recipe = recipes.id
     JOIN {{0}}traces AS traces ON trace = traces.name"""
-"""A row for every recipe and trace with all that is known of it; `{0}` leads the names of tables."""
+"""A row for every recipe and trace with all results; `{0}` is the prefix of table names."""
 
 PARTIAL = {"recipe": "VARCHAR", "trace": "VARCHAR", "least": "BIGINT", "calls": "BIGINT"} | {
     key: _METRICS[key] for key in GROWING
 }
-"""The columns of the table `partial`, which a study has once a replay was given up: the least footprint that the recipe
-could end with, the calls that were replayed, and what they came to.
+"""The columns of the table `partial`, which a study has once a replay was pruned: the least footprint that the recipe
+could end with, the calls that were replayed, and their costs.
 """
 
 
@@ -109,7 +109,7 @@ _META: dict[str, Callable[[Any], bool]] = {
 }
 """The keys of the table `meta` with a check of each value: the space's digest, alignment and number of recipes, the
 energy table (bytes, pJ of a read and of a write; null if an older format kept only a digest of it), the target CPU's
-setting, the tolerance of the front if recipes were given up, whether the traces are loads of one device, the allocator
+setting, the tolerance of the front if recipes were pruned, whether the traces are loads of one device, the allocator
 in use today by its name, and the traces' common origin (`heapwright._traces.origin`). A study may lack those from
 `target` on."""
 
@@ -127,7 +127,7 @@ Types = Mapping[str, Mapping[str, str]]
 def stored_format(connection: database.Connection, where: str, types: Types) -> Any:
     """The format that a database of these `database.column_types` says it has.
 
-    Raises HeapwrightError, which `where` leads, where it is no study.
+    Raises HeapwrightError, which begins with `where`, if it is no study.
     """
     if not types.keys() >= TABLES.keys():
         raise HeapwrightError(f"{where}: a DuckDB file, but no study; heapwright explore makes one")
@@ -135,7 +135,7 @@ def stored_format(connection: database.Connection, where: str, types: Types) -> 
 
 
 def check_tables(types: Types, where: str, tables: Types) -> None:
-    """Raise HeapwrightError, which `where` leads, unless these tables are there, and beside them only later ones."""
+    """Raise HeapwrightError, which begins with `where`, unless all of these tables, and else only later ones, exist."""
     expected = {"target": TARGET, "partial": PARTIAL, "search": SEARCH, "runs": RUNS, **tables}
     for table, columns in types.items():
         if [*columns.items()] != [*expected.get(table, {}).items()]:
@@ -143,7 +143,7 @@ def check_tables(types: Types, where: str, tables: Types) -> None:
 
 
 def check(connection: database.Connection, where: str, types: Types) -> None:
-    """Raise HeapwrightError, which `where` leads, unless the database is a whole, consistent study of this format.
+    """Raise HeapwrightError, which begins with `where`, unless the database is a consistent study of this format.
 
     `types` are its `database.column_types`.
     """
@@ -165,7 +165,7 @@ def check(connection: database.Connection, where: str, types: Types) -> None:
 
 
 def read_meta(connection: database.Connection, where: str) -> dict[str, Any]:
-    """The table `meta`; raises HeapwrightError where a value is missing or of another kind."""
+    """The table `meta`; raises HeapwrightError if a value is missing or of another type."""
     try:
         result = _decoded(connection)
         info = {key: result[key] for key in _META if key in result or key not in _LATER_META}
@@ -185,7 +185,7 @@ def _decoded(connection: database.Connection) -> dict[str, Any]:
 
 
 def _faults() -> dict[str, str]:
-    """What can be wrong with the rows -> the query that finds it."""
+    """Faults of rows, each with the query that finds it."""
     faults = {
         "no trace": "WHERE NOT EXISTS (FROM traces WHERE role = 'explored')",
         "a trace of no known role": f"FROM traces WHERE role NOT IN {get_args(Role)}",
@@ -226,7 +226,7 @@ def _any(condition: str, columns: Iterable[str]) -> str:
 
 
 def digest_of(ids: Iterable[str]) -> str:
-    """What tells a space of these recipes from others, in whatever order the ids come."""
+    """Digest of a space with these recipes, the same for any order of the ids."""
     return sha256("\n".join(sorted(ids)).encode()).hexdigest()
 
 
@@ -238,7 +238,7 @@ def declared(columns: Mapping[str, str]) -> str:
 def insert(connection: database.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
     """Insert rows by their columns; numbers as arrays, which take a quarter of the time of lists.
 
-    Raises `database.Error` where the file cannot be written.
+    Raises `database.Error` if the file cannot be written.
     """
     if not rows:
         return
@@ -257,7 +257,7 @@ _NUMBERS: dict[str, type[np.int64] | type[np.float64]] = {"BIGINT": np.int64, "D
 
 
 def _numbers(values: Sequence[Any], dtype: type[np.int64] | type[np.float64]) -> NDArray[Any]:
-    """Values of a column as DuckDB takes them fastest; None where the mask is set."""
+    """Values of a column in the form that DuckDB takes fastest; the mask marks None."""
     if None not in values:
         return np.array(values, dtype)
     known = [0 if value is None else value for value in values]
@@ -265,7 +265,7 @@ def _numbers(values: Sequence[Any], dtype: type[np.int64] | type[np.float64]) ->
 
 
 def create(connection: database.Connection, identity: Identity) -> None:
-    """Make the tables of a study of nothing yet."""
+    """Make the tables of an empty study."""
     meta = {
         "format": FORMAT,
         "heapwright": __version__,
