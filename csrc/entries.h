@@ -4,6 +4,7 @@
 
 #include "events.h"
 #include "harden.h"
+#include "payload.h"
 
 /* Counts the object that a request got, if any, and returns it. */
 static inline void *counted(const struct hw_policy *p, struct hw_heap *h, void *memory)
@@ -152,6 +153,14 @@ static inline int has_one_size(const struct hw_policy *p)
            p->threads != HW_THREADS_CACHED;
 }
 
+/* Takes back a counted failure: the object was resized in place after all. */
+static inline void uncount_refused(const struct hw_policy *p, struct hw_heap *heap, uint32_t refused)
+{
+    if (p->keeps && refused) {
+        store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u);
+    }
+}
+
 static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, void *pointer, size_t size)
 {
     if (pointer == NULL) {
@@ -174,9 +183,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     do {
         const uint32_t resized = heap_resize(p, heap, at, (uint32_t)request_for(p, size));
         if (resized) {
-            if (p->keeps && refused) {
-                store4(heap, p->refused_at, load4(heap, p->refused_at) - 1u); /* it is served after all */
-            }
+            uncount_refused(p, heap, refused);
             mark_end(p, heap, resized, size);
             count_resized(p, heap, resized, bytes);
             if (tells(p)) {
@@ -209,8 +216,8 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
         (void)HW_TOLD(heap, moved, size);
     }
     if (moved) {
-        const uint32_t had = usable_bytes(p, heap, at);
-        copy_payload(copy_step(p->align, 0), heap, address_of(p, heap, moved), at, had < size ? had : (uint32_t)size);
+        const uint32_t bytes_kept = smaller(usable_bytes(p, heap, at), (uint32_t)size);
+        copy_payload(copy_step(p->align, 0), heap, address_of(p, heap, moved), at, bytes_kept);
         hw_free(p, heap, pointer);
     }
     return moved;

@@ -2,7 +2,8 @@
 #ifndef HW_COMPACT_BLOCKS_H
 #define HW_COMPACT_BLOCKS_H
 
-#include "arena.h"
+#include "payload.h"
+#include "references.h"
 
 /* ---- handles ----------------------------------------------------------------------------------------------------- */
 

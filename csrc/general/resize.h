@@ -2,6 +2,7 @@
 #ifndef HW_GENERAL_RESIZE_H
 #define HW_GENERAL_RESIZE_H
 
+#include "payload.h"
 #include "general/grow.h"
 
 /* Whether a used block with `rest` bytes too many gives them back. */
