@@ -164,7 +164,7 @@ def pictures() -> dict[str, Any]:
         StressTestResult(item, "tlsf", 1.05, "churn", {"a pass": 1.0, "churn": 1.2}, True, (), 1000, loops)
         for item in ("a", "b")
     ]
-    rooms = {"attack": attack_picture, "endurance": stress_picture}
+    rooms = {"attack": attack_picture, "stress test": stress_picture}
     with ExitStack() as stack:
         for name, room in rooms.items():
             stack.enter_context(mock.patch.object(room, "write_drawing", kept(name)))

@@ -41,7 +41,7 @@ def test_a_page_has_all_its_parts(page: str, names: str, parts: Mapping[str, Any
 
 
 def test_commands_draw_attacks_and_stress_tests(parts: Mapping[str, Any]) -> None:
-    assert {"picture: attack", "picture: endurance"} <= parts.keys()
+    assert {"picture: attack", "picture: stress test"} <= parts.keys()
 
 
 def test_no_part_holds_a_number_that_cannot_be_drawn(parts: Mapping[str, Any]) -> None:

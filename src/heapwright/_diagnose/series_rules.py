@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Kind, Picture, number
+from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Kind, number
 from heapwright._diagnose.readings import HEAP, Failure, Readings
 from heapwright._diagnose.series import Column, Series
+from heapwright._diagnose.series_picture import picture_of
 from heapwright._diagnose.wording import Quantity
 
 WINDOWS = 8
@@ -573,30 +574,8 @@ def _finding(
         tuple(rows),
         cures,
         record_next,
-        _picture(series),
+        picture_of(series),
     )
-
-
-def _picture(series: Series) -> Picture | None:
-    if len(series) < 2:
-        return None
-    timed = not np.isnan(series.seconds).any()
-    x = (series.seconds - series.seconds[0]) / 3600 if timed else np.arange(len(series), dtype=float)
-    names: dict[Quantity, str] = {
-        "free": "free",
-        "largest": "largest free block",
-        "minimum": "minimum-ever free",
-        "used": "used",
-    }
-    rows = [
-        {"line": text, "x": float(at), "y": float(value)}
-        for name, text in names.items()
-        if name in series.columns
-        for at, value in zip(x, series.columns[name], strict=True)
-        if not np.isnan(value)
-    ]
-    title = "Memory over time" if series.memory == HEAP else f"Memory over time, {series.memory}"
-    return Picture(title, "hours" if timed else "reading", "bytes" if series.unit == "B" else series.unit, rows)
 
 
 def _of(series: Series) -> str:
