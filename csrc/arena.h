@@ -106,7 +106,7 @@ static inline uint32_t load4(struct hw_heap *h, uint32_t at)
 #endif
 }
 
-/* The word `bytes` behind the one at `at`: the address is computed once for both. */
+/* The word a constant number of bytes behind the one at `at`: the address is computed once for both. */
 static inline uint32_t load4_behind(struct hw_heap *h, uint32_t at, const uint32_t bytes)
 {
 #ifdef HW_EXPLORE
