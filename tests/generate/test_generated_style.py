@@ -16,7 +16,7 @@ FEWEST_ASSERTIONS = 15
 MOST_FINDINGS, MOST_RULES = 48, 8
 MOST_LINES = 860
 """Of half-fit's app_heap.c, its opening comment and the platform's section included."""
-MOST_HELPERS = 21
+MOST_HELPERS = 22
 """Helpers that are a single statement, one that is written for each compiler counted once."""
 DEEPEST = {"malloc": 6, "calloc": 7, "realloc": 7, "free": 6}
 """Functions of half-fit on the longest way down from what a program calls, that included; calloc calls malloc."""

@@ -11,7 +11,7 @@ import pytest
 from case_tables import each
 
 from heapwright._generate.emit import generated_files
-from heapwright._generate.memory_map import Cell, drawing, from_end
+from heapwright._generate.memory_map import BlockField, drawing, from_end
 from heapwright._recipes.policy import policy
 from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.zoo import catalogue as zoo
@@ -158,6 +158,6 @@ free: | word | next |     | word again |
 
 
 def test_cells_are_drawn_at_their_offsets_and_gaps_empty() -> None:
-    used = [Cell(0, 4, "word"), Cell(4, from_end(0) - 4, "payload")]
-    free = [Cell(from_end(4), 4, "word again"), Cell(0, 4, "word"), Cell(4, 4, "next")]
+    used = [BlockField(0, 4, "word"), BlockField(4, from_end(0) - 4, "payload")]
+    free = [BlockField(from_end(4), 4, "word again"), BlockField(0, 4, "word"), BlockField(4, 4, "next")]
     assert drawing({"used": used, "free": free}, "size") == DRAWN.splitlines()

@@ -8,7 +8,7 @@ import pytest
 
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.logs.call_table import FORMAT, is_call_table
-from heapwright._traces.logs.pattern import Pattern, format_of_patterns, propose
+from heapwright._traces.logs.pattern import LinePattern, format_of_patterns, propose
 from heapwright._traces.logs.source import Source
 from heapwright._traces.trace import Trace
 
@@ -83,7 +83,7 @@ def test_a_realloc_moves_its_object(tmp_path: Path) -> None:
 )
 def test_a_wrong_pattern_is_named(pattern: str, says: str) -> None:
     with pytest.raises(HeapwrightError) as error:
-        Pattern.parse(pattern)
+        LinePattern.parse(pattern)
     assert says in str(error.value)
 
 

@@ -22,7 +22,7 @@ from heapwright._cli.pipes import called
 from heapwright._cli.progress import exploration_progress
 
 
-class LongRun(click.ParamType[int]):
+class LongRunSetting(click.ParamType[int]):
     """Calls of a long run: 1,000 or more, or 0 for none."""
 
     name = "calls"
@@ -63,7 +63,7 @@ class LongRun(click.ParamType[int]):
 )
 @click.option(
     "--long-run",
-    type=LongRun(),
+    type=LongRunSetting(),
     default=500_000,
     show_default=True,
     metavar="CALLS",

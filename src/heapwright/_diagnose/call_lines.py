@@ -58,7 +58,7 @@ _CSV_SIZE = ("size", "bytes", "length", "len", "requested")
 
 
 @dataclass(frozen=True)
-class Call:
+class HeapCall:
     """One heap call; a request that failed has `failed`, and no address."""
 
     op: Op
@@ -76,10 +76,10 @@ class CallLog:
     """The calls of one memory."""
 
     memory: str
-    calls: list[Call] = field(default_factory=list)
+    calls: list[HeapCall] = field(default_factory=list)
 
     @property
-    def failed(self) -> list[Call]:
+    def failed(self) -> list[HeapCall]:
         """The requests that failed."""
         return [call for call in self.calls if call.failed]
 
@@ -116,25 +116,25 @@ def other_lines(lines: list[str]) -> list[str]:
 # --- forms ------------------------------------------------------------------------------------------------------------
 
 
-def _hw(lines: list[str]) -> Iterator[Call]:
+def _hw(lines: list[str]) -> Iterator[HeapCall]:
     for line in lines:
         match = _HW.search(line) if "hw" in line else None
         if match is None:
             continue
         address, rest = _number(match["address"]), (match["rest"] or "").split()
         if match["op"] == "-":
-            yield Call("free", address, seconds=_microseconds(rest, 0))
+            yield HeapCall("free", address, seconds=_microseconds(rest, 0))
         elif rest:
             size, old = int(rest[0]), _number(match["old"] or "0")
             op: Op = "realloc" if match["op"] == "=" else "malloc"
-            yield Call(op, address, size, old, _microseconds(rest, 1), failed=address == 0 and size > 0)
+            yield HeapCall(op, address, size, old, _microseconds(rest, 1), failed=address == 0 and size > 0)
 
 
 def _microseconds(rest: list[str], place: int) -> float | None:
     return int(rest[place]) / 1e6 if len(rest) > place else None
 
 
-def _esp(lines: list[str]) -> Iterator[Call]:
+def _esp(lines: list[str]) -> Iterator[HeapCall]:
     """ESP-IDF's heap trace has no time of a free: it lies before the next allocation at that address."""
     freed: dict[int, str] = {}
     address, memory = 0, ""
@@ -146,15 +146,15 @@ def _esp(lines: list[str]) -> Iterator[Call]:
             continue
         address, memory = int(match["address"], 16), match["memory"] or ""
         if address in freed:
-            yield Call("free", address, memory=freed.pop(address))
-        yield Call("malloc", address, int(match["size"]), site=(match["caller"] or "").rstrip(","), memory=memory)
+            yield HeapCall("free", address, memory=freed.pop(address))
+        yield HeapCall("malloc", address, int(match["size"]), site=(match["caller"] or "").rstrip(","), memory=memory)
         if "freed" in match["rest"]:
             freed[address] = memory
     for address, memory in freed.items():
-        yield Call("free", address, memory=memory)
+        yield HeapCall("free", address, memory=memory)
 
 
-def _csv(lines: list[str]) -> Iterator[Call]:
+def _csv(lines: list[str]) -> Iterator[HeapCall]:
     heads = [cell.strip().strip('"').lower() for cell in (lines or [""])[0].split(",")]
     places = [
         next((heads.index(name) for name in names if name in heads), -1) for names in (_CSV_OP, _CSV_ADDRESS, _CSV_SIZE)
@@ -171,7 +171,7 @@ def _csv(lines: list[str]) -> Iterator[Call]:
         address, size = _number(cells[places[1]]), _number(cells[places[2]])
         seconds = clock.of_cell(cells[times[0][0]], times[0][1] or 1.0) if times else None
         op = _op(verb)
-        yield Call(op, address, 0 if op == "free" else size, seconds=seconds, failed=op != "free" and address == 0)
+        yield HeapCall(op, address, 0 if op == "free" else size, seconds=seconds, failed=op != "free" and address == 0)
 
 
 def _number(text: str) -> int:
@@ -180,12 +180,12 @@ def _number(text: str) -> int:
     return int(text, 16 if text.startswith("0x") else 10) if digits else 0
 
 
-def _words(lines: list[str]) -> Iterator[Call]:
+def _words(lines: list[str]) -> Iterator[HeapCall]:
     """Lines in any wording, if a third of them are calls."""
     sample = lines[:: max(1, len(lines) // SAMPLE)]
     if sum(_call(without_time(line)[0], None) is not None for line in sample) < SAMPLED_SHARE * len(sample):
         return
-    calls: list[Call] = []
+    calls: list[HeapCall] = []
     clock, waiting = Clock(), False
     for line in lines:
         if waiting and calls and line.strip():
@@ -202,7 +202,7 @@ def _words(lines: list[str]) -> Iterator[Call]:
         yield from calls
 
 
-def _call(text: str, seconds: float | None) -> Call | None:
+def _call(text: str, seconds: float | None) -> HeapCall | None:
     if match := _FUNCTION.search(text):
         return _function(match, text[match.end() :], seconds)
     verb = _VERB.search(text)
@@ -219,7 +219,7 @@ def _call(text: str, seconds: float | None) -> Call | None:
     address = int(first["address"], 16) if first["address"] else 0
     memory = memory or memory_of(text)
     if op == "free":
-        return Call("free", address, seconds=seconds, memory=memory) if address else None
+        return HeapCall("free", address, seconds=seconds, memory=memory) if address else None
     plain = _TOTALS.sub(" ", _ADDRESS.sub(" ", text))
     size = next((int(match[1]) for pattern in _SIZE if (match := pattern.search(plain))), None)
     if size is None:
@@ -228,10 +228,10 @@ def _call(text: str, seconds: float | None) -> Call | None:
     if op == "realloc" and len(own) > 1:
         old, address = address, int(own[1]["address"], 16) if own[1]["address"] else 0
     failed = address == 0 or bool(_FAILS.search(text))
-    return Call(op, 0 if failed else address, size, old, seconds, memory=memory, failed=failed)
+    return HeapCall(op, 0 if failed else address, size, old, seconds, memory=memory, failed=failed)
 
 
-def _function(match: re.Match[str], rest: str, seconds: float | None) -> Call | None:
+def _function(match: re.Match[str], rest: str, seconds: float | None) -> HeapCall | None:
     """A call written as in C with its result behind it: `malloc(0x09) = 0x55`, `calloc(1, 36) @0x80 returned 0x20`."""
     name = match["name"].lower()
     arguments = [_number(item.strip()) for item in match["arguments"].split(",")]
@@ -239,13 +239,13 @@ def _function(match: re.Match[str], rest: str, seconds: float | None) -> Call | 
         _number(item) for item in re.findall(r"(?i)(?:=|returned|returns|->|:)\s*(0x[0-9a-f]+|0|\(nil\)|NULL)", rest)
     ]
     if "free" in name:
-        return Call("free", arguments[0], seconds=seconds) if arguments[0] else None
+        return HeapCall("free", arguments[0], seconds=seconds) if arguments[0] else None
     if not results:
         return None
     size = arguments[0] * arguments[1] if "calloc" in name and len(arguments) > 1 else arguments[-1]
     old = arguments[0] if "realloc" in name and len(arguments) > 1 else 0
     op: Op = "realloc" if "realloc" in name else "malloc"
-    return Call(op, results[-1], size, old, seconds, failed=results[-1] == 0 and size > 0)
+    return HeapCall(op, results[-1], size, old, seconds, failed=results[-1] == 0 and size > 0)
 
 
 def _op(verb: re.Match[str]) -> Op:
@@ -255,7 +255,7 @@ def _op(verb: re.Match[str]) -> Op:
 # --- traces -----------------------------------------------------------------------------------------------------------
 
 
-def _served(calls: list[Call]) -> list[Call]:
+def _served(calls: list[HeapCall]) -> list[HeapCall]:
     """The calls as if the requests that failed had been served, each at an address of its own."""
     lives: dict[int, list[int]] = {}
     born: dict[int, tuple[int, int]] = {}
@@ -267,17 +267,17 @@ def _served(calls: list[Call]) -> list[Call]:
             born[call.address] = call.size, at
     own = 1 << 62
     due: dict[int, list[int]] = {}
-    result: list[Call] = []
+    result: list[HeapCall] = []
     for at, call in enumerate(calls):
         result.append(replace(call, address=own, failed=False) if call.failed else call)
         if call.failed and lives.get(call.size):
             due.setdefault(at + int(np.median(lives[call.size])), []).append(own)
         own += call.failed
-        result += [Call("free", address, seconds=call.seconds) for address in due.pop(at, ())]
-    return result + [Call("free", address) for items in due.values() for address in items]
+        result += [HeapCall("free", address, seconds=call.seconds) for address in due.pop(at, ())]
+    return result + [HeapCall("free", address) for items in due.values() for address in items]
 
 
-def _trace(calls: list[Call], name: str) -> Trace | None:
+def _trace(calls: list[HeapCall], name: str) -> Trace | None:
     """A trace of calls by address. What is allocated where something lives ends that; a free of nothing is left out."""
     rows: list[tuple[int, int, int, int, int]] = []
     live: dict[int, int] = {}

@@ -53,7 +53,7 @@ class Pair(NamedTuple):
 
 
 @dataclass
-class Reading:
+class SeriesReading:
     """Numbers of one memory at one time; `seconds` is None if the line has no time."""
 
     line: int
@@ -80,7 +80,7 @@ class Readings:
         units: what the numbers of a memory count, if that is not bytes: the elements of a pool.
     """
 
-    memories: dict[str, list[Reading]] = field(default_factory=dict)
+    memories: dict[str, list[SeriesReading]] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     units: dict[str, str] = field(default_factory=dict)
 
@@ -88,14 +88,14 @@ class Readings:
         """Add a number to the latest reading of a memory, or begin another if that one has it already."""
         series = self.memories.setdefault(memory or HEAP, [])
         if not series or quantity in series[-1].values or _apart(series[-1].seconds, seconds):
-            series.append(Reading(line, seconds))
+            series.append(SeriesReading(line, seconds))
         series[-1].values[quantity] = value
 
     def __bool__(self) -> bool:
         return any(_tells(reading) for series in self.memories.values() for reading in series)
 
 
-def _tells(reading: Reading) -> bool:
+def _tells(reading: SeriesReading) -> bool:
     return bool(reading.values.keys() & {"free", "used", "largest"})
 
 
@@ -137,7 +137,7 @@ def _add(result: Readings, line: int, seconds: float | None, pair: Pair, pairs: 
         result.add(pair.memory, line, seconds, quantity, pair.value)
 
 
-def _settled(pair: Pair, beside: set[Named], series: list[Reading] | None) -> Quantity | None:
+def _settled(pair: Pair, beside: set[Named], series: list[SeriesReading] | None) -> Quantity | None:
     """Quantity of a number that its words leave open, by the other numbers of the line."""
     known = set(beside) | (set(series[-1].values) if series else set())
     if pair.quantity == "bare":
@@ -354,6 +354,6 @@ def _cells(line: str, split: str) -> list[str]:
     return cells if len(cells) > 1 else []
 
 
-def quantities_of(series: Iterable[Reading]) -> set[Quantity]:
+def quantities_of(series: Iterable[SeriesReading]) -> set[Quantity]:
     """The quantities that some reading has."""
     return {name for reading in series for name in QUANTITIES if name in reading.values}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heapwright._diagnose.readings import Reading
+from heapwright._diagnose.readings import SeriesReading
 from heapwright._diagnose.wording import QUANTITIES, Quantity
 
 Column = NDArray[np.float64]
@@ -36,7 +36,7 @@ class Series:
     restarts: int = 0
 
     @classmethod
-    def of(cls, memory: str, readings: Sequence[Reading], unit: str = "B") -> Series:
+    def of(cls, memory: str, readings: Sequence[SeriesReading], unit: str = "B") -> Series:
         """The readings since the last restart that leaves enough of them, else of the longest run."""
         runs = _runs(readings)
         last = next((run for run in reversed(runs) if len(run) >= LEAST_AFTER_RESTART), max(runs, key=len))
@@ -93,9 +93,9 @@ class Series:
         return span if span > 0 else None
 
 
-def _runs(readings: Sequence[Reading]) -> list[list[Reading]]:
+def _runs(readings: Sequence[SeriesReading]) -> list[list[SeriesReading]]:
     """The readings between restarts: a restart shows as a time that falls, or a minimum that rises."""
-    runs: list[list[Reading]] = []
+    runs: list[list[SeriesReading]] = []
     least = seconds = None
     for item in readings:
         falls = item.seconds is not None and seconds is not None and item.seconds < seconds

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heapwright._diagnose import trials
-from heapwright._diagnose.call_lines import Call, CallLog
+from heapwright._diagnose.call_lines import CallLog, HeapCall
 from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Picture, number
 from heapwright._heaps.heaps import RecipeHeap
 from heapwright._traces.failures import Failures, failures_of
@@ -320,7 +320,7 @@ def _room(live: dict[int, int], low: int, high: int, *, reused: bool) -> _Room:
 
 
 def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Finding:
-    failed: list[Call] = log.failed
+    failed: list[HeapCall] = log.failed
     size = max(call.size for call in failed)
     room = _room_at_failure(log, size)
     heap, assumed = trials.usual_heap(trace, context.heaps)

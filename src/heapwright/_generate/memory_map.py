@@ -18,7 +18,7 @@ _FROM_END = 1 << 40
 """Offsets from here on count back from the end of what is drawn."""
 
 
-class Cell(NamedTuple):
+class BlockField(NamedTuple):
     """Bytes of a block that hold one thing; `start` may be `from_end`."""
 
     start: int
@@ -39,7 +39,7 @@ def from_end(size: int) -> int:
     return _FROM_END - size
 
 
-def drawing(rows: Mapping[str, Sequence[Cell]], end: str) -> list[str]:
+def drawing(rows: Mapping[str, Sequence[BlockField]], end: str) -> list[str]:
     """Blocks below each other, each a row of cells in proportion to no scale, with the offsets above and below.
 
     Args:
@@ -73,14 +73,14 @@ def drawing(rows: Mapping[str, Sequence[Cell]], end: str) -> list[str]:
     return [*lines, _rule(above)]
 
 
-def _without_gaps(cells: Iterable[Cell]) -> list[Cell]:
+def _without_gaps(cells: Iterable[BlockField]) -> list[BlockField]:
     """The cells with empty ones between them."""
-    out: list[Cell] = []
+    out: list[BlockField] = []
     at = 0
     for cell in sorted(cells):
-        out += [Cell(at, cell.start - at, "")] * (cell.start > at) + [cell]
+        out += [BlockField(at, cell.start - at, "")] * (cell.start > at) + [cell]
         at = cell.start + cell.size
-    return out + [Cell(at, _FROM_END - at, "")] * (at < _FROM_END)
+    return out + [BlockField(at, _FROM_END - at, "")] * (at < _FROM_END)
 
 
 def _label(bound: int, end: str) -> str:
@@ -114,21 +114,21 @@ def block_maps(recipe: Recipe, values: Mapping[str, Any]) -> list[str]:
     return out[1:]
 
 
-def _links(laid_out: Mapping[str, Any], at: int, count: int) -> list[Cell]:
+def _links(laid_out: Mapping[str, Any], at: int, count: int) -> list[BlockField]:
     size = laid_out["links"]["field"]["bytes"]
     names = ("next", "previous")
-    return [Cell(at + index * size, size, name) for index, name in enumerate(names[:count])]
+    return [BlockField(at + index * size, size, name) for index, name in enumerate(names[:count])]
 
 
-def _behind(recipe: Recipe, trailer: int) -> list[Cell]:
+def _behind(recipe: Recipe, trailer: int) -> list[BlockField]:
     """What lies behind the payload of a used block."""
     guard = recipe.geometry.guard
-    cells = [Cell(from_end(guard), guard, "guard")] if guard else []
-    return cells + [Cell(from_end(trailer), trailer - guard, "unused")] * (trailer > guard)
+    cells = [BlockField(from_end(guard), guard, "guard")] if guard else []
+    return cells + [BlockField(from_end(trailer), trailer - guard, "unused")] * (trailer > guard)
 
 
-def _payload(start: int, trailer: int) -> Cell:
-    return Cell(start, from_end(trailer) - start, "payload")
+def _payload(start: int, trailer: int) -> BlockField:
+    return BlockField(start, from_end(trailer) - start, "payload")
 
 
 def _masked(laid_out: Mapping[str, Any]) -> list[str]:
@@ -147,15 +147,15 @@ def _general(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[lis
     )
     lists = ("next", "previous") if pool["free_list"] == 0 else ("next",) if pool["free_list"] == 1 else ()
     lists = ("before", "after") if pool["free_list"] == 3 else lists
-    tag = [Cell(word, word, "tag")] if pool["tag_in_header"] else []
+    tag = [BlockField(word, word, "tag")] if pool["tag_in_header"] else []
     at_end = bool(pool["boundary_tags"] and not pool["tag_in_header"])
-    used = [Cell(0, word, "size, used"), *tag, _payload(header, trailer), *_behind(recipe, trailer)]
-    links = [Cell(pool["node"] + index * link, link, name) for index, name in enumerate(lists)]
-    free = [Cell(0, word, "size"), *tag, *links]
-    free += [Cell(from_end(word), word, "size")] if at_end else []
+    used = [BlockField(0, word, "size, used"), *tag, _payload(header, trailer), *_behind(recipe, trailer)]
+    links = [BlockField(pool["node"] + index * link, link, name) for index, name in enumerate(lists)]
+    free = [BlockField(0, word, "size"), *tag, *links]
+    free += [BlockField(from_end(word), word, "size")] if at_end else []
     rows = {"used": used, "free": free}
     if listed:
-        rows["cached"] = [Cell(0, word, "size, used"), *tag, Cell(header, link, "next")]
+        rows["cached"] = [BlockField(0, word, "size, used"), *tag, BlockField(header, link, "next")]
     unit = 1 << pool["unit_shift"]
     shift = "" if pool["size_raw"] or not pool["size_shift"] else f" / {1 << pool['size_shift']}"
     stored = f"size{shift} << {pool['flag_bits']}" if not pool["size_raw"] and pool["flag_bits"] else f"size{shift}"
@@ -178,11 +178,11 @@ def _fixed(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[list[
     )
     chained = bool(pool["first_fit"] and pool["grow"])
     in_list = not pool["first_fit"]
-    head = [Cell(0, word, "class")] if header else []
-    chain = [Cell(4, link, "next")] if chained else []
+    head = [BlockField(0, word, "class")] if header else []
+    chain = [BlockField(4, link, "next")] if chained else []
     rows = {
-        "used": [*([Cell(0, word, "class, used")] if chained else head), *chain],
-        "free": [*head, *chain, *([Cell(header, link, "next")] if in_list else [])],
+        "used": [*([BlockField(0, word, "class, used")] if chained else head), *chain],
+        "free": [*head, *chain, *([BlockField(header, link, "next")] if in_list else [])],
     }
     rows["used"] += [_payload(header, trailer), *_behind(recipe, trailer)]
     stride = (pool["sizes"][0] + header + trailer + recipe.align - 1) & -recipe.align
@@ -197,11 +197,11 @@ def _fixed(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[list[
 def _buddy(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[list[str], list[str]]:
     word, header, trailer = pool["word"]["bytes"], pool["header"], pool["trailer"]
     rows = {
-        "used": [Cell(0, word, "order, used"), _payload(header, trailer), *_behind(recipe, trailer)],
-        "free": [Cell(0, word, "order"), *_links(pool, header, 2)],
+        "used": [BlockField(0, word, "order, used"), _payload(header, trailer), *_behind(recipe, trailer)],
+        "free": [BlockField(0, word, "order"), *_links(pool, header, 2)],
     }
     if listed:
-        rows["cached"] = [Cell(0, word, "order, used"), *_links(pool, header, 1)]
+        rows["cached"] = [BlockField(0, word, "order, used"), *_links(pool, header, 1)]
     least = 1 << pool["min_block_log2"]
     notes = [
         f"The word at offset 0 is order << 1 | used. The size is {least} << order; orders 0 to {pool['orders'] - 1}."
@@ -212,8 +212,8 @@ def _buddy(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[list[
 def _partition(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[list[str], list[str]]:
     number, size = pool["field"]["bytes"], pool["partition"]
     names = ("count, used", "first", "next", "previous")
-    cells = [Cell(index * number, number, name) for index, name in enumerate(names)]
-    rows = {"descriptor": [*cells[:-1], Cell(3 * number, _FROM_END - 3 * number, names[-1])]}
+    cells = [BlockField(index * number, number, name) for index, name in enumerate(names)]
+    rows = {"descriptor": [*cells[:-1], BlockField(3 * number, _FROM_END - 3 * number, names[-1])]}
     if pool["descriptor"] > 4 * number:
         rows = {"descriptor": cells}
     notes = [
@@ -227,12 +227,16 @@ def _partition(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[l
 def _compact(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[list[str], list[str]]:
     word, header = pool["word"]["bytes"], pool["header"]
     if not header:
-        rows = {"used": [Cell(0, _FROM_END, "payload")]}
+        rows = {"used": [BlockField(0, _FROM_END, "payload")]}
         notes = ["Blocks have no header: their handles hold address, size and the next block's handle."]
     else:
         rows = {
-            "used": [Cell(0, word, "size"), Cell(word, word, "handle"), Cell(header, _FROM_END - header, "payload")],
-            "hole": [Cell(0, word, "size"), Cell(word, word, "0")],
+            "used": [
+                BlockField(0, word, "size"),
+                BlockField(word, word, "handle"),
+                BlockField(header, _FROM_END - header, "payload"),
+            ],
+            "hole": [BlockField(0, word, "size"), BlockField(word, word, "0")],
         }
         notes = [f"Sizes are stored in units of {recipe.align} bytes; a handle by its number."]
     return drawing(rows, "size"), notes

@@ -47,7 +47,7 @@ def local(path: Path) -> Path:
 
 
 def read_from(path: Path) -> Path:
-    """As `local`, for a file that is read as an input: this command writes over it no more."""
+    """The file that `local` gives, read as an input: this command does not write over it."""
     note_input(path)
     return local(path)
 

@@ -43,7 +43,7 @@ _SAMPLE = 2000
 
 
 @dataclass(frozen=True)
-class Pattern:
+class LinePattern:
     """One kind of line.
 
     Attributes:
@@ -59,7 +59,7 @@ class Pattern:
     line: re.Pattern[bytes]
 
     @classmethod
-    def parse(cls, text: str) -> Pattern:
+    def parse(cls, text: str) -> LinePattern:
         """Read `EVENT=TEXT`; raises ParameterError for an unknown event or field, or one that is missing."""
         event, equals, words = text.partition("=")
         if not equals or event not in EVENTS:
@@ -92,9 +92,9 @@ class Pattern:
 def format_of_patterns(texts: Sequence[str]) -> Format:
     """The format of logs whose lines match some patterns, of which one must allocate.
 
-    A line is taken by the first pattern that matches. Raises ParameterError as `Pattern.parse` does.
+    A line is taken by the first pattern that matches. Raises ParameterError as `LinePattern.parse` does.
     """
-    patterns = [Pattern.parse(text) for text in texts]
+    patterns = [LinePattern.parse(text) for text in texts]
     if not any(pattern.event in ("alloc", "calloc") for pattern in patterns):
         raise ParameterError("no pattern allocates; give one that begins with alloc=", parameter="pattern")
     loses = () if any(pattern.event == "free" for pattern in patterns) else ("no pattern frees: all objects live on",)
@@ -115,7 +115,7 @@ def format_of_patterns(texts: Sequence[str]) -> Format:
     return Format("pattern", lambda _: False, read, loses)
 
 
-def _note(history: LogHistory, pattern: Pattern, match: re.Match[bytes]) -> None:
+def _note(history: LogHistory, pattern: LinePattern, match: re.Match[bytes]) -> None:
     values = dict(zip(pattern.fields, match.groups(), strict=True))
     for unit, nanoseconds in _NANOSECONDS.items():
         if unit in values:
