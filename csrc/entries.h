@@ -149,8 +149,8 @@ static inline void count_resized(const struct hw_policy *p, struct hw_heap *heap
 static inline int has_one_size(const struct hw_policy *p)
 {
     const struct hw_pool *pool = &p->pools[0];
-    return p->pool_count == 1u && pool->kind == HW_FIXED && pool->fixed.count == 1u && p->checks != HW_CHECKS_FULL &&
-           p->threads != HW_THREADS_CACHED;
+    return p->pool_count == 1u && pool->kind == HW_FIXED && pool->fixed.count == 1u && pool->min_size <= 1u &&
+           p->checks != HW_CHECKS_FULL && p->threads != HW_THREADS_CACHED;
 }
 
 /* Takes back a counted failure: the object was resized in place after all. */

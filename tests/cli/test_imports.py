@@ -54,21 +54,21 @@ class Needed(NamedTuple):
 
 
 NEEDED = (
-    Needed(("--help",), set(), {"_cli", "_support"}, 11),
-    Needed(("explore", "--help"), set(), {"_cli", "_support", "_replay"}, 19),
+    Needed(("--help",), set(), {"_cli", "_support"}, 12),
+    Needed(("explore", "--help"), set(), {"_cli", "_support", "_replay"}, 20),
     Needed(("zoo", "tlsf"), set(), ALL_READ, 56),
     Needed(("zoo",), set(), ALL_READ, 59),
     Needed(("platforms",), set(), {*ALL_READ, "_platforms"}, 50),
-    Needed(("hooks", "freertos", "-o", "."), set(), {*ALL_READ, "_generate", "_platforms"}, 65),
+    Needed(("hooks", "freertos", "-o", "."), set(), {*ALL_READ, "_generate", "_platforms"}, 66),
     Needed(
         ("generate", "tlsf", "--prefix", "1", "-o", "."),
         set(),
         {*ALL_READ, "_generate", "_heaps", "_measure", "_platforms"},
-        88,
+        89,
         2,
     ),
     Needed(
-        ("trace", "info", TRACE), TABLES, {"_native", "_api", "_cli", "_studies", "_support", "_replay", "_traces"}, 40
+        ("trace", "info", TRACE), TABLES, {"_native", "_api", "_cli", "_studies", "_support", "_replay", "_traces"}, 41
     ),
     Needed(
         ("profile", TRACE),

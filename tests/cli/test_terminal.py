@@ -85,6 +85,7 @@ def every_second_command(turn: int) -> pytest.MarkDecorator:
 
 
 NOT_HERE = {
+    "diagnose": "prints sentences and a table; tests/diagnose looks at them",
     "demo": "takes a minute; test_demo.py looks at what it prints",
     "record": "stdout is the program's",
     "explore": "prints what pareto does; the tutorial shows it, and test_doc_commands.py runs it on such a terminal",

@@ -80,5 +80,5 @@ def test_a_place_of_its_own_for_the_buffers_needs_no_more_than_the_known_cure(in
 
 
 def test_a_recipe_is_nothing_to_diagnose(field: Path) -> None:
-    with pytest.raises(HeapwrightError, match="a recipe; give it with --heap"):
+    with pytest.raises(HeapwrightError, match="a recipe; give it as the heap"):
         diagnose([field / "tlspool.toml"])

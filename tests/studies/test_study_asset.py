@@ -223,7 +223,7 @@ def test_numbers_that_come_out_otherwise_are_told(study: Path) -> None:
     with duckdb.connect(str(study)) as database:
         database.execute("UPDATE results SET accesses = accesses + 1")
     ((id, value),) = hw.open_study(study).sql("SELECT recipe, accesses FROM results LIMIT 1")[1]
-    done = CliRunner().invoke(command_line, ["study", "again", f"{study}:{id}", "--trace", "small"])
+    done = CliRunner().invoke(command_line, ["study", "again", f"{study}:{id}"])
     assert isinstance(done.exception, HeapwrightError)
     assert f"accesses differ; accesses on small was {value} with heapwright {__version__} and is {value - 1}" in str(
         done.exception

@@ -72,7 +72,7 @@ sys.stdin.read()
 @pytest.fixture
 def writer(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that has stored one result and is in the middle of its next transaction."""
-    code = WRITER.format(tests=str(Path(__file__).parents[1]), path=str(path))
+    code = WRITER.format(tests=str(Path(__file__).parents[1] / "helpers"), path=str(path))
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -124,7 +124,7 @@ except HeapwrightError as error:
 
 
 def test_a_full_disk_is_one_line_and_keeps_what_was_stored(path: Path) -> None:
-    code = FILLER.format(tests=str(Path(__file__).parents[1]), path=str(path))
+    code = FILLER.format(tests=str(Path(__file__).parents[1] / "helpers"), path=str(path))
     done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.startswith(f"{path}: ")
     assert done.stdout.count("\n") == 1

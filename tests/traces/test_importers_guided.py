@@ -91,4 +91,4 @@ def test_draws_are_those_of_the_bytes() -> None:
     assert [Draws(b"\x80" + bytes(9)).getrandbits(1), Draws(bytes(10)).getrandbits(1)] == [1, 0]
     data = bytes(range(200))
     assert recipe_from(data).hash == recipe_from(data).hash
-    assert len({recipe_from(data[:at] + b"\xff" + data[at + 1 :]).hash for at in range(0, 40, 4)}) > 3
+    assert len({recipe_from(data[:at] + b"\xff" + data[at + 1 :]).hash for at in range(0, 40, 4)}) >= 3

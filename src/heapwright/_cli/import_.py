@@ -163,7 +163,8 @@ def _print_log(file: Path, imported: Imported, output: Path, as_json: bool) -> N
     if as_json:
         print_json(dataclasses.asdict(imported) | {"path": str(output)})
         return
-    peak = f"peak {imported.requested_peak_bytes:,} B in {imported.live_objects_peak:,} objects"
+    objects = f"{imported.live_objects_peak:,} object{'s' * (imported.live_objects_peak != 1)}"
+    peak = f"peak {imported.requested_peak_bytes:,} B in {objects}"
     print_sentences([f"{called(output)}: {imported.calls:,} calls of a {imported.format} log, {peak}"])
     for other in imported.others:
         print_sentences([f"{other.path}: {other.calls:,} calls, peak {other.requested_peak_bytes:,} B: another heap"])

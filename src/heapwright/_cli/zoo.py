@@ -100,13 +100,13 @@ def _show(recipes: list[Recipe]) -> None:
             )
         )
     print_table("", (*headings, "verified", "source"), [rows], left=("name", "verified", "source"))
-    click.echo("Bound: worst-case metadata accesses of a malloc or free; --json has the reason if\nthere is none.")
+    click.echo("Bound: worst-case metadata accesses of a malloc or free; --json has the reason\nif there is none.")
     click.echo(
-        "Growth: at constant live memory, from 100,000 to 10,000,000 calls (1,000,000 where"
-        "\nthere is no worst-case bound); !: unbounded growth."
+        "Growth: at constant live memory, from 100,000 to 10,000,000 calls (1,000,000\n"
+        "without a worst-case bound); !: unbounded growth."
     )
     click.echo(
-        "Verified: all addresses are those of the original (address), or all minimum arenas are"
-        "\n(footprint); made from a text; our own."
+        "Verified: all addresses are those of the original (address), or all minimum\n"
+        "arenas are (footprint); made from a text; our own."
     )
     click.echo(f"\nFor a program without a trace: {RECOMMENDED}")

@@ -208,6 +208,8 @@ def _fields(line: str, event: str, tokens: Sequence[re.Match[str]]) -> dict[int,
             return None
         fields |= {addresses[0].start(): "{old}", addresses[1].start(): "{address}"}
     elif event != "fail":
+        if not addresses:
+            return None
         fields[addresses[0].start()] = "{address}"
     if event != "free":
         size = _size(line, tokens)
