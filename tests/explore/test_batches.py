@@ -234,7 +234,7 @@ def test_a_list_of_heaps_is_replayed_as_each_alone(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("heapwright._heaps.heaps.replay_recipes", counting)
     result = hw.replay(TRACE, [*RANDOM, *ZOO[:3]], arena=1 << 20)
-    assert batches == [len(RANDOM) + 3]
+    assert batches == [len({recipe.hash for recipe in [*RANDOM, *ZOO[:3]]})], "equal recipes are replayed once"
     assert isinstance(result, list)
     alone = [hw.replay(TRACE, item, arena=1 << 20) for item in [*RANDOM, *ZOO[:3]]]
     assert [item.metrics for item in result] == [item.metrics for item in alone]
