@@ -311,7 +311,7 @@ import sys
 import heapwright as hw
 from heapwright._explore import dask_workers, runner
 
-runner._BATCH_SECONDS = on_dask.BATCH_SECONDS = 0.05
+runner._BATCH_SECONDS = dask_workers.BATCH_SECONDS = 0.05
 trace, study, space, recipes, address = sys.argv[1:]
 
 def tell(progress):

@@ -249,7 +249,7 @@ def test_every_recipe_has_the_alignment_asked_for_and_so_has_its_code(run: Run, 
     assert run("generate", f"s.duckdb:{own[0]}", "-o", "out").returncode == 0
     assert "#define APP_ALIGNMENT 16u" in (files / "out/app_heap.h").read_text()
     again = run(*EXPLORE, "--align", "4", "--json")
-    expected = '"align" 16, but 4 is asked for' if how != "flag" else "explored at alignment 16, not 4"
+    expected = '"align" 16, but 4 was given' if how != "flag" else "explored at alignment 16, not 4"
     assert expected in failure(again)
 
 

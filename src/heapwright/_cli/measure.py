@@ -71,7 +71,7 @@ def command(
     from heapwright import _api as api
     from heapwright._cli.target_tables import print_measured
 
-    of_study = not traces or api.study_in(Path(heap)) is not None
+    of_study = not traces or (Path(heap).is_file() and api.study_in(Path(heap)) is not None)
     if not of_study and beside:
         raise click.UsageError("--beside is for a study; give another heap a command of its own")
     if platform is None and (config is not None or lock != "scheduler"):

@@ -162,7 +162,7 @@ def _show_locality(locality: list[dict[str, Any]]) -> None:
     click.echo()
     for row in locality:
         if row["share"] is not None:
-            within = f"consecutive allocations freed within {row['within_frees']:>2} frees of each other"
+            within = f"consecutive allocations freed within {row['within_frees']:>2} frees"
             _say(f"{within}: {row['share']:6.1%} (by chance {row['by_chance']:.1%})")
 
 
