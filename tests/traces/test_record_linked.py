@@ -98,7 +98,7 @@ def built_cpp(code: str, program: Path, *flags: str) -> str:
 @pytest.mark.parametrize("sites", [False, True])
 def test_the_operators_of_cpp(sites: bool, tmp_path: Path) -> None:
     file, trace = only(record([built_cpp(CPP, tmp_path / "cpp", "-rdynamic")], tmp_path / "a.parquet", sites=sites))
-    assert file.notes == ()
+    assert file.notes == ("calls for more than 2^31 bytes, left out: 1",)  # which failed
     requested = [(1101, 0), (192, 64), (2202, 0), (768, 64), (1102, 0), (1103, 0), (1104, 0)]
     rows = [trace.size.tolist().index(size) for size, _ in requested]
     assert rows == sorted(rows)
@@ -138,7 +138,7 @@ def test_a_plugin_in_cpp_that_a_program_in_c_loads(compiled: Compile, tmp_path: 
         recording = record([program], tmp_path / "app.parquet", sites=sites)
         assert recording.exit_status == 0
         file, trace = only(recording)
-        assert file.notes == ("calls for more than 2^31 bytes, left out: 1",)  # which failed
+        assert file.notes == ()
         sizes = trace.size.tolist()
         assert sizes.index(1201) < sizes.index(1202)
     assert sites_of(file.path, 1201)[0].startswith("made+0x")
