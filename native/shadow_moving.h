@@ -388,8 +388,7 @@ static inline void skip_to_chain_end(const struct hw_compact *c, struct hw_heap 
 
 /* Moves `at`, the first handle of the chain, to the one before k, and counts the loads of each handle on the way;
  * returns the rank of k, 0 if it is not in the chain. */
-static uint32_t pass_chained(const struct hw_compact *c, struct hw_heap *h, const struct moving *m, uint32_t *at,
-                             uint32_t k, uint64_t loads)
+static uint32_t pass_chained(struct hw_heap *h, const struct moving *m, uint32_t *at, uint32_t k, uint64_t loads)
 {
     const uint32_t rank = m->place_of[k] ? sums_to(m, m->place_of[k]).used : 0;
     if (rank > 1u) {
@@ -403,14 +402,14 @@ static inline void skip_to_chained(const struct hw_compact *c, struct hw_heap *h
 {
     const struct moving *m = moving_of(c, h);
     if (m) {
-        (void)pass_chained(c, h, m, before, k, 1u);
+        (void)pass_chained(h, m, before, k, 1u);
     }
 }
 
 static inline void skip_to_checked(const struct hw_compact *c, struct hw_heap *h, uint32_t *before, uint32_t k)
 {
     const struct moving *m = moving_of(c, h);
-    const uint32_t rank = m ? pass_chained(c, h, m, before, k, 3u) : 0;
+    const uint32_t rank = m ? pass_chained(h, m, before, k, 3u) : 0;
     for (uint32_t near = rank > 1u ? rank - 1u : rank; rank && near <= rank + 1u; near++) {
         const uint32_t place = place_of_rank(m, near);
         if (place <= m->count && m->stays[place].k) {
