@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import heapwright as hw
-from heapwright._traces.failures import failures_of, live_after_each, with_life
+from heapwright._traces.failures import failures_of, served_live_bytes, with_life
 from heapwright._traces.logs import convert_log, import_log
 from heapwright._traces.trace import Trace
 
@@ -41,7 +41,7 @@ def test_a_failed_realloc_asks_for_the_new_size_beside_the_old_block(tmp_path: P
     (tmp_path / "a.log").write_text("hw+ 0x1000 64\nhw= 0x1000 0x0 5000\nhw- 0x1000\n")
     trace = import_log(tmp_path / "a.log")
     assert (trace.peak_live_bytes, failures_of(trace).sizes) == (5064, {5000: 1})
-    assert live_after_each(trace, served_only=True).max() == 64
+    assert served_live_bytes(trace).max() == 64
 
 
 def test_a_request_of_no_bytes_that_returns_null_has_not_failed(tmp_path: Path) -> None:

@@ -167,7 +167,8 @@ def _print_log(file: Path, imported: Imported, output: Path, as_json: bool) -> N
     peak = f"peak {imported.requested_peak_bytes:,} B in {objects}"
     print_sentences([f"{called(output)}: {imported.calls:,} calls of a {imported.format} log, {peak}"])
     for other in imported.others:
-        print_sentences([f"{other.path}: {other.calls:,} calls, peak {other.requested_peak_bytes:,} B: another heap"])
+        calls = f"{other.calls:,} call{'s' * (other.calls != 1)}"
+        print_sentences([f"{other.path}: {calls}, peak {other.requested_peak_bytes:,} B: another heap"])
 
 
 def _import_packets(

@@ -10,7 +10,6 @@ from heapwright._diagnose import series_rules, snapshot_rules, trace_rules
 from heapwright._diagnose.call_lines import call_logs, other_lines
 from heapwright._diagnose.counters import take_counters
 from heapwright._diagnose.esp_dump import EspDump
-from heapwright._diagnose.losses import losses_in
 from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Diagnosis, Finding, Kind, Picture
 from heapwright._diagnose.readings import Readings, readings_of
 from heapwright._diagnose.snapshots import Snapshot, snapshots_in
@@ -19,6 +18,7 @@ from heapwright._support.errors import HeapwrightError
 from heapwright._support.kinds import kind_of
 from heapwright._traces.logs import import_log, log_format
 from heapwright._traces.logs.formats import Format
+from heapwright._traces.logs.losses import Losses
 from heapwright._traces.logs.source import Source
 from heapwright._traces.trace import Trace
 
@@ -105,7 +105,7 @@ def _of_file(path: Path, heaps: Sequence[Heap], arena: int | None) -> _Found:
         return _of_trace(Trace.read(path), heaps, arena)
     lines = _lines(path)
     dump = EspDump.of(lines)
-    losses = tuple(loss.text for loss in losses_in(lines))
+    losses = _losses(lines)
     if dump is not None and dump.is_no_trace:
         return _Found("a heap trace of ESP-IDF that is no trace", [dump.finding()], losses)
     context = Context(tuple(heaps), arena, losses)
@@ -150,6 +150,14 @@ def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
     memories = f" of {len(readings.memories)} memories" if len(readings.memories) > 1 else ""
     form = f"counters{memories}" if count == 1 else f"{count:,} readings{memories}"
     return _Found(form if count else "failed requests", series_rules.judge(readings), losses)
+
+
+def _losses(lines: list[str]) -> tuple[str, ...]:
+    """What the lines report as lost, in words; nothing if they report no loss."""
+    losses = Losses()
+    for line in lines:
+        losses.look(line.encode())
+    return (f"{losses.counted} were lost",) if losses.lines else ()
 
 
 def _readings(lines: list[str]) -> list[Finding]:

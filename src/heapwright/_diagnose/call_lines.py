@@ -17,6 +17,7 @@ import numpy as np
 
 from heapwright._diagnose.moments import Clock, without_time
 from heapwright._diagnose.wording import memory_of, time_unit_of
+from heapwright._traces.failures import with_life
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MALLOC, REALLOC
 
@@ -86,10 +87,10 @@ class CallLog:
     def trace(self, name: str, serve: bool = False) -> Trace | None:
         """The trace of the calls that succeeded, or, with `serve`, as if none had failed.
 
-        A request that failed then lives as many calls as the objects of its size do in the middle, or to the end if
-        none of them is freed. None if there is no call.
+        A request that failed then lives as `heapwright._traces.failures` says. None if there is no call.
         """
-        return _trace(_served(self.calls) if serve else [call for call in self.calls if not call.failed], name)
+        trace = _trace(self.calls if serve else [call for call in self.calls if not call.failed], name)
+        return with_life(trace) if trace is not None and serve else trace
 
 
 def call_logs(lines: list[str]) -> list[CallLog]:
@@ -255,31 +256,11 @@ def _op(verb: re.Match[str]) -> Op:
 # --- traces -----------------------------------------------------------------------------------------------------------
 
 
-def _served(calls: list[HeapCall]) -> list[HeapCall]:
-    """The calls as if the requests that failed had been served, each at an address of its own."""
-    lives: dict[int, list[int]] = {}
-    born: dict[int, tuple[int, int]] = {}
-    for at, call in enumerate(calls):
-        if call.op == "free" and call.address in born:
-            size, birth = born.pop(call.address)
-            lives.setdefault(size, []).append(at - birth)
-        elif call.op == "malloc" and not call.failed:
-            born[call.address] = call.size, at
-    own = 1 << 62
-    due: dict[int, list[int]] = {}
-    result: list[HeapCall] = []
-    for at, call in enumerate(calls):
-        result.append(replace(call, address=own, failed=False) if call.failed else call)
-        if call.failed and lives.get(call.size):
-            due.setdefault(at + int(np.median(lives[call.size])), []).append(own)
-        own += call.failed
-        result += [HeapCall("free", address, seconds=call.seconds) for address in due.pop(at, ())]
-    return result + [HeapCall("free", address) for items in due.values() for address in items]
-
-
 def _trace(calls: list[HeapCall], name: str) -> Trace | None:
-    """A trace of calls by address. What is allocated where something lives ends that; a free of nothing is left out."""
-    rows: list[tuple[int, int, int, int, int]] = []
+    """A trace of calls by address. What is allocated where something lives ends that; a free of nothing is left out.
+    A request that failed is marked, and freed at once.
+    """
+    rows: list[tuple[int, int, int, int, int, int]] = []
     live: dict[int, int] = {}
     sites = {"": 0}
     made, last = 0, -1
@@ -291,16 +272,20 @@ def _trace(calls: list[HeapCall], name: str) -> Trace | None:
         site = sites.setdefault(call.site, len(sites))
         if call.op == "free":
             if call.address in live:
-                rows.append((FREE, live.pop(call.address), 0, site, last))
+                rows.append((FREE, live.pop(call.address), 0, site, last, 0))
+            continue
+        if call.failed:
+            rows += [(MALLOC, made, call.size, site, last, 1), (FREE, made, 0, site, last, 0)]
+            made += 1
             continue
         if call.op == "realloc" and call.old in live:
             number = live.pop(call.old)
-            rows.append((REALLOC, number, call.size, site, last))
+            rows.append((REALLOC, number, call.size, site, last, 0))
             live[call.address] = number
             continue
         if call.address in live:
-            rows.append((FREE, live.pop(call.address), 0, site, last))
-        rows.append((MALLOC, made, call.size, site, last))
+            rows.append((FREE, live.pop(call.address), 0, site, last, 0))
+        rows.append((MALLOC, made, call.size, site, last, 0))
         live[call.address] = made
         made += 1
     if not rows:
@@ -313,5 +298,6 @@ def _trace(calls: list[HeapCall], name: str) -> Trace | None:
         site=columns[3],
         sites=tuple(sites),
         ts_us=columns[4] if timed else None,
+        failed=columns[5],
         name=name,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +89,7 @@ def failures_of(trace: Trace) -> Failures:
     peak = trace.peak_live_bytes
     if not len(rows):
         return Failures(0, {}, {}, -1, 0, peak, peak, "", trace.metadata.get(LEFT_OUT, ""))
-    served = live_after_each(trace, served_only=True)
+    served = served_live_bytes(trace)
     sizes = Counter(trace.size[rows].tolist())
     sites = Counter(trace.sites[site] for site in trace.site[rows].tolist() if trace.sites[site])
     return Failures(
@@ -106,21 +105,20 @@ def failures_of(trace: Trace) -> Failures:
     )
 
 
-def live_after_each(trace: Trace, *, served_only: bool = False) -> NDArray[np.int64]:
-    """Requested bytes live after each call, int64[calls]; without the objects of failed requests if `served_only`."""
+def served_live_bytes(trace: Trace) -> NDArray[np.int64]:
+    """Requested live bytes after each call without the objects of failed requests, int64[calls]. O(calls)."""
+    objects, failed = trace.objects()[0], _failed_objects(trace)
+    after = np.empty(len(trace), np.int64)
+    trace.calls.largest_live_sum(np.where(failed[objects], 0, trace.size).astype(np.int64), after=after)
+    return after
+
+
+def _failed_objects(trace: Trace) -> NDArray[np.bool_]:
+    """Which objects are those of failed requests, bool[objects]."""
     objects, count = trace.objects()
-    order = np.argsort(objects, kind="stable")
-    size = np.where(trace.op == FREE, 0, trace.size).astype(np.int64)[order]
-    change = size.copy()
-    same = objects[order][1:] == objects[order][:-1]
-    change[1:][same] -= size[:-1][same]
-    if served_only:
-        failed = np.zeros(count, bool)
-        failed[objects[trace.failed > 0]] = True
-        change[failed[objects[order]]] = 0
-    result = np.empty(len(trace), np.int64)
-    result[order] = change
-    return result.cumsum()
+    result = np.zeros(count, bool)
+    result[objects[trace.failed > 0]] = True
+    return result
 
 
 def with_life(trace: Trace, life: int | None = None) -> Trace:
@@ -138,9 +136,7 @@ def with_life(trace: Trace, life: int | None = None) -> Trace:
     if not trace.failed.any():
         return trace
     trace = _without_probes(trace)
-    objects, count = trace.objects()
-    failed = np.zeros(count, bool)
-    failed[objects[trace.failed > 0]] = True
+    objects, failed = trace.objects()[0], _failed_objects(trace)
     kept = np.flatnonzero(~(failed[objects] & (trace.op == FREE)))
     asked = np.flatnonzero(trace.failed[kept])
     sizes = trace.size[kept][asked]
@@ -156,26 +152,19 @@ def with_life(trace: Trace, life: int | None = None) -> Trace:
     order = np.argsort(place, kind="stable")
     row, is_free = row[order], order >= len(kept)
     before = np.minimum(place[order] // 2, len(kept) - 1)
-    columns: dict[str, Any] = {
-        key: getattr(trace, key)[row] for key in ("tid", "op", "size", "align", "low", "failed", "phase", "site")
-    }
-    columns["op"][is_free] = FREE
-    for key in ("size", "align", "low", "failed"):
-        columns[key][is_free] = 0
-    return Trace.from_columns(
-        **columns,
-        id=objects[row],
+    of_calls = np.where(is_free, 0, 1)
+    return trace.select(
+        row,
+        notes={LIFE: _in_words(each, life)},
+        op=np.where(is_free, FREE, trace.op[row]),
         ts_us=trace.ts_us[kept][before],
-        phases=trace.phases,
-        sites=trace.sites,
-        name=trace.name,
-        metadata={**trace.metadata, LIFE: _in_words(each, life)},
+        **{key: getattr(trace, key)[row] * of_calls for key in ("size", "align", "low", "failed")},
     )
 
 
 def _without_probes(trace: Trace) -> Trace:
     """The trace without failed requests that are far beyond all that was served."""
-    limit = max(BEYOND * int(live_after_each(trace, served_only=True).max()), LEAST_BEYOND)
+    limit = max(BEYOND * int(served_live_bytes(trace).max()), LEAST_BEYOND)
     probes = (trace.failed > 0) & (trace.size > limit)
     if not probes.any():
         return trace
@@ -187,12 +176,7 @@ def _without_probes(trace: Trace) -> Trace:
         return trace
     number = int(np.count_nonzero(probes))
     words = f"{number:,} failed request{'s' * (number != 1)} of up to {int(trace.size[probes].max()):,} B, more than"
-    columns: dict[str, Any] = {
-        key: getattr(trace, key)[kept]
-        for key in ("ts_us", "tid", "op", "id", "size", "align", "low", "failed", "phase", "site")
-    }
-    metadata = {**trace.metadata, LEFT_OUT: f"{words} {BEYOND} times what was served"}
-    return Trace.from_columns(**columns, phases=trace.phases, sites=trace.sites, name=trace.name, metadata=metadata)
+    return trace.select(kept, notes={LEFT_OUT: f"{words} {BEYOND} times what was served"})
 
 
 def _lives_of_sizes(

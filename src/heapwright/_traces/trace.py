@@ -192,6 +192,27 @@ class Trace:
                 rows[key] = np.array(names, dtype=object)[index]
         parquet.write(path, rows, self.metadata)
 
+    def select(self, rows: NDArray[np.intp], *, notes: Mapping[str, str] | None = None, **columns: ArrayLike) -> Trace:
+        """The calls at some rows, in the order of these, as a trace of the same name.
+
+        Args:
+            rows: row numbers; a row may come more than once.
+            notes: metadata in addition to that of this trace.
+            columns: columns that replace those of the rows, one entry a row.
+
+        Raises HeapwrightError as `from_columns`.
+        """
+        keys = ("ts_us", "tid", "op", "size", "align", "low", "failed", "phase", "site")
+        values: dict[str, Any] = {key: getattr(self, key)[rows] for key in keys}
+        values["id"] = self.objects()[0][rows]
+        return Trace.from_columns(
+            **{**values, **columns},
+            phases=self.phases,
+            sites=self.sites,
+            name=self.name,
+            metadata={**self.metadata, **(notes or {})},
+        )
+
     def objects(self) -> tuple[NDArray[np.uint32], int]:
         """Number the objects (lifetimes: malloc or calloc to free) from 0 in order of birth.
 

@@ -154,22 +154,7 @@ def _changed(
     static: Mapping[int, int],
     says: str,
 ) -> WhatIf:
-    result = Trace.from_columns(
-        op=trace.op[rows],
-        id=trace.objects()[0][rows],
-        size=size[rows],
-        ts_us=trace.ts_us[rows],
-        tid=trace.tid[rows],
-        align=trace.align[rows],
-        low=trace.low[rows],
-        failed=trace.failed[rows],
-        phase=trace.phase[rows],
-        phases=trace.phases,
-        site=trace.site[rows],
-        sites=trace.sites,
-        name=trace.name,
-        metadata={**trace.metadata, "what_if": says},
-    )
+    result = trace.select(rows, notes={"what_if": says}, size=size[rows])
     before, after = trace.peak_live_bytes, result.peak_live_bytes
     return WhatIf(result, changed, static, before, after, f"{says}: peak {before:,} -> {after:,} B live")
 

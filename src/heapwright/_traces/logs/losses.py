@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 
-_WORDS = re.compile(
-    rb"(?i)lost|dropped|discard|overflow|overrun|overw|entries-written|suppressed|repeated|missed|truncated"
-)
+_WORDS = re.compile(rb"(?i)lost|dropped|discard|overflow|overrun|overw|entries-written|suppressed|repeated|missed")
 """What any such line holds; all other lines are passed over after this one search."""
 
-_THINGS = rb"(?:records|entries|events|calls|messages|lines)"
-_GONE = rb"(?:lost|dropped|discarded|overwritten)"
+_THINGS = rb"(?:\w+ )?(?:record|entrie|event|call|sample|chunk)s?\b"
+"""Parts of a log; packets and messages are lost by networks, too."""
+_GONE = rb"(?:lost|dropped|discarded|overwritten|missed)"
 _FORMS = (
     ("ftrace", rb"CPU:? ?\d+ \[LOST (\d+) EVENTS\]"),
     ("trace-cmd", rb"\[(\d+) EVENTS (?:LOST|DROPPED)\]"),
     ("trace-cmd", rb"CPU \d+: (\d+) (?:dropped events|lost events|events lost)"),
     ("perf", rb"PERF_RECORD_LOST\w*.{0,80}?lost:? ?(\d+)"),
     ("perf", rb"PERF_RECORD_LOST()"),
-    ("perf", rb"and lost (\d+) chunks"),
-    ("perf", rb"lost (\d+) (?:events|samples)"),
     ("babeltrace", rb"[Dd]iscarded (\d+) (?:events|packets)"),
     ("babeltrace", rb"may have discarded (?:events|packets)()"),
     ("Zephyr's log", rb"--- (\d+) messages dropped ---"),
@@ -26,7 +23,8 @@ _FORMS = (
     ("syslog", rb"(\d+) callbacks suppressed"),
     ("journald", rb"Suppressed (\d+) messages"),
     ("a ring", rb"(?i)(\d+) " + _THINGS + rb" (?:were |was )?" + _GONE),
-    ("a ring", rb"(?i)" + _GONE + rb" (\d+) " + _THINGS),
+    ("a ring", rb"(?i)\b" + _GONE + rb"\D{0,10}?(\d+) " + _THINGS),
+    ("SystemView", rb"(?i)\boverflow packet()"),
     ("a ring", rb"(?i)(?:buffer|ring|queue|fifo|trace) (?:has )?over(?:flow|run)()"),
 )
 FORMS = tuple((tool, re.compile(form)) for tool, form in _FORMS)
@@ -75,11 +73,15 @@ class Losses:
         if len(self._shown) < _SHOWN:
             self._shown.append(line.decode(errors="replace").strip()[:80])
 
+    @property
+    def counted(self) -> str:
+        """What was lost: "840 events", or "events" without a number."""
+        return f"{self.events:,} events" if self.events else "events"
+
     def __str__(self) -> str:
         """One sentence for people; "" if nothing was lost."""
         if not self.lines:
             return ""
-        counted = f"{self.events:,} events" if self.events else "events"
         more = f" and {self.lines - len(self._shown)} more lines" if self.lines > len(self._shown) else ""
         quoted = ", ".join(f"'{line}'" for line in self._shown)
-        return f"the log reports {counted} lost: {quoted}{more}; what it lacks may change every number"
+        return f"the log reports {self.counted} lost: {quoted}{more}; what it lacks may change every number"
