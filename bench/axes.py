@@ -142,12 +142,12 @@ def measured(axis: Mapping[str, Make], tuned: hw.Trace, test: hw.Trace) -> Float
 def lasting(axis: Mapping[str, Make], read: Sequence[hw.Trace]) -> list[bool]:
     """Which values last on each of some traces, made for it."""
 
-    def lasts(make: Make) -> bool:
+    def is_stable(make: Make) -> bool:
         made = ((trace, make(hw.default_space.Demand.of([trace]))) for trace in read)
-        return all(hw.stress(trace, recipe, calls=CALLS)[0].lasts for trace, recipe in made)
+        return all(hw.stress(trace, recipe, calls=CALLS)[0].stable for trace, recipe in made)
 
     with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lasts, axis.values()))
+        return list(pool.map(is_stable, axis.values()))
 
 
 class Judged(NamedTuple):
@@ -195,12 +195,12 @@ def rows(only: str) -> Iterator[str]:
             continue
         with ThreadPoolExecutor(2) as pool:
             result = np.stack(list(pool.map(partial(both_ways, axis), read)))
-        lasts = np.array(lasting(axis, endured))
-        kept = [label for label, item in zip(axis, lasts, strict=True) if item]
+        stable = np.array(lasting(axis, endured))
+        kept = [label for label, item in zip(axis, stable, strict=True) if item]
         rotting = ", ".join(label for label in axis if label not in kept) or "-"
         usual, of_kept = "-", " | ".join("-" * 3)
         if kept:
-            held = judged(result[:, :, lasts])
+            held = judged(result[:, :, stable])
             usual, of_kept = kept[max(set(held.fixed), key=held.fixed.count)], cells(held)
         yield f"| {name} | {rotting} | {usual} | {of_kept} | {cells(judged(result))} |"
 

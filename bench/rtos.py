@@ -273,7 +273,7 @@ def print_heaps(application: Application, trace: Trace, result: Sequence[Heap], 
         most = max(item.most for item in done)
         arenas.append([heap.name, f"{arena:,}", f"{reserve:,}", f"{reserve / arena:.3f}"])
         arenas[-1] += [f"{refused} of {runs}", f"{most:,}", *map(str, _requests(done))]
-        arenas[-1].append(f"{endured.growth_ratio:.3f}{'' if endured.lasts else '!'}")
+        arenas[-1].append(f"{endured.growth_ratio:.3f}{'' if endured.stable else '!'}")
     headings = ["heap", "malloc", "free", "pair", "timed", "suspended", "alone"]
     print_table("Instructions, in a critical section", headings, [calls])
     headings = ["heap", "arena", "reserve", "over it", "refused", "most", "requests", "unanswered", "grows"]

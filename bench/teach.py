@@ -291,25 +291,25 @@ class Learning:
         """The share that so many of the same candidates reach, chosen on the trace itself: no order does better."""
         return item.reached(ranked([item], self.candidates(item.program), count))[-1]
 
-    def endure(self, kept: Path) -> None:
+    def stress(self, kept: Path) -> None:
         """Try which recipes of the list last, and of what takes the place of those that do not; kept in a file."""
-        lasts: dict[str, list[bool]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+        stable: dict[str, list[bool]] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
         levels = {
             name: hw.default_space.Levels(hw.default_space.Demand.of([self.known[name].trace]), ALIGN)
             for name in ENDURED
         }
         for turn in range(ROUNDS + 1):
-            for text, info in lasts.items():
+            for text, info in stable.items():
                 if text in self.every:
                     self.fragments[self.every.index(text)] = 2 * sum(info) < len(info)
-            remaining = [at for at in self.learnt() if self.trusted[at] and self.every[at] not in lasts]
+            remaining = [at for at in self.learnt() if self.trusted[at] and self.every[at] not in stable]
             if not remaining or turn == ROUNDS:
                 return
             for at in remaining:
                 made = ((name, hw.portfolio.tailored_to(json.loads(self.every[at]), levels[name])) for name in ENDURED)
                 ended = [hw.stress(self.known[name].trace, item, calls=YEARS)[0] for name, item in made if item]
-                lasts[self.every[at]] = [item.lasts for item in ended]
-            kept.write_text(json.dumps(lasts), encoding="utf-8")
+                stable[self.every[at]] = [item.stable for item in ended]
+            kept.write_text(json.dumps(stable), encoding="utf-8")
 
     def told(self, order: Sequence[int]) -> list[dict[str, Any]]:
         """The list as it ships."""
@@ -410,7 +410,7 @@ def main(cache: Path, only: str, cached: bool, picks: int, jobs: int, output: Pa
     }
     trusted = np.any([item.trusted for item in known.values()], axis=0)
     learning = Learning(every, trusted, np.zeros(len(every), np.bool_), known)
-    learning.endure(cache / "lasts.json")
+    learning.stress(cache / "lasts.json")
     click.echo(f"{len(every)} recipes near the fronts of {len(known)} traces\n")
     click.echo(
         f"| trace | {' | '.join(f'after {after}' for after in AFTER)} | best {FIRST} | pick: memory | accesses |"

@@ -6,7 +6,7 @@
 Every recipe of a default space made for all learning traces at once, its relatives whose searches are bounded, and a
 grid around the zoo's own heaps are replayed on each of them. A recipe counts by geometric means over programs: its
 footprint over the least there, and its accesses over the fewest. Of those that are bounded the front is made, and what
-does not last is taken out of it until all of it lasts.
+is not stable is removed until all of it is stable.
 
 The split was fixed before anything was replayed. Learning: first recordings in bench/pairs, but those of every fourth
 program by name, and examples/. Judging: the second recordings of these programs, and of ../shared/data/pairs and
@@ -225,16 +225,16 @@ def lasting(front: Front, kept: Path, near: float) -> list[int]:
             f"{len(members)} members, {len(waiting)} to try, {sum(not item for item in info.values())} rot", err=True
         )
         with ThreadPoolExecutor(2) as pool:
-            for row, lasts in zip(
+            for row, stable in zip(
                 waiting, pool.map(lambda row: _lasts(front.recipes[row], read), waiting), strict=True
             ):
-                info[front.recipes[row].hash] = lasts
+                info[front.recipes[row].hash] = stable
         kept.write_text(json.dumps(info), encoding="utf-8")
 
 
 def _lasts(recipe: hw.Recipe, read: Sequence[hw.Trace]) -> bool:
-    """Whether it lasts on all traces with all seeds."""
-    return all(hw.stress(trace, recipe, calls=CALLS, seed=seed)[0].lasts for seed in SEEDS for trace in read)
+    """Whether it is stable on all traces with all seeds."""
+    return all(hw.stress(trace, recipe, calls=CALLS, seed=seed)[0].stable for seed in SEEDS for trace in read)
 
 
 def members_of(costs: Floats, left: NDArray[np.bool_], near: float) -> list[int]:

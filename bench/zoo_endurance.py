@@ -25,8 +25,8 @@ def main() -> None:
 
     def row(recipe: Recipe) -> str:
         (result,) = hw.stress(trace, recipe, calls=BOUNDED if worst_steps(recipe).most else WALKING)
-        print(recipe.name, result.growth_ratio, result.lasts, result.worst, file=sys.stderr, flush=True)
-        return f"{recipe.name},{recipe.hash},{result.growth_ratio:.3f},{int(result.lasts)},{result.worst}"
+        print(recipe.name, result.growth_ratio, result.stable, result.worst, file=sys.stderr, flush=True)
+        return f"{recipe.name},{recipe.hash},{result.growth_ratio:.3f},{int(result.stable)},{result.worst}"
 
     recipes = [recipe for recipe in hw.zoo() if not recipe.memory]
     with ThreadPoolExecutor(2) as pool:

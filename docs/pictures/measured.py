@@ -201,25 +201,25 @@ def load() -> Picture:
 def growth() -> Picture:
     """A heap that grows and one that is stable, at constant live bytes."""
     names = {"drr-proposed": "red", "tlsf": "blue"}
-    leaks, lasts = hw.stress(broker(), list(names), calls=1_000_000)
-    assert lasts.lasts and not leaks.lasts
-    loop = leaks.worst
-    text = f"Over a million calls {leaks.heap} grows, {lasts.heap} becomes flat"
+    leaking, stable = hw.stress(broker(), list(names), calls=1_000_000)
+    assert stable.stable and not leaking.stable
+    loop = leaking.worst
+    text = f"Over a million calls {leaking.heap} grows, {stable.heap} becomes flat"
     picture = Picture(text, 330)
     picture.text(16, 28, f"Footprint at constant live bytes, loop {loop!r}", bold=True)
-    curves = {item.heap: list(item.footprint_bytes[loop].items()) for item in (leaks, lasts)}
+    curves = {item.heap: list(item.footprint_bytes[loop].items()) for item in (leaking, stable)}
     calls = max(points[-1][0] for points in curves.values())
     most = max(value for points in curves.values() for _, value in points)
     plot = Plot(picture, Span(1000, calls, 86, 524, log=True), Span(0, most * 1.1, 268, 48))
     plot.grid_y(steps(0, plot.y.high))
     plot.grid_x([item for item in octaves(1000, calls) if f"{item:.0f}"[0] == "1"], short)
-    for item in (leaks, lasts):
+    for item in (leaking, stable):
         points = curves[item.heap]
         points = [*points, (calls, points[-1][1])]
         plot.stairs(points, names[item.heap], 2.5)
-        words = f"{item.heap}: {'stable' if item.lasts else 'grows'}"
-        where = (100, plot.y.at(points[-1][1]) - 10) if item.lasts else (496, plot.y.at(points[-1][1]) + 5)
-        picture.text(*where, words, names[item.heap], "start" if item.lasts else "end", bold=True)
+        words = f"{item.heap}: {'stable' if item.stable else 'grows'}"
+        where = (100, plot.y.at(points[-1][1]) - 10) if item.stable else (496, plot.y.at(points[-1][1]) + 5)
+        picture.text(*where, words, names[item.heap], "start" if item.stable else "end", bold=True)
     picture.text(524, 312, "calls", "soft", anchor="end")
     return picture
 

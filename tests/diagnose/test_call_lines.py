@@ -135,7 +135,10 @@ def test_text_with_few_calls_is_no_log() -> None:
         ("# entries-in-buffer/entries-written: 4/844   #P:2", "840 events were lost"),
         ("0x2b8 [0x30]: PERF_RECORD_LOST: lost 17", "17 events were lost"),
         ("WARNING: Tracer discarded 7002 events between [1] and [2]", "7,002 events were lost"),
-        ("(NB: Internal Buffer has overflowed, so trace data is incomplete.)", "events were lost"),
+        (
+            "(NB: Internal Buffer has overflowed, so trace data is incomplete.)",
+            "events were lost ('(NB: Internal Buffer has overflowed, so trace data is incomplete.)')",
+        ),
         ("--- 12 messages dropped ---", "12 events were lost"),
         ("Processed 4346 events and lost 144 chunks!", "144 events were lost"),
     ],

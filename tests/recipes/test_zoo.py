@@ -272,7 +272,7 @@ def test_the_tables_say_how_each_does() -> None:
         if not metrics["failed"]:
             memory = (metrics["footprint_bytes"] or 0) / (metrics["requested_peak_bytes"] or 0)
             served = [f"{memory:.2f}", f"{(metrics['accesses'] or 0) / len(broker):.1f}"]
-        rest = (worst_steps(recipe).short(), growth(known.growth_ratio, known.lasts))
+        rest = (worst_steps(recipe).short(), growth(known.growth_ratio, known.stable))
         expected[name] = " | ".join((*served, *rest))
     assert shown == expected
 

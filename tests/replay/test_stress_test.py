@@ -494,3 +494,9 @@ def test_idle_threads_help_with_what_is_tried_alone(
         exploring.stress_test_each(runner, heaps[1:], [few])
         exploring.stress_test_each(runner, heaps, [few], LONG)
     assert requested == [4, 4, 2]
+
+
+def test_the_former_name_of_stable_warns_and_answers() -> None:
+    result = StressTestResult("broker", "tlsf", 1.0, "churn", {"churn": 1.0}, True, (), 10_000, {"churn": {10_000: 9}})
+    with pytest.warns(DeprecationWarning, match=r"StressTestResult\.lasts is now StressTestResult\.stable"):
+        assert result.lasts is result.stable is True

@@ -25,7 +25,7 @@ class StressTestResult:
         growth_ratio: footprint at the end over that after 100,000 calls, or a tenth of fewer, the worst of the loops.
         worst: that loop.
         best_fit: loop -> what best fit grows by on the same calls.
-        `lasts`: whether it grows in each loop by at most 15 %, or 15 % more than best fit, and nothing was refused.
+        stable: whether it grows in each loop by at most 15 %, or 15 % more than best fit, and nothing was refused.
         refused: the loops in which an arena of twice what the live blocks take refused a request, and best fit's did
             not, or not within twice the calls.
         calls: most calls of a loop.
@@ -37,18 +37,26 @@ class StressTestResult:
     growth_ratio: float
     worst: str
     best_fit: Mapping[str, float]
-    lasts: bool
+    stable: bool
     refused: tuple[str, ...]
     calls: int
     footprint_bytes: Mapping[str, Mapping[int, int]]
 
     @property
-    def lasts_as_best_fit(self) -> float | None:
+    def lasts(self) -> bool:
+        """The name of `stable` in 0.2 and before; warns, and goes with the next release."""
+        import warnings
+
+        warnings.warn("StressTestResult.lasts is now StressTestResult.stable", DeprecationWarning, stacklevel=2)
+        return self.stable
+
+    @property
+    def growth_of_best_fit(self) -> float | None:
         """Growth of best fit in the worst loop, if the heap is stable only by comparison with it; else None."""
-        return self.best_fit[self.worst] if self.lasts and self.growth_ratio > GUARD else None
+        return self.best_fit[self.worst] if self.stable and self.growth_ratio > GUARD else None
 
     def __repr__(self) -> str:
-        info = "stable" if self.lasts else "unstable"
+        info = "stable" if self.stable else "unstable"
         return f"<StressTestResult {self.heap} on {self.trace}: {info}, grows {self.growth_ratio:.3f} x ({self.worst})>"
 
 

@@ -53,7 +53,7 @@ def command(
 
     result = api.stress(read_traces(traces), heaps, calls=calls, output=output)
     if as_json:
-        print_json([{**asdict(item), "stable": item.lasts} for item in result])
+        print_json([{**asdict(item), "lasts": item.stable} for item in result])
         return
     for trace in dict.fromkeys(item.trace for item in result):
         of_trace = [item for item in result if item.trace == trace]
@@ -67,7 +67,7 @@ def _print_table(trace: str, result: Sequence[StressTestResult]) -> None:
 
     loops = list(dict.fromkeys(loop for item in result for loop in item.footprint_bytes))
     rows = [
-        [item.heap, "yes" if item.lasts else "no", f"{item.growth_ratio - 1:.1%}", item.worst]
+        [item.heap, "yes" if item.stable else "no", f"{item.growth_ratio - 1:.1%}", item.worst]
         + [_last_footprint(item.footprint_bytes.get(loop)) for loop in loops]
         for item in result
     ]
@@ -79,8 +79,8 @@ def _remarks(item: StressTestResult) -> list[str]:
     from heapwright._replay.stress_test import GUARD
 
     remarks = []
-    if item.lasts_as_best_fit is not None:
-        limit = f"{100 * (GUARD - 1):.0f} % more than best fit, which grows {item.lasts_as_best_fit - 1:.1%} there"
+    if item.growth_of_best_fit is not None:
+        limit = f"{100 * (GUARD - 1):.0f} % more than best fit, which grows {item.growth_of_best_fit - 1:.1%} there"
         remarks.append(f"{item.heap} is stable: it may grow {limit}.")
     if item.refused:
         loops = ", ".join(item.refused)

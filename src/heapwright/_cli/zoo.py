@@ -94,7 +94,7 @@ def _show(recipes: list[Recipe]) -> None:
                 "yes" if cost.bounded else "no",
                 worst_steps(recipe).short(),
                 "-" if cost.code_bytes is None else f"{cost.code_bytes:,}",
-                growth(cost.growth_ratio, cost.lasts),
+                growth(cost.growth_ratio, cost.stable),
                 cost.verified or "-",
                 recipe.source,
             )

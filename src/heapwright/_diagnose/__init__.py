@@ -126,9 +126,8 @@ def _of_log(path: Path, form: Format, context: Context) -> _Found:
     """A log that `heapwright import` reads."""
     trace = import_log(path)
     finding = trace_rules.judge_trace(trace, context)
-    return _Found(
-        f"a {form.name} log of {len(trace):,} calls", [finding], (*context.losses, *trace.repairs, *trace.caveats)
-    )
+    # The caveats of an importer name what the log has lost.
+    return _Found(f"a {form.name} log of {len(trace):,} calls", [finding], (*trace.repairs, *trace.caveats))
 
 
 def _of_text(path: Path, lines: list[str], losses: tuple[str, ...]) -> _Found:
@@ -157,7 +156,9 @@ def _losses(lines: list[str]) -> tuple[str, ...]:
     losses = Losses()
     for line in lines:
         losses.look(line.encode())
-    return (f"{losses.counted} were lost",) if losses.lines else ()
+    if not losses.lines:
+        return ()
+    return (f"{losses.counted} were lost" + ("" if losses.events else f" ('{losses.quoted[0]}')"),)
 
 
 def _readings(lines: list[str]) -> list[Finding]:

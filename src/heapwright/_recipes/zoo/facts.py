@@ -25,7 +25,7 @@ class Facts(NamedTuple):
     growth_ratio: float | None
     """Footprint at constant live bytes after 10,000,000 calls (1,000,000 where calls may walk) over that after 100,000;
     None where not measured."""
-    lasts: bool | None
+    stable: bool | None
     """Whether it grows by no more than best fit does and 5 %, and refused nothing that fits twice."""
     verified: str | None
     """"address": every object of some traces lies where the original puts it. "footprint": its smallest arenas are the
@@ -58,9 +58,9 @@ def facts(recipe: Recipe) -> Facts:
     overheads = tuple(dict.fromkeys(overhead for overhead, _ in blocks))
     bounded = all(pool.is_bounded for pool in canonical.pools)
     smallest = min(size for _, size in blocks)
-    growth, lasts = _endurance().get(recipe.hash, (None, None))
+    growth, stable = _endurance().get(recipe.hash, (None, None))
     verified, against = _verified().get(recipe.hash, (None, None))
-    return Facts(overheads, smallest, bounded, _code_bytes().get(recipe.hash), growth, lasts, verified, against)
+    return Facts(overheads, smallest, bounded, _code_bytes().get(recipe.hash), growth, stable, verified, against)
 
 
 @cache
@@ -72,7 +72,7 @@ def _code_bytes() -> dict[str, int]:
 @cache
 def _endurance() -> dict[str, tuple[float, bool]]:
     """Hash -> long-run growth, and whether it stays bounded, as bench/zoo_endurance.py measured them."""
-    return {hash: (float(growth), lasts == "1") for _, hash, growth, lasts, _ in _rows("endurance.csv")}
+    return {hash: (float(growth), stable == "1") for _, hash, growth, stable, _ in _rows("endurance.csv")}
 
 
 @cache

@@ -42,11 +42,12 @@ class Losses:
 
     Attributes:
         lines: how many lines report a loss.
+        quoted: the first of them.
     """
 
     def __init__(self) -> None:
         self.lines = self._counted = self._overwritten = 0
-        self._shown: list[str] = []
+        self.quoted: list[str] = []
 
     @property
     def events(self) -> int:
@@ -70,8 +71,8 @@ class Losses:
     def _note(self, line: bytes, events: int) -> None:
         self.lines += 1
         self._counted += events
-        if len(self._shown) < _SHOWN:
-            self._shown.append(line.decode(errors="replace").strip()[:80])
+        if len(self.quoted) < _SHOWN:
+            self.quoted.append(line.decode(errors="replace").strip()[:80])
 
     @property
     def counted(self) -> str:
@@ -82,6 +83,6 @@ class Losses:
         """One sentence for people; "" if nothing was lost."""
         if not self.lines:
             return ""
-        more = f" and {self.lines - len(self._shown)} more lines" if self.lines > len(self._shown) else ""
-        quoted = ", ".join(f"'{line}'" for line in self._shown)
+        more = f" and {self.lines - len(self.quoted)} more lines" if self.lines > len(self.quoted) else ""
+        quoted = ", ".join(f"'{line}'" for line in self.quoted)
         return f"the log reports {self.counted} lost: {quoted}{more}; what it lacks may change every number"
