@@ -12,6 +12,7 @@ from click.testing import CliRunner
 import heapwright as hw
 from heapwright._cli import heapwright
 from heapwright._report.drawing import svg_of
+from heapwright._support.inputs import protecting_inputs
 from heapwright._support.names import xml_text
 from heapwright._traces.trace import Trace
 
@@ -56,6 +57,15 @@ def test_another_command_may_write_what_an_earlier_one_read(files: Path) -> None
         assert CliRunner().invoke(heapwright, command.split()).exit_code == 0
     trace = hw.read_trace("t.parquet")
     trace.write("t.parquet")  # in Python the caller decides
+
+
+def test_a_command_may_read_and_replace_what_it_wrote_itself(files: Path) -> None:
+    with protecting_inputs():
+        trace = hw.read_trace("t.parquet")
+        trace.write("new.parquet")
+        hw.read_trace("new.parquet").write("new.parquet")
+        with pytest.raises(hw.HeapwrightError, match=r"t\.parquet: is an input of this command"):
+            trace.write("t.parquet")
 
 
 @pytest.mark.parametrize("name", ["r.pdf", "r.parquet", "r", "r.png"])

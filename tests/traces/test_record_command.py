@@ -63,6 +63,25 @@ def test_exactly_the_first_calls_are_kept(limit: int, compiled: Compile, tmp_pat
     assert len(file.notes) == (limit < len(whole))
 
 
+def test_every_request_that_fails_is_in_the_trace_and_counts_as_served(compiled: Compile, tmp_path: Path) -> None:
+    program = compiled(
+        """
+        int failed = 0;
+        for (int i = 0; i < 40; i++) failed += malloc(10000000 + i) == NULL;
+        printf("%d\\n", failed);
+        """
+    )
+    line = f"ulimit -v 300000; exec {program}"
+    done = run_command("-o", "app.parquet", "--", "sh", "-c", line, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    traces, failed = [Trace.read(path) for path in tmp_path.glob("*.parquet")], int(done.stdout)
+    (trace,) = (trace for trace in traces if trace.failed.any())  # the others are of the shell
+    assert 0 < failed < 40
+    assert trace.failed.sum() == failed
+    assert f"{failed} request{'s' * (failed != 1)} failed in the recording" in done.stderr
+    assert trace.peak_live_bytes > 40 * 10_000_000, "none of their size is freed: so all live to the end"
+
+
 def test_one_trace_of_a_shell_and_what_it_starts(tmp_path: Path) -> None:
     script = "for i in 1 2 3; do ls / >/dev/null; done; sort /etc/passwd | tail -1"
     done = run_command("--follow", "one", "-o", "app.parquet", "--", "sh", "-c", script, cwd=tmp_path)

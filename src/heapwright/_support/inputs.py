@@ -15,22 +15,31 @@ from heapwright._support.errors import HeapwrightError
 _inputs: set[tuple[int, int]] | None = None
 """Device and inode of each file that was read; None while nothing is protected."""
 
+_outputs: set[tuple[int, int]] = set()
+"""The same of each file that the command wrote: it may read and replace these."""
+
 
 @contextmanager
 def protecting_inputs() -> Iterator[None]:
     """Protect the files that are read within, for one command."""
-    global _inputs
-    before, _inputs = _inputs, set()
+    global _inputs, _outputs
+    before, _inputs, _outputs = (_inputs, _outputs), set(), set()
     try:
         yield
     finally:
-        _inputs = before
+        _inputs, _outputs = before
 
 
 def note_input(path: Path) -> None:
     """Remember a file that is read; a path without a file is none."""
-    if _inputs is not None and (identity := _identity(path)) is not None:
+    if _inputs is not None and (identity := _identity(path)) is not None and identity not in _outputs:
         _inputs.add(identity)
+
+
+def note_output(path: Path) -> None:
+    """Remember a file that the command wrote."""
+    if _inputs is not None and (identity := _identity(path)) is not None:
+        _outputs.add(identity)
 
 
 def check_output(path: Path) -> None:

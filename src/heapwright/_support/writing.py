@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heapwright._support.errors import HeapwrightError
-from heapwright._support.inputs import check_output
+from heapwright._support.inputs import check_output, note_output
 from heapwright._support.remote import writable
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def replacing(path: Path) -> Iterator[Path]:
         with _naming(path):
             _flush(temporary)
             os.replace(temporary, path)
+        note_output(path)
         _flush_names(path.parent)
     finally:
         with contextlib.suppress(OSError):
