@@ -498,5 +498,5 @@ def test_idle_threads_help_with_what_is_tried_alone(
 
 def test_the_former_name_of_stable_warns_and_answers() -> None:
     result = StressTestResult("broker", "tlsf", 1.0, "churn", {"churn": 1.0}, True, (), 10_000, {"churn": {10_000: 9}})
-    with pytest.warns(DeprecationWarning, match=r"StressTestResult\.lasts is now StressTestResult\.stable"):
+    with pytest.warns(DeprecationWarning, match="StressTestResult: this property is now `stable`"):
         assert result.lasts is result.stable is True

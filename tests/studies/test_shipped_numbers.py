@@ -241,7 +241,8 @@ def test_a_row_of_pareto_states_the_accesses_of_the_generated_c(
     study: hw.Study, heaps: dict[str, CountedHeap], future: Trace
 ) -> None:
     counted, lines = heaps["balanced"].run(future), run_here("pareto", str(study.path)).stdout.splitlines()
-    row = " ".join(line for line in lines if "BALANCED" in line).split()
+    pick = study.pick("balanced")
+    row = " ".join(line for line in lines if line.split()[:1] in ([pick.id], [pick.label])).split()
     assert f"{decide(study, 'balanced').reserve_bytes:,}" in row
     assert f"{counted.footprint:,}" in row, "the long-run arena"
     numbers = [float(cell.replace(",", "")) for cell in row if cell.replace(",", "").replace(".", "").isdigit()]

@@ -47,7 +47,7 @@ class StressTestResult:
         """The name of `stable` in 0.2 and before; warns, and goes with the next release."""
         import warnings
 
-        warnings.warn("StressTestResult.lasts is now StressTestResult.stable", DeprecationWarning, stacklevel=2)
+        warnings.warn("StressTestResult: this property is now `stable`", DeprecationWarning, stacklevel=2)
         return self.stable
 
     @property
