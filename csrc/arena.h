@@ -262,6 +262,12 @@ static inline uint32_t mixed(struct hw_heap *h, uint32_t keys_at, uint32_t numbe
     return (x ^ x >> 16) + peek4(h, keys_at + 12u);
 }
 
+/* A seal that one more word has gone into: another one for any other word. */
+static inline uint32_t with_bound(uint32_t sum, uint32_t word)
+{
+    return ((sum ^ word) + 0x6a09e667u) * 0x9e3779b1u;
+}
+
 /* The mask of the field at `at`, cut to the field's width. */
 HW_HOT uint32_t mask_at(const struct hw_links *links, const struct hw_field *field, struct hw_heap *h, uint32_t at)
 {
@@ -292,16 +298,11 @@ HW_HOT void store_masked(const struct hw_links *links, const struct hw_field *fi
     store_field(field, h, at, links->keyed ? masked * 0x9e3779b1u : masked);
 }
 
-/* What a link at `at` is masked with. */
-static inline uint32_t link_mask(const struct hw_links *links, struct hw_heap *h, uint32_t at)
-{
-    return links->hardened ? mask_at(links, &links->field, h, at) : 0;
-}
-
 /* A link as it is stored in the arena, unchecked: the address of a node unless it was damaged; 0 if there is none. */
 static inline uint32_t raw_link(const struct hw_links *links, struct hw_heap *h, uint32_t at)
 {
-    return (load_field(&links->field, h, at) ^ link_mask(links, h, at)) << links->shift;
+    return (links->hardened ? load_masked(links, &links->field, h, at) : load_field(&links->field, h, at))
+           << links->shift;
 }
 
 /* Whether a node can be there. */
@@ -323,7 +324,11 @@ static inline uint32_t load_link(const struct hw_links *links, struct hw_heap *h
 
 static inline void store_link(const struct hw_links *links, struct hw_heap *h, uint32_t at, uint32_t node)
 {
-    store_field(&links->field, h, at, node >> links->shift ^ link_mask(links, h, at));
+    if (links->hardened) {
+        store_masked(links, &links->field, h, at, node >> links->shift);
+        return;
+    }
+    store_field(&links->field, h, at, node >> links->shift);
 }
 
 /* Whether both links of a node lead to words that lead back to it, where a list is linked both ways. */

@@ -9,7 +9,7 @@
 #ifndef HW_CHECK_H
 #define HW_CHECK_H
 
-#include "entries.h"
+#include "largest.h"
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
@@ -112,15 +112,11 @@ static inline void count_blocks(const struct hw_policy *p, const struct hw_pool 
 {
     struct hw_block block = {0, 0, 0, 0, 0};
     while (pool_block_at(pool, h, block.offset + block.size, &block)) {
-        const uint32_t state = marked_state(p, pool, h, &block);
-        if (state == HW_BLOCK_USED) {
+        if (marked_state(p, pool, h, &block) == HW_BLOCK_USED) {
             told->used += block.size;
             told->used_blocks++;
         } else {
             told->unused += block.size;
-            if (p->checks != HW_CHECKS_FULL || state != HW_BLOCK_CACHED) {
-                raise_largest_free(told, free_payload(pool, h, &block));
-            }
         }
     }
 }
@@ -131,9 +127,6 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
     told.peak = load4(heap, p->shared_high_at);
     for (uint32_t i = 0; i < p->pool_count; i++) {
         const struct hw_pool *pool = &p->pools[i];
-        if (p->sited && i == p->sited) {
-            told.largest_free = 0; /* of what requests of any site can have */
-        }
         if (!holds_blocks(pool)) {
             count_lists(p, i, heap, &told);
         } else if (pool_is_bounded(p, pool, heap)) {
@@ -141,10 +134,8 @@ static inline struct hw_statistics hw_statistics(const struct hw_policy *p, stru
             pool_count_unmarked(pool, heap, &told);
             HW_ASK(pool, statistics, heap, &told);
         }
-        if (pool_moves(pool) && told.largest_free > pool->max_size) {
-            told.largest_free = pool->max_size;
-        }
     }
+    told.largest_free = (uint32_t)hw_largest_free(p, heap, UINT32_MAX);
     told.refused = load4(heap, p->refused_at);
     if (p->checks) {
         told.misused = load4(heap, p->misused_at);

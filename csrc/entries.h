@@ -181,7 +181,7 @@ static inline void *hw_realloc(const struct hw_policy *p, struct hw_heap *heap, 
     void *moved = NULL;
     uint32_t refused = 0;
     do {
-        const uint32_t resized = heap_resize(p, heap, at, (uint32_t)request_for(p, size));
+        const uint32_t resized = sealed_resize(p, heap, at, (uint32_t)request_for(p, size));
         if (resized) {
             uncount_refused(p, heap, refused);
             mark_end(p, heap, resized, size);
@@ -315,6 +315,17 @@ static inline int hw_owns(const struct hw_policy *p, struct hw_heap *heap, const
     const uintptr_t at = (uintptr_t)pointer;
     const uintptr_t base = (uintptr_t)arena_base(heap);
     return at >= base + p->control && at - base < load4(heap, p->shared_end_at);
+}
+
+static inline void hw_flush(const struct hw_policy *p, struct hw_heap *heap)
+{
+    if (p->checks == HW_CHECKS_FULL) {
+        (void)end_all_waits(p, heap);
+    }
+    if (p->keeps && is_sealed(p, heap)) {
+        (void)flush_before_refusing(p, heap);
+        seal(p, heap);
+    }
 }
 
 static inline uint32_t hw_misused(const struct hw_policy *p, struct hw_heap *heap)

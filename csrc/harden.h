@@ -226,7 +226,7 @@ HW_COLD void end_wait(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
         count_misuse(p->misused_at, h);
         return;
     }
-    heap_free(p, h, at);
+    sealed_free(p, h, at);
 }
 
 /* Lets a freed block wait, in the place of the one that waited longest. */
@@ -243,9 +243,8 @@ static inline void start_wait(const struct hw_policy *p, struct hw_heap *h, uint
     }
 }
 
-/* Gives all blocks that wait to their pools, so that a request need not be refused; the refusal is forgotten. 0 where
- * none waits. */
-HW_COLD int end_all_waits(const struct hw_policy *p, struct hw_heap *h)
+/* Gives all blocks that wait to their pools, and returns how many did. */
+HW_COLD uint32_t end_all_waits(const struct hw_policy *p, struct hw_heap *h)
 {
     uint32_t ended = 0;
     for (uint32_t i = 0; i < HW_WAITING; i++) {
@@ -257,7 +256,14 @@ HW_COLD int end_all_waits(const struct hw_policy *p, struct hw_heap *h)
             ended++;
         }
     }
-    if (ended == 0) {
+    return ended;
+}
+
+/* Gives all blocks that wait to their pools, so that a request need not be refused; the refusal is forgotten. 0 where
+ * none waits. */
+static inline int can_try_again(const struct hw_policy *p, struct hw_heap *h)
+{
+    if (end_all_waits(p, h) == 0) {
         return 0;
     }
     store4(h, p->refused_at, load4(h, p->refused_at) - 1u);
@@ -293,8 +299,8 @@ HW_HOT void *malloc_guarded(const struct hw_policy *p, struct hw_heap *h, size_t
         return NULL;
     }
     do {
-        memory = heap_malloc(p, h, size, site);
-    } while (memory ? !is_sound_still(p, h, address_of(p, h, memory)) : end_all_waits(p, h));
+        memory = sealed_malloc(p, h, size, site);
+    } while (memory ? !is_sound_still(p, h, address_of(p, h, memory)) : can_try_again(p, h));
     if (memory) {
         mark_end(p, h, address_of(p, h, memory), size);
     }
@@ -310,8 +316,8 @@ static inline uint32_t malloc_aligned_guarded(const struct hw_policy *p, struct 
         return 0;
     }
     do {
-        at = heap_malloc_aligned(p, h, alignment, n);
-    } while (at ? !is_sound_still(p, h, at) : end_all_waits(p, h));
+        at = sealed_malloc_aligned(p, h, alignment, n);
+    } while (at ? !is_sound_still(p, h, at) : can_try_again(p, h));
     if (at) {
         mark_end(p, h, at, (size_t)n);
     }
@@ -324,7 +330,7 @@ HW_HOT void *heap_serve(const struct hw_policy *p, struct hw_heap *h, size_t siz
     if (p->checks == HW_CHECKS_FULL) {
         return malloc_guarded(p, h, size, site);
     }
-    return heap_malloc(p, h, size, site);
+    return sealed_malloc(p, h, size, site);
 }
 
 /* Serves n bytes at a larger alignment, guarded where the level says so: the address of the payload, or 0. */
@@ -333,7 +339,7 @@ static inline uint32_t serve_aligned(const struct hw_policy *p, struct hw_heap *
     if (p->checks == HW_CHECKS_FULL) {
         return malloc_aligned_guarded(p, h, alignment, n);
     }
-    return heap_malloc_aligned(p, h, alignment, n);
+    return sealed_malloc_aligned(p, h, alignment, n);
 }
 
 /* Frees an object, at level full once it has waited. */
@@ -343,7 +349,7 @@ HW_HOT void free_object(const struct hw_policy *p, struct hw_heap *h, uint32_t a
         start_wait(p, h, at);
         return;
     }
-    heap_free(p, h, at);
+    sealed_free(p, h, at);
 }
 
 /* Bytes that an object may have: those asked for where a guard lies behind them. */

@@ -4,12 +4,13 @@
  *
  * The control data lies at the start of the arena:
  *
- *     0: null node | refused, misused, seal of the arena's end | end of the shared part | counters | pool by pool
+ *     0: null node | refused, misused, seals | end of the shared part | counters | pool by pool
  */
 #ifndef HW_HEAP_H
 #define HW_HEAP_H
 
 #include "quick_lists.h"
+#include "seal.h"
 
 static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t bytes)
 {
@@ -38,6 +39,7 @@ static inline int heap_init(const struct hw_policy *p, struct hw_heap *h, size_t
     for (uint32_t i = 0; i < p->pool_count; i++) {
         pool_init(&p->pools[i], h);
     }
+    seal(p, h);
     return 1;
 }
 
@@ -217,6 +219,63 @@ static inline uint32_t heap_malloc_aligned(const struct hw_policy *p, struct hw_
     } while (p->keeps && flush_before_refusing(p, h));
     count_refused(p, h);
     return 0;
+}
+
+/* ---- with control data that are what the last call left ---------------------------------------------------------- */
+
+/* Serves a request: the payload, or NULL. */
+HW_HOT void *sealed_malloc(const struct hw_policy *p, struct hw_heap *h, size_t size, uint32_t site)
+{
+    if (p->seals) {
+        if (!is_sealed(p, h)) {
+            count_refused(p, h);
+            return NULL;
+        }
+        void *memory = heap_malloc(p, h, size, site);
+        seal(p, h);
+        return memory;
+    }
+    return heap_malloc(p, h, size, site);
+}
+
+/* Serves n bytes at a larger alignment than payloads have as a rule: the address of the payload, or 0. */
+static inline uint32_t sealed_malloc_aligned(const struct hw_policy *p, struct hw_heap *h, uint32_t alignment,
+                                             uint32_t n)
+{
+    if (p->seals) {
+        if (!is_sealed(p, h)) {
+            count_refused(p, h);
+            return 0;
+        }
+        const uint32_t at = heap_malloc_aligned(p, h, alignment, n);
+        seal(p, h);
+        return at;
+    }
+    return heap_malloc_aligned(p, h, alignment, n);
+}
+
+/* Frees the block of a payload. */
+HW_HOT void sealed_free(const struct hw_policy *p, struct hw_heap *h, uint32_t at)
+{
+    if (!is_sealed(p, h)) {
+        return;
+    }
+    heap_free(p, h, at);
+    seal(p, h);
+}
+
+/* Makes an object n bytes large without a search, and returns where it is; 0 where it cannot. */
+static inline uint32_t sealed_resize(const struct hw_policy *p, struct hw_heap *h, uint32_t at, uint32_t n)
+{
+    if (p->seals) {
+        if (!is_sealed(p, h)) {
+            return 0;
+        }
+        const uint32_t resized = heap_resize(p, h, at, n);
+        seal(p, h);
+        return resized;
+    }
+    return heap_resize(p, h, at, n);
 }
 
 #endif

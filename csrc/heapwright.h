@@ -54,7 +54,7 @@ struct hw_statistics {
     uint32_t used;         /* in blocks that are handed out, headers included */
     uint32_t used_blocks;  /* number of blocks handed out */
     uint32_t unused;       /* in free blocks, headers included; also in cached blocks */
-    uint32_t largest_free; /* payload of the largest free block, or of the memory above the last block */
+    uint32_t largest_free; /* the largest request that malloc would serve now, or less, as of hw_largest_free() */
     uint32_t peak;         /* all memory that blocks have ever covered, control data included; never decreases */
     uint32_t refused;      /* number of requests that were refused */
     uint32_t misused;      /* number of invalid pointers that were ignored; 0 without checks */
@@ -95,7 +95,8 @@ HW_API void *hw_calloc_at(const struct hw_policy *policy, struct hw_heap *heap, 
 
 /* Makes the object at `pointer` `size` bytes large, in place where it can, else by moving it. NULL asks for a new
  * object; a size of 0 is served as 1. Returns NULL if and only if there is no room: the object then lives on as it was.
- * To make it smaller never fails. */
+ * To make it smaller never fails. An object of hw_aligned_alloc() keeps its alignment only where it stays in place: one
+ * that has to move is aligned as of hw_malloc(). */
 HW_API void *hw_realloc(const struct hw_policy *policy, struct hw_heap *heap, void *pointer, size_t size);
 
 /* Memory for `size` bytes at an address that is a multiple of `alignment`, a power of two. Returns NULL also if
@@ -184,10 +185,15 @@ HW_API int hw_next_block(const struct hw_policy *policy, struct hw_heap *heap, s
 /* Counts what the heap holds. O(blocks), see hw_next_block(). */
 HW_API struct hw_statistics hw_statistics(const struct hw_policy *policy, struct hw_heap *heap);
 
-/* Payload of the largest free block, or of the memory above the last block: what one request could be served with.
- * Looks at no more than `looks` free blocks, which is enough where the list that holds the largest is not longer: the
- * answer is that of hw_statistics() then, and else it may be less. O(looks), and O(lists). */
+/* The largest request that hw_malloc() would serve now, or less: a lower bound, never too large. Looks at no more than
+ * `looks` free blocks; the bound is exact where the list that holds the largest is not longer, and then that of
+ * hw_statistics(). Blocks that wait to be reused are no part of it: hw_flush() gives them back first. O(looks), and
+ * O(lists). */
 HW_API size_t hw_largest_free(const struct hw_policy *policy, struct hw_heap *heap, uint32_t looks);
+
+/* Gives back what waits to be reused, as a request does that would be refused otherwise: the cached blocks. Nothing waits
+ * then, so that hw_largest_free() and hw_statistics() count all free memory. O(cached blocks). */
+HW_API void hw_flush(const struct hw_policy *policy, struct hw_heap *heap);
 
 /* What the heap counted; all numbers wrap around at 2^32. Needs `counters` in the recipe. O(1). */
 HW_API struct hw_counters hw_counters(const struct hw_policy *policy, struct hw_heap *heap);

@@ -327,6 +327,8 @@ struct hw_policy {
     uint32_t refused_at;      /* derived: address of the number of refused requests */
     uint32_t misused_at;      /* derived: address of the number of invalid pointers ignored */
     uint32_t end_seal_at;     /* derived: address of the seal of the end's address */
+    uint32_t seals;           /* derived: 1 where a seal covers the control data that bound the blocks */
+    uint32_t seal_at;         /* derived: address of that seal */
     uint32_t keys;            /* derived: words of key */
     uint32_t keys_at;         /* derived: address of the keys that mask headers, tags, links and guards */
     uint32_t counters_at;     /* derived: address of the counters; 0: none are kept */

@@ -304,21 +304,6 @@ static inline uint32_t block_capacity(const struct hw_pool *pool, struct hw_heap
     return block->size - block->header - (pool->kind == HW_BUDDY ? pool->buddy.trailer : pool->partition.trailer);
 }
 
-/* What the largest request that a free block can serve asks for. */
-static inline uint32_t free_payload(const struct hw_pool *pool, struct hw_heap *h, const struct hw_block *block)
-{
-    if (pool->kind == HW_COMPACT) {
-        return 0;
-    }
-    if (pool->kind == HW_GENERAL) {
-        return payload_within(&pool->general, block->size);
-    }
-    if (pool->kind == HW_PARTITION && block->size < pool->partition.trailer) {
-        return 0; /* smaller than what lies behind a payload */
-    }
-    return block_capacity(pool, h, block);
-}
-
 /* Bytes of a block whose payload holds `capacity` bytes; of the largest class if none does, as on a damaged list. */
 static inline uint32_t bytes_with(const struct hw_pool *pool, uint32_t capacity)
 {

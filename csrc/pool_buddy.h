@@ -409,6 +409,13 @@ static inline int buddy_is_sound(const struct hw_buddy *y, struct hw_heap *h, ui
     return b + size == top || load_order(y, h, b + size) >> 1 < y->orders;
 }
 
+/* A seal that the pool's boundaries have gone into; those of the heap are in it. */
+static inline uint32_t buddy_sum_of_bounds(const struct hw_buddy *y, struct hw_heap *h, uint32_t sum)
+{
+    sum = with_bound(sum, load4(h, y->top_at));
+    return y->region ? with_bound(with_bound(sum, load4(h, y->high_at)), load4(h, y->limit_at)) : sum;
+}
+
 static inline int buddy_is_bounded(const struct hw_buddy *y, struct hw_heap *h, uint32_t end)
 {
     const uint32_t top = load4(h, y->top_at);
@@ -456,7 +463,6 @@ static inline uint32_t buddy_above(const struct hw_buddy *y, struct hw_heap *h)
 
 static inline void buddy_statistics(const struct hw_buddy *y, struct hw_heap *h, struct hw_statistics *told)
 {
-    raise_largest_free(told, buddy_above(y, h));
     if (y->region) {
         told->peak -= y->start + y->region - load4(h, y->high_at);
     }

@@ -217,6 +217,22 @@ static inline size_t rounded_request(const struct hw_policy *p, const uint32_t f
     return size;
 }
 
+/* The largest request up to `most` bytes that is not rounded to more; `owner` as in rounded_request(). */
+static inline uint32_t within_rounding(const struct hw_policy *p, const uint32_t owner, uint32_t most)
+{
+    for (uint32_t i = 0; i < owner; i++) {
+        const struct hw_pool *pool = &p->pools[i];
+        if (pool->kind == HW_QUICK && pool->quick.octave_log2 && most >= pool->min_size && most <= pool->quick.largest) {
+            const struct hw_quick *q = &pool->quick;
+            const uint32_t block = quick_block(q, most);
+            if (block > quick_linear(q) && rounded_request(p, 0, owner, most) > most) {
+                return (block >> quick_step(q, block) << quick_step(q, block)) - q->block_header;
+            }
+        }
+    }
+    return most;
+}
+
 /* Empties every list of a quick pool; 0 where all were empty. O(lists + blocks in them) releases. */
 HW_COLD int flush_pool(const struct hw_policy *p, const struct hw_quick *q, struct hw_heap *h)
 {

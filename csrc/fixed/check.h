@@ -69,9 +69,6 @@ static inline void count_fixed_lists(const struct hw_fixed *f, struct hw_heap *h
             node = load_link(&f->links, h, node);
         }
         count_listed(told, blocks, fixed_stride(f, i));
-        if (blocks != 0) {
-            raise_largest_free(told, f->sizes[i]);
-        }
     }
 }
 
@@ -88,11 +85,6 @@ static inline int fixed_has_more(const struct hw_fixed *f, struct hw_heap *h, ui
 
 static inline void fixed_statistics(const struct hw_fixed *f, struct hw_heap *h, struct hw_statistics *told)
 {
-    for (uint32_t i = 0; i < f->count; i++) {
-        if (fixed_has_more(f, h, i)) {
-            raise_largest_free(told, f->sizes[i]);
-        }
-    }
     if (f->grow) {
         told->peak += load4(h, f->end_at) - load4(h, f->limit_at);
         return;
@@ -162,6 +154,12 @@ static inline int fixed_is_sound(const struct hw_fixed *f, struct hw_heap *h, ui
     (void)h;
     (void)at;
     return 1;
+}
+
+/* A seal that the pool's boundaries have gone into: the heap's, and numbers of blocks that flags vouch for. */
+static inline uint32_t fixed_sum_of_bounds(const struct hw_fixed *f, struct hw_heap *h, uint32_t sum)
+{
+    return f->end_at ? with_bound(sum, load4(h, f->end_at)) : sum;
 }
 
 static inline int fixed_is_bounded(const struct hw_fixed *f, struct hw_heap *h, uint32_t end)

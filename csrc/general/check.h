@@ -105,7 +105,6 @@ static inline uint32_t general_above(const struct hw_general *g, struct hw_heap 
 
 static inline void general_statistics(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
 {
-    raise_largest_free(told, general_above(g, h, general_blocks(g, h)));
     if (g->top == HW_TOP_BELOW) {
         told->peak += load4(h, g->top_at) - load4(h, g->limit_at);
     }
@@ -114,19 +113,44 @@ static inline void general_statistics(const struct hw_general *g, struct hw_heap
     }
 }
 
-/* The largest block among the first `looks` of the list at `head`, in bytes. */
+/* Bytes from the start of a free block to the end of the free blocks behind it that a search merges with it; to the end
+ * of all memory where these reach the top and go back to it. O(such blocks). */
+static inline uint32_t merged_bytes(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
+{
+    const uint32_t top = load4(h, g->top_at);
+    if (g->coalesce != HW_LAZY && g->coalesce != HW_SWEEP && g->coalesce != HW_DEFERRED) {
+        return size;
+    }
+    while (merges(g, h, size) && size < top - b) {
+        const uint32_t word = load_word(g, h, b + size);
+        if (!merges_with(g, h, word) || !is_size_within(g, b + size, word_size(g, word), top)) {
+            return size;
+        }
+        size += word_size(g, word);
+    }
+    return g->top == HW_TOP_LAST && g->coalesce != HW_SWEEP && size == top - b ? load4(h, g->limit_at) - b : size;
+}
+
+/* The largest block among those of the list at `head` that a search looks at, in bytes, but the first `looks` at most.
+ */
 static inline uint32_t largest_listed(const struct hw_general *g, struct hw_heap *h, uint32_t head, uint32_t looks)
 {
     uint32_t largest = 0;
+    uint32_t left = g->search_most ? smaller(looks, g->search_most) : looks;
     uint32_t node = load_link(&g->links, h, head);
-    for (; looks != 0 && is_node_within(g, h, node); looks--) {
-        largest = larger(largest, word_size(g, load_word(g, h, node - g->node)));
+    for (; left != 0 && is_node_within(g, h, node); left--) {
+        const uint32_t size = word_size(g, load_word(g, h, node - g->node));
+        if (!is_size_within(g, node - g->node, size, load4(h, g->top_at))) {
+            return largest;
+        }
+        largest = larger(largest, merged_bytes(g, h, node - g->node, size));
         node = load_link(&g->links, h, node);
     }
     return largest;
 }
 
-/* The same in the highest bin that holds a block. O(bins) in addition. */
+/* The same in the highest bin that holds a block: any request has it that is no larger than the smallest of the bin,
+ * and a larger one only what a search of the bin finds. O(bins) in addition. */
 static inline uint32_t largest_in_bins(const struct hw_general *g, struct hw_heap *h, uint32_t looks)
 {
     for (uint32_t bin = g->bins; bin-- > 0;) {
@@ -139,7 +163,7 @@ static inline uint32_t largest_in_bins(const struct hw_general *g, struct hw_hea
         }
         const uint32_t head = g->lists_at + bin * g->list_stride;
         if (load_link(&g->links, h, head)) {
-            return largest_listed(g, h, head, looks);
+            return g->bin_round_up ? bin_start(g, bin) : larger(bin_start(g, bin), largest_listed(g, h, head, looks));
         }
     }
     return 0;
@@ -164,6 +188,7 @@ static inline uint32_t largest_passed(const struct hw_general *g, struct hw_heap
     struct hw_block block = {0, 0, 0, 0, 0};
     for (; looks != 0 && general_block_at(g, h, block.offset + block.size, &block); looks--) {
         if (block.state == HW_BLOCK_FREE) {
+            block.size = merged_bytes(g, h, block.offset, block.size);
             largest = larger(largest, block.size);
         }
     }

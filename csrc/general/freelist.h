@@ -60,6 +60,18 @@ HW_HOT uint32_t bin_above(const struct hw_general *g, uint32_t size)
     return bin_of(g, size - 1u) + 1u; /* behind the last that begins below this size */
 }
 
+/* The smallest size whose bin this is. */
+static inline uint32_t bin_start(const struct hw_general *g, uint32_t bin)
+{
+    if (bin < g->bin_linear_bins) {
+        return ((bin + g->bin_first) << g->unit_shift) + g->bin_less;
+    }
+    const uint32_t steps = (uint32_t)1 << g->bin_steps_log2;
+    const uint32_t beyond = bin - g->bin_linear_bins;
+    const uint32_t octave = g->bin_octave + (beyond >> g->bin_steps_log2);
+    return ((steps + (beyond & (steps - 1u))) << (octave - g->bin_steps_log2)) + g->bin_less;
+}
+
 HW_HOT uint32_t list_head(const struct hw_general *g, uint32_t size)
 {
     if (g->bins) {

@@ -80,6 +80,22 @@ static inline int is_gap_sound(const struct hw_general *g, struct hw_heap *h, ui
            ((end - first) & (((uint32_t)1 << g->unit_shift) - 1u)) == 0;
 }
 
+/* A seal that the pool's boundaries have gone into; those of the heap are in it. */
+static inline uint32_t general_sum_of_bounds(const struct hw_general *g, struct hw_heap *h, uint32_t sum)
+{
+    sum = with_bound(sum, load4(h, g->top_at));
+    if (g->region) {
+        sum = with_bound(with_bound(sum, load4(h, g->high_at)), load4(h, g->limit_at));
+    }
+    if (g->victim_up_to) {
+        sum = with_bound(with_bound(sum, load4(h, g->victim_at)), load4(h, g->victim_at + 4u));
+    }
+    if (g->rover_at) {
+        sum = with_bound(sum, load4(h, g->rover_at));
+    }
+    return sum;
+}
+
 static inline int general_is_bounded(const struct hw_general *g, struct hw_heap *h, uint32_t end)
 {
     const uint32_t top = load4(h, g->top_at);

@@ -60,7 +60,6 @@ static inline uint32_t partition_uncovered(const struct hw_partition *g, struct 
 
 static inline void partition_statistics(const struct hw_partition *g, struct hw_heap *h, struct hw_statistics *told)
 {
-    raise_largest_free(told, partition_above(g, h));
     if (g->grow) {
         told->peak += load4(h, g->end_at) - load4(h, g->limit_at);
     } else {
@@ -100,6 +99,13 @@ static inline int partition_is_sound(const struct hw_partition *g, struct hw_hea
         return 0;
     }
     return g->coalesce == HW_NEVER || load_number(g, h, first_at(g, table, i + count - 1u)) == i;
+}
+
+/* A seal that the pool's boundaries have gone into; those of the heap are in it. */
+static inline uint32_t partition_sum_of_bounds(const struct hw_partition *g, struct hw_heap *h, uint32_t sum)
+{
+    sum = with_bound(sum, load4(h, g->top_at));
+    return with_bound(sum, load4(h, g->grow ? g->end_at : g->high_at));
 }
 
 static inline int partition_is_bounded(const struct hw_partition *g, struct hw_heap *h, uint32_t end)

@@ -184,9 +184,14 @@ static inline void group_file(const struct hw_partition *g, struct hw_heap *h, u
     }
     if (g->order != HW_LIFO) {
         skip_to_group_place(g, h, head, &before, &next, i, count);
+        uint32_t most = g->checks >= HW_CHECKS_NEIGHBOURS ? load4(h, g->top_at) : 0;
         while (next && group_stays_ahead(g, h, table, next, i, count)) {
             before = next;
             next = load_number(g, h, next_at(g, table, next));
+            if (g->checks >= HW_CHECKS_NEIGHBOURS && (next > load4(h, g->top_at) || most-- == 0)) {
+                count_misuse(g->misused_at, h); /* what is behind it is lost, or the list has no end */
+                next = 0;
+            }
         }
     }
     group_link(g, h, table, head, before, i, next);
@@ -198,12 +203,13 @@ static inline struct hw_group group_walk(const struct hw_partition *g, struct hw
 {
     struct hw_group found = {0, 0};
     const uint32_t top = g->checks >= HW_CHECKS_NEIGHBOURS ? load4(h, g->top_at) : 0;
+    uint32_t most = top;
     uint32_t i = load4(h, head);
     if (skip_groups(g, h, head, count, &i, &found)) {
         return found;
     }
     while (i) {
-        if (g->checks >= HW_CHECKS_NEIGHBOURS && i > top) {
+        if (g->checks >= HW_CHECKS_NEIGHBOURS && (i > top || most-- == 0)) {
             count_misuse(g->misused_at, h);
             found.first = 0;
             return found;

@@ -101,7 +101,7 @@ static inline void free_checked(const struct hw_policy *p, struct hw_heap *heap,
     const uint32_t at = address_of(p, heap, pointer);
     if (is_usable(p, heap, at)) {
         HW_FREED(heap, pointer);
-        heap_free(p, heap, at);
+        sealed_free(p, heap, at);
     }
     HW_UNLOCK(heap, key);
 }
@@ -157,7 +157,7 @@ static inline void accept_moved(const struct hw_policy *p, struct hw_heap *heap,
         cache_relieve(p, heap, cache, list);
     }
     if (list == p->cache.count || !cache_push(heap, cache_head(cache, list), at)) {
-        heap_free(p, heap, at);
+        sealed_free(p, heap, at);
     }
     HW_UNLOCK(heap, key);
 }

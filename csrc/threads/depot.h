@@ -58,7 +58,7 @@ static inline void depot_give(const struct hw_policy *p, struct hw_heap *h, uint
     }
     for (; blocks; blocks--) {
         const uint32_t next = load4(h, at);
-        heap_free(p, h, at);
+        sealed_free(p, h, at);
         at = next;
     }
     store4(h, head, at);
@@ -97,10 +97,10 @@ HW_COLD int depot_yield(const struct hw_policy *p, struct hw_heap *h)
         list++;
     }
     struct hw_batch got = depot_take(p, h, list, HW_CACHE_BATCH - 1u);
-    heap_free(p, h, got.at);
+    sealed_free(p, h, got.at);
     while (got.first) {
         const uint32_t next = load4(h, got.first);
-        heap_free(p, h, got.first);
+        sealed_free(p, h, got.first);
         got.first = next;
     }
     return 1;

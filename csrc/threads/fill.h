@@ -60,7 +60,7 @@ HW_COLD uint32_t cache_empty(const struct hw_policy *p, struct hw_heap *h, uint3
         const uint32_t at = load4(h, head);
         if (at) {
             store4(h, head, load4(h, at));
-            heap_free(p, h, at);
+            sealed_free(p, h, at);
         } else {
             cache_set(h, head, cache_most(h, head), 0);
             list++;
@@ -104,13 +104,17 @@ HW_COLD int cache_open(const struct hw_policy *p, struct hw_heap *h, struct hw_t
 static inline uint32_t serve(const struct hw_policy *p, struct hw_heap *h, uint32_t n, int grows)
 {
     if (!grows) {
+        if (!is_sealed(p, h)) {
+            return 0;
+        }
         const uint32_t high = load4(h, p->shared_high_at);
-        const uint32_t at = heap_find(p, h, n);
+        uint32_t at = heap_find(p, h, n);
         if (p->cache_finds_new && at && load4(h, p->shared_high_at) != high) {
             heap_release(p, h, at); /* it was never used, and there may be a smaller block that was */
             store4(h, p->shared_high_at, high);
-            return 0;
+            at = 0;
         }
+        seal(p, h);
         return at;
     }
     const void *memory = malloc_uncounted(p, h, n);
@@ -159,7 +163,7 @@ static inline struct hw_batch single_blocks(const struct hw_policy *p, struct hw
             break;
         }
         if (cache_list_of(p, h, at) != list) {
-            heap_free(p, h, at); /* larger than it had to be: the rest was too small for a block */
+            sealed_free(p, h, at); /* larger than it had to be: the rest was too small for a block */
             break;
         }
         store4(h, at, got.first);
@@ -245,7 +249,7 @@ static inline void cache_close(const struct hw_policy *p, struct hw_heap *h, uin
         before = load4(h, before) + HW_CACHE_NEXT;
     }
     store4(h, before, load4(h, cache + HW_CACHE_NEXT));
-    heap_free(p, h, cache);
+    sealed_free(p, h, cache);
 }
 
 /* ---- checking ---------------------------------------------------------------------------------------------------- */

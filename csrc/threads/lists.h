@@ -2,7 +2,7 @@
 #ifndef HW_THREADS_LISTS_H
 #define HW_THREADS_LISTS_H
 
-#include "largest.h"
+#include "check.h"
 
 #ifdef HW_EXPLORE
 #define HW_LOCK(heap) ((uintptr_t)(heap)->base)

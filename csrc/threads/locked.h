@@ -116,6 +116,13 @@ static inline size_t hw_locked_largest_free(const struct hw_policy *p, struct hw
     return largest;
 }
 
+static inline void hw_locked_flush(const struct hw_policy *p, struct hw_heap *heap)
+{
+    const uintptr_t key = HW_LOCK(heap);
+    hw_flush(p, heap);
+    HW_UNLOCK(heap, key);
+}
+
 static inline struct hw_counters hw_locked_counters(const struct hw_policy *p, struct hw_heap *heap)
 {
     const uintptr_t key = HW_LOCK(heap);

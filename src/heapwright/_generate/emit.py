@@ -17,7 +17,7 @@ from heapwright._generate.core import EVENTS, core_sources, defined
 from heapwright._generate.fallback_malloc import family, of_pools, require_in_front
 from heapwright._generate.memory_map import Address, block_maps, control_table
 from heapwright._generate.package import package_files
-from heapwright._generate.wording import absent_words
+from heapwright._generate.wording import absent_words, flushes
 from heapwright._recipes.sites import c_names
 from heapwright._recipes.worst_steps import worst_steps
 from heapwright._support.engine import engine
@@ -34,9 +34,10 @@ ALLOCATING = ("hw_init", "hw_malloc", "hw_calloc", "hw_realloc", "hw_aligned_all
 MOVING = ("hw_init", *(f"hw_handle_{name}" for name in ("alloc", "realloc", "free", "pointer", "usable_size")))
 WITH_CACHES = (*(name for name in ALLOCATING if name != "hw_usable_size"), "hw_check")
 CACHES = ("hw_release_thread", "hw_after_fork", "hw_cached_bytes")
-APART = ("hw_next_block", "hw_statistics", "hw_largest_free", "hw_check")
+FLUSHING = ("hw_flush",)
+APART = ("hw_next_block", "hw_statistics", "hw_largest_free", *FLUSHING, "hw_check")
 """What looks at a heap, for a file of its own."""
-LOOKING = ("hw_owns", *APART)
+LOOKING = ("hw_owns", *(name for name in APART if name not in FLUSHING))
 COUNTING = ("hw_counters", "hw_reset_least_free")
 RESERVING = ("hw_malloc_low", "hw_realloc_low")
 """What a heap has for requests of low priority."""
@@ -169,6 +170,7 @@ def generated_files(
         (recipe.reserve, RESERVING),
         (recipe.sites, SITED),
         (recipe.checks != "none", CHECKING),
+        (flushes(recipe), FLUSHING),
     ):
         functions += more if wanted else ()
     public = _public(recipe, functions) | {name: name for name in into.functions}

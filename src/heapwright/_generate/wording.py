@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from heapwright._recipes.recipe import Recipe
 
 
+def flushes(recipe: Recipe) -> bool:
+    """Whether freed blocks may wait in the heap, and a program can have them given back."""
+    waits = recipe.checks == "full" or any(isinstance(pool, Quick) for pool in recipe.pools)
+    return waits and recipe.threads != "cached"
+
+
 def absent_words(recipe: Recipe) -> str:
     """A pattern of the words for what the recipe lacks; no comment of its heap has a sentence with any of them."""
     kinds = {type(pool) for pool in recipe.pools}
@@ -29,6 +35,8 @@ def absent_words(recipe: Recipe) -> str:
         r"\bwithout checks\b": recipe.checks == "none",
         r"\bOnly pools with headers\b": 0 < len(aligning) < len(owners),
         r"\bno pool has headers\b": not aligning and Compact not in kinds,
+        r"\bhw_flush\b": flushes(recipe),
+        r"\bkeeps its alignment\b": bool(aligning),
         r"\bcaches?\b": quick or shared,
         r"\bthreads?\b": recipe.threads != "none",
     }

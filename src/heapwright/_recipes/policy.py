@@ -216,6 +216,7 @@ class _Packed:
             Field("refused_at", 4),
             Field("misused_at", 4, present=checked),
             Field("end_seal_at", 4, present=checked),
+            Field("seal_at", 4, present=self._seals()),
             Field("keys_at", 4 * keys, present=keys > 0),
             Field("waiting_at", 4 + 4 * lib.HW_WAITING, present=recipe.checks == "full"),
             Field("shared_limit_at", 4),
@@ -223,6 +224,12 @@ class _Packed:
             Field("counters_at", 16, present=recipe.counters),
             Field("caches_at", 4, present=self.cached),
         )
+
+    def _seals(self) -> bool:
+        """Whether a seal covers the boundaries: where links are hardened, and some boundary moves as blocks come or
+        links of two bytes may unmask to a possible place under another key."""
+        moves = any(pool.moves_bounds for pool in self.pools)
+        return self.recipe.checks in ("neighbours", "full") and (moves or self.layout.link_bytes == 2 and self.keyed > 0)
 
     def _heap(self, heap: Mapping[str, int], control: int, laid_out: list[dict[str, Any]]) -> dict[str, Any]:
         """The fields of the policy, those of its pools included."""
@@ -237,6 +244,7 @@ class _Packed:
             **self._extent(heap, control, laid_out),
             **heap,
             "keys": KEY_WORDS[self.keyed],
+            "seals": int(self._seals()),
             **self._threads(),
             "guard": {"bytes": 4, "natural": int(on_words)},
             "pools": laid_out,

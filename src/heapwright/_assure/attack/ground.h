@@ -33,7 +33,7 @@ static uint32_t next_secret(void);
 static uint32_t keys_drawn;  /* lot of the heap's keys, apart from that of the trial */
 static uint32_t guessed_key; /* what the attacker takes for the key */
 
-#include "largest.h"
+#include "check.h"
 
 #ifdef ATTACKED_GENERATED
 #define DO_INIT(arena, bytes) ((void *)attacked_init(arena, bytes))
@@ -299,16 +299,10 @@ static void put(uint32_t at, uint32_t bytes, uint32_t value)
     }
 }
 
-/* What he takes a number at an address to be masked with. */
-static uint32_t guessed_mask(uint32_t at)
-{
-    return has_secret ? guessed_key ^ at : 0;
-}
-
-/* Writes a number of a header or tag. */
+/* Writes a number of a header, a tag or a link, masked as the heap would with what he takes for the key. */
 static void put_word(uint32_t at, uint32_t bytes, uint32_t value)
 {
-    put(at, bytes, value ^ guessed_mask(at));
+    put(at, bytes, has_secret ? (value ^ guessed_key ^ at) * 0x9e3779b1u : value);
 }
 
 static void put_link(const struct hw_links *links, uint32_t at, uint32_t node)

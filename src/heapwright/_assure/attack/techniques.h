@@ -1,4 +1,4 @@
-/* techniques.h: twelve ways to turn a bug into control of a heap, each as published, and adapted by an attacker
+/* techniques.h: thirteen ways to turn a bug into control of a heap, each as published, and adapted by an attacker
  * who has read the checks.
  *
  * A technique sets up the bug's one write, or the one wrong call, then calls malloc, free and realloc as any program
@@ -27,6 +27,7 @@ enum technique {
     NEIGHBOUR_HEADER,
     FORGED_REALLOC,
     CALLOC_OVERFLOW,
+    BENT_WORD,
     TECHNIQUES
 };
 
@@ -243,6 +244,36 @@ static void bent_bitmap(void)
     close_window();
 }
 
+/* A number that a word of the control data may hold: where a block begins, where its payload or its links do, as an
+ * address, in the units of links or of partitions; or an address beyond the blocks or the arena. */
+static uint32_t some_place(void)
+{
+    look_around();
+    if (block_count == 0 || choose(4) == 0) {
+        const uint32_t beyond[] = {policy.control, arena_bytes, arena_bytes + choose(OUTSIDE), choose(arena_bytes), 0,
+                                   choose(UINT32_MAX)};
+        return beyond[choose(6)] & ~(policy.align - 1u);
+    }
+    const struct hw_block *block = &blocks[choose(block_count)];
+    const uint32_t places[] = {block->offset, payload_at(block), node_of(payload_at(block), pool_of(block)),
+                               block->offset + block->size};
+    return places[choose(4)];
+}
+
+/* One word of the control data, any but the number of misuses, leads to a block in use, to a free one or beyond. */
+static void bent_word(void)
+{
+    const uint32_t at = 4u * choose(policy.control / 4u);
+    if (at == policy.misused_at) {
+        end(UNFIT);
+    }
+    static const uint32_t shifts[] = {0, 0, 0, 2, 3, 4};
+    window_from = at;
+    window_end = at + 4u;
+    put(at, 4, some_place() >> shifts[choose(6)]);
+    close_window();
+}
+
 /* An object whose header was overwritten from the one ahead of it. */
 static struct object *object_overwritten(void)
 {
@@ -313,6 +344,7 @@ static void calloc_overflow(void)
 static void (*const techniques[TECHNIQUES])(void) = {
     unsafe_unlink, forged_size, forged_link, forged_footer,    moved_top,      double_free,
     made_up_block, null_byte,   bent_bitmap, neighbour_header, forged_realloc, calloc_overflow,
+    bent_word,
 };
 
 #endif

@@ -223,6 +223,11 @@ class BasePool(Table):
         return False
 
     @property
+    def moves_bounds(self) -> bool:
+        """Whether words of the control data say where its blocks end, and calls change them."""
+        return True
+
+    @property
     def outside_bytes(self) -> int:
         """Bytes that the program keeps for each object outside the arena."""
         return 0

@@ -90,6 +90,10 @@ class Compact(BasePool):
     # ---- the arena
 
     @property
+    def moves_bounds(self) -> bool:
+        return False  # no level of checks has a key for it
+
+    @property
     def shares_the_rest(self) -> bool:
         return True
 

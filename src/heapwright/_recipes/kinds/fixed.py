@@ -151,6 +151,10 @@ class Fixed(BasePool):
         return self.counts == "grow"
 
     @property
+    def moves_bounds(self) -> bool:
+        return self.counts == "grow"
+
+    @property
     def takes_from_end(self) -> bool:
         return self.counts == "grow"
 

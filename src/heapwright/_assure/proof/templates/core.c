@@ -1,5 +1,5 @@
 /* The core, to be called with any policy. */
-#include "largest.h"
+#include "check.h"
 
 struct hw_heap *core_init(const struct hw_policy *policy, void *arena, size_t bytes)
 {

@@ -192,6 +192,10 @@ class General(GeneralKeys):
         return self.region == 0
 
     @property
+    def moves_bounds(self) -> bool:
+        return self.top != "list" or bool(self.victim_up_to)
+
+    @property
     def grows_down(self) -> bool:
         return self.place == "ends"
 
