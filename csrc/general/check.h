@@ -96,11 +96,12 @@ static inline uint32_t general_above(const struct hw_general *g, struct hw_heap 
         return payload_within(g, load4(h, g->limit_at) - load4(h, g->facing_at));
     }
     uint32_t from = load4(h, g->top_at);
-    if (g->top == HW_TOP_EXTEND) {
+    if (g->top == HW_TOP_EXTEND && g->coalesce != HW_LAZY) {
         const uint32_t last = last_free(g, h, looks);
         from = last ? last : from;
     }
-    return payload_within(g, load4(h, g->limit_at) - from);
+    const uint32_t bytes = load4(h, g->limit_at) - from;
+    return bytes < g->grow_least ? 0 : payload_within(g, bytes);
 }
 
 static inline void general_statistics(const struct hw_general *g, struct hw_heap *h, struct hw_statistics *told)
@@ -113,15 +114,27 @@ static inline void general_statistics(const struct hw_general *g, struct hw_heap
     }
 }
 
+/* Whether a search that looks at a free block has merged it with the free ones behind it. */
+static inline int is_merged_first(const struct hw_general *g)
+{
+    if (g->coalesce == HW_LAZY) {
+        return g->free_list == HW_IMPLICIT || g->fit != HW_NEXT; /* else it may begin among them */
+    }
+    if (g->coalesce == HW_DEFERRED) {
+        return g->search_most == 0; /* else they may be filed behind what it looks at */
+    }
+    return g->coalesce == HW_SWEEP;
+}
+
 /* Bytes from the start of a free block to the end of the free blocks behind it that a search merges with it; to the end
  * of all memory where these reach the top and go back to it. O(such blocks). */
 static inline uint32_t merged_bytes(const struct hw_general *g, struct hw_heap *h, uint32_t b, uint32_t size)
 {
     const uint32_t top = load4(h, g->top_at);
-    if (g->coalesce != HW_LAZY && g->coalesce != HW_SWEEP && g->coalesce != HW_DEFERRED) {
+    if (!is_merged_first(g) || !merges(g, h, size)) {
         return size;
     }
-    while (merges(g, h, size) && size < top - b) {
+    while (size < top - b) {
         const uint32_t word = load_word(g, h, b + size);
         if (!merges_with(g, h, word) || !is_size_within(g, b + size, word_size(g, word), top)) {
             return size;
@@ -199,6 +212,9 @@ static inline uint32_t general_largest(const struct hw_general *g, struct hw_hea
 {
     const uint32_t looks = smaller(most, general_blocks(g, h));
     uint32_t largest = 0;
+    if (g->fit == HW_EXACT) {
+        return general_above(g, h, looks); /* a free block serves requests of its own size alone */
+    }
     if (g->free_list == HW_IMPLICIT) {
         largest = largest_passed(g, h, looks);
     } else if (g->free_list == HW_TREE) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "largest.h"
+#include "check.h"
 
 enum { MOST_OBJECTS = 400, STATISTICS_EVERY = 8 };
 
@@ -140,14 +140,13 @@ static void check_walk(struct checked *c, const struct hw_statistics *told)
 static int may_miss(const struct hw_general *g)
 {
     const int merges_away = g->coalesce == HW_LAZY || g->coalesce == HW_SWEEP;
-    return g->bin_round_up || g->search_most || g->grow_least || (g->fit == HW_EXACT && (merges_away || g->powers));
+    return g->fit == HW_EXACT && (merges_away || g->powers);
 }
 
 /* Whether nothing but its own search keeps a pool from serving what is free. */
 static int serves_largest(const struct hw_pool *pool)
 {
-    return pool->kind == HW_BUDDY || pool->kind == HW_PARTITION ||
-           (pool->kind == HW_GENERAL && !may_miss(&pool->general));
+    return pool->kind != HW_COMPACT && !(pool->kind == HW_GENERAL && may_miss(&pool->general));
 }
 
 /* A request of what is told to be free is served where nothing but its own pool's search decides. */
@@ -155,11 +154,11 @@ static void check_largest_free(struct checked *c, const struct hw_statistics *to
 {
     const struct hw_pool *pool = &c->policy->pools[0];
     const uint32_t n = told->largest_free;
-    if (c->policy->pool_count > 1 || !serves_largest(pool) || n == 0 || n < pool->min_size || n > pool->max_size) {
+    if (pool->kind == HW_QUICK || !serves_largest(pool) || n == 0 || n < pool->min_size || n > pool->max_size) {
         return;
     }
     /* a general pool may merge once it searches, and freed blocks that wait are given back before a refusal */
-    if (pool->kind != HW_GENERAL && c->policy->checks < HW_CHECKS_FULL && n < pool->max_size) {
+    if (c->policy->pool_count == 1u && pool->kind != HW_GENERAL && c->policy->checks < HW_CHECKS_FULL && n < pool->max_size) {
         expect(c, hw_malloc(c->policy, &c->heap, n + 1u) == NULL, "more than the largest can be had", (long)n);
         c->refused++;
     }

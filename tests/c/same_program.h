@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "largest.h"
+#include "check.h"
 
 enum { CALLS = 4000, OBJECTS = 64 };
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "largest.h"
+#include "check.h"
 
 static struct hw_policy policy;
 static unsigned char *objects[128];

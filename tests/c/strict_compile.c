@@ -1,5 +1,5 @@
 /* Every function of the core, compiled with the strictest warnings: once as firmware sees it, once as the explorer. */
-#include "largest.h"
+#include "check.h"
 
 int strict_compile(const struct hw_policy *p, struct hw_heap *h, void *memory);
 

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "largest.h"
+#include "check.h"
 
 enum { MOST_OBJECTS = 800, MOST_STARTS = 256, LOOKS = 4, STATES = 20, HANG_SECONDS = 5 };
 

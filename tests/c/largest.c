@@ -1,0 +1,91 @@
+/* largest.c: the largest free block that a heap states, beside what malloc serves from a copy of it.
+ *
+ *     largest POLICY ARENA_BYTES ROUNDS SEED
+ *
+ * POLICY is a struct hw_policy. Prints for all states that a random program leaves: their number, in how many malloc
+ * refused the stated size, in how many it served more, by how many bytes at most, and the sums of the stated and of
+ * the served sizes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { OBJECTS = 300, STATES = 12, CALLS = 150, STEP = 48 };
+
+static struct hw_policy policy;
+static uint32_t arena_bytes;
+static unsigned char *arena, *copy;
+static void *objects[OBJECTS];
+static uint64_t state;
+
+static uint32_t below(uint32_t bound)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((state >> 33) % bound);
+}
+
+static int serves(uint32_t size)
+{
+    memcpy(copy, arena, arena_bytes);
+    return hw_malloc(&policy, (struct hw_heap *)copy, size) != NULL;
+}
+
+/* A part of a random program: the last part of all but frees. */
+static void run(struct hw_heap *heap, int frees)
+{
+    for (int i = 0; i < CALLS; i++) {
+        void **object = &objects[below(OBJECTS)];
+        if (*object) {
+            hw_free(&policy, heap, *object);
+            *object = NULL;
+        } else if (!frees) {
+            *object = hw_malloc(&policy, heap, 1u + (below(4) ? below(160) : below(2400)));
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    FILE *file = argc == 5 ? fopen(argv[1], "rb") : NULL;
+    if (file == NULL || fread(&policy, sizeof policy, 1, file) != 1) {
+        return 2;
+    }
+    arena_bytes = (uint32_t)atoi(argv[2]);
+    arena = aligned_alloc(4096, arena_bytes);
+    copy = aligned_alloc(4096, arena_bytes);
+    state = (uint64_t)atoi(argv[4]);
+    unsigned states = 0, refused = 0, more = 0;
+    unsigned long stated_bytes = 0, served_bytes = 0, furthest = 0;
+    for (int round = 0; round < atoi(argv[3]); round++) {
+        struct hw_heap *heap = hw_init(&policy, arena, arena_bytes);
+        if (heap == NULL) {
+            return 3;
+        }
+        memset(objects, 0, sizeof objects);
+        for (int part = 0; part < STATES; part++) {
+            run(heap, part % 4 == 3);
+            for (int i = 0; part + 1 == STATES && i < OBJECTS; i++) {
+                hw_free(&policy, heap, objects[i]);
+            }
+            hw_flush(&policy, heap);
+            const uint32_t stated = hw_statistics(&policy, heap).largest_free;
+            if (stated != hw_largest_free(&policy, heap, UINT32_MAX)) {
+                return 4;
+            }
+            states++;
+            refused += stated != 0 && !serves(stated);
+            uint32_t served = stated;
+            for (uint32_t size = stated + 1u; size < arena_bytes; size += size < stated + STEP ? 1u : STEP + arena_bytes / 1024u) {
+                served = serves(size) ? size : served;
+            }
+            more += served > stated;
+            furthest = served - stated > furthest ? served - stated : furthest;
+            stated_bytes += stated;
+            served_bytes += served;
+        }
+    }
+    printf("%u %u %u %lu %lu %lu\n", states, refused, more, furthest, stated_bytes, served_bytes);
+    return 0;
+}
