@@ -10,7 +10,7 @@ from heapwright._diagnose import series_rules, snapshot_rules, trace_rules
 from heapwright._diagnose.call_lines import CallLog, call_logs, other_lines
 from heapwright._diagnose.counters import take_counters
 from heapwright._diagnose.esp_dump import EspDump
-from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Diagnosis, Finding, Kind, Picture
+from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Diagnosis, Finding, Kind, Picture
 from heapwright._diagnose.readings import Readings, readings_of
 from heapwright._diagnose.snapshots import Snapshot, snapshots_in
 from heapwright._diagnose.trace_rules import Context
@@ -91,7 +91,7 @@ def _joined(findings: list[Finding]) -> list[Finding]:
     if len(findings) < 2 or any(item.kind != "not enough data" for item in findings):
         return findings
     first = findings[0]
-    confidence: Confidence = "sure" if all(item.confidence == "sure" for item in findings) else CANNOT_TELL
+    confidence: Confidence = "sure" if all(item.confidence == "sure" for item in findings) else INCONCLUSIVE
     sentence = "; ".join(item.sentence for item in findings)
     whole = Finding("", first.kind, confidence, sentence, record_next=first.record_next, picture=first.picture)
     return [whole, *findings]

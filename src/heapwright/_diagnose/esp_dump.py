@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from heapwright._diagnose.model import CANNOT_TELL, Cure, Finding, number
+from heapwright._diagnose.model import INCONCLUSIVE, Cure, Finding, number
 
 _RECORD = re.compile(
     r"(\d+) bytes \(@ 0x[0-9a-f]+(?:, ([^)]*))?\) allocated CPU \d ccount 0x[0-9a-f]+(?: caller (\S+))?"
@@ -75,7 +75,7 @@ class EspDump:
         return Finding(
             "",
             "leak",
-            CANNOT_TELL,
+            INCONCLUSIVE,
             f"{number(len(self.records))} of {number(self.allocations or 0)} allocations were not freed before the "
             f"dump, most often {number(size)} B{by} ({number(count)} times): a leak if they are not meant to stay",
             cures=(Cure(f"look at what allocates {number(size)} B{by}"),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heapwright._diagnose.model import CANNOT_TELL, Cure, Finding, number
+from heapwright._diagnose.model import INCONCLUSIVE, Cure, Finding, number
 from heapwright._diagnose.readings import HEAP, Failure
 from heapwright._diagnose.series import Series
 from heapwright._diagnose.series_words import CALLS_NEXT, cures_of_fragmentation, finding_of, is_full, prefix
@@ -92,7 +92,7 @@ class _Refused:
             return finding_of(
                 self.series,
                 "wrong memory",
-                CANNOT_TELL,
+                INCONCLUSIVE,
                 f"{self.words} although a block of {number(self.block)} B was free: it asked for another memory or "
                 "alignment, or memory ran out between the readings",
                 record_next="free memory and largest block of every memory (internal, DMA, PSRAM) in the "
@@ -103,7 +103,7 @@ class _Refused:
         return finding_of(
             self.series,
             "wrong memory",
-            CANNOT_TELL,
+            INCONCLUSIVE,
             f"{self.words} although {number(self.free)} B were free: so small a request fails in another memory "
             "(internal or DMA-capable RAM), or the heap is in small pieces",
             record_next="free memory and largest block of every memory (internal, DMA, PSRAM) when a request fails",
@@ -116,7 +116,7 @@ class _Refused:
         return finding_of(
             self.series,
             "fragmentation",
-            CANNOT_TELL,
+            INCONCLUSIVE,
             f"{self.words} although {number(self.free)} B were free; the largest free block is not recorded",
             record_next="the largest free block with free memory, as heap_caps_get_largest_free_block returns it",
         )
@@ -137,7 +137,7 @@ def failures_alone(failures: Sequence[Failure]) -> Finding:
     return Finding(
         "",
         "not enough data",
-        CANNOT_TELL,
+        INCONCLUSIVE,
         f"{number(len(failures))} request{'s' if len(failures) > 1 else ''}{of} failed, and no line has how much "
         "memory was free then",
         record_next="free memory, its minimum and the largest free block, once a minute and when a request fails",

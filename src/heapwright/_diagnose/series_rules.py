@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, number
+from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Finding, number
 from heapwright._diagnose.readings import Failure, Readings
 from heapwright._diagnose.series import Column, Series
 from heapwright._diagnose.series_failures import failed_requests, failed_sizes, failures_alone
@@ -117,7 +117,7 @@ def _leak(series: Series, _: Sequence[int]) -> Finding | None:
     change = "falls" if sign > 0 else "rises"
     way = f"from {number(level[start])} to {number(last)} {series.unit}"
     sentence = f"{prefix(series)}{name} {change} steadily, {way}, {rate}{out}"
-    if confidence == CANNOT_TELL:
+    if confidence == INCONCLUSIVE:
         sentence += "; so little may also be a cache that fills"
     if sign > 0 and (block := series.last("largest")) is not None and last and block < ONE_READING_BLOCK * last:
         sentence += f"; the largest free block is down to {number(block)} {series.unit} as well"
@@ -143,7 +143,7 @@ def _falls(level: Column, least: float) -> tuple[Confidence | None, int]:
         return "likely", start
     steps = _equal_steps(level)
     if len(steps):
-        return ("likely" if _is_enough(float(level[0] - level[-1]), level[0], least) else CANNOT_TELL), 0
+        return ("likely" if _is_enough(float(level[0] - level[-1]), level[0], least) else INCONCLUSIVE), 0
     confidence = _falls_by_trend(level[start:])
     return confidence, start if confidence else 0
 
@@ -181,7 +181,7 @@ def _falls_by_trend(later: Column) -> Confidence | None:
         return None
     fall = float(quarters[0] - quarters[-1])
     apart = quarters[-1] < parts[0].min()
-    return "likely" if apart and fall >= SURE_FALL * abs(float(quarters[0])) else CANNOT_TELL
+    return "likely" if apart and fall >= SURE_FALL * abs(float(quarters[0])) else INCONCLUSIVE
 
 
 def _trend(level: Column) -> float:
@@ -243,7 +243,7 @@ def _fragmentation(series: Series, _: Sequence[int]) -> Finding | None:
     return finding_of(
         series,
         "fragmentation",
-        "sure" if region else CANNOT_TELL,
+        "sure" if region else INCONCLUSIVE,
         f"{prefix(series)}the largest free block has {number(now)} of {number(free[-1])} free B: a request above "
         f"{number(now)} B fails{why}",
         cures=cures_of_fragmentation(now),
@@ -275,7 +275,7 @@ def _unreturned(series: Series, _: Sequence[int]) -> Finding | None:
     return finding_of(
         series,
         "fragmentation",
-        CANNOT_TELL,
+        INCONCLUSIVE,
         f"{prefix(series)}{number(system - used)} B, {(system - used) / system:.0%} of what malloc took from the "
         "system, are "
         "free inside it and were not given back: fragmentation, or memory kept for later",
@@ -319,7 +319,7 @@ def _errors(series: Series, size: float) -> Finding | None:
     return finding_of(
         series,
         "fragmentation",
-        CANNOT_TELL,
+        INCONCLUSIVE,
         f"{prefix(series)}{number(errors)} request{'s' if errors > 1 else ''} failed although at most {number(peak)} "
         f"of {number(size)} B were used at once: they were large, or free memory lies in holes",
         cures=cures_of_fragmentation(size - peak),
@@ -340,7 +340,7 @@ def _nearly_full(series: Series, size: float) -> Finding | None:
     return finding_of(
         series,
         "too small",
-        "likely" if len(free) > 1 else CANNOT_TELL,
+        "likely" if len(free) > 1 else INCONCLUSIVE,
         f"{prefix(series)}{number(middle)} of {number(size)} B are free, {middle / size:.0%}{lowest}: the heap is too "
         f"small for this load{once}",
         cures=(Cure("a larger heap, fewer objects at once, or buffers in another memory"),),
@@ -466,7 +466,7 @@ def _not_enough(series: Series) -> Finding:
     return finding_of(
         series,
         "not enough data",
-        CANNOT_TELL,
+        INCONCLUSIVE,
         f"{prefix(series)}{why}",
         record_next=f"{again}, with {' and '.join(missing)}" if missing else again,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from heapwright._diagnose.model import CANNOT_TELL, Cure, Finding, Picture, number
+from heapwright._diagnose.model import INCONCLUSIVE, Cure, Finding, Picture, number
 from heapwright._diagnose.series_rules import NEARLY_FULL, SMALL_BLOCK
 from heapwright._diagnose.series_words import FULL
 from heapwright._diagnose.snapshots import GAP, Block, Snapshot, growth
@@ -53,7 +53,7 @@ def _grown(memory: str, first: Snapshot, last: Snapshot) -> Finding | None:
         Finding(
             memory,
             "leak",
-            "likely" if before else CANNOT_TELL,
+            "likely" if before else INCONCLUSIVE,
             f"{number(after - before)} more objects of {number(size)} B{by} are in use in the last snapshot than in "
             "the first "
             f"({number(before)} -> {number(after)}), and none of the first went; used memory grew from "
@@ -120,7 +120,7 @@ def _too_small(use: _Use) -> Finding | None:
     return Finding(
         "",
         "too small",
-        "likely" if free <= FULL * size else CANNOT_TELL,
+        "likely" if free <= FULL * size else INCONCLUSIVE,
         f"{number(free)} of {number(size)} B are free, {free / size:.0%}: the heap is too small for what it holds, or "
         "something leaks",
         cures=(Cure("a larger heap, or fewer objects at once"),),
@@ -152,7 +152,7 @@ def _without_fault(use: _Use, count: int) -> Finding:
     return Finding(
         "",
         "nothing wrong",
-        CANNOT_TELL,
+        INCONCLUSIVE,
         f"{seen} with {number(use.free)} B free in {number(len(use.free_sizes))} {blocks}, the largest of "
         f"{number(use.largest)} B{grown}",
         record_next=_TWO_NEXT,

@@ -10,7 +10,7 @@ import numpy as np
 
 from heapwright._diagnose import trials
 from heapwright._diagnose.call_lines import CallLog, HeapCall
-from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Picture, number
+from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Finding, Picture, number
 from heapwright._heaps.heaps import RecipeHeap
 from heapwright._traces.failures import Failures, failures_of
 from heapwright._traces.leaks import Leak, find_leaks
@@ -135,7 +135,7 @@ def _few(trace: Trace, memory: str) -> Finding:
         Finding(
             memory,
             "not enough data",
-            CANNOT_TELL,
+            INCONCLUSIVE,
             f"{_calls_in_words(trace)}: too few calls to show a leak, fragmentation or a steady state",
             ("", "in the log"),
             _facts(trace),
@@ -152,7 +152,7 @@ def _failures_only(log: CallLog) -> Finding:
             Finding(
                 log.memory,
                 "not enough data",
-                CANNOT_TELL,
+                INCONCLUSIVE,
                 f"{number(len(log.calls))} frees, and none of what they free is allocated in the log",
                 record_next="every heap call from start on",
             )
@@ -161,7 +161,7 @@ def _failures_only(log: CallLog) -> Finding:
         Finding(
             log.memory,
             "not enough data",
-            CANNOT_TELL,
+            INCONCLUSIVE,
             f"{number(len(sizes))} requests of up to {number(max(sizes))} B failed, and no call that succeeded is in "
             "the log",
             record_next="every heap call from start on",
@@ -400,7 +400,7 @@ def _no_room(room: _Room, size: int, requests: str, takes: str) -> Finding:
     return Finding(
         "",
         "wrong memory",
-        CANNOT_TELL,
+        INCONCLUSIVE,
         f"{requests} although a hole of {number(room.largest)} B lay between live objects: it asked for another memory "
         f"or alignment, or not all calls are in the log; {takes}",
         record_next="every heap call of every memory, with the memory's name",
