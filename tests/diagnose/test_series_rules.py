@@ -67,7 +67,7 @@ def test_memory_that_falls_by_equal_steps_is_a_leak() -> None:
 
 
 def test_a_small_trend_is_not_certain() -> None:
-    assert kind(minutes(("free", falling(40, 40_000, 20, 60)))) == ("leak", "cannot tell")
+    assert kind(minutes(("free", falling(40, 40_000, 20, 60)))) == ("leak", "inconclusive")
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -112,7 +112,7 @@ def test_a_block_that_falls_with_free_memory_is_none() -> None:
 
 
 def test_a_block_that_is_small_from_the_start_on_may_be_one_of_several_regions() -> None:
-    assert kind(["free: 269896 | max: 45044"]) == ("fragmentation", "cannot tell")
+    assert kind(["free: 269896 | max: 45044"]) == ("fragmentation", "inconclusive")
     assert kind(["free: 269896 | max: 145044"])[0] == "not enough data"
 
 
@@ -124,7 +124,7 @@ def test_one_region_that_is_fragmented_is_certain() -> None:
     findings = judged(["Heap summary for capabilities 0x00000800:", *region])
     assert [(item.memory, item.kind, item.confidence) for item in findings] == [
         ("region 0x3ffce4a0", "fragmentation", "sure"),
-        ("Internal", "fragmentation", "cannot tell"),
+        ("Internal", "fragmentation", "inconclusive"),
     ]
 
 
@@ -136,7 +136,7 @@ def test_one_region_that_is_fragmented_is_certain() -> None:
     [
         (90_000, 12_000, ("fragmentation", "likely")),
         (10_000, 9_000, ("too small", "likely")),
-        (90_000, 60_000, ("wrong memory", "cannot tell")),
+        (90_000, 60_000, ("wrong memory", "inconclusive")),
     ],
 )
 def test_a_request_that_failed_is_compared_with_what_was_free(free: int, largest: int, answer: tuple[str, str]) -> None:
@@ -151,21 +151,21 @@ def test_a_request_that_failed_in_a_full_heap_means_too_small() -> None:
 def test_without_the_largest_block_a_failure_is_not_certain() -> None:
     assert kind(["mem free 47744", "MemoryError: memory allocation failed, allocating 582 bytes"]) == (
         "fragmentation",
-        "cannot tell",
+        "inconclusive",
     )
 
 
 def test_a_tiny_request_that_failed_points_to_another_memory() -> None:
-    assert kind(["wifi:alloc eb len=76 type=2 fail, heap:2872652"]) == ("wrong memory", "cannot tell")
+    assert kind(["wifi:alloc eb len=76 type=2 fail, heap:2872652"]) == ("wrong memory", "inconclusive")
 
 
 def test_a_failure_alone_is_not_enough() -> None:
-    assert kind(["malloc of 4096 failed"]) == ("not enough data", "cannot tell")
+    assert kind(["malloc of 4096 failed"]) == ("not enough data", "inconclusive")
 
 
 def test_failures_below_the_peak_may_be_holes() -> None:
     lines = ["HEAP: heap_size 28432 cur_alloc 4928 max_alloc 22816 fail 14"]
-    assert kind(lines) == ("fragmentation", "cannot tell")
+    assert kind(lines) == ("fragmentation", "inconclusive")
     assert kind(["HEAP: heap_size 28432 cur_alloc 4928 max_alloc 28400 fail 14"]) == ("too small", "likely")
 
 
@@ -174,7 +174,7 @@ def test_failures_below_the_peak_may_be_holes() -> None:
 
 def test_a_heap_with_little_free_from_the_start_on_is_too_small() -> None:
     assert kind(minutes(("free", noise(30, 4_000, 300)), ("total", [65_536] * 30))) == ("too small", "likely")
-    assert kind(["free 4000 total 65536"]) == ("too small", "cannot tell")
+    assert kind(["free 4000 total 65536"]) == ("too small", "inconclusive")
 
 
 def test_a_pool_that_was_full_when_it_failed_is_too_small() -> None:
@@ -220,13 +220,13 @@ def test_a_steady_state_is_nothing_wrong_and_names_what_is_missing() -> None:
 
 def test_few_readings_are_not_enough_and_say_what_to_record() -> None:
     finding = judged(["free 50000", "free 49000"])[0]
-    assert (finding.kind, finding.confidence) == ("not enough data", "cannot tell")
+    assert (finding.kind, finding.confidence) == ("not enough data", "inconclusive")
     assert "the largest free block" in finding.record_next
 
 
 def test_what_glibc_keeps_is_not_certain_to_be_fragmentation() -> None:
     lines = ["Arena 0:", "system bytes     =     200000", "in use bytes     =      90000"]
-    assert kind(lines) == ("fragmentation", "cannot tell")
+    assert kind(lines) == ("fragmentation", "inconclusive")
     assert kind([*lines[:2], "in use bytes     =     190000"])[0] == "not enough data"
 
 

@@ -180,7 +180,7 @@ def test_few_calls_are_not_enough() -> None:
     program = Program()
     program.free(program.malloc(100))
     result = diagnose([program.trace()])
-    assert (result.kind, result.confidence) == ("not enough data", "cannot tell")
+    assert (result.kind, result.confidence) == ("not enough data", "inconclusive")
     assert "1 allocation and 1 free, peak 100 B" in result.sentence
 
 
@@ -243,7 +243,7 @@ total frees: {freed}
 @pytest.mark.parametrize(
     ("mode", "made", "freed", "end", "answer"),
     [
-        ("Leaks", 400, 398, "=====", ("leak", "cannot tell")),
+        ("Leaks", 400, 398, "=====", ("leak", "inconclusive")),
         (
             "Leaks",
             400,
@@ -252,7 +252,7 @@ total frees: {freed}
             ("not enough data", "sure"),
         ),
         ("All", 400, 300, "=====", ("not enough data", "sure")),
-        ("All", 2, 0, "=====", ("not enough data", "cannot tell")),
+        ("All", 2, 0, "=====", ("not enough data", "inconclusive")),
     ],
 )
 def test_a_dump_of_esp_idf_that_is_no_trace_is_none(

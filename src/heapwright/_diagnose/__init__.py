@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from heapwright._diagnose import series_rules, snapshot_rules, trace_rules
-from heapwright._diagnose.call_lines import call_logs, other_lines
+from heapwright._diagnose.call_lines import CallLog, call_logs, other_lines
 from heapwright._diagnose.counters import take_counters
 from heapwright._diagnose.esp_dump import EspDump
-from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Diagnosis, Finding, Kind, Picture
+from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Diagnosis, Finding, Kind, Picture
 from heapwright._diagnose.readings import Readings, readings_of
 from heapwright._diagnose.snapshots import Snapshot, snapshots_in
 from heapwright._diagnose.trace_rules import Context
@@ -39,6 +39,13 @@ READ = (
     "over time (CSV, JSON lines, or any lines); counters such as mallinfo, lwIP's stats or heap_caps_print_heap_info; "
     "a list of blocks with addresses"
 )
+
+
+_NO_CALLS = {
+    "packets": "a packet table, not heap calls; `heapwright workload` makes a trace of one",
+    "study": "a study, which keeps no calls; give the traces that it was made of",
+}
+"""Kinds of files of this program that are nothing to diagnose, and why."""
 
 
 class _Found(NamedTuple):
@@ -84,7 +91,7 @@ def _joined(findings: list[Finding]) -> list[Finding]:
     if len(findings) < 2 or any(item.kind != "not enough data" for item in findings):
         return findings
     first = findings[0]
-    confidence: Confidence = "sure" if all(item.confidence == "sure" for item in findings) else CANNOT_TELL
+    confidence: Confidence = "sure" if all(item.confidence == "sure" for item in findings) else INCONCLUSIVE
     sentence = "; ".join(item.sentence for item in findings)
     whole = Finding("", first.kind, confidence, sentence, record_next=first.record_next, picture=first.picture)
     return [whole, *findings]
@@ -97,10 +104,8 @@ def _of_trace(trace: Trace, heaps: Sequence[Heap], arena: int | None) -> _Found:
 
 def _of_file(path: Path, heaps: Sequence[Heap], arena: int | None) -> _Found:
     kind = kind_of(path)
-    if kind == "packets":
-        raise HeapwrightError(f"{path}: a packet table, not heap calls; `heapwright workload` makes a trace of one")
-    if kind == "study":
-        raise HeapwrightError(f"{path}: a study, which keeps no calls; give the traces that it was made of")
+    if kind in _NO_CALLS:
+        raise HeapwrightError(f"{path}: {_NO_CALLS[kind]}")
     if kind == "trace":
         return _of_trace(Trace.read(path), heaps, arena)
     lines = _lines(path)
@@ -109,17 +114,28 @@ def _of_file(path: Path, heaps: Sequence[Heap], arena: int | None) -> _Found:
     if dump is not None and dump.is_no_trace:
         return _Found("a heap trace of ESP-IDF that is no trace", [dump.finding()], losses)
     context = Context(tuple(heaps), arena, losses)
-    logs = call_logs(lines)
     form = log_format(path)
-    if len(logs) == 1 and not logs[0].failed and form is not None and form.name != "esp-idf":
-        logs = []  # the importer of a format reads more of it than these patterns
-    if logs:
-        found = [trace_rules.judge_log(log, path.stem, context) for log in logs]
-        if all(item.kind == "not enough data" for item in found) and not losses:
-            found += [item for item in _readings(other_lines(lines)) if item.kind != "not enough data"]
-        memories = f" of {len(logs)} memories" if len(logs) > 1 else ""
-        return _Found(f"a log of {sum(len(log.calls) for log in logs):,} heap calls{memories}", found, losses)
+    if logs := _logs_in(lines, form):
+        return _of_calls(path.stem, lines, logs, context)
     return _of_text(path, lines, losses) if form is None else _of_log(path, form, context)
+
+
+def _logs_in(lines: list[str], form: Format | None) -> list[CallLog]:
+    """The calls of each memory in a text; none of a format whose importer reads more of it than these patterns."""
+    logs = call_logs(lines)
+    if len(logs) == 1 and not logs[0].failed and form is not None and form.name != "esp-idf":
+        return []
+    return logs
+
+
+def _of_calls(name: str, lines: list[str], logs: Sequence[CallLog], context: Context) -> _Found:
+    """A log of heap calls, and the readings between its calls if the calls show too little."""
+    findings = [trace_rules.judge_log(log, name, context) for log in logs]
+    if not context.losses and all(item.kind == "not enough data" for item in findings):
+        findings += [item for item in _readings(other_lines(lines)) if item.kind != "not enough data"]
+    memories = f" of {len(logs)} memories" if len(logs) > 1 else ""
+    calls = sum(len(log.calls) for log in logs)
+    return _Found(f"a log of {calls:,} heap calls{memories}", findings, context.losses)
 
 
 def _of_log(path: Path, form: Format, context: Context) -> _Found:

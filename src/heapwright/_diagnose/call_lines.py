@@ -26,7 +26,7 @@ LEAST_SHARE = 1 / 3
 LEAST_CALLS = 2
 SAMPLE = 1000
 SAMPLED_SHARE = 0.1
-"""A text is read for calls only if so many of a sample of its lines are calls."""
+"""A text is read for calls only if that share of a sample of its lines are calls."""
 
 _HW = re.compile(
     r"hw(?P<op>[-+=])(?: (?P<old>0x[0-9a-f]+|\d+)(?= (?:0x[0-9a-f]+|\d+) \d+))? (?P<address>0x[0-9a-fA-F]+|\d+)"
@@ -53,6 +53,8 @@ _FUNCTION = re.compile(
 )
 _TOTALS = re.compile(r"(?i)\b(?:total|free heap|remaining|left|peak|used)\b\W{0,3}\d+")
 _FAILS = re.compile(r"(?i)fail|no memory|out of memory")
+_OTHER_KEYS = ("heap", "caller", "site", "pc", "lr", "ra")
+"""Words before an address that is not that of a block."""
 _CSV_OP = ("op", "operation", "action", "call", "event", "type", "function", "func")
 _CSV_ADDRESS = ("address", "addr", "ptr", "pointer")
 _CSV_SIZE = ("size", "bytes", "length", "len", "requested")
@@ -155,24 +157,54 @@ def _esp(lines: list[str]) -> Iterator[HeapCall]:
         yield HeapCall("free", address, memory=memory)
 
 
+@dataclass(frozen=True)
+class _CsvColumns:
+    """Places of the columns of a table of calls; `time` has the unit in seconds too, and is None if there is none."""
+
+    count: int
+    op: int
+    address: int
+    size: int
+    time: tuple[int, float] | None
+
+    @classmethod
+    def of(cls, header: str) -> _CsvColumns | None:
+        """The columns that a header line names; None if it does not name call, address and size."""
+        heads = [cell.lower() for cell in _csv_cells(header)]
+        op, address, size = (
+            next((heads.index(name) for name in names if name in heads), -1)
+            for names in (_CSV_OP, _CSV_ADDRESS, _CSV_SIZE)
+        )
+        if min(op, address, size) < 0:
+            return None
+        times = [(at, unit or 1.0) for at, head in enumerate(heads) if (unit := time_unit_of(head)) is not None]
+        return cls(len(heads), op, address, size, times[0] if times else None)
+
+    def call(self, cells: list[str], clock: Clock) -> HeapCall | None:
+        """The call of a row; None if it has other columns or names no call."""
+        verb = _VERB.search(cells[self.op]) if len(cells) == self.count else None
+        if verb is None:
+            return None
+        address, size, op = _number(cells[self.address]), _number(cells[self.size]), _op(verb)
+        seconds = clock.of_cell(cells[self.time[0]], self.time[1]) if self.time else None
+        if op == "free":
+            return HeapCall(op, address, seconds=seconds)
+        return HeapCall(op, address, size, seconds=seconds, failed=address == 0)
+
+
+def _csv_cells(line: str) -> list[str]:
+    return [cell.strip().strip('"') for cell in line.split(",")]
+
+
 def _csv(lines: list[str]) -> Iterator[HeapCall]:
-    heads = [cell.strip().strip('"').lower() for cell in (lines or [""])[0].split(",")]
-    places = [
-        next((heads.index(name) for name in names if name in heads), -1) for names in (_CSV_OP, _CSV_ADDRESS, _CSV_SIZE)
-    ]
-    if min(places) < 0:
+    columns = _CsvColumns.of(lines[0]) if lines else None
+    if columns is None:
         return
-    times = [(at, unit) for at, head in enumerate(heads) if (unit := time_unit_of(head)) is not None]
     clock = Clock()
     for line in lines[1:]:
-        cells = [cell.strip().strip('"') for cell in line.split(",")]
-        verb = _VERB.search(cells[places[0]]) if len(cells) == len(heads) else None
-        if verb is None:
-            continue
-        address, size = _number(cells[places[1]]), _number(cells[places[2]])
-        seconds = clock.of_cell(cells[times[0][0]], times[0][1] or 1.0) if times else None
-        op = _op(verb)
-        yield HeapCall(op, address, 0 if op == "free" else size, seconds=seconds, failed=op != "free" and address == 0)
+        call = columns.call(_csv_cells(line), clock)
+        if call is not None:
+            yield call
 
 
 def _number(text: str) -> int:
@@ -207,29 +239,39 @@ def _call(text: str, seconds: float | None) -> HeapCall | None:
     if match := _FUNCTION.search(text):
         return _function(match, text[match.end() :], seconds)
     verb = _VERB.search(text)
+    return _described(text, _op(verb), seconds) if verb else None
+
+
+def _described(text: str, op: Op, seconds: float | None) -> HeapCall | None:
+    """A call in words, as `Allocated 640 Bytes at 0x20003000`."""
     addresses = list(_ADDRESS.finditer(text))
-    if verb is None or not addresses:
-        return None
-    memory = next((f"heap 0x{item['address']}" for item in addresses if (item["key"] or "").lower() == "heap"), "")
-    own = [
-        item for item in addresses if (item["key"] or "").lower() not in ("heap", "caller", "site", "pc", "lr", "ra")
-    ]
+    own = [_address(item) for item in addresses if _key(item) not in _OTHER_KEYS]
     if not own:
         return None
-    op, first = _op(verb), own[0]
-    address = int(first["address"], 16) if first["address"] else 0
-    memory = memory or memory_of(text)
+    memory = next((f"heap 0x{item['address']}" for item in addresses if _key(item) == "heap"), memory_of(text))
     if op == "free":
-        return HeapCall("free", address, seconds=seconds, memory=memory) if address else None
-    plain = _TOTALS.sub(" ", _ADDRESS.sub(" ", text))
-    size = next((int(match[1]) for pattern in _SIZE if (match := pattern.search(plain))), None)
+        return HeapCall("free", own[0], seconds=seconds, memory=memory) if own[0] else None
+    size = _size_in(text)
     if size is None:
         return None
-    old = 0
-    if op == "realloc" and len(own) > 1:
-        old, address = address, int(own[1]["address"], 16) if own[1]["address"] else 0
+    old, address = own[:2] if op == "realloc" and len(own) > 1 else (0, own[0])
     failed = address == 0 or bool(_FAILS.search(text))
     return HeapCall(op, 0 if failed else address, size, old, seconds, memory=memory, failed=failed)
+
+
+def _key(address: re.Match[str]) -> str:
+    """The word before an address, in lower case."""
+    return (address["key"] or "").lower()
+
+
+def _address(match: re.Match[str]) -> int:
+    return int(match["address"], 16) if match["address"] else 0
+
+
+def _size_in(text: str) -> int | None:
+    """The size of a request; None if the line has none."""
+    plain = _TOTALS.sub(" ", _ADDRESS.sub(" ", text))
+    return next((int(match[1]) for pattern in _SIZE if (match := pattern.search(plain))), None)
 
 
 def _function(match: re.Match[str], rest: str, seconds: float | None) -> HeapCall | None:
@@ -256,47 +298,61 @@ def _op(verb: re.Match[str]) -> Op:
 # --- traces -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass
+class _Rows:
+    """The rows of a trace, each of op, id, size, site, microseconds and whether the request failed."""
+
+    rows: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    live: dict[int, int] = field(default_factory=dict)
+    """The ids of live objects by address."""
+    sites: dict[str, int] = field(default_factory=lambda: {"": 0})
+    made: int = 0
+
+    def add(self, call: HeapCall, time: int) -> None:
+        """Add the rows of one call."""
+        site = self.sites.setdefault(call.site, len(self.sites))
+        if call.op == "free":
+            self._end(call.address, site, time)
+        elif call.failed:
+            self.rows += [(MALLOC, self.made, call.size, site, time, 1), (FREE, self.made, 0, site, time, 0)]
+            self.made += 1
+        elif call.op == "realloc" and call.old in self.live:
+            self.live[call.address] = number = self.live.pop(call.old)
+            self.rows.append((REALLOC, number, call.size, site, time, 0))
+        else:
+            self._end(call.address, site, time)
+            self.rows.append((MALLOC, self.made, call.size, site, time, 0))
+            self.live[call.address] = self.made
+            self.made += 1
+
+    def _end(self, address: int, site: int, time: int) -> None:
+        """Free the object at an address, if there is one."""
+        if address in self.live:
+            self.rows.append((FREE, self.live.pop(address), 0, site, time, 0))
+
+
 def _trace(calls: list[HeapCall], name: str) -> Trace | None:
-    """A trace of calls by address. What is allocated where something lives ends that; a free of nothing is left out.
+    """A trace of calls by address. An allocation at the address of a live object ends that; a free of none is left out.
+
     A request that failed is marked, and freed at once.
     """
-    rows: list[tuple[int, int, int, int, int, int]] = []
-    live: dict[int, int] = {}
-    sites = {"": 0}
-    made, last = 0, -1
+    result = _Rows()
     timed = bool(calls) and all(call.seconds is not None for call in calls)
     start = min((call.seconds for call in calls if call.seconds is not None), default=0.0)
+    last = -1
     for call in calls:
         if timed and call.seconds is not None:
             last = max(last, round((call.seconds - start) * 1e6))
-        site = sites.setdefault(call.site, len(sites))
-        if call.op == "free":
-            if call.address in live:
-                rows.append((FREE, live.pop(call.address), 0, site, last, 0))
-            continue
-        if call.failed:
-            rows += [(MALLOC, made, call.size, site, last, 1), (FREE, made, 0, site, last, 0)]
-            made += 1
-            continue
-        if call.op == "realloc" and call.old in live:
-            number = live.pop(call.old)
-            rows.append((REALLOC, number, call.size, site, last, 0))
-            live[call.address] = number
-            continue
-        if call.address in live:
-            rows.append((FREE, live.pop(call.address), 0, site, last, 0))
-        rows.append((MALLOC, made, call.size, site, last, 0))
-        live[call.address] = made
-        made += 1
-    if not rows:
+        result.add(call, last)
+    if not result.rows:
         return None
-    columns = np.array(rows).T
+    columns = np.array(result.rows).T
     return Trace.from_columns(
         op=columns[0],
         id=columns[1],
         size=columns[2],
         site=columns[3],
-        sites=tuple(sites),
+        sites=tuple(result.sites),
         ts_us=columns[4] if timed else None,
         failed=columns[5],
         name=name,

@@ -7,6 +7,7 @@ memory_buffer_alloc status, and glibc's malloc_stats and malloc_info. All others
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from heapwright._diagnose.readings import Readings
@@ -140,33 +141,48 @@ def _take_malloc_stats(lines: list[str], result: Readings) -> list[str]:
     return remaining
 
 
+@dataclass
+class _ArenaXml:
+    """The numbers of one `<heap>` of malloc_info, in bytes."""
+
+    memory: str
+    free: int = 0
+    largest: int = 0
+    system: int = 0
+
+    def take(self, element: str, attributes: dict[str, str]) -> None:
+        """Read one element below it."""
+        number = {key: int(value) for key, value in attributes.items() if value.isdecimal()}
+        if element in ("size", "unsorted") and attributes.get("count", "0") != "0":
+            self.largest = max(self.largest, number.get("to", 0))
+        elif element == "total":
+            self.free += number.get("size", 0)
+        elif element == "system" and attributes.get("type") == "current":
+            self.system = number.get("size", 0)
+
+    @property
+    def values(self) -> dict[Quantity, int]:
+        """Its counters."""
+        values: dict[Quantity, int] = {"free": self.free, "total": self.system, "used": self.system - self.free}
+        return {**values, "largest": self.largest} if self.largest else values
+
+
 def _take_malloc_info(lines: list[str], result: Readings) -> list[str]:
     """glibc's malloc_info: XML, of which each heap is an arena."""
     if not any(line.lstrip().startswith("<malloc") for line in lines):
         return lines
-    remaining, memory = list(lines), ""
-    free = largest = system = 0
+    remaining, arena = list(lines), _ArenaXml("")
     for at, line in enumerate(lines):
         for match in _XML.finditer(line):
             remaining[at] = ""
             if match[1] is not None:
-                memory, free, largest, system = f"Arena {match[1]}", 0, 0, 0
-                continue
-            attributes = dict(_ATTRIBUTE.findall(match[3] or ""))
-            number = {key: int(value) for key, value in attributes.items() if value.isdecimal()}
-            if match[2] in ("size", "unsorted") and attributes.get("count", "0") != "0":
-                largest = max(largest, number.get("to", 0))
-            elif match[2] == "total":
-                free += number.get("size", 0)
-            elif match[2] == "system" and attributes.get("type") == "current":
-                system = number.get("size", 0)
-            elif match[2] == "/heap" and memory:
-                values: dict[Quantity, int] = {"free": free, "total": system, "used": system - free}
-                if largest:
-                    values["largest"] = largest
-                for quantity, value in values.items():
-                    _put(result, memory, at + 1, quantity, value)
-                memory = ""
+                arena = _ArenaXml(f"Arena {match[1]}")
+            elif match[2] != "/heap":
+                arena.take(match[2], dict(_ATTRIBUTE.findall(match[3] or "")))
+            elif arena.memory:
+                for quantity, value in arena.values.items():
+                    _put(result, arena.memory, at + 1, quantity, value)
+                arena = _ArenaXml("")
     return remaining
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from heapwright._diagnose.model import CANNOT_TELL, Cure, Finding, number
+from heapwright._diagnose.model import INCONCLUSIVE, Cure, Finding, number
 
 _RECORD = re.compile(
     r"(\d+) bytes \(@ 0x[0-9a-f]+(?:, ([^)]*))?\) allocated CPU \d ccount 0x[0-9a-f]+(?: caller (\S+))?"
@@ -51,48 +51,49 @@ class EspDump:
         """Whether calls are missing: they were removed when they were freed, or there was no room for them."""
         return self.leaks_mode or self.overflowed or (self.allocations or 0) > len(self.records)
 
+    @property
+    def alive(self) -> int | None:
+        """Allocations that were not freed while it ran; None if the summary does not count them."""
+        return None if self.allocations is None or self.frees is None else self.allocations - self.frees
+
     def finding(self) -> Finding:
         """What it shows all the same."""
-        groups = Counter((size, memory, caller) for size, memory, caller in self.records)
+        groups = Counter(self.records)
         rows = tuple(
             (number(size), memory or "-", caller or "-", number(count), number(size * count))
             for (size, memory, caller), count in groups.most_common(10)
         )
         heads = ("size, B", "memory", "caller", "not freed" if self.leaks_mode else "records", "bytes")
-        whole = len(self.records)
-        kept = (
-            f"{number(whole)} of {number(self.allocations)} allocations"
-            if self.allocations
-            else f"{number(whole)} allocations"
+        if self.leaks_mode and not self.overflowed and len(self.records) == self.alive:
+            return replace(self._leak(*groups.most_common(1)[0]), heads=heads, rows=rows)
+        return replace(self._not_enough(), heads=heads, rows=rows)
+
+    def _leak(self, record: tuple[int, str, str], count: int) -> Finding:
+        """The finding of a dump of all that was not freed, most often this record."""
+        size, _, caller = record
+        by = f" from {caller}" if caller else ""
+        return Finding(
+            "",
+            "leak",
+            INCONCLUSIVE,
+            f"{number(len(self.records))} of {number(self.allocations or 0)} allocations were not freed before the "
+            f"dump, most often {number(size)} B{by} ({number(count)} times): a leak if they are not meant to stay",
+            cures=(Cure(f"look at what allocates {number(size)} B{by}"),),
+            record_next="two dumps, the second later under the same load: what leaks has more records in it",
         )
-        alive = None if self.allocations is None or self.frees is None else self.allocations - self.frees
-        if self.leaks_mode and not self.overflowed and whole == alive:
-            (size, _, caller), count = groups.most_common(1)[0]
-            by = f" from {caller}" if caller else ""
-            return Finding(
-                "",
-                "leak",
-                CANNOT_TELL,
-                f"{number(whole)} of {number(self.allocations or 0)} allocations were not freed before the dump, "
-                "most often "
-                f"{number(size)} B{by} ({number(count)} times): a leak if they are not meant to stay",
-                heads,
-                rows,
-                (Cure(f"look at what allocates {number(size)} B{by}"),),
-                "two dumps, the second later under the same load: what leaks has more records in it",
-            )
+
+    def _not_enough(self) -> Finding:
+        """The finding of a dump that lacks records."""
+        of = f" of {number(self.allocations)}" if self.allocations else ""
+        kept = f"{number(len(self.records))}{of} allocations"
         why = "it keeps only what was not freed" if self.leaks_mode else "not all records had room"
         lost = ", and its buffer overflowed" if self.overflowed else ""
-        freed = f" ({number(alive)} were not freed)" if alive is not None else ""
+        freed = f" ({number(self.alive)} were not freed)" if self.alive is not None else ""
         return Finding(
             "",
             "not enough data",
             "sure",
             f"This heap trace of ESP-IDF is no trace: {why}{lost}, {kept}{freed} are in it",
-            heads,
-            rows,
-            (),
-            "the same with HEAP_TRACE_ALL and a buffer for every record; or, to find a leak, leaks mode with a "
-            "buffer that "
-            "does not overflow",
+            record_next="the same with HEAP_TRACE_ALL and a buffer for every record; or, to find a leak, leaks mode "
+            "with a buffer that does not overflow",
         )

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from heapwright._support import notebook
 
 Kind = Literal["leak", "wrong memory", "too small", "fragmentation", "burst", "nothing wrong", "not enough data"]
-Confidence = Literal["sure", "likely", "cannot tell"]
+Confidence = Literal["sure", "likely", "inconclusive"]
 
 SEVERITY: tuple[Kind, ...] = (
     "leak",
@@ -22,10 +22,10 @@ SEVERITY: tuple[Kind, ...] = (
 )
 """What is said first if several memories have something wrong: a leak also causes all that stands behind it."""
 
-CANNOT_TELL: Final = "cannot tell"
+INCONCLUSIVE: Final = "inconclusive"
 """More than one answer is possible."""
 
-ORDER: tuple[Confidence, ...] = ("sure", "likely", CANNOT_TELL)
+ORDER: tuple[Confidence, ...] = ("sure", "likely", INCONCLUSIVE)
 
 
 @dataclass(frozen=True)

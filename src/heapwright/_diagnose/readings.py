@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -42,6 +42,8 @@ LEAST_PER_CENT = 20
 """A smaller whole number of per cent of a heap does not show how large it is."""
 
 _LARGEST_NUMBER = 1 << 44
+_NAME_HEADS = ("name", "pool", "heap", "region", "memory")
+"""Headings of a column of names."""
 
 
 class Pair(NamedTuple):
@@ -121,14 +123,19 @@ def readings_of(lines: list[str]) -> Readings:
         uptime = clock.uptime_in(text)
         seconds = clock.at(time) if uptime is None else uptime
         if not pairs:
-            memory = memory_of(text) if text.strip() and len(text) < 80 and not re.search(r"\d", text) else memory
-        failure = _failure_in(text, number, len(pairs))
-        if failure:
+            memory = _heading(text, memory)
+        if failure := _failure_in(text, number, len(pairs)):
             result.failures.append(failure)
             pairs = [pair for pair in pairs if pair.quantity in _BESIDE_FAILURE and pair.value != failure.size]
         for pair in pairs:
             _add(result, number, seconds, pair._replace(memory=pair.memory or memory), pairs)
     return result
+
+
+def _heading(text: str, memory: str) -> str:
+    """The memory that a line of words names for the lines below it; the one before if it is no heading."""
+    is_heading = bool(text.strip()) and len(text) < 80 and not re.search(r"\d", text)
+    return memory_of(text) if is_heading else memory
 
 
 def _add(result: Readings, line: int, seconds: float | None, pair: Pair, pairs: list[Pair]) -> None:
@@ -157,38 +164,82 @@ def _settled(pair: Pair, beside: set[Named], series: list[SeriesReading] | None)
 def _of_line(line: str) -> Iterator[Pair]:
     """The numbers of a line, each by the words before it, or, if those name nothing, by the words behind it."""
     line = _HEX.sub(lambda match: " " * len(match.group()), _SLASHED.sub(_unslashed, line))
-    numbers = list(_NUMBER.finditer(line))
-    used, memory, before, last = 0, "", None, None
-    for place, number in enumerate(numbers):
-        end = numbers[place + 1].start() if place + 1 < len(numbers) else len(line)
-        words = line[used : number.start()]
-        used = number.end()
-        memory = memory_of(words) or memory
-        if number["sign"] or number["unit"] == "%":
-            continue
-        parts = _SEPARATOR.split(line[number.end() : end])
-        is_own = len(parts) > 1 or place + 1 == len(numbers) or number["unit"] is not None
-        behind = parts[0] if is_own and not re.search(r"[=:]\s*$", parts[0]) else ""
-        if before is not None and _OF_TOTAL.fullmatch(words):
-            yield Pair("total", _value(number), memory)
-            before = None
-            continue
+    return _LineReader(line).pairs()
+
+
+class _LineReader:
+    """Reads the numbers of a line in their order; the words of one number may also be those of the next.
+
+    Attributes:
+        used: where the words end that were read.
+        memory: the last memory that was named.
+        before: the quantity of a number that may be followed by its total.
+        last: the quantity of the number before.
+    """
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+        self.numbers = list(_NUMBER.finditer(line))
+        self.used = 0
+        self.memory = ""
+        self.before: Named | None = None
+        self.last: Named | None = None
+
+    def pairs(self) -> Iterator[Pair]:
+        """Each number whose quantity is known."""
+        for place, number in enumerate(self.numbers):
+            words = self.line[self.used : number.start()]
+            self.used = number.end()
+            self.memory = memory_of(words) or self.memory
+            if number["sign"] or number["unit"] == "%":
+                continue
+            if self.before is not None and _OF_TOTAL.fullmatch(words):
+                yield Pair("total", _value(number), self.memory)
+                self.before = None
+                continue
+            quantity = self._quantity(place, words)
+            self.last = quantity
+            self.before = quantity if quantity in ("free", "used", "bare") else None
+            if quantity is not None and _value(number) < _LARGEST_NUMBER:
+                yield Pair(quantity, _value(number), self.memory)
+            if quantity == "used" and (share := _SHARE.match(self.line, number.end())):
+                yield from self._total(number, int(share[1]))
+
+    def _total(self, used: re.Match[str], per_cent: int) -> Iterator[Pair]:
+        """The size of the heap of which a number is that share, if the share is large enough to show it."""
+        if per_cent >= LEAST_PER_CENT:
+            yield Pair("total", round(_value(used) * 100 / per_cent), self.memory)
+
+    def _quantity(self, place: int, words: str) -> Named | None:
+        """The quantity of a number with these words before it."""
         quantity = _quantity_before(words)
-        if quantity in (None, "bare") and (later := quantity_of(behind)) not in (None, "bare", "max", "min"):
-            quantity, used = later, number.end() + len(behind)
-            memory = memory_of(behind) or memory
-        elif quantity in (None, "bare") and _OF_TOTAL.match(line, number.end()) and place + 1 < len(numbers):
+        if quantity in (None, "bare"):
+            quantity = self._quantity_behind(place) or quantity
+        if quantity is None and self.last and memory_of(words) and len(words_of(_nearest(words))) <= 2:
+            return self.last  # free: heap 8000, PSRAM 4000000
+        return quantity
+
+    def _quantity_behind(self, place: int) -> Named | None:
+        """The quantity that the words behind a number name; None if they name none."""
+        number = self.numbers[place]
+        behind = self._words_behind(place)
+        quantity = quantity_of(behind)
+        if quantity not in (None, "bare", "max", "min"):
+            self.used = number.end() + len(behind)
+            self.memory = memory_of(behind) or self.memory
+            return quantity
+        if _OF_TOTAL.match(self.line, number.end()) and place + 1 < len(self.numbers):
             # 118432/294912 bytes free: the words behind the second number are those of the first
-            after = _SEPARATOR.split(line[numbers[place + 1].end() :])[0]
-            quantity = quantity_of(after) or quantity
-        if quantity is None and last and memory_of(words) and len(words_of(_nearest(words))) <= 2:
-            quantity = last  # free: heap 8000, PSRAM 4000000
-        last = quantity
-        before = quantity if quantity in ("free", "used", "bare") else None
-        if quantity is not None and _value(number) < _LARGEST_NUMBER:
-            yield Pair(quantity, _value(number), memory)
-        if quantity == "used" and (share := _SHARE.match(line, number.end())) and int(share[1]) >= LEAST_PER_CENT:
-            yield Pair("total", round(_value(number) * 100 / int(share[1])), memory)
+            return quantity_of(_SEPARATOR.split(self.line[self.numbers[place + 1].end() :])[0])
+        return None
+
+    def _words_behind(self, place: int) -> str:
+        """The words between a number and the next that are not words of the next."""
+        number, is_last = self.numbers[place], place + 1 == len(self.numbers)
+        end = len(self.line) if is_last else self.numbers[place + 1].start()
+        parts = _SEPARATOR.split(self.line[number.end() : end])
+        is_own = len(parts) > 1 or is_last or number["unit"] is not None
+        return parts[0] if is_own and not re.search(r"[=:]\s*$", parts[0]) else ""
 
 
 def _unslashed(match: re.Match[str]) -> str:
@@ -298,13 +349,9 @@ class _Table:
             if len(cells) < LEAST_COLUMNS or any(re.search(r"\d\d|^\d|[=:] *\d", cell) for cell in cells):
                 continue
             columns = [_Column(_column_quantity(cell), memory_of(cell), time_unit_of(cell)) for cell in cells]
-            named = sum(column.quantity is not None for column in columns)
-            times = sum(column.unit is not None for column in columns)
-            plain = split != " " or all(len(words_of(cell)) <= 3 and ":" not in cell for cell in cells)
-            if plain and named >= 1 and named + times >= LEAST_COLUMNS and (split != " " or named >= 3):
+            if _is_header(columns) and (split != " " or _is_header_of_blanks(cells, columns)):
                 self.columns, self.split = columns, split
-                lower = [cell.lower() for cell in cells]
-                names = [at for at, cell in enumerate(lower) if cell in ("name", "pool", "heap", "region", "memory")]
+                names = [at for at, cell in enumerate(cells) if cell.lower() in _NAME_HEADS]
                 self.name_at = names[0] if names else None
                 return True
         return False
@@ -316,17 +363,24 @@ class _Table:
         cells = _cells(line, self.split)
         if self._is_rule(cells):
             return _Row([], None, None)
-        columns, name = self.columns, ""
-        if len(cells) == len(columns) + 1 and self.name_at is None:
-            name, cells = cells[0].rstrip(":"), cells[1:]  # NuttX: the name stands before the columns
-        elif self.name_at is not None and len(cells) == len(columns):
-            name = cells[self.name_at]
-        if len(cells) != len(columns) or not any(re.fullmatch(r"\D{0,2}[\d.,]+.*", cell) for cell in cells):
+        name, cells = self._named(cells)
+        if len(cells) != len(self.columns) or not any(re.fullmatch(r"\D{0,2}[\d.,]+.*", cell) for cell in cells):
             if line.strip():
                 self.columns = []
             return None
+        return self._row_of(cells, name)
+
+    def _named(self, cells: list[str]) -> tuple[str, list[str]]:
+        """The name of a row, empty if it has none, and its cells, one a column."""
+        if len(cells) == len(self.columns) + 1 and self.name_at is None:
+            return cells[0].rstrip(":"), cells[1:]  # NuttX: the name stands before the columns
+        if len(cells) == len(self.columns) and self.name_at is not None:
+            return cells[self.name_at], cells
+        return "", cells
+
+    def _row_of(self, cells: list[str], name: str) -> _Row:
         pairs, time, unit = [], None, None
-        for column, cell in zip(columns, cells, strict=True):
+        for column, cell in zip(self.columns, cells, strict=True):
             if column.unit is not None and time is None:
                 time, unit = cell, column.unit
             elif column.quantity is not None and (number := _NUMBER.match(cell)):
@@ -335,6 +389,19 @@ class _Table:
 
     def _is_rule(self, cells: list[str]) -> bool:
         return bool(cells) and all(re.fullmatch(r":?-*:?", cell) for cell in cells)
+
+
+def _is_header(columns: Sequence[_Column]) -> bool:
+    """Whether columns name a quantity, and another or a time."""
+    named = sum(column.quantity is not None for column in columns)
+    times = sum(column.unit is not None for column in columns)
+    return named >= 1 and named + times >= LEAST_COLUMNS
+
+
+def _is_header_of_blanks(cells: Sequence[str], columns: Sequence[_Column]) -> bool:
+    """Whether words with blanks between them are a header rather than a sentence: three quantities, in short cells."""
+    plain = all(len(words_of(cell)) <= 3 and ":" not in cell for cell in cells)
+    return plain and sum(column.quantity is not None for column in columns) >= 3
 
 
 def _settle_row(pairs: list[Pair]) -> list[Pair]:

@@ -46,14 +46,8 @@ class Series:
             for name in QUANTITIES
             if any(name in item.values for item in last)
         }
-        result = cls(memory, unit, seconds, columns, len(runs) - 1)
-        if {"total", "free"} <= columns.keys() and np.array_equal(columns["total"], columns["free"], equal_nan=True):
-            del columns["total"]  # the total of what is free
-        if "free" not in columns and {"total", "used"} <= columns.keys():
-            columns["free"] = columns["total"] - columns["used"]
-        if "free" in columns and "used" in columns and "total" not in columns:
-            columns["total"] = columns["free"] + columns["used"]
-        return result
+        _complete(columns)
+        return cls(memory, unit, seconds, columns, len(runs) - 1)
 
     def __len__(self) -> int:
         return len(self.seconds)
@@ -91,6 +85,16 @@ class Series:
         known = self.seconds[~np.isnan(self.seconds)]
         span = float(known[-1] - known[0]) / 3600 if len(known) > 1 else 0.0
         return span if span > 0 else None
+
+
+def _complete(columns: dict[Quantity, Column]) -> None:
+    """Add the columns that others imply, and remove a total that is one of free memory only."""
+    if {"total", "free"} <= columns.keys() and np.array_equal(columns["total"], columns["free"], equal_nan=True):
+        del columns["total"]
+    if "free" not in columns and {"total", "used"} <= columns.keys():
+        columns["free"] = columns["total"] - columns["used"]
+    if "total" not in columns and {"free", "used"} <= columns.keys():
+        columns["total"] = columns["free"] + columns["used"]
 
 
 def _runs(readings: Sequence[SeriesReading]) -> list[list[SeriesReading]]:

@@ -6,10 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Kind, number
-from heapwright._diagnose.readings import HEAP, Failure, Readings
+from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Finding, number
+from heapwright._diagnose.readings import Failure, Readings
 from heapwright._diagnose.series import Column, Series
-from heapwright._diagnose.series_picture import picture_of
+from heapwright._diagnose.series_failures import failed_requests, failed_sizes, failures_alone
+from heapwright._diagnose.series_words import (
+    CALLS_NEXT,
+    FULL,
+    cures_of_fragmentation,
+    finding_of,
+    is_full,
+    prefix,
+    time_in_words,
+)
 from heapwright._diagnose.wording import Quantity
 
 WINDOWS = 8
@@ -43,16 +52,12 @@ MOST_PAIRED = 500
 SURE_FALL = 0.05
 """... it is likely to be a leak only if it takes that share, and the last quarter lies below the first one."""
 
-FULL = 0.05
-"""A heap is full if that share of it is free."""
 NEARLY_FULL = 0.10
 EMPTY = 0.5
 """A memory lies idle if that share of it is free."""
 IDLE = 100_000
 """Bytes that must be free in a memory of which no size is known, and ten times as many as in the full one."""
 
-TINY = 0.01
-"""A request below that share of what is free fails in another memory rather than for want of a hole."""
 
 DIP = 0.5
 """A burst takes free memory below that share of its median, ..."""
@@ -73,26 +78,16 @@ def judge(readings: Readings) -> list[Finding]:
     series = [
         Series.of(name, items, readings.units.get(name, "B")) for name, items in readings.memories.items() if items
     ]
-    findings = [_judge(item, _failures_of(item, readings.failures, series)) for item in series]
+    findings = [_judge(item, failed_sizes(item, readings.failures, series)) for item in series]
     if exhausted := _wrong_memory(series, readings.failures):
         findings = [exhausted, *(item for item in findings if item.memory != exhausted.memory)]
     if not series and readings.failures:
-        findings = [_failures_alone(readings.failures)]
+        findings = [failures_alone(readings.failures)]
     return sorted(findings, key=lambda item: item.rank)
 
 
-def _failures_of(series: Series, failures: Sequence[Failure], others: Sequence[Series]) -> list[int]:
-    """Sizes of the requests that failed in a memory; of those that name none, in the only one, or in the heap."""
-    alone = len([item for item in others if item.unit == "B" and not item.memory.startswith("region ")]) == 1
-    return [
-        item.size
-        for item in failures
-        if item.size and (item.memory == series.memory or (not item.memory and (alone or series.memory == HEAP)))
-    ]
-
-
 def _judge(series: Series, failed: Sequence[int]) -> Finding:
-    rules = (_leak, _failed, _fragmentation, _too_small, _unreturned, _burst)
+    rules = (_leak, failed_requests, _fragmentation, _too_small, _unreturned, _burst)
     for rule in (_fragmentation,) if series.memory.startswith("region ") else rules:
         if finding := rule(series, failed):
             return finding
@@ -118,16 +113,16 @@ def _leak(series: Series, _: Sequence[int]) -> Finding | None:
         steps = last / lost
         readings = round(max(1, steps * (len(level) - 1 - start)))
         more = f"{number(readings)} more reading{'s' if readings > 1 else ''}"
-        out = f", so it is used up in {_time(steps * hours)}" if hours else f", so it is used up after {more}"
+        out = f", so it is used up in {time_in_words(steps * hours)}" if hours else f", so it is used up after {more}"
     change = "falls" if sign > 0 else "rises"
     way = f"from {number(level[start])} to {number(last)} {series.unit}"
-    sentence = f"{_of(series)}{name} {change} steadily, {way}, {rate}{out}"
-    if confidence == CANNOT_TELL:
+    sentence = f"{prefix(series)}{name} {change} steadily, {way}, {rate}{out}"
+    if confidence == INCONCLUSIVE:
         sentence += "; so little may also be a cache that fills"
     if sign > 0 and (block := series.last("largest")) is not None and last and block < ONE_READING_BLOCK * last:
         sentence += f"; the largest free block is down to {number(block)} {series.unit} as well"
     find = Cure("find who allocates: record every call for a few minutes, with call sites", command="heapwright hooks")
-    return _finding(
+    return finding_of(
         series,
         "leak",
         confidence,
@@ -144,28 +139,49 @@ def _falls(level: Column, least: float) -> tuple[Confidence | None, int]:
     steps, and never rises; or it has a trend down, which alone is not certain.
     """
     start = len(level) // 3
-    tops = _tops(level)
-    if len(tops) >= LEAST_WINDOWS and (np.diff(tops) < 0).all():
-        fall, half = float(tops[0] - tops[-1]), len(tops) // 2
-        before, after = float(tops[0] - tops[half]), float(tops[half] - tops[-1])
-        enough = fall >= max(least, LEAST_FALL_SHARE * abs(float(tops[0])))
-        if enough and after >= LEAST_SLOPE * before and level[start] > level[-1]:
-            return "likely", start
+    if _falls_by_windows(_tops(level), least) and level[start] > level[-1]:
+        return "likely", start
+    steps = _equal_steps(level)
+    if len(steps):
+        return ("likely" if _is_enough(float(level[0] - level[-1]), level[0], least) else INCONCLUSIVE), 0
+    confidence = _falls_by_trend(level[start:])
+    return confidence, start if confidence else 0
+
+
+def _is_enough(fall: float, first: float, least: float) -> bool:
+    """Whether a level has fallen far enough for a leak."""
+    return fall >= max(least, LEAST_FALL_SHARE * abs(float(first)))
+
+
+def _falls_by_windows(tops: Column, least: float) -> bool:
+    """Whether the highest values of windows fall from each to the next, and do not level off."""
+    if len(tops) < LEAST_WINDOWS or not (np.diff(tops) < 0).all():
+        return False
+    half = len(tops) // 2
+    before, after = float(tops[0] - tops[half]), float(tops[half] - tops[-1])
+    return after >= LEAST_SLOPE * before and _is_enough(float(tops[0] - tops[-1]), tops[0], least)
+
+
+def _equal_steps(level: Column) -> Column:
+    """The steps by which a level falls; none if it also rises, or they are too few or too unequal."""
     changes = np.diff(level)
-    steps = -changes[changes != 0]
-    if len(steps) >= LEAST_STEPS and (steps > 0).all() and steps.max() <= EQUAL_STEPS * steps.min():
-        fall = float(level[0] - level[-1])
-        enough = fall >= max(least, LEAST_FALL_SHARE * abs(float(level[0])))
-        return ("likely" if enough else CANNOT_TELL), 0
-    later = level[start:]
+    steps: Column = -changes[changes != 0]
+    if len(steps) < LEAST_STEPS or not (steps > 0).all() or steps.max() > EQUAL_STEPS * steps.min():
+        return np.empty(0)
+    return steps
+
+
+def _falls_by_trend(later: Column) -> Confidence | None:
+    """How certain a trend down is a leak, by the highest values of four quarters; None if there is no such trend."""
     if len(later) < LEAST_TREND or _trend(later) > TREND:
-        return None, 0
-    quarters = np.array([part.max() for part in np.array_split(later, 4)])
-    if (np.diff(quarters) <= 0).all() and later[0] > later[-1] and quarters[0] > quarters[-1]:
-        fall = float(quarters[0] - quarters[-1])
-        apart = quarters[-1] < np.array_split(later, 4)[0].min()
-        return ("likely" if apart and fall >= SURE_FALL * abs(float(quarters[0])) else CANNOT_TELL), start
-    return None, 0
+        return None
+    parts = np.array_split(later, 4)
+    quarters = np.array([part.max() for part in parts])
+    if (np.diff(quarters) > 0).any() or later[0] <= later[-1] or quarters[0] <= quarters[-1]:
+        return None
+    fall = float(quarters[0] - quarters[-1])
+    apart = quarters[-1] < parts[0].min()
+    return "likely" if apart and fall >= SURE_FALL * abs(float(quarters[0])) else INCONCLUSIVE
 
 
 def _trend(level: Column) -> float:
@@ -197,98 +213,7 @@ def _rate(series: Series, lost: float, start: int) -> tuple[str, float | None]:
     return f"{number(lost / max(readings, 1))} {series.unit} a reading", None
 
 
-# --- requests that failed ---------------------------------------------------------------------------------------------
-
-
-def _failed(series: Series, failed: Sequence[int]) -> Finding | None:
-    """Finding of a request that failed, from what was free then."""
-    if not failed:
-        return None
-    size, free, block = max(failed), series.last("free"), series.last("largest")
-    requests = f"{number(len(failed))} request{'s' if len(failed) > 1 else ''} of up to {number(size)} B failed"
-    if free is not None and series.size and _is_full(series) and size <= free:
-        return _finding(
-            series,
-            "too small",
-            "likely",
-            f"{_of(series)}{requests} with {number(free)} of {number(series.size)} B free: the heap is full",
-            cures=(Cure("a larger heap, fewer objects at once, or buffers in another memory"),),
-            record_next="free memory from start on, to distinguish a heap that is too small from a leak",
-        )
-    if free is not None and size > free:
-        return _finding(
-            series,
-            "too small",
-            "likely",
-            f"{_of(series)}{requests} while {number(free)} B were free: that heap lacks at least "
-            f"{number(size - free)} B",
-            cures=(Cure(f"a heap at least {number(size - free)} B larger, or fewer objects at once"),),
-            record_next="every heap call under the worst load: `heapwright fit` then says how large the heap must be",
-        )
-    if free is not None and block is not None and block < size <= free:
-        return _finding(
-            series,
-            "fragmentation",
-            "sure" if series.memory.startswith("region ") else "likely",
-            f"{_of(series)}{requests} although {number(free)} B were free: the largest free block was "
-            f"{number(block)} B",
-            cures=_cures_of_fragmentation(size),
-            record_next=_CALLS_NEXT,
-        )
-    if block is not None and size <= block:
-        return _finding(
-            series,
-            "wrong memory",
-            CANNOT_TELL,
-            f"{_of(series)}{requests} although a block of {number(block)} B was free: it asked for another memory or "
-            "alignment, or memory ran out between the readings",
-            record_next="free memory and largest block of every memory (internal, DMA, PSRAM) in the failed-allocation "
-            "hook, with the capabilities of the request",
-        )
-    if free is None:
-        return None
-    if size < TINY * free:
-        return _finding(
-            series,
-            "wrong memory",
-            CANNOT_TELL,
-            f"{_of(series)}{requests} although {number(free)} B were free: so small a request fails in another memory "
-            "(internal or DMA-capable RAM), or the heap is in small pieces",
-            record_next="free memory and largest block of every memory (internal, DMA, PSRAM) when a request fails",
-        )
-    return _finding(
-        series,
-        "fragmentation",
-        CANNOT_TELL,
-        f"{_of(series)}{requests} although {number(free)} B were free; the largest free block is not recorded",
-        record_next="the largest free block with free memory, as heap_caps_get_largest_free_block returns it",
-    )
-
-
-def _failures_alone(failures: Sequence[Failure]) -> Finding:
-    sizes = [item.size for item in failures if item.size]
-    of = f" of up to {number(max(sizes))} B" if sizes else ""
-    return Finding(
-        "",
-        "not enough data",
-        CANNOT_TELL,
-        f"{number(len(failures))} request{'s' if len(failures) > 1 else ''}{of} failed, and no line has how much "
-        "memory was free then",
-        record_next="free memory, its minimum and the largest free block, once a minute and when a request fails",
-    )
-
-
 # --- fragmentation ----------------------------------------------------------------------------------------------------
-
-_CALLS_NEXT = "every heap call until a request fails: replayed, it shows what pins the holes, and what cures it"
-
-
-def _cures_of_fragmentation(size: float) -> tuple[Cure, ...]:
-    return (
-        Cure(f"allocate what takes {number(size)} B or more once, at start, and keep it; or give it a static buffer"),
-        Cure("a place of its own for each large size: a fixed pool in front of the heap", command="heapwright explore"),
-        Cure("another allocator: record the calls, and have it chosen by replay", command="heapwright fit"),
-    )
 
 
 def _fragmentation(series: Series, _: Sequence[int]) -> Finding | None:
@@ -299,29 +224,29 @@ def _fragmentation(series: Series, _: Sequence[int]) -> Finding | None:
     once, now, was = float(block[:third].max()), float(block[-third:].max()), float(free[len(free) // 3])
     if len(block) >= 3 and now <= SMALL_BLOCK * free[-1] and now <= FALLEN_BLOCK * once and free[-1] >= FLAT * was:
         last = float(block[-1])
-        return _finding(
+        return finding_of(
             series,
             "fragmentation",
             "sure" if series.memory.startswith("region ") else "likely",
-            f"{_of(series)}the largest free block falls from {number(block.max())} to {number(last)} B while free "
+            f"{prefix(series)}the largest free block falls from {number(block.max())} to {number(last)} B while free "
             "memory "
             f"stays near {number(free[-1])} B: a request above {number(last)} B fails although {number(free[-1])} "
             "B are "
             "free",
-            cures=_cures_of_fragmentation(last),
-            record_next=_CALLS_NEXT,
+            cures=cures_of_fragmentation(last),
+            record_next=CALLS_NEXT,
         )
-    if now > ONE_READING_BLOCK * free[-1] or _is_full(series) or now == 0:
+    if now > ONE_READING_BLOCK * free[-1] or is_full(series) or now == 0:
         return None
     region = series.memory.startswith("region ")
     why = "" if region else "; if several regions count as free, that alone can explain it"
-    return _finding(
+    return finding_of(
         series,
         "fragmentation",
-        "sure" if region else CANNOT_TELL,
-        f"{_of(series)}the largest free block has {number(now)} of {number(free[-1])} free B: a request above "
+        "sure" if region else INCONCLUSIVE,
+        f"{prefix(series)}the largest free block has {number(now)} of {number(free[-1])} free B: a request above "
         f"{number(now)} B fails{why}",
-        cures=_cures_of_fragmentation(now),
+        cures=cures_of_fragmentation(now),
         record_next="the same once a minute from start on: a block that falls while free memory stays is fragmentation",
     )
 
@@ -347,11 +272,11 @@ def _unreturned(series: Series, _: Sequence[int]) -> Finding | None:
     system, used = series.last("total"), series.last("used")
     if not system or used is None or used > (1 - UNRETURNED) * system:
         return None
-    return _finding(
+    return finding_of(
         series,
         "fragmentation",
-        CANNOT_TELL,
-        f"{_of(series)}{number(system - used)} B, {(system - used) / system:.0%} of what malloc took from the "
+        INCONCLUSIVE,
+        f"{prefix(series)}{number(system - used)} B, {(system - used) / system:.0%} of what malloc took from the "
         "system, are "
         "free inside it and were not given back: fragmentation, or memory kept for later",
         cures=(
@@ -365,53 +290,59 @@ def _unreturned(series: Series, _: Sequence[int]) -> Finding | None:
 # --- size, bursts -----------------------------------------------------------------------------------------------------
 
 
-def _is_full(series: Series) -> bool:
-    free, size = series.last("free"), series.size
-    return free is not None and bool(size) and free <= FULL * (size or 0)
-
-
 def _too_small(series: Series, _: Sequence[int]) -> Finding | None:
-    size, peak, errors = series.size, series.last("peak"), series.last("failed")
-    if size is None or series.memory.startswith(("Arena", "all arenas", "Mbed TLS")):
+    if series.size is None or series.memory.startswith(("Arena", "all arenas", "Mbed TLS")):
         return None
-    if errors and peak is not None and peak >= (1 - FULL) * size:
+    return _errors(series, series.size) or _nearly_full(series, series.size)
+
+
+def _errors(series: Series, size: float) -> Finding | None:
+    """Finding of a memory that counts the requests that failed in it, from its peak."""
+    peak, errors = series.last("peak"), series.last("failed")
+    if not errors or peak is None:
+        return None
+    if peak >= (1 - FULL) * size:
         used = series.last("used")
         stays = f", and {number(used)} are used now" if used is not None else ""
         more = "elements" if series.unit != "B" else "bytes"
-        return _finding(
+        return finding_of(
             series,
             "too small",
             "likely",
-            f"{_of(series)}{number(errors)} requests failed, and at its peak all {number(peak)} of {number(size)} "
+            f"{prefix(series)}{number(errors)} requests failed, and at its peak all {number(peak)} of {number(size)} "
             f"{more} were used{stays}",
             cures=(Cure(f"more {more} for this pool; if use stays at the peak when traffic ends, look for a leak"),),
             record_next="the same counters once a minute, and after the load has ended",
         )
-    if errors and peak is not None and series.unit == "B" and not series.known("largest").size:
-        return _finding(
-            series,
-            "fragmentation",
-            CANNOT_TELL,
-            f"{_of(series)}{number(errors)} request{'s' if errors > 1 else ''} failed although at most "
-            f"{number(peak)} of {number(size)} B "
-            "were used "
-            "at once: they were large, or free memory lies in holes",
-            cures=_cures_of_fragmentation(size - peak),
-            record_next="the size of each request that fails, and the largest free block then",
-        )
-    free = series.known("free")
-    middle = float(np.median(free)) if len(free) else None
-    if middle is None or series.unit != "B" or middle > NEARLY_FULL * size:
+    if series.unit != "B" or series.known("largest").size:
         return None
-    least = series.least
-    return _finding(
+    return finding_of(
+        series,
+        "fragmentation",
+        INCONCLUSIVE,
+        f"{prefix(series)}{number(errors)} request{'s' if errors > 1 else ''} failed although at most {number(peak)} "
+        f"of {number(size)} B were used at once: they were large, or free memory lies in holes",
+        cures=cures_of_fragmentation(size - peak),
+        record_next="the size of each request that fails, and the largest free block then",
+    )
+
+
+def _nearly_full(series: Series, size: float) -> Finding | None:
+    """Finding of a heap that has little free."""
+    free, least = series.known("free"), series.least
+    if not len(free) or series.unit != "B":
+        return None
+    middle = float(np.median(free))
+    if middle > NEARLY_FULL * size:
+        return None
+    lowest = f", and {number(least)} B at least" if least is not None and least < middle else ""
+    once = "" if len(free) > 1 else ", or something leaks: one reading does not show which"
+    return finding_of(
         series,
         "too small",
-        "likely" if len(free) > 1 else CANNOT_TELL,
-        f"{_of(series)}{number(middle)} of {number(size)} B are free, {middle / size:.0%}"
-        + (f", and {number(least)} B at least" if least is not None and least < middle else "")
-        + ": the heap is too small for this load"
-        + ("" if len(free) > 1 else ", or something leaks: one reading does not show which"),
+        "likely" if len(free) > 1 else INCONCLUSIVE,
+        f"{prefix(series)}{number(middle)} of {number(size)} B are free, {middle / size:.0%}{lowest}: the heap is too "
+        f"small for this load{once}",
         cures=(Cure("a larger heap, fewer objects at once, or buffers in another memory"),),
         record_next="free memory from start on, to distinguish a heap that is too small from a leak",
     )
@@ -427,11 +358,12 @@ def _burst(series: Series, _: Sequence[int]) -> Finding | None:
     if least >= DIP * middle or low > SHORT or last < RECOVERED * middle:
         return None
     seen = "readings show it" if free.min() < DIP * middle else "it fell between the readings"
-    return _finding(
+    return finding_of(
         series,
         "burst",
         "likely",
-        f"{_of(series)}free memory fell to {number(least)} B for a short time and is back at {number(last)} B ({seen})",
+        f"{prefix(series)}free memory fell to {number(least)} B for a short time and is back at {number(last)} B "
+        f"({seen})",
         cures=(
             Cure(
                 f"keep a reserve: what the burst takes, {number(middle - least)} B here, must stay free; or limit what "
@@ -447,42 +379,50 @@ def _burst(series: Series, _: Sequence[int]) -> Finding | None:
 
 def _wrong_memory(series: Sequence[Series], failures: Sequence[Failure]) -> Finding | None:
     """One memory that is exhausted while another is free."""
-    apart = [
-        item
-        for item in series
-        if item.unit == "B"
-        and item.last("free") is not None
-        and not item.memory.startswith(("region ", "Arena", "lwIP"))
-    ]
+    apart = [item for item in series if _is_apart(item)]
     for item in apart:
         free = item.last("free") or 0.0
-        failed = _failures_of(item, failures, series)
+        failed = failed_sizes(item, failures, series)
         fails = any(size > (item.last("largest") or free) for size in failed)
-        if not (fails or _is_full(item)):
+        if not (fails or is_full(item)):
             continue
-        for other in apart:
-            idle, size = other.last("free") or 0.0, other.size
-            largest = other.last("largest") or idle
-            enough = idle >= EMPTY * size if size else idle >= max(IDLE, 10 * free)
-            if other is item or not enough or largest <= max(failed, default=0):
-                continue
-            what = f"requests of up to {number(max(failed))} B fail in" if fails else "it is"
-            return _finding(
-                item,
-                "wrong memory",
-                "likely",
-                f"{item.memory} is exhausted, {number(free)} B free"
-                + (f", and {what} it" if fails else "")
-                + f", while {number(idle)} B are free in {other.memory}",
-                cures=(
-                    Cure(
-                        f"move large buffers that need not be in {item.memory} to {other.memory} "
-                        "(heap_caps_malloc, CONFIG_SPIRAM_MALLOC_ALWAYSINTERNAL, a section of the linker script)"
-                    ),
-                ),
-                record_next="every heap call with its memory: `heapwright diagnose` then says which objects to move",
-            )
+        idle = (other for other in apart if other is not item and _is_idle(other, free, max(failed, default=0)))
+        if other := next(idle, None):
+            return _exhausted(item, max(failed) if fails else None, other)
     return None
+
+
+def _is_apart(series: Series) -> bool:
+    """Whether a series is a memory of its own, rather than a part of one, and its free bytes are known."""
+    part = series.memory.startswith(("region ", "Arena", "lwIP"))
+    return not part and series.unit == "B" and series.last("free") is not None
+
+
+def _is_idle(series: Series, free: float, request: int) -> bool:
+    """Whether a memory could serve a request that failed in a memory with `free` bytes free."""
+    idle = series.last("free") or 0.0
+    enough = EMPTY * series.size if series.size else max(IDLE, 10 * free)
+    return idle >= enough and (series.last("largest") or idle) > request
+
+
+def _exhausted(series: Series, failed: int | None, other: Series) -> Finding:
+    """The finding of a memory that is exhausted, perhaps for a request that failed, while another is idle."""
+    free, idle = series.last("free") or 0.0, other.last("free") or 0.0
+    requests = f", and requests of up to {number(failed)} B fail in it" if failed is not None else ""
+    return finding_of(
+        series,
+        "wrong memory",
+        "likely",
+        f"{series.memory} is exhausted, {number(free)} B free{requests}, while {number(idle)} B are free in "
+        f"{other.memory}",
+        cures=(
+            Cure(
+                f"move large buffers that need not be in {series.memory} to {other.memory} "
+                "(heap_caps_malloc, CONFIG_SPIRAM_MALLOC_ALWAYSINTERNAL, a section of the linker script)"
+            ),
+        ),
+        record_next="every heap call with its memory: `heapwright diagnose` then says which objects to move",
+    )
 
 
 # --- nothing wrong, or too little -------------------------------------------------------------------------------------
@@ -501,12 +441,13 @@ def _steady(series: Series) -> Finding | None:
     _, block = _together(series)
     missing = "" if len(block) else "; the largest free block is not recorded, so this cannot exclude fragmentation"
     blocks = f", and the largest free block is {number(block[-1])} B" if len(block) else ""
-    time = f" over {_time(series.hours)}" if series.hours else ""
-    return _finding(
+    time = f" over {time_in_words(series.hours)}" if series.hours else ""
+    return finding_of(
         series,
         "nothing wrong",
         "likely",
-        f"{_of(series)}free memory stays near {number(after)} B in {number(len(free))} readings{time}{blocks}{missing}",
+        f"{prefix(series)}free memory stays near {number(after)} B in {number(len(free))} readings{time}{blocks}"
+        f"{missing}",
         record_next="" if len(block) else "the largest free block with free memory",
     )
 
@@ -522,11 +463,11 @@ def _not_enough(series: Series) -> Finding:
         why = f"{count} readings ({told} {series.unit}) show neither a steady fall nor a steady state"
     missing = [name for name in ("free memory", "its minimum", "the largest free block") if not _has(series, name)]
     again = "the same once a minute over several hours, from start on"
-    return _finding(
+    return finding_of(
         series,
         "not enough data",
-        CANNOT_TELL,
-        f"{_of(series)}{why}",
+        INCONCLUSIVE,
+        f"{prefix(series)}{why}",
         record_next=f"{again}, with {' and '.join(missing)}" if missing else again,
     )
 
@@ -534,59 +475,3 @@ def _not_enough(series: Series) -> Finding:
 def _has(series: Series, name: str) -> bool:
     columns = {"free memory": "free", "its minimum": "minimum", "the largest free block": "largest"}
     return columns[name] in series.columns
-
-
-# --- in words ---------------------------------------------------------------------------------------------------------
-
-
-def _finding(
-    series: Series,
-    kind: Kind,
-    confidence: Confidence,
-    sentence: str,
-    *,
-    cures: tuple[Cure, ...] = (),
-    record_next: str = "",
-) -> Finding:
-    heads = ("", "first", "last", "lowest", "highest")
-    names: dict[Quantity, str] = {
-        "free": "free",
-        "largest": "largest free block",
-        "minimum": "minimum-ever free",
-        "used": "used",
-        "peak": "most ever used",
-        "total": "size",
-        "failed": "failed requests",
-    }
-    rows = []
-    for name, text in names.items():
-        column = series.known(name)
-        if len(column):
-            unit = "" if name == "failed" else f", {series.unit}"
-            shown = (column[0], column[-1], column.min(), column.max())
-            rows.append((f"{text}{unit}", *(number(value) for value in shown)))
-    return Finding(
-        "" if series.memory == HEAP else series.memory,
-        kind,
-        confidence,
-        sentence[0].upper() + sentence[1:],
-        heads,
-        tuple(rows),
-        cures,
-        record_next,
-        picture_of(series),
-    )
-
-
-def _of(series: Series) -> str:
-    return "" if series.memory == HEAP else f"{series.memory}: "
-
-
-def _time(hours: float) -> str:
-    if hours < 2:
-        return f"{hours * 60:,.0f} min"
-    return f"{hours:,.3g} h" if hours < 72 else f"{hours / 24:,.0f} days"
-
-
-def _many(count: float) -> str:
-    return number(max(1, count))

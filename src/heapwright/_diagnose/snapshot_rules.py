@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Picture, number
-from heapwright._diagnose.series_rules import FULL, NEARLY_FULL, SMALL_BLOCK
+from heapwright._diagnose.model import INCONCLUSIVE, Cure, Finding, Picture, number
+from heapwright._diagnose.series_rules import NEARLY_FULL, SMALL_BLOCK
+from heapwright._diagnose.series_words import FULL
 from heapwright._diagnose.snapshots import GAP, Block, Snapshot, growth
 
 LEAST_GROWN = 8
@@ -52,7 +53,7 @@ def _grown(memory: str, first: Snapshot, last: Snapshot) -> Finding | None:
         Finding(
             memory,
             "leak",
-            "likely" if before else CANNOT_TELL,
+            "likely" if before else INCONCLUSIVE,
             f"{number(after - before)} more objects of {number(size)} B{by} are in use in the last snapshot than in "
             "the first "
             f"({number(before)} -> {number(after)}), and none of the first went; used memory grew from "
@@ -67,77 +68,106 @@ def _grown(memory: str, first: Snapshot, last: Snapshot) -> Finding | None:
     )
 
 
+@dataclass(frozen=True)
+class _Use:
+    """The blocks of one snapshot, and bytes in use and free."""
+
+    item: Snapshot
+    blocks: Sequence[Block]
+    free_sizes: Sequence[int]
+    used: int
+
+    @classmethod
+    def of(cls, item: Snapshot) -> _Use:
+        """The use of a snapshot."""
+        blocks = item.whole()
+        free = sorted((block.size for block in blocks if not block.used), reverse=True)
+        return cls(item, blocks, free, sum(block.size for block in blocks if block.used))
+
+    @property
+    def free(self) -> int:
+        """Free bytes."""
+        return sum(self.free_sizes)
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest free block; 0 if there is none."""
+        return self.free_sizes[0] if self.free_sizes else 0
+
+    @property
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """The numbers in words."""
+        return (
+            ("in use, B", number(self.used)),
+            ("free, B", number(self.free)),
+            ("largest free block, B", number(self.largest)),
+            ("free blocks", number(len(self.free_sizes))),
+            ("blocks in use", number(len(self.blocks) - len(self.free_sizes))),
+        )
+
+
 def _one(memory: str, item: Snapshot, count: int) -> Finding:
-    blocks = item.whole()
-    free = [block for block in blocks if not block.used]
-    sizes = sorted((block.size for block in free), reverse=True)
-    used = sum(block.size for block in blocks if block.used)
-    whole, largest, size = sum(sizes), (sizes or [0])[0], used + sum(sizes)
-    rows = (
-        ("in use, B", number(used)),
-        ("free, B", number(whole)),
-        ("largest free block, B", number(largest)),
-        ("free blocks", number(len(free))),
-        ("blocks in use", number(sum(block.used for block in blocks))),
+    """The finding of one snapshot, the last of `count`."""
+    use = _Use.of(item)
+    finding = _too_small(use) or _fragmented(use) or _without_fault(use, count)
+    return _named(replace(finding, memory=memory, heads=("", "last"), rows=use.rows), item)
+
+
+def _too_small(use: _Use) -> Finding | None:
+    free, size = use.free, use.used + use.free
+    if not use.item.lists_free or not size or free > NEARLY_FULL * size:
+        return None
+    return Finding(
+        "",
+        "too small",
+        "likely" if free <= FULL * size else INCONCLUSIVE,
+        f"{number(free)} of {number(size)} B are free, {free / size:.0%}: the heap is too small for what it holds, or "
+        "something leaks",
+        cures=(Cure("a larger heap, or fewer objects at once"),),
+        record_next=_TWO_NEXT,
     )
-    pin = _pin(blocks)
-    if item.lists_free and size and whole <= NEARLY_FULL * size:
-        sure: Confidence = "likely" if whole <= FULL * size else CANNOT_TELL
-        return _named(
-            Finding(
-                memory,
-                "too small",
-                sure,
-                f"{number(whole)} of {number(size)} B are free, {whole / size:.0%}: the heap is too small for what it "
-                "holds, "
-                "or something leaks",
-                ("", "last"),
-                rows,
-                (Cure("a larger heap, or fewer objects at once"),),
-                _TWO_NEXT,
-            ),
-            item,
-        )
-    if whole and largest <= SMALL_BLOCK * whole and len(free) > 1:
-        pinned = (
-            f"; {number(pin.blocks)} block{'s' if pin.blocks > 1 else ''} of {number(pin.size)} B at {pin.address:#x} "
-            f"keep{'' if pin.blocks > 1 else 's'} {number(pin.free)} free B apart"
-            if pin
-            else ""
-        )
-        return _named(
-            Finding(
-                memory,
-                "fragmentation",
-                "sure" if item.lists_free and _is_one_piece(blocks) else "likely",
-                f"{number(whole)} B are free in {number(len(free))} blocks, the largest of {number(largest)} B: a "
-                "request above "
-                f"{number(largest)} B fails{pinned}",
-                ("", "last"),
-                rows,
-                (
-                    Cure("allocate long-lived objects before large short-lived ones, or give these static buffers"),
-                    Cure("a place of its own for each large size: a fixed pool in front of the heap"),
-                ),
-                "every heap call until a request fails: replayed, it shows what pins the holes, and what cures it",
-            ),
-            item,
-        )
-    seen = "one snapshot" if count == 1 else f"{count} snapshots"
-    return _named(
-        Finding(
-            memory,
-            "nothing wrong",
-            CANNOT_TELL,
-            f"{seen} with {number(whole)} B free in {number(len(free))} block{'' if len(free) == 1 else 's'}, the "
-            f"largest of {number(largest)} B"
-            + (": one snapshot shows no leak" if count == 1 else ", and no size that grew"),
-            ("", "last"),
-            rows,
-            (),
-            _TWO_NEXT,
+
+
+def _fragmented(use: _Use) -> Finding | None:
+    if not use.free or use.largest > SMALL_BLOCK * use.free or len(use.free_sizes) < 2:
+        return None
+    return Finding(
+        "",
+        "fragmentation",
+        "sure" if use.item.lists_free and _is_one_piece(use.blocks) else "likely",
+        f"{number(use.free)} B are free in {number(len(use.free_sizes))} blocks, the largest of "
+        f"{number(use.largest)} B: a request above {number(use.largest)} B fails{_pinned(use.blocks)}",
+        cures=(
+            Cure("allocate long-lived objects before large short-lived ones, or give these static buffers"),
+            Cure("a place of its own for each large size: a fixed pool in front of the heap"),
         ),
-        item,
+        record_next="every heap call until a request fails: replayed, it shows what pins the holes, and what cures it",
+    )
+
+
+def _without_fault(use: _Use, count: int) -> Finding:
+    seen = "one snapshot" if count == 1 else f"{count} snapshots"
+    grown = ": one snapshot shows no leak" if count == 1 else ", and no size that grew"
+    blocks = f"block{'' if len(use.free_sizes) == 1 else 's'}"
+    return Finding(
+        "",
+        "nothing wrong",
+        INCONCLUSIVE,
+        f"{seen} with {number(use.free)} B free in {number(len(use.free_sizes))} {blocks}, the largest of "
+        f"{number(use.largest)} B{grown}",
+        record_next=_TWO_NEXT,
+    )
+
+
+def _pinned(blocks: Sequence[Block]) -> str:
+    """What keeps most free bytes apart, in words; empty if nothing does."""
+    pin = _pin(blocks)
+    if pin is None:
+        return ""
+    plural, verb = ("s", "keep") if pin.blocks > 1 else ("", "keeps")
+    return (
+        f"; {number(pin.blocks)} block{plural} of {number(pin.size)} B at {pin.address:#x} {verb} {number(pin.free)} "
+        "free B apart"
     )
 
 

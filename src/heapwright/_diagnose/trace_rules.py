@@ -10,7 +10,7 @@ import numpy as np
 
 from heapwright._diagnose import trials
 from heapwright._diagnose.call_lines import CallLog, HeapCall
-from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Picture, number
+from heapwright._diagnose.model import INCONCLUSIVE, Confidence, Cure, Finding, Picture, number
 from heapwright._heaps.heaps import RecipeHeap
 from heapwright._traces.failures import Failures, failures_of
 from heapwright._traces.leaks import Leak, find_leaks
@@ -135,7 +135,7 @@ def _few(trace: Trace, memory: str) -> Finding:
         Finding(
             memory,
             "not enough data",
-            CANNOT_TELL,
+            INCONCLUSIVE,
             f"{_calls_in_words(trace)}: too few calls to show a leak, fragmentation or a steady state",
             ("", "in the log"),
             _facts(trace),
@@ -152,7 +152,7 @@ def _failures_only(log: CallLog) -> Finding:
             Finding(
                 log.memory,
                 "not enough data",
-                CANNOT_TELL,
+                INCONCLUSIVE,
                 f"{number(len(log.calls))} frees, and none of what they free is allocated in the log",
                 record_next="every heap call from start on",
             )
@@ -161,7 +161,7 @@ def _failures_only(log: CallLog) -> Finding:
         Finding(
             log.memory,
             "not enough data",
-            CANNOT_TELL,
+            INCONCLUSIVE,
             f"{number(len(sizes))} requests of up to {number(max(sizes))} B failed, and no call that succeeded is in "
             "the log",
             record_next="every heap call from start on",
@@ -174,58 +174,66 @@ def _failures_only(log: CallLog) -> Finding:
 
 def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, memory: str) -> Finding:
     leak = leaks[0]
-    what = (
-        f"{number(leak.objects)} objects of {number(leak.size)} B" if leak.size else f"{number(leak.objects)} objects"
-    )
     by = f" from {leak.site}" if leak.site else ""
-    every = 1 / leak.objects_per_call
-    rate = f"one in {number(every)} calls"
-    if leak.bytes_per_hour is not None:
-        short = (trace.seconds or 0) < LEAST_SECONDS
-        rate += (
-            f", {number(leak.bytes_per_hour / 3600)} B a second"
-            if short
-            else f", {number(leak.bytes_per_hour)} B an hour"
-        )
+    of = f" of {number(leak.size)} B" if leak.size else ""
     others = (
         f", and {len(leaks) - 1} more size{'s' if len(leaks) > 2 else ''} or sites with them" if len(leaks) > 1 else ""
     )
-    spare, whose = SPARE, "16 KB to spare are"
     need = heap.fit(trace)
-    if context.arena is not None and need is not None:
-        spare, whose = max(context.arena - need, 0), f"what {number(context.arena)} B leave to spare is"
-    hours = leak.hours_until(spare)
-    until = f"{number(leak.calls_until(spare))} calls" + (f", {_hours(hours)}" if hours is not None else "")
-    rows = tuple(
-        (
-            number(item.size) if item.size else "several",
-            item.site or "-",
-            number(item.objects),
-            number(item.bytes),
-            number(1 / item.objects_per_call),
-        )
-        for item in leaks[:10]
-    )
-    cures = [
-        Cure(
-            f"free what {'allocates ' + number(leak.size) + ' B' if leak.size else leak.site}{by if leak.size else ''}"
-        )
-    ]
-    if leak.size and need is not None and (rest := trials.without(trace, leak.size)) is not None:
-        cures[0] = Cure(cures[0].text, need, heap.fit(rest))
     return _named(
         Finding(
             memory,
             "leak",
             "likely",
-            f"{what}{by} ({number(leak.bytes)} B) are never freed, {rate}{others}: {whose} used up after {until}",
+            f"{number(leak.objects)} objects{of}{by} ({number(leak.bytes)} B) are never freed, {_rate(trace, leak)}"
+            f"{others}: {_used_up(leak, context.arena, need)}",
             ("size, B", "call site", "never freed", "bytes", "calls per object"),
-            rows,
-            cures=tuple(cures),
+            tuple(_leak_row(item) for item in leaks[:10]),
+            cures=(_free_it(trace, leak, heap, need),),
             record_next="" if leak.site else "the same with call sites, to see who allocates them",
             picture=_live(trace, leak),
         )
     )
+
+
+def _leak_row(leak: Leak) -> tuple[str, ...]:
+    return (
+        number(leak.size) if leak.size else "several",
+        leak.site or "-",
+        number(leak.objects),
+        number(leak.bytes),
+        number(1 / leak.objects_per_call),
+    )
+
+
+def _rate(trace: Trace, leak: Leak) -> str:
+    """How often an object leaks, and how many bytes in a time, if times are known."""
+    rate = f"one in {number(1 / leak.objects_per_call)} calls"
+    if leak.bytes_per_hour is None:
+        return rate
+    if (trace.seconds or 0) < LEAST_SECONDS:
+        return f"{rate}, {number(leak.bytes_per_hour / 3600)} B a second"
+    return f"{rate}, {number(leak.bytes_per_hour)} B an hour"
+
+
+def _used_up(leak: Leak, arena: int | None, need: int | None) -> str:
+    """When what the heap has to spare is used up, in words; `need` is the smallest heap of the trace."""
+    spare, whose = SPARE, "16 KB to spare are"
+    if arena is not None and need is not None:
+        spare, whose = max(arena - need, 0), f"what {number(arena)} B leave to spare is"
+    hours = leak.hours_until(spare)
+    time = f", {_hours(hours)}" if hours is not None else ""
+    return f"{whose} used up after {number(leak.calls_until(spare))} calls{time}"
+
+
+def _free_it(trace: Trace, leak: Leak, heap: Heap, need: int | None) -> Cure:
+    """The cure of a leak, with the bytes that it saves if they can be tried."""
+    if not leak.size:
+        return Cure(f"free what {leak.site}")
+    by = f" from {leak.site}" if leak.site else ""
+    text = f"free what allocates {number(leak.size)} B{by}"
+    rest = trials.without(trace, leak.size) if need is not None else None
+    return Cure(text, need, heap.fit(rest)) if rest is not None else Cure(text)
 
 
 def _hours(hours: float) -> str:
@@ -286,6 +294,16 @@ class _Room:
     largest: int
     reused: bool
 
+    @property
+    def rows(self) -> tuple[tuple[str, str], ...]:
+        """The numbers in words; none if the addresses show no holes."""
+        if not self.reused:
+            return ()
+        return (
+            ("free between live objects then, B", number(self.free)),
+            ("largest hole then, B", number(self.largest)),
+        )
+
 
 def _room_at_failure(log: CallLog, largest: int) -> _Room:
     """The room at the last failure of a request of `largest` bytes."""
@@ -320,93 +338,72 @@ def _room(live: dict[int, int], low: int, high: int, *, reused: bool) -> _Room:
 
 
 def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Finding:
+    """Finding of a log in which requests failed; `served` is its trace with all of them served."""
     failed: list[HeapCall] = log.failed
     size = max(call.size for call in failed)
-    room = _room_at_failure(log, size)
+    one_size = len({call.size for call in failed}) == 1
     heap, assumed = trials.usual_heap(trace, context.heaps)
-    need = heap.fit(served)
-    requests = f"{number(len(failed))} request{'s' if len(failed) > 1 else ''} of " + (
-        f"{number(size)} B" if len({call.size for call in failed}) == 1 else f"up to {number(size)} B"
+    requests = (
+        f"{number(len(failed))} request{'s' if len(failed) > 1 else ''} of {'' if one_size else 'up to '}"
+        f"{number(size)} B failed"
     )
+    if leaks := find_leaks(served):
+        finding = _leak(served, leaks, heap, context, log.memory)
+        return _named(replace(finding, sentence=f"{requests}; {finding.sentence[0].lower()}{finding.sentence[1:]}"))
+    room = _room_at_failure(log, size)
+    need = heap.fit(served)
     on = f"on {heap.label}" + (f" ({assumed})" if assumed else "")
     needs = f"{number(need)} B {on}" if need is not None else f"more than {heap.label} can serve"
+    takes = f"with all served {number(served.peak_live_bytes)} B are live at once, which takes {needs}"
+    cures = tuple(trials.cures_of(served, heap, need, context.heaps[1:])) if need is not None else ()
+    whole = Cure(f"a heap of {number(need)} B {on}", None, need, "heapwright fit") if need is not None else None
+    finding = (
+        _no_room(room, size, requests, takes)
+        if room.reused and room.free >= size
+        else Finding(
+            log.memory,
+            "too small",
+            "likely",
+            f"{requests} with {number(room.live)} B live{' and no hole that large' if room.reused else ''}: {takes}",
+            cures=(whole,) if whole else (),
+        )
+    )
     rows = (
         *_facts(trace),
         ("requests that failed", number(len(failed))),
         ("live when one failed, B", number(room.live)),
-        *(
-            (("free between live objects then, B", number(room.free)), ("largest hole then, B", number(room.largest)))
-            if room.reused
-            else ()
-        ),
+        *room.rows,
         ("peak with them served, live bytes", number(served.peak_live_bytes)),
     )
-    leaks = find_leaks(served)
-    if leaks:
-        finding = _leak(served, leaks, heap, context, log.memory)
-        text = f"{requests} failed; {finding.sentence[0].lower()}{finding.sentence[1:]}"
-        return _named(
-            Finding(
-                log.memory,
-                "leak",
-                "likely",
-                text,
-                finding.heads,
-                finding.rows,
-                finding.cures,
-                finding.record_next,
-                finding.picture,
-            )
-        )
-    cures = tuple(trials.cures_of(served, heap, need, context.heaps[1:])) if need is not None else ()
-    if room.reused and room.free >= size > room.largest:
-        return _named(
-            Finding(
-                log.memory,
-                "fragmentation",
-                "likely",
-                f"{requests} failed although {number(room.free)} B were free between live objects: the largest "
-                "hole had "
-                f"{number(room.largest)} B; with all served {number(served.peak_live_bytes)} B are live at once, which "
-                f"takes {needs}",
-                ("", "in the log"),
-                rows,
-                cures,
-                picture=_live(served),
-            )
-        )
-    if room.reused and room.largest >= size:
-        return _named(
-            Finding(
-                log.memory,
-                "wrong memory",
-                CANNOT_TELL,
-                f"{requests} failed although a hole of {number(room.largest)} B lay between live objects: it asked for "
-                "another "
-                "memory or alignment, or not all calls are in the log; with all served "
-                f"{number(served.peak_live_bytes)} B are "
-                f"live at once, which takes {needs}",
-                ("", "in the log"),
-                rows,
-                cures,
-                "every heap call of every memory, with the memory's name",
-                _live(served),
-            )
-        )
-    whole = Cure(f"a heap of {number(need)} B {on}", None, need, "heapwright fit") if need is not None else None
     return _named(
-        Finding(
-            log.memory,
-            "too small",
-            "likely",
-            f"{requests} failed with {number(room.live)} B live"
-            + (" and no hole that large" if room.reused else "")
-            + f": with all served {number(served.peak_live_bytes)} B are live at once, which takes {needs}",
-            ("", "in the log"),
-            rows,
-            (*((whole,) if whole else ()), *cures),
+        replace(
+            finding,
+            memory=log.memory,
+            heads=("", "in the log"),
+            rows=rows,
+            cures=(*finding.cures, *cures),
             picture=_live(served),
         )
+    )
+
+
+def _no_room(room: _Room, size: int, requests: str, takes: str) -> Finding:
+    """Finding of requests of up to `size` bytes that failed although these are free between live objects."""
+    if room.largest < size:
+        return Finding(
+            "",
+            "fragmentation",
+            "likely",
+            f"{requests} although {number(room.free)} B were free between live objects: the largest hole had "
+            f"{number(room.largest)} B; {takes}",
+        )
+    return Finding(
+        "",
+        "wrong memory",
+        INCONCLUSIVE,
+        f"{requests} although a hole of {number(room.largest)} B lay between live objects: it asked for another memory "
+        f"or alignment, or not all calls are in the log; {takes}",
+        record_next="every heap call of every memory, with the memory's name",
     )
 
 

@@ -10,6 +10,7 @@ from heapwright._support.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from heapwright._recipes.pools import Lists, Pool
     from heapwright._recipes.recipe import Recipe
 
 
@@ -50,18 +51,31 @@ def _problem(recipe: Recipe) -> str | None:
     """Why a hit of the recipe's lists is more than to take a block off a list; None where it is not."""
     if recipe.memory:
         return "lies in several memories"
-    lists = lists_in(recipe.pools)
-    unsited = [pool for pool in recipe.pools if not pool.sites]
     if recipe.threads != "none":
         return f'"threads" "{recipe.threads}" needs a call'
     if recipe.checks != "none" or recipe.counts:
         return "checks and counters need a call"
+    lists = lists_in(recipe.pools)
+    unsited = [pool for pool in recipe.pools if not pool.sites]
     if len(lists) != 1 or len(unsited) != 2 or not unsited[1].aligns:
         return f"has not one pool of lists above one {ALIGNING} pool"
-    header = getattr(unsited[1], "header", 0)
-    if recipe.link_bytes != 4 or recipe.align < 4 or header % 4 or getattr(unsited[1], "unit", 0) < recipe.align:
+    if not _has_whole_words(recipe, unsited[1]):
         return "links or headers are no whole words"
-    quick = lists[0]
+    return _problem_of_lists(lists[0])
+
+
+def _has_whole_words(recipe: Recipe, pool: Pool) -> bool:
+    """Whether links, headers and blocks of a pool lie at multiples of four bytes."""
+    return (
+        recipe.link_bytes == 4
+        and recipe.align >= 4
+        and getattr(pool, "header", 0) % 4 == 0
+        and getattr(pool, "unit", 0) >= recipe.align
+    )
+
+
+def _problem_of_lists(quick: Lists) -> str | None:
+    """Why a hit of these lists is more than to take a block off a list; None where it is not."""
     if quick.limit_blocks is not None or quick.flush_share or quick.keep == "apart":
         return 'its lists keep an account of their blocks ("limit_blocks", "flush_share", "keep")'
     if quick.lists_per_octave:

@@ -91,27 +91,28 @@ class _Cleaner:
     def in_short(self, expr: c.Expr) -> c.Expr | None:
         """What an expression says in more words than it needs, in fewer; None where it needs all."""
         match expr:
-            case c.Conditional(test=test, yes=c.Expr(value=int(a)), no=c.Expr(value=int(b))) if a == b:
-                return expr.yes if self.pure(test) else None
-            case c.Conditional(test=c.Literal(value=int(chosen)), yes=yes, no=no):
-                return None if yes.type != no.type and not _points(yes) else yes if chosen else no
-            case c.Binary(op="+", left=c.Binary(op="-", left=kept, right=c.Literal() as less), right=c.Literal()):
-                types = {less.type, expr.right.type, kept.type}
-                return kept if less.value == expr.right.value and types == {"uint32_t"} else None
-            case c.Binary(op="+" | "-" | "|", left=kept, right=c.Literal(value=0, type=typed)) if kept.type == typed:
-                return kept
-            case c.Binary(op=op, left=c.Expr(value=int(left)), right=c.Expr(value=int(right))) if op in COMPARISONS:
-                value = binary_value(op, left, right)
-                return number(value, "int") if value is not None and expr.left.type == expr.right.type else None
-            case c.Binary(op="||" | "&&" as op, left=c.Literal(value=int(left)), right=right):
-                goes_on = bool(left) == (op == "&&")
-                return number(left, "int") if not goes_on else right if is_boolean(right) else None
-            case c.Binary(op="||" | "&&" as op, left=left, right=c.Literal(value=int(right))):
-                return left if is_boolean(left) and bool(right) == (op == "&&") else None
+            case c.Conditional():
+                return self.choice_in_short(expr)
+            case c.Binary(op="||" | "&&"):
+                return _logical_in_short(expr)
+            case c.Binary(op=op) if op in COMPARISONS:
+                return _comparison_in_short(expr)
+            case c.Binary(op="+" | "-" | "|"):
+                return _sum_in_short(expr)
             case c.Unary(op="!", operand=c.Literal(value=int(value))):
                 return number(int(not value), "int")
             case c.Unary(op="!", operand=c.Binary(op=op)) if op in COMPARISONS:
                 return negated(expr.operand)
+            case _:
+                return None
+
+    def choice_in_short(self, expr: c.Conditional) -> c.Expr | None:
+        """A choice that its test or the equality of its values decides."""
+        match expr:
+            case c.Conditional(test=test, yes=c.Expr(value=int(a)), no=c.Expr(value=int(b))) if a == b:
+                return expr.yes if self.pure(test) else None
+            case c.Conditional(test=c.Literal(value=int(chosen)), yes=yes, no=no):
+                return None if yes.type != no.type and not _points(yes) else yes if chosen else no
             case _:
                 return None
 
@@ -187,13 +188,8 @@ class _Cleaner:
     def renames(self, body: list[c.Stmt], index: int) -> bool:
         """Let, in place, what follows name directly what a variable is only another name of."""
         first = body[index]
-        if not isinstance(first, c.Declare) or first.suffix or first.comments or first.trailing:
-            return False
-        value, typed = first.init, c.bare_type(first.type)
-        value = as_unsigned(value, typed) if isinstance(value, c.Literal) else value
-        if not isinstance(value, (c.Identifier, c.Literal)) or value.type is None or c.bare_type(value.type) != typed:
-            return False
-        if isinstance(value, c.Identifier) and (value.value is not None or value.name not in self.own_names()):
+        value = self.other_name(first)
+        if value is None:
             return False
         own = {first.name, getattr(value, "name", first.name)}
         declared = c.declared(self.whole)
@@ -204,6 +200,18 @@ class _Cleaner:
             named[0].blank = named[0].blank or first.blank
         body[index:] = named
         return True
+
+    def other_name(self, stmt: c.Stmt) -> c.Expr | None:
+        """The number or variable, of its very type, that a statement gives another name; None where it does not."""
+        if not isinstance(stmt, c.Declare) or stmt.suffix or stmt.comments or stmt.trailing:
+            return None
+        value, typed = stmt.init, c.bare_type(stmt.type)
+        value = as_unsigned(value, typed) if isinstance(value, c.Literal) else value
+        if not isinstance(value, (c.Identifier, c.Literal)) or value.type is None or c.bare_type(value.type) != typed:
+            return None
+        if isinstance(value, c.Identifier) and (value.value is not None or value.name not in self.own_names()):
+            return None
+        return value
 
     def sunk(self, body: list[c.Stmt], index: int) -> bool:
         """Move a declaration, in place, to the first assignment in its block when nothing reads it before.
@@ -250,31 +258,37 @@ class _Cleaner:
         return True
 
     def merged(self, first: c.Stmt, second: c.Stmt) -> c.Stmt | None:
-        returned = second.expr if isinstance(second, c.Return) else None
-        match first, returned:
-            case c.Declare(init=c.Expr() as value, name=of), c.Identifier(name=name) if not isinstance(value, c.Braces):
-                if name == of and self.returns(first.type):
+        """One statement that does what two do; None if there is none."""
+        match first:
+            case c.Declare(init=c.Expr() as value, name=name) if not isinstance(value, c.Braces):
+                return replace(second, expr=value) if self.hands_back(second, name, first.type) else None
+            case c.Do(expr=c.Change(op="=", target=c.Identifier(name=name, type=typed), source=value)):
+                if self.hands_back(second, name, typed) and name in self.own_names():
                     return replace(second, expr=value)
-            case c.Do(expr=c.Change(op="=", target=c.Identifier(name=of, type=typed), source=value)), _:
-                if (
-                    isinstance(returned, c.Identifier)
-                    and returned.name == of in self.own_names()
-                    and self.returns(typed)
-                ):
-                    return replace(second, expr=value)
-                if self.overwritten(of, second) and self.pure(value):
-                    return replace(second)
-            case c.If(no=[], yes=[c.Return(expr=c.Literal(value=0 | 1 as yes), comments=[])]), c.Literal(value=0 | 1):
-                if yes != returned.value and not second.comments and is_boolean(first.test):
-                    return replace(second, expr=first.test if yes else negated(first.test))
-            case c.If(no=[], yes=[c.Return(expr=c.Identifier(name=name, type=typed), comments=[]) as early]), c.Expr(
-                value=0
-            ):
-                if not second.comments and _tested(first.test) == name and self.returns(typed):
-                    return replace(early, trailing="")
+                return replace(second) if self.overwritten(name, second) and self.pure(value) else None
+            case c.If(no=[], yes=[c.Return(comments=[]) as early]) if isinstance(second, c.Return):
+                return None if second.comments else self.merged_returns(first.test, early, second)
             case _:
-                pass
-        return None
+                return None
+
+    def hands_back(self, stmt: c.Stmt, name: str, typed: str | None) -> bool:
+        """Whether a statement returns a variable of the type that the function returns."""
+        match stmt:
+            case c.Return(expr=c.Identifier(name=returned)):
+                return bool(returned == name and self.returns(typed))
+            case _:
+                return False
+
+    def merged_returns(self, test: c.Expr, early: c.Return, late: c.Return) -> c.Stmt | None:
+        """The return that stands for one behind a condition and the other of the rest; None if there is none."""
+        match early.expr, late.expr:
+            case c.Literal(value=0 | 1 as yes), c.Literal(value=0 | 1 as no):
+                merges = yes != no and is_boolean(test)
+                return replace(late, expr=test if yes else negated(test)) if merges else None
+            case c.Identifier(name=name, type=typed), c.Expr(value=0):
+                return replace(early, trailing="") if _tested(test) == name and self.returns(typed) else None
+            case _:
+                return None
 
     def overwritten(self, name: str, after: c.Stmt) -> bool:
         """Whether a variable's value is lost by what comes next."""
@@ -336,6 +350,41 @@ class _Cleaner:
 def _like(stmt: c.Stmt, other: c.Stmt) -> c.Stmt:
     """A statement in the place of another one, with its comments."""
     return replace(other, line=stmt.line, comments=stmt.comments, trailing=stmt.trailing, blank=stmt.blank)
+
+
+def _logical_in_short(expr: c.Binary) -> c.Expr | None:
+    """One operand of && or ||, or a number, if the other operand is a number."""
+    goes_on_with = expr.op == "&&"
+    match expr.left, expr.right:
+        case c.Literal(value=int(left)), right:
+            if bool(left) != goes_on_with:
+                return number(left, "int")
+            return right if is_boolean(right) else None
+        case left, c.Literal(value=int(right)):
+            return left if is_boolean(left) and bool(right) == goes_on_with else None
+        case _:
+            return None
+
+
+def _comparison_in_short(expr: c.Binary) -> c.Expr | None:
+    """The result of a comparison of two numbers of one type."""
+    left, right = expr.left, expr.right
+    if left.value is None or right.value is None:
+        return None
+    value = binary_value(expr.op, left.value, right.value)
+    return number(value, "int") if value is not None and left.type == right.type else None
+
+
+def _sum_in_short(expr: c.Binary) -> c.Expr | None:
+    """What is left of x - 1 + 1, x + 0, x - 0 and x | 0."""
+    match expr:
+        case c.Binary(op="+", left=c.Binary(op="-", left=kept, right=c.Literal() as less), right=c.Literal() as more):
+            types = {less.type, more.type, kept.type}
+            return kept if less.value == more.value and types == {"uint32_t"} else None
+        case c.Binary(left=kept, right=c.Literal(value=0, type=typed)) if kept.type == typed:
+            return kept
+        case _:
+            return None
 
 
 def _points(expr: c.Expr) -> bool:

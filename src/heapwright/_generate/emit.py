@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heapwright._generate.core import EVENTS, core_sources, defined
 from heapwright._generate.fallback_malloc import family, of_pools, require_in_front
@@ -28,6 +28,7 @@ from heapwright._support.version import __version__
 from heapwright._support.writing import filling
 
 if TYPE_CHECKING:
+    from heapwright._generate.specialise import Specialised
     from heapwright._recipes.recipe import Recipe
 
 ALLOCATING = ("hw_init", "hw_malloc", "hw_calloc", "hw_realloc", "hw_aligned_alloc", "hw_free", "hw_usable_size")
@@ -143,28 +144,54 @@ def generated_files(
     which `behind.family` knows no others, and a recipe whose lists cannot be inlined; HeapwrightError for a recipe that
     leaves nothing to it.
     """
-    from heapwright._generate.specialise import Parting, specialise
-    from heapwright._native import lib
-    from heapwright._recipes.policy import SCRATCH, policy
+    from heapwright._generate.constant_sizes import constant_sizes, require_plain_lists
+    from heapwright._recipes.policy import policy
 
     check_prefix(prefix)
-    called_behind = family(behind) if behind is not None else {}
-    if behind is not None:
-        require_in_front(recipe, recipe.name or recipe.hash)
+    called_behind = _called_behind(recipe, behind)
     if inline:
-        from heapwright._generate.constant_sizes import require_plain_lists
-
         require_plain_lists(recipe)
     if recipe.memory:
         return _memory_files(recipe, prefix, about, watched)
     values = policy(recipe)
-    moving = recipe.pools[0] if recipe.pools[0].moves_objects else None
-    if moving and watched:
+    if recipe.pools[0].moves_objects and watched:
         raise ParameterError(
             f"{recipe.name or recipe.hash}: moves its objects, which no tool can follow; leave watched out",
             parameter="watched",
         )
-    functions = (MOVING if moving else ALLOCATING) + LOOKING
+    parts = _specialised(recipe, values, prefix, into)
+    if behind is not None:
+        parts = of_pools(parts, prefix)
+    names = _common(recipe, prefix, about) | _of_recipe(recipe, values) | _of_code(parts, prefix)
+    names |= _of_memory_map(recipe, values, parts, prefix)
+    names |= {
+        "traps": into.traps,
+        "entropy": into.entropy,
+        "behind": called_behind,
+        "pools": "pools_" if behind is not None else "",
+        "arena_bytes": _test_arena(values) if behind is None else values["fixed_end"],
+    }
+    if inline:
+        names["constant"] = constant_sizes(recipe.canonical(), values)
+    optional = {"heap_watched.c": watched, "behind.c": behind is not None, "heap_inline.h": inline}
+    files = ["heap.c", "heap.h", "heap_test.c", "heap_checks.h", *(file for file, there in optional.items() if there)]
+    return _written(prefix, {file: file for file in files}, names)
+
+
+def _called_behind(recipe: Recipe, behind: str | None) -> dict[str, str]:
+    """The functions of the malloc behind the pools; none without one. Raises as `generated_files` does."""
+    if behind is None:
+        return {}
+    names = family(behind)
+    require_in_front(recipe, recipe.name or recipe.hash)
+    return names
+
+
+def _specialised(recipe: Recipe, values: Mapping[str, Any], prefix: str, into: Surroundings) -> Specialised:
+    """The core specialised for a recipe, with the functions that it and the platform need."""
+    from heapwright._generate.specialise import Parting, specialise
+
+    functions = (MOVING if recipe.pools[0].moves_objects else ALLOCATING) + LOOKING
     for wanted, more in (
         (recipe.counts, COUNTING),
         (recipe.reserve, RESERVING),
@@ -176,65 +203,72 @@ def generated_files(
     public = _public(recipe, functions) | {name: name for name in into.functions}
     apart = [inner for inner, name in public.items() if name in APART]
     parting = Parting("heapwright.h", public, apart, finish=True, absent=absent_words(recipe))
-    parts = specialise(core_sources(), values, list(public), prefix, defined(recipe.threads == "cached"), parting)
-    if behind is not None:
-        parts = of_pools(parts, prefix)
-    code = parts.functions + parts.apart
-    addresses = [
-        Address(name, value, note.removeprefix("address of ").removeprefix("the "))
-        for name, value, note in parts.addresses
-    ]
-    scratch = f"{prefix.upper()}_SCRATCH_AT" if any(pool.has_null_node for pool in recipe.canonical().pools) else ""
-    addresses[:0] = [Address(scratch, recipe.link_bytes, SCRATCH)] if scratch else []
+    return specialise(core_sources(), values, list(public), prefix, defined(recipe.threads == "cached"), parting)
+
+
+def _of_recipe(recipe: Recipe, values: Mapping[str, Any]) -> dict[str, object]:
+    """What templates use of a recipe and its policy."""
+    from heapwright._native import lib
+
+    moving = recipe.pools[0] if recipe.pools[0].moves_objects else None
     least_header = min((getattr(pool, "header", 0) for pool in recipe.pools if pool.owns_blocks), default=0)
-    names = _common(recipe, prefix, about) | {
-        "interface": parts.interface,
-        "types": parts.types,
-        "constants": parts.constants,
-        "blocks": block_maps(recipe, values),
-        "control": control_table(recipe, values, addresses),
-        "addresses": addresses,
-        "longest": max((len(address.name) for address in addresses), default=0),
-        "scratch": scratch,
-        "functions": parts.functions.rstrip(),
-        "apart": parts.apart.strip(),
+    return {
         "cache_bytes": recipe.cache_bytes,
         "cache_largest": values["cache_largest"],
         "arena_alignment": values["arena_align"],
-        "boolean": re.search(r"\bbool\b", code),
         "least_arena": values["fixed_end"],
         "checks": recipe.checks,
-        "asserting": "_ASSERT(" in code,
-        "keyed": "_SECRET(" in code,
         "guard": recipe.geometry.guard,
         "filled": lib.HW_FILLED,
         "sampled": lib.HW_SAMPLED,
         "waiting": lib.HW_WAITING,
         "moving": moving,
-        "entries": _entries(parts.interface, prefix),
         "marked_apart": least_header + recipe.align >= 8,
         "headed": least_header > 0,
         "hooks": EVENTS,
-        "traps": into.traps,
-        "entropy": into.entropy,
         "reference_reach": values["pools"][0][moving.kind]["most"] >> 1 if moving else 0,
         "chained": moving is not None and moving.reference_words > 1,
         "aligned": any(pool.aligns for pool in recipe.pools),
-        "arena_bytes": _test_arena(values) if behind is None else values["fixed_end"],
-        "behind": called_behind,
         "offered": recipe.offered,
         "sites": [(word, number, _in_comment(site)) for word, number, site in c_names(recipe.sites)],
         "keeps": values["keeps"] or recipe.checks == "full",
-        "pools": "pools_" if behind is not None else "",
         "priorities": ("", "_low") if recipe.reserve else ("",),
     }
-    optional = {"heap_watched.c": watched, "behind.c": behind is not None, "heap_inline.h": inline}
-    if inline:
-        from heapwright._generate.constant_sizes import constant_sizes
 
-        names["constant"] = constant_sizes(recipe.canonical(), values)
-    files = ["heap.c", "heap.h", "heap_test.c", "heap_checks.h", *(file for file, there in optional.items() if there)]
-    return _written(prefix, {file: file for file in files}, names)
+
+def _of_code(parts: Specialised, prefix: str) -> dict[str, object]:
+    """What templates use of the specialised core."""
+    code = parts.functions + parts.apart
+    return {
+        "interface": parts.interface,
+        "types": parts.types,
+        "constants": parts.constants,
+        "functions": parts.functions.rstrip(),
+        "apart": parts.apart.strip(),
+        "boolean": re.search(r"\bbool\b", code),
+        "asserting": "_ASSERT(" in code,
+        "keyed": "_SECRET(" in code,
+        "entries": _entries(parts.interface, prefix),
+    }
+
+
+def _of_memory_map(recipe: Recipe, values: Mapping[str, Any], parts: Specialised, prefix: str) -> dict[str, object]:
+    """What templates use of the places of blocks and control data."""
+    from heapwright._recipes.policy import SCRATCH
+
+    scratch = f"{prefix.upper()}_SCRATCH_AT" if any(pool.has_null_node for pool in recipe.canonical().pools) else ""
+    addresses = [Address(scratch, recipe.link_bytes, SCRATCH)] if scratch else []
+    addresses += [
+        Address(name, value, note.removeprefix("address of ").removeprefix("the "))
+        for name, value, note in parts.addresses
+    ]
+    return {
+        "blocks": block_maps(recipe, values),
+        "control": control_table(recipe, values, addresses),
+        "addresses": addresses,
+        "longest": max((len(address.name) for address in addresses), default=0),
+        "scratch": scratch,
+    }
 
 
 def _memory_files(recipe: Recipe, prefix: str, about: Banner, watched: bool) -> dict[str, str]:

@@ -236,28 +236,22 @@ class Expressions:
         if expr.op in ("&&", "||"):
             return self.logical(expr, control)
         left, right = self.expr(expr.left), self.expr(expr.right)
-        program = self.program
         if expr.op == ",":
             return self.after(left, right)
-        shift, compares = expr.op in ("<<", ">>"), expr.op in COMPARISONS
-        operating = program.promoted(left.type) if shift else program.common(left.type, right.type)
-        out = replace(expr, left=left, right=right, type="int" if compares else operating)
-        if operating is None and not compares:
-            out.type = next((side.type for side in (left, right) if (side.type or "").endswith("*")), None)
+        operating = self._operating_type(expr.op, left, right)
+        out = replace(expr, left=left, right=right, type=_result_type(expr.op, left, right, operating))
         if left.value is not None and right.value is not None and operating and self.pure(left) and self.pure(right):
             out.value = self._static_result(expr, left.value, right.value, operating)
-        if compares:
+        if expr.op in COMPARISONS:
             return number(out.value, "int") if out.value is not None else self.decided(out) or out
         simple = self.neutral(out)
         if simple is not None:
             return replace(simple, paren=simple.paren or expr.paren)
-        literal = isinstance(left, c.Literal) and isinstance(right, c.Literal)
-        if out.value is not None and literal and not all(isinstance(e, c.Literal) for e in (expr.left, expr.right)):
-            return number(out.value, out.type)
-        if expr.op == "<<" and isinstance(left, c.Literal) and left.type == "uint32_t" and left.text != "UINT32_MAX":
-            digits = c.Literal(str(left.value), value=left.value, type="int")  # that may be an int of 16 bits
-            return replace(out, left=c.Cast("uint32_t", digits, value=left.value, type="uint32_t"))
-        return out
+        return _of_literals(expr, out)
+
+    def _operating_type(self, op: str, left: c.Expr, right: c.Expr) -> str | None:
+        """The integer type in which an operation is done; None where that is not known."""
+        return self.program.promoted(left.type) if op in ("<<", ">>") else self.program.common(left.type, right.type)
 
     def _static_result(self, expr: c.Binary, left: int, right: int, typed: str) -> int:
         kind = self.program.integer(typed)
@@ -332,3 +326,23 @@ def _is_neutral(op: str, value: int, typed: str | None, behind: bool) -> bool:
     if op in ("-", "<<", ">>"):
         return behind and value == 0
     return value == 1 and (op == "*" or (op == "/" and behind))
+
+
+def _result_type(op: str, left: c.Expr, right: c.Expr, operating: str | None) -> str | None:
+    """The type of an operation done in an integer type; of one with a pointer that of the pointer."""
+    if op in COMPARISONS:
+        return "int"
+    return operating or next((side.type for side in (left, right) if (side.type or "").endswith("*")), None)
+
+
+def _of_literals(source: c.Binary, out: c.Binary) -> c.Expr:
+    """An operation on literals that were none in the source as a number, and a shift of one as a shift of 32 bits."""
+    left, right = out.left, out.right
+    literal = isinstance(left, c.Literal) and isinstance(right, c.Literal)
+    was_literal = isinstance(source.left, c.Literal) and isinstance(source.right, c.Literal)
+    if out.value is not None and literal and not was_literal:
+        return number(out.value, out.type)
+    if out.op == "<<" and isinstance(left, c.Literal) and left.type == "uint32_t" and left.text != "UINT32_MAX":
+        digits = c.Literal(str(left.value), value=left.value, type="int")  # that may be an int of 16 bits
+        return replace(out, left=c.Cast("uint32_t", digits, value=left.value, type="uint32_t"))
+    return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
 from heapwright._generate import syntax as c
@@ -401,18 +401,9 @@ def fold_all(
         wanted = [folder.entry(name) for name in entries]
         for target in reachable(wanted):
             tidy(target, program)
-        wrong = {  # what some call does not bear out
-            (target.key, parameter.name)
-            for target, parameter, arguments in (_given(reachable(wanted)) if facts else ())
-            if (fact := target.facts.get(parameter.name))
-            and any(argument.value != fact.value for argument in arguments)
-        }
-        if wrong:
+        if facts and (wrong := _wrong(reachable(wanted))):
             refuted |= wrong
-            facts = {
-                key: {n: argument for n, argument in of.items() if (key, n) not in refuted} for key, of in facts.items()
-            }
-            facts = {key: known for key, known in facts.items() if known}
+            facts = _without(refuted, facts)
             continue
         settle(wanted, program)
         new = _learnt(reachable(wanted), program, refuted) if at < MOST_ROUNDS else {}
@@ -420,6 +411,23 @@ def fold_all(
             break
         facts = {key: facts.get(key, {}) | new.get(key, {}) for key in facts | new}
     return folder, wanted
+
+
+def _wrong(live: list[Specialisation]) -> set[tuple[Key, str]]:
+    """The facts, by function and parameter, that some call contradicts."""
+    return {
+        (target.key, parameter.name)
+        for target, parameter, arguments in _given(live)
+        if (fact := target.facts.get(parameter.name)) and any(argument.value != fact.value for argument in arguments)
+    }
+
+
+def _without(refuted: Collection[tuple[Key, str]], facts: Facts) -> Facts:
+    """The facts that are not refuted, of functions that have any."""
+    remaining = {
+        key: {name: fact for name, fact in of.items() if (key, name) not in refuted} for key, of in facts.items()
+    }
+    return {key: of for key, of in remaining.items() if of}
 
 
 def _given(live: list[Specialisation]) -> Iterator[tuple[Specialisation, c.Declare, list[c.Expr]]]:

@@ -112,13 +112,17 @@ def _forwarded(target: Specialisation) -> c.Call | None:
                 return None
         case _:
             return None
-    names = [
-        argument.name for argument in call.arguments if isinstance(argument, c.Identifier) and argument.value is None
-    ]
-    simple = all(isinstance(argument, c.Identifier) or argument.value is not None for argument in call.arguments)
-    own = {parameter.name for parameter in target.left.parameters}
     same = c.bare_type(call.callee.function.type) == c.bare_type(target.function.type)
-    return call if same and simple and set(names) <= own and len(set(names)) == len(names) else None
+    return call if same and _passes_on(call, target.left.parameters) else None
+
+
+def _passes_on(call: c.Call, parameters: Iterable[c.Declare]) -> bool:
+    """Whether all arguments of a call are numbers or these parameters, none of which it passes twice."""
+    variables = [argument for argument in call.arguments if argument.value is None]
+    if not all(isinstance(variable, c.Identifier) for variable in variables):
+        return False
+    names = [variable.name for variable in variables]
+    return len(set(names)) == len(names) and set(names) <= {parameter.name for parameter in parameters}
 
 
 @cache
@@ -219,20 +223,24 @@ def _may_stand(target: Specialisation, expr: c.Expr, calls: list[c.Call], progra
     if len(calls) > 1 and len(parts) > 1 + len(target.left.parameters) + LONGER + passes_on:
         return False
     own = {parameter.name for parameter in target.left.parameters}
-    for part in parts:
-        match part:
-            case c.Call(callee=callee) if callee is target:
-                return False
-            case c.Change() | c.Verbatim() | c.Conditional() | c.Unary(op="&"):
-                return False
-            case c.Binary(op=op, left=left, right=right) if op in COMPARISONS:
-                if c.bare_type(left.type or "") != c.bare_type(right.type or ""):
-                    return False  # the parameters are there to convert
-            case c.Identifier(name=name, value=None) if name not in own:
-                return False
-            case _:
-                pass
+    if any(_is_bound(part, target, own) for part in parts):
+        return False
     return all(_suits(target, expr, call, program) for call in calls)
+
+
+def _is_bound(part: c.Expr, target: Specialisation, own: Collection[str]) -> bool:
+    """Whether a part of the expression that a helper is needs the helper; `own` are the names of its parameters."""
+    match part:
+        case c.Call(callee=callee):
+            return callee is target
+        case c.Change() | c.Verbatim() | c.Conditional() | c.Unary(op="&"):
+            return True
+        case c.Binary(op=op, left=left, right=right) if op in COMPARISONS:  # the parameters are there to convert
+            return c.bare_type(left.type or "") != c.bare_type(right.type or "")
+        case c.Identifier(name=name, value=None):
+            return name not in own
+        case _:
+            return False
 
 
 def _suits(target: Specialisation, expr: c.Expr, call: c.Call, program: Program) -> bool:

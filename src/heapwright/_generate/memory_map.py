@@ -138,6 +138,10 @@ def _masked(laid_out: Mapping[str, Any]) -> list[str]:
     return []
 
 
+_LINKS = {0: ("next", "previous"), 1: ("next",), 3: ("before", "after")}
+"""The links of a free block, by the kind of list that holds it; others have none."""
+
+
 def _general(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[list[str], list[str]]:
     word, header, trailer, link = (
         pool["word"]["bytes"],
@@ -145,28 +149,34 @@ def _general(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[lis
         pool["trailer"],
         pool["links"]["field"]["bytes"],
     )
-    lists = ("next", "previous") if pool["free_list"] == 0 else ("next",) if pool["free_list"] == 1 else ()
-    lists = ("before", "after") if pool["free_list"] == 3 else lists
     tag = [BlockField(word, word, "tag")] if pool["tag_in_header"] else []
     at_end = bool(pool["boundary_tags"] and not pool["tag_in_header"])
     used = [BlockField(0, word, "size, used"), *tag, _payload(header, trailer), *_behind(recipe, trailer)]
-    links = [BlockField(pool["node"] + index * link, link, name) for index, name in enumerate(lists)]
+    names = _LINKS.get(pool["free_list"], ())
+    links = [BlockField(pool["node"] + index * link, link, name) for index, name in enumerate(names)]
     free = [BlockField(0, word, "size"), *tag, *links]
     free += [BlockField(from_end(word), word, "size")] if at_end else []
     rows = {"used": used, "free": free}
     if listed:
         rows["cached"] = [BlockField(0, word, "size, used"), *tag, BlockField(header, link, "next")]
-    unit = 1 << pool["unit_shift"]
-    shift = "" if pool["size_raw"] or not pool["size_shift"] else f" / {1 << pool['size_shift']}"
-    stored = f"size{shift} << {pool['flag_bits']}" if not pool["size_raw"] and pool["flag_bits"] else f"size{shift}"
-    flags = ["bit 0: the block is used", "bit 1: the block before is used or does not merge"][: pool["flag_bits"]]
-    multiples = f"; sizes are multiples of {unit}" if unit > 1 else ""
-    notes = [f"The word at offset 0 is {stored} | flags{multiples}. Flags: {'; '.join(flags)}."]
+    notes = [_size_note(pool)]
     if tag:
         notes += ["The tag is the size of the free block that ends here; 0 if the block before is used."]
     if pool["pad"]:
         notes += [f"Up to {pool['pad']} bytes of padding before or behind the payload align it to {recipe.align}."]
     return drawing(rows, "size"), notes + _masked(pool)
+
+
+def _size_note(pool: Mapping[str, Any]) -> str:
+    """How the first word of a block holds its size and flags."""
+    unit, bits = 1 << pool["unit_shift"], pool["flag_bits"]
+    stored = "size"
+    if not pool["size_raw"]:
+        shift = f" / {1 << pool['size_shift']}" if pool["size_shift"] else ""
+        stored = f"size{shift} << {bits}" if bits else f"size{shift}"
+    flags = ["bit 0: the block is used", "bit 1: the block before is used or does not merge"][:bits]
+    multiples = f"; sizes are multiples of {unit}" if unit > 1 else ""
+    return f"The word at offset 0 is {stored} | flags{multiples}. Flags: {'; '.join(flags)}."
 
 
 def _fixed(pool: Mapping[str, Any], recipe: Recipe, listed: bool) -> tuple[list[str], list[str]]:

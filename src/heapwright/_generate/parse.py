@@ -51,7 +51,7 @@ def resolved(file: str, lines: list[str], defines: frozenset[str]) -> list[bool]
     levels: list[bool | None] = []  # of each open conditional whether it takes what it holds; None: the compiler's
     for number, line in enumerate(lines, 1):
         own = False
-        match line.lstrip().removeprefix("#").split() if line.lstrip().startswith("#") else []:
+        match _directive(line):
             case ["ifdef" | "ifndef" as word, name, *_] if name.startswith("HW_"):
                 levels.append((name in defines) == (word == "ifdef"))
                 own = True
@@ -70,6 +70,12 @@ def resolved(file: str, lines: list[str], defines: frozenset[str]) -> list[bool]
     if levels:
         raise GrammarError(file, len(lines), "#if without #endif")
     return kept
+
+
+def _directive(line: str) -> list[str]:
+    """The words of a preprocessor directive; none of any other line."""
+    code = line.lstrip()
+    return code.removeprefix("#").split() if code.startswith("#") else []
 
 
 @lru_cache(maxsize=64)
@@ -125,14 +131,12 @@ class _Reader:
                     last.trailing = last.trailing or text_of(node)
                 end = node.end_point[0]
                 continue
-            if end >= 0 and any(not self.lines[i].strip() and self.kept[i] for i in range(end + 1, start)):
+            if self.has_blank_line(end, start):
                 pending, blank = [], True
             row, column = node.end_point[0], node.end_point[1]
             end = row - 1 if column == 0 and row > start else row  # preprocessor nodes end behind their line break
             if node.type == "comment":
-                first, *rest = text_of(node).split("\n")
-                moved = [line[min(node.start_point[1], len(line) - len(line.lstrip())) :] for line in rest]
-                pending.append("\n".join([first, *moved]))
+                pending.append(_comment_of(node))
                 continue
             last, behind = make(node), end
             if last:
@@ -140,6 +144,10 @@ class _Reader:
                 results.append(last)
             pending, blank = [], False
         return results
+
+    def has_blank_line(self, end: int, start: int) -> bool:
+        """Whether a blank line lies between the one that ends a node and the one that starts the next; -1: no node."""
+        return end >= 0 and any(not self.lines[i].strip() and self.kept[i] for i in range(end + 1, start))
 
     # -- file level
 
@@ -157,15 +165,9 @@ class _Reader:
             case "preproc_if" | "preproc_ifdef":
                 item = c.GuardedItems([(head, self.items(body)) for head, body in self.branches(node)])
             case "struct_specifier":
-                body = node.child_by_field_name("body")
-                fields = self.with_comments(_members(body), self.declared) if body else None
-                members = None if fields is None else {field.name: field for field in fields}
-                item = c.Struct(text_of(child_of(node, "name")), text_of(node) + ";", members)
+                item = self.struct(node)
             case "enum_specifier":
-                inside = [n for n in child_of(node, "body").children if n.type not in "{},"]
-                tag = node.child_by_field_name("name")
-                flat = node.start_point[0] == node.end_point[0]
-                item = c.Enum(text_of(tag) if tag else "", self.with_comments(inside, self.enumerator), flat)
+                item = self.enum(node)
             case "type_definition":
                 typed, name, suffix = self.declarator(_type_text(node, False), child_of(node, "declarator"))
                 item = c.Global(name, self.written(node.start_byte, node.end_byte), typed + suffix)
@@ -175,6 +177,18 @@ class _Reader:
                 raise self.not_allowed(node, " at file level")
         item.file = self.file
         return item
+
+    def struct(self, node: Node) -> c.Struct:
+        body = node.child_by_field_name("body")
+        fields = self.with_comments(_members(body), self.declared) if body else None
+        members = None if fields is None else {field.name: field for field in fields}
+        return c.Struct(text_of(child_of(node, "name")), text_of(node) + ";", members)
+
+    def enum(self, node: Node) -> c.Enum:
+        inside = [n for n in child_of(node, "body").children if n.type not in "{},"]
+        tag = node.child_by_field_name("name")
+        flat = node.start_point[0] == node.end_point[0]
+        return c.Enum(text_of(tag) if tag else "", self.with_comments(inside, self.enumerator), flat)
 
     def branches(self, node: Node) -> list[tuple[str, list[Node]]]:
         """The directive line and the nodes of each branch of a kept conditional."""
@@ -332,6 +346,13 @@ def _members(body: Node) -> Iterator[Node]:
             yield from _members(child_of(kind, "body"))
         else:
             yield child
+
+
+def _comment_of(node: Node) -> str:
+    """The text of a comment, its lines moved to the left by the column in which it starts."""
+    first, *rest = text_of(node).split("\n")
+    moved = [line[min(node.start_point[1], len(line) - len(line.lstrip())) :] for line in rest]
+    return "\n".join([first, *moved])
 
 
 def text_of(node: Node) -> str:

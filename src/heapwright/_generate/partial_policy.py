@@ -142,12 +142,7 @@ class _Reader:
                 for declarator in node.children_by_field_name("declarator"):
                     self.scopes[-1][_declared(declarator)] = struct
             case "binary_expression":
-                left, right, op = (child_of(node, name) for name in ("left", "right", "operator"))
-                enumerator = right.type == "identifier" and text_of(right).isupper()
-                if left.type == "field_expression" and enumerator and text_of(op) in ("==", "!="):
-                    yield _Read(
-                        node.start_byte, node.end_byte, *self.member(left), text_of(op), text_of(right), left.end_byte
-                    )
+                yield from self.compared(node)
             case "field_expression":
                 struct, name = self.member(node)
                 if struct and not _is_place(node):
@@ -158,6 +153,13 @@ class _Reader:
             yield from self.within(child)
         if opens:
             self.scopes.pop()
+
+    def compared(self, node: Node) -> Iterator[_Read]:
+        """The comparison of a member with an enumerator that a node is, if it is one."""
+        left, right, op = (child_of(node, name) for name in ("left", "right", "operator"))
+        enumerator = right.type == "identifier" and text_of(right).isupper()
+        if left.type == "field_expression" and enumerator and text_of(op) in ("==", "!="):
+            yield _Read(node.start_byte, node.end_byte, *self.member(left), text_of(op), text_of(right), left.end_byte)
 
     def member(self, node: Node) -> tuple[str, str]:
         """The struct that a member is of, and its name."""

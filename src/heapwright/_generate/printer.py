@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable
 from itertools import pairwise
+from typing import Any, NamedTuple
 
 from heapwright._generate import syntax as c
 from heapwright._generate.program import COMPARISONS
@@ -37,6 +38,22 @@ class Printer:
         self.rename = rename
         self.name = name
         self.absent = absent
+        self._forms: dict[type[c.Expr], Callable[[Any], str]] = {
+            c.Identifier: lambda expr: self.rename(expr.name),
+            c.Literal: lambda expr: self.type(expr.text),
+            c.Verbatim: lambda expr: self.type(expr.text),
+            **dict.fromkeys((c.Named, c.Constant, c.ConstantTable, c.Derived), lambda expr: self.name(expr)),
+            c.Unary: self._unary,
+            c.Change: self._change,
+            c.Binary: self._binary,
+            c.Conditional: self._conditional,
+            c.Index: lambda expr: f"{self.flat(expr.base, _UNARY + 1)}[{self.flat(expr.index)}]",
+            c.MemberAccess: lambda expr: f"{self.flat(expr.base, _UNARY + 1)}{'->' if expr.arrow else '.'}{expr.name}",
+            c.Cast: lambda expr: f"({self.type(expr.to)}){self.flat(expr.operand, _UNARY)}",
+            c.Call: self._call,
+            c.Braces: self._braces,
+        }
+        """What writes each kind of expression, without parentheses around it."""
 
     # ---- expressions
 
@@ -58,42 +75,37 @@ class Printer:
         return expr.paren and not isinstance(expr, (c.Cast, c.Unary))
 
     def _bare(self, expr: c.Expr) -> str:
-        flat = self.flat
-        match expr:
-            case c.Identifier():
-                return self.rename(expr.name)
-            case c.Literal() | c.Verbatim():
-                return self.type(expr.text)
-            case c.Named():
-                return self.name(expr)
-            case c.Unary(op=op):
-                inner = flat(expr.operand, _UNARY)
-                return f"{op} {inner}" if op in "+-&" and inner[0] == op else op + inner
-            case c.Change(op=op, source=None):
-                return op * expr.prefix + flat(expr.target, _UNARY + 1) + op * (not expr.prefix)
-            case c.Binary(op=","):
-                return f"{flat(expr.left)}, {flat(expr.right, 1)}"
-            case c.Binary(op=op):
-                level = _PRECEDENCE[op]
-                return f"{flat(expr.left, level, op)} {op} {flat(expr.right, level + 1, op)}"
-            case c.Conditional():
-                return f"{flat(expr.test, 3)} ? {flat(expr.yes, 1)} : {flat(expr.no, 2)}"
-            case c.Change(op=op):
-                return f"{flat(expr.target, _UNARY)} {op} {flat(expr.source, 1)}"
-            case c.Index():
-                return f"{flat(expr.base, _UNARY + 1)}[{flat(expr.index)}]"
-            case c.MemberAccess():
-                return f"{flat(expr.base, _UNARY + 1)}{'->' if expr.arrow else '.'}{expr.name}"
-            case c.Cast():
-                return f"({self.type(expr.to)}){flat(expr.operand, _UNARY)}"
-            case c.Call():
-                name = self.rename(expr.callee.name if expr.callee else expr.name)
-                return f"{name}({', '.join(flat(argument, 1) for argument in expr.arguments)})"
-            case c.Braces():
-                to = f"({self.type(expr.to)})" if expr.to else ""
-                return f"{to}{{{', '.join(flat(item, 1) for item in expr.items)}}}"
-            case _:
-                raise AssertionError(f"{type(expr).__name__} is left in specialised code")
+        write = self._forms.get(type(expr))
+        if write is None:
+            raise AssertionError(f"{type(expr).__name__} is left in specialised code")
+        return write(expr)
+
+    def _unary(self, expr: c.Unary) -> str:
+        inner = self.flat(expr.operand, _UNARY)
+        return f"{expr.op} {inner}" if expr.op in "+-&" and inner[0] == expr.op else expr.op + inner
+
+    def _change(self, expr: c.Change) -> str:
+        if expr.source is not None:
+            return f"{self.flat(expr.target, _UNARY)} {expr.op} {self.flat(expr.source, 1)}"
+        target = self.flat(expr.target, _UNARY + 1)
+        return expr.op + target if expr.prefix else target + expr.op
+
+    def _binary(self, expr: c.Binary) -> str:
+        if expr.op == ",":
+            return f"{self.flat(expr.left)}, {self.flat(expr.right, 1)}"
+        level = _PRECEDENCE[expr.op]
+        return f"{self.flat(expr.left, level, expr.op)} {expr.op} {self.flat(expr.right, level + 1, expr.op)}"
+
+    def _conditional(self, expr: c.Conditional) -> str:
+        return f"{self.flat(expr.test, 3)} ? {self.flat(expr.yes, 1)} : {self.flat(expr.no, 2)}"
+
+    def _call(self, expr: c.Call) -> str:
+        name = self.rename(expr.callee.name if expr.callee else expr.name)
+        return f"{name}({', '.join(self.flat(argument, 1) for argument in expr.arguments)})"
+
+    def _braces(self, expr: c.Braces) -> str:
+        to = f"({self.type(expr.to)})" if expr.to else ""
+        return f"{to}{{{', '.join(self.flat(item, 1) for item in expr.items)}}}"
 
     def type(self, text: str) -> str:
         """A type's text in the names of the output."""
@@ -127,10 +139,7 @@ class Printer:
             case c.Jump():
                 return stmt.word + ";"
             case c.If():
-                text = self._block(f"{ahead}if ({self.flat(stmt.test)}) {{", stmt.yes, depth)
-                if len(stmt.no) == 1 and isinstance(stmt.no[0], c.If) and not stmt.no[0].comments:
-                    return text[:-1] + self._code(stmt.no[0], depth, "} else ")
-                return text + " else " + self._block("{", stmt.no, depth) if stmt.no else text
+                return self._if(stmt, depth, ahead)
             case c.For():
                 init = self.declaration(stmt.init) if stmt.init else ""
                 parts = [init, *(self.flat(expr) if expr else "" for expr in (stmt.test, stmt.update))]
@@ -140,6 +149,13 @@ class Printer:
                 return head[:-1] + broken(f"}} while ({self.flat(stmt.test)});", 4 * depth)
             case _:
                 return self._block(f"while ({self.flat(stmt.test)}) {{", stmt.body, depth)
+
+    def _if(self, stmt: c.If, depth: int, ahead: str) -> str:
+        """An if behind what is `ahead` of it: the else of the one before."""
+        text = self._block(f"{ahead}if ({self.flat(stmt.test)}) {{", stmt.yes, depth)
+        if len(stmt.no) == 1 and isinstance(stmt.no[0], c.If) and not stmt.no[0].comments:
+            return text[:-1] + self._code(stmt.no[0], depth, "} else ")
+        return text + " else " + self._block("{", stmt.no, depth) if stmt.no else text
 
     def _block(self, head: str, body: list[c.Stmt], depth: int) -> str:
         """A body behind its head, which ends with a brace."""
@@ -213,6 +229,49 @@ def _level(expr: c.Expr) -> int:
 # ---- lines ----------------------------------------------------------------------------------------------------------
 
 
+class _Words(NamedTuple):
+    """Code as words outside of all brackets, and where the last brackets that hold something open and close."""
+
+    words: list[str]
+    opened: int
+    closed: int
+
+    @classmethod
+    def of(cls, text: str) -> _Words:
+        """The words of some code; `opened` is 0 if there are no brackets."""
+        words, depth, opened, closed = [""], 0, 0, 0
+        for at, sign in enumerate(text):
+            if sign in "([{":
+                opened = at + 1 if depth == 0 and at + 1 < len(text) else opened
+                depth += 1
+            elif sign in ")]}":
+                depth -= 1
+                closed = at if depth == 0 else closed
+            if sign == " " and depth == 0:
+                words.append("")
+            else:
+                words[-1] += sign
+        return cls(words, opened, closed)
+
+    @property
+    def separated(self) -> list[int]:
+        """The words that end with the loosest separator; none if there is no separator."""
+        separator = next((end for end in ";," if any(word.endswith(end) for word in self.words[:-1])), None)
+        return [at for at, word in enumerate(self.words) if word.endswith(separator)] if separator else []
+
+    @property
+    def head(self) -> str:
+        """All up to the first assignment or return; empty if there is none."""
+        ahead = next((at for at, word in enumerate(self.words) if word == "return" or word in _ASSIGNING), None)
+        return " ".join(self.words[: ahead + 1]) + " " if ahead is not None else ""
+
+    @property
+    def operators(self) -> list[int]:
+        """The words that are operators of the lowest precedence."""
+        loosest = min((_PRECEDENCE[word] for word in self.words if word in _PRECEDENCE), default=None)
+        return [at for at, word in enumerate(self.words) if word in _PRECEDENCE and _PRECEDENCE[word] == loosest]
+
+
 def broken(text: str, column: int, room: int = 0) -> str:
     """Code that starts in a column, over several lines where it does not fit; `room` is kept free behind it.
 
@@ -221,30 +280,20 @@ def broken(text: str, column: int, room: int = 0) -> str:
     """
     if column + len(text) + room <= WIDTH:
         return text
-    words, depth, opened, closed = [""], 0, 0, 0  # outside of all brackets, and where the last of these holds something
-    for at, sign in enumerate(text):
-        opened = at + 1 if sign in "([{" and depth == 0 and text[at + 1 :] else opened
-        depth += (sign in "([{") - (sign in ")]}")
-        closed = at if sign in ")]}" and depth == 0 else closed
-        words[-1] += sign if sign != " " or depth else ""
-        words += [""] * (sign == " " and not depth)
-    separator = next((end for end in ";," if any(word.endswith(end) for word in words[:-1])), None)
-    ahead = next((at for at, word in enumerate(words) if word == "return" or word in _ASSIGNING), None)
-    loosest = min((_PRECEDENCE[word] for word in words if word in _PRECEDENCE), default=None)
-    if separator:
-        ends = [at for at, word in enumerate(words) if word.endswith(separator)]
-    elif ahead is not None:
-        head = " ".join(words[: ahead + 1]) + " "
+    code = _Words.of(text)
+    words, ends = code.words, code.separated
+    if not ends and (head := code.head):
         return head + broken(text[len(head) :], column + len(head), room)
-    elif "?" in words:
+    if not ends and "?" in words:
         return _choice(words, column, room)
-    else:
-        ends = [at for at, word in enumerate(words) if word in _PRECEDENCE and _PRECEDENCE[word] == loosest]
+    ends = ends or code.operators
     if ends:
         pieces = [words[a + 1 : b + 1] for a, b in pairwise([-1, *ends, len(words) - 1]) if a < b]
         return _filled([" ".join(piece) for piece in pieces], column, room)
-    inner = broken(text[opened:closed], column + opened, room + len(text) - closed) if opened else ""
-    return text[:opened] + inner + text[closed:] if opened else text
+    if not code.opened:
+        return text
+    inner = broken(text[code.opened : code.closed], column + code.opened, room + len(text) - code.closed)
+    return text[: code.opened] + inner + text[code.closed :]
 
 
 def _choice(words: list[str], column: int, room: int) -> str:

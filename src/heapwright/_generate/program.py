@@ -85,16 +85,8 @@ class Program:
 
     def _add(self, item: c.Item, guarded: bool = False) -> None:
         match item:
-            case c.Function(body=None) if not guarded:
-                pass
-            case c.Function() if guarded:
-                if any(self.is_static_parameter(parameter) for parameter in item.parameters):
-                    raise GrammarError(item.file, item.line, f"{item.name} takes the policy inside a compiler's #if")
-                self.opaque.setdefault(item.name, []).append(item)
             case c.Function():
-                if item.name in self.functions:
-                    raise GrammarError(item.file, item.line, f"{item.name} is defined twice")
-                self.functions[item.name] = item
+                self._add_function(item, guarded)
             case c.Struct():
                 if item.fields is not None:
                     self.structs["struct " + item.name] = item
@@ -103,15 +95,29 @@ class Program:
             case c.Global():
                 self.globals[item.name] = item
             case c.Enum():
-                value: int | None = -1
-                for member in item.members:
-                    value = literal_value(member.suffix)[0] if member.suffix else (value or 0) + 1
-                    if value is None:
-                        raise GrammarError(item.file, item.line, f"the value of {member.name} is no number")
-                    self.enumerators[member.name] = value
+                self._add_enum(item)
             case c.GuardedItems():
                 for inner in (entry for _, items in item.branches for entry in items):
                     self._add(inner, guarded=True)
+
+    def _add_function(self, item: c.Function, guarded: bool) -> None:
+        """Add a definition, or what stands between a compiler's conditionals (`guarded`)."""
+        if guarded:
+            if any(self.is_static_parameter(parameter) for parameter in item.parameters):
+                raise GrammarError(item.file, item.line, f"{item.name} takes the policy inside a compiler's #if")
+            self.opaque.setdefault(item.name, []).append(item)
+        elif item.body is not None:
+            if item.name in self.functions:
+                raise GrammarError(item.file, item.line, f"{item.name} is defined twice")
+            self.functions[item.name] = item
+
+    def _add_enum(self, item: c.Enum) -> None:
+        value: int | None = -1
+        for member in item.members:
+            value = literal_value(member.suffix)[0] if member.suffix else (value or 0) + 1
+            if value is None:
+                raise GrammarError(item.file, item.line, f"the value of {member.name} is no number")
+            self.enumerators[member.name] = value
 
     @cached_property
     def policy_structs(self) -> frozenset[str]:
@@ -199,12 +205,18 @@ def literal_value(text: str) -> tuple[int | None, str | None]:
         return None, None
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
     value = int(digits, 8 if octal else 0)
-    long = "ll" in suffix or value > 0xFFFFFFFF
+    return value, _literal_type(value, suffix, digits[0] != "0")
+
+
+def _literal_type(value: int, suffix: str, decimal: bool) -> str:
+    """The type of a number with a suffix in lower case, after promotion."""
+    if "ll" in suffix or value > 0xFFFFFFFF:
+        return "uint64_t" if "u" in suffix else "int64_t"
     if "u" in suffix:
-        return value, "uint64_t" if long else "uint32_t"
-    if not long and value > 0x7FFFFFFF:
-        return value, "uint32_t" if digits[:1] == "0" else "int64_t"
-    return value, "int64_t" if long else "int"
+        return "uint32_t"
+    if value > 0x7FFFFFFF:
+        return "int64_t" if decimal else "uint32_t"
+    return "int"
 
 
 def number(value: int, typed: str | None) -> c.Literal:

@@ -11,7 +11,7 @@ changes. Only lines are text: `printer.broken` breaks them where names of other 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -133,6 +133,34 @@ def _program(sources: tuple[tuple[str, str], ...], defines: frozenset[str]) -> t
     return Program(parsed(sources, defines)), Memo()
 
 
+@dataclass(frozen=True)
+class _Kinds:
+    """Items at file level by what they become: types, macros, and functions between a compiler's conditionals."""
+
+    types: list[c.Item]
+    macros: list[c.Item]
+    guarded: list[c.Item]
+
+    @classmethod
+    def of(cls, items: list[c.Item], shown: Collection[str]) -> _Kinds:
+        """The items, without declarations of structs that are `shown` elsewhere or come before."""
+        result, seen = cls([], [], []), set(shown)
+        for item in items:
+            if isinstance(item, c.Macro):
+                result.macros.append(item)
+            elif _has_functions(item):
+                result.guarded.append(item)
+            elif not isinstance(item, c.Struct) or item.fields is not None or item.name not in seen:
+                result.types.append(item)
+                seen |= {item.name} if isinstance(item, c.Struct) else set()
+        return result
+
+
+def _has_functions(item: c.Item) -> bool:
+    inside = [entry for _, of in item.branches for entry in of] if isinstance(item, c.GuardedItems) else []
+    return any(isinstance(entry, c.Function) for entry in inside)
+
+
 class _Writer:
     """Puts the parts in the order of the source."""
 
@@ -165,26 +193,17 @@ class _Writer:
         """All parts; the items of the file `header` make the interface, the entries `apart` have one of their own."""
         kept = self.kept(self.source)
         inner = [item for item in kept if not (header and item.file == header)]
-        seen = {item.name for item in kept if item not in inner and isinstance(item, c.Struct)}
-        types, macros, guarded = [], [], []
-        for item in inner:
-            inside = [entry for _, of in item.branches for entry in of] if isinstance(item, c.GuardedItems) else []
-            if any(isinstance(entry, c.Function) for entry in inside):
-                guarded.append(item)
-            elif isinstance(item, c.Macro):
-                macros.append(item)
-            elif not (isinstance(item, c.Struct) and item.fields is None and item.name in seen):
-                types.append(item)
-                seen |= {item.name} if isinstance(item, c.Struct) else set()
-        constants = [self.names.definitions(self.printer, addresses=not self.finish), self.items(macros)]
+        shown = {item.name for item in kept if item not in inner and isinstance(item, c.Struct)}
+        kinds = _Kinds.of(inner, shown)
+        constants = [self.names.definitions(self.printer, addresses=not self.finish), self.items(kinds.macros)]
         hot = any(target.function.storage in HEAT for target in self.live)
         heat_first = [self.printer.words(HEAT_DEFINITIONS)] if hot else []
         return Specialised(
             tuple(sorted({path for source in self.program.sources for path in source.includes})),
             self.interface(header) if header else "",
-            "\n".join([*heat_first, self.items(types).lstrip("\n")]),
+            "\n".join([*heat_first, self.items(kinds.types).lstrip("\n")]),
             "\n".join(part.lstrip("\n") for part in constants if part),
-            *self.functions(guarded, apart),
+            *self.functions(kinds.guarded, apart),
             addresses=tuple(self.names.addresses(self.printer)) if self.finish else (),
         )
 

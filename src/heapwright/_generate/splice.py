@@ -132,33 +132,49 @@ def _fitted(left: Residual, callee: Specialisation, site: _Site) -> list[c.Stmt]
     ahead: list[c.Stmt] = []
     given: dict[str, c.Expr] = {}
     for parameter, argument in zip(callee.left.parameters, site.call.arguments, strict=True):
-        name, typed = parameter.name, parameter.type
-        passed = None if name in changed else _passed(parameter, argument, body)
+        passed = None if parameter.name in changed else _passed(parameter, argument, body)
         if passed is not None:
-            given[name] = passed
-        elif name in taken or parameter.suffix:
+            given[parameter.name] = passed
+        elif parameter.name in taken or parameter.suffix:
             return None
         else:
-            fixed = name not in changed and "*" not in typed
-            typed = f"const {typed.removeprefix('const ')}" if fixed else typed
-            ahead.append(c.Declare(typed, name, "", replace(argument, paren=False), line=site.stmt.line))
-    comments = [*callee.function.comments, *(comment for stmt in c.all_statements(body) for comment in stmt.comments)]
-    text = " ".join(comments)
-    if any(f"`{name}`" in text and getattr(value, "name", "") != name for name, value in given.items()):
+            ahead.append(_variable_of(parameter, argument, parameter.name not in changed, site.stmt.line))
+    if _is_in_comments(callee, given):
         return None
     declared = c.declared(body)
-    last = body[-1] if body else None
-    own = last.expr.name if isinstance(last, c.Return) and isinstance(last.expr, c.Identifier) else ""
-    if isinstance(site.stmt, c.Declare) and own in declared and site.name not in declared:
-        given[own] = c.Identifier(site.name, type=site.type)
-        declared.remove(own)
+    result = _result_of(body, declared, site)
+    if result:
+        given[result] = c.Identifier(site.name, type=site.type)
+        declared.remove(result)
     if taken & set(declared) or len(set(declared)) < len(declared):
         return None
     inner = [*ahead, *c.copied(body, lambda expr: substitute(expr, given))]
     for stmt in c.all_statements(inner):
-        if isinstance(stmt, c.Declare) and stmt.name == own and own in given:
+        if isinstance(stmt, c.Declare) and stmt.name == result:
             stmt.name = site.name
     return inner
+
+
+def _variable_of(parameter: c.Declare, argument: c.Expr, fixed: bool, line: int) -> c.Declare:
+    """The declaration of a variable for a parameter; const if it is no pointer and `fixed`: never assigned."""
+    const = fixed and "*" not in parameter.type
+    typed = f"const {parameter.type.removeprefix('const ')}" if const else parameter.type
+    return c.Declare(typed, parameter.name, "", replace(argument, paren=False), line=line)
+
+
+def _is_in_comments(callee: Specialisation, given: Mapping[str, c.Expr]) -> bool:
+    """Whether a comment names a parameter for which something of another name is given."""
+    statements = c.all_statements(callee.left.body)
+    text = " ".join([*callee.function.comments, *(comment for stmt in statements for comment in stmt.comments)])
+    return any(f"`{name}`" in text and getattr(value, "name", "") != name for name, value in given.items())
+
+
+def _result_of(body: list[c.Stmt], declared: Collection[str], site: _Site) -> str:
+    """The variable that a body returns if it can be the one that the site declares; empty if there is none."""
+    last = body[-1] if body else None
+    name = last.expr.name if isinstance(last, c.Return) and isinstance(last.expr, c.Identifier) else ""
+    fits = isinstance(site.stmt, c.Declare) and name in declared and site.name not in declared
+    return name if fits else ""
 
 
 def _passed(parameter: c.Declare, argument: c.Expr, body: list[c.Stmt]) -> c.Expr | None:
@@ -169,10 +185,15 @@ def _passed(parameter: c.Declare, argument: c.Expr, body: list[c.Stmt]) -> c.Exp
     if isinstance(argument, c.Literal) and (unsigned := as_unsigned(argument, typed)) is not argument:
         return unsigned
     if argument.value is not None:  # of what type its name is, does not matter where it is converted as it was
-        calls = [part for part in c.all_expressions(body) if isinstance(part, c.Call) and part.callee]
-        given = [item.name for call in calls for item in call.arguments if isinstance(item, c.Identifier)]
-        return argument if given.count(parameter.name) == c.names(*body).count(parameter.name) else None
+        return argument if _is_only_passed_on(parameter.name, body) else None
     return argument if isinstance(argument, c.Identifier) and c.bare_type(argument.type or "") == typed else None
+
+
+def _is_only_passed_on(name: str, body: list[c.Stmt]) -> bool:
+    """Whether a body uses a variable only as an argument of functions of the core."""
+    calls = [part for part in c.all_expressions(body) if isinstance(part, c.Call) and part.callee]
+    given = [item.name for call in calls for item in call.arguments if isinstance(item, c.Identifier)]
+    return given.count(name) == c.names(*body).count(name)
 
 
 def _placed(inner: list[c.Stmt], site: _Site) -> list[c.Stmt] | None:
@@ -198,30 +219,38 @@ class _Ending:
     def of(self, body: list[c.Stmt]) -> list[c.Stmt] | None:
         """The statements, or None where a return stands anywhere else."""
         out: list[c.Stmt] = []
-        name = self.site.name
         for index, stmt in enumerate(body):
             match stmt:
                 case c.If(no=[], yes=[c.Return(expr=value)]):
-                    ahead = self.guarded(stmt.test, value)
-                    rest = self.of(body[index + 1 :]) if ahead is not None else None
-                    if ahead is None or not rest:
-                        return None
-                    return [*out, *ahead, replace(stmt, test=negated(stmt.test), yes=rest)]
+                    rest = self.behind_guard(stmt, value, body[index + 1 :])
+                    return None if rest is None else out + rest
                 case c.Return(expr=value) if index == len(body) - 1:
                     return out + self.given(stmt, value)
-                case c.Declare(name=own, init=c.Expr() as init) if own == name and self.declared:
-                    given = self.given(c.Return(init, line=stmt.line), init)[0]
-                    out.append(replace(given, comments=stmt.comments, blank=stmt.blank))
-                case c.Declare(name=own, init=c.Expr()) if own == name:
-                    self.declared = True  # what the function returns is the variable at the site
-                    out.append(stmt)
+                case c.Declare(name=name) if name == self.site.name:
+                    if not isinstance(stmt.init, c.Expr):
+                        return None
+                    out.append(self.variable(stmt, stmt.init))
                 case _ if any(isinstance(part, c.Return) for part in c.all_statements([stmt])):
-                    return None
-                case c.Declare(name=own) if own == name:
                     return None
                 case _:
                     out.append(stmt)
-        return out if not name else None
+        return out if not self.site.name else None
+
+    def behind_guard(self, guard: c.If, value: c.Expr | None, rest: list[c.Stmt]) -> list[c.Stmt] | None:
+        """A guard that returns a value, and the rest as what is done if it does not; None where that cannot be."""
+        ahead = self.guarded(guard.test, value)
+        inner = self.of(rest) if ahead is not None else None
+        if ahead is None or not inner:
+            return None
+        return [*ahead, replace(guard, test=negated(guard.test), yes=inner)]
+
+    def variable(self, stmt: c.Declare, init: c.Expr) -> c.Stmt:
+        """The declaration of what the function returns, which is the variable at the site, with this value."""
+        if not self.declared:
+            self.declared = True
+            return stmt
+        given = self.given(c.Return(init, line=stmt.line), init)[0]
+        return replace(given, comments=stmt.comments, blank=stmt.blank)
 
     def guarded(self, test: c.Expr, value: c.Expr | None) -> list[c.Stmt] | None:
         """What comes ahead of a guard so that its value stands where the rest is left out, or None."""

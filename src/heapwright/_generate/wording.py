@@ -7,37 +7,49 @@ from typing import TYPE_CHECKING
 from heapwright._recipes.pools import Compact, Fixed, Quick
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from heapwright._recipes.pools import Pool
     from heapwright._recipes.recipe import Recipe
 
 
 def flushes(recipe: Recipe) -> bool:
     """Whether freed blocks may wait in the heap, and a program can have them given back."""
-    waits = recipe.checks == "full" or any(isinstance(pool, Quick) for pool in recipe.pools)
+    waits = recipe.checks == "full" or _has(recipe.pools, Quick)
     return waits and recipe.threads != "cached"
 
 
 def absent_words(recipe: Recipe) -> str:
     """A pattern of the words for what the recipe lacks; no comment of its heap has a sentence with any of them."""
-    kinds = {type(pool) for pool in recipe.pools}
-    owners = [pool for pool in recipe.pools if pool.owns_blocks]
-    aligning = [pool for pool in owners if pool.aligns]
-    several = any(isinstance(pool, Fixed) and len(pool.sizes) > 1 for pool in recipe.pools)
-    quick, shared, hardened = Quick in kinds, recipe.threads == "cached", recipe.checks in ("neighbours", "full")
+    pools = recipe.pools
+    quick, fixed = _has(pools, Quick), _has(pools, Fixed)
+    shared, hardened = recipe.threads == "cached", recipe.checks in ("neighbours", "full")
+    owners = [pool for pool in pools if pool.owns_blocks]
+    headed = sum(pool.aligns for pool in owners)
     words = {
         r"\bquick lists?\b": quick,
         r"\bcached blocks?\b": quick or recipe.checks == "full",
         r"\bwaits, at checks\b": recipe.checks == "full",
-        r"\bboundary tag\b": any(getattr(pool, "boundary_tags", False) for pool in recipe.pools),
-        r"\b[Ss]everal pools\b": len(recipe.pools) > 1,
-        r"\bclass's list\b": Fixed in kinds,
-        r"\b[Cc]lass(es|'s)?\b": several or bool(recipe.sites) or shared,
+        r"\bboundary tag\b": any(getattr(pool, "boundary_tags", False) for pool in pools),
+        r"\b[Ss]everal pools\b": len(pools) > 1,
+        r"\bclass's list\b": fixed,
+        r"\b[Cc]lass(es|'s)?\b": _has_classes(recipe) or shared,
         r"\bhardened\b": hardened,
         r"\bwithout checks\b": recipe.checks == "none",
-        r"\bOnly pools with headers\b": 0 < len(aligning) < len(owners),
-        r"\bno pool has headers\b": not aligning and Compact not in kinds,
+        r"\bOnly pools with headers\b": 0 < headed < len(owners),
+        r"\bno pool has headers\b": not headed and not _has(pools, Compact),
         r"\bhw_flush\b": flushes(recipe),
-        r"\bkeeps its alignment\b": bool(aligning),
+        r"\bkeeps its alignment\b": headed > 0,
         r"\bcaches?\b": quick or shared,
         r"\bthreads?\b": recipe.threads != "none",
     }
     return "|".join(pattern for pattern, present in words.items() if not present)
+
+
+def _has(pools: Iterable[Pool], kind: type) -> bool:
+    return any(type(pool) is kind for pool in pools)
+
+
+def _has_classes(recipe: Recipe) -> bool:
+    """Whether the blocks of a pool are of several sizes or for several call sites."""
+    return bool(recipe.sites) or any(isinstance(pool, Fixed) and len(pool.sizes) > 1 for pool in recipe.pools)

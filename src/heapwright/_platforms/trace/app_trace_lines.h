@@ -58,7 +58,7 @@ static struct {
     uint32_t live, peak;                  /* bytes */
     uint32_t thread, threads, known[LINE_THREADS];
     uint32_t site, sites, place[LINE_SITES], again; /* the site that is repeated next */
-} trace_told;
+} trace_sent;
 
 static struct {
     uint32_t length, codes, bits, count; /* bits that make no character yet */
@@ -148,24 +148,24 @@ static void line_signed(uint32_t value)
 static uint32_t line_site(void)
 {
     uint32_t number = 0;
-    while (number < trace_told.sites && trace_told.place[number] != trace_told.site) {
+    while (number < trace_sent.sites && trace_sent.place[number] != trace_sent.site) {
         number++;
     }
-    return trace_told.site == 0 || number == trace_told.sites ? 0 : number + 1;
+    return trace_sent.site == 0 || number == trace_sent.sites ? 0 : number + 1;
 }
 
-static void line_tell_site(uint32_t number)
+static void line_write_site(uint32_t number)
 {
     trace_line.codes++;
     line_bits(254, 8);
     line_number(number);
-    line_bits(trace_told.place[number - 1], 32);
+    line_bits(trace_sent.place[number - 1], 32);
 }
 
 static void line_thread(uint32_t thread)
 {
     uint32_t number = 0;
-    while (number < trace_told.threads && trace_told.known[number] != thread) {
+    while (number < trace_sent.threads && trace_sent.known[number] != thread) {
         number++;
     }
     if (number == LINE_THREADS) {
@@ -173,8 +173,8 @@ static void line_thread(uint32_t thread)
         line_bits(thread, 32);
         return;
     }
-    if (number == trace_told.threads) {
-        trace_told.known[trace_told.threads++] = thread;
+    if (number == trace_sent.threads) {
+        trace_sent.known[trace_sent.threads++] = thread;
     }
     line_bits(number, 4);
 }
@@ -192,10 +192,10 @@ static uint32_t line_unit_bits(void)
 static uint32_t line_units(uint32_t ticks)
 {
     const uint32_t bits = line_unit_bits();
-    const uint32_t beyond = trace_told.ticks + (ticks & ((1u << bits) - 1u));
+    const uint32_t beyond = trace_sent.ticks + (ticks & ((1u << bits) - 1u));
     const uint32_t units = (ticks >> bits) + (beyond >> bits);
-    trace_told.ticks = beyond & ((1u << bits) - 1u);
-    trace_told.time += units;
+    trace_sent.ticks = beyond & ((1u << bits) - 1u);
+    trace_sent.time += units;
     return units;
 }
 
@@ -203,28 +203,28 @@ static void line_begin(uint32_t address)
 {
     trace_line.length = 4;
     trace_line.codes = trace_line.bits = trace_line.count = trace_line.sizes = trace_line.sites = 0;
-    line_bits(trace_told.calls, 12);
-    line_bits(trace_told.objects, 12);
+    line_bits(trace_sent.calls, 12);
+    line_bits(trace_sent.objects, 12);
     if (trace_homeless != 0 || (APP_TRACE_NEWEST && app_trace_ring.lost != 0)) {
         line_bits(0, 1);
     } else {
         line_bits(1, 1);
-        line_number(trace_told.live);
-        line_number(trace_told.peak - trace_told.live);
+        line_number(trace_sent.live);
+        line_number(trace_sent.peak - trace_sent.live);
     }
-    line_number(trace_told.time);
+    line_number(trace_sent.time);
     line_bits(address, 32);
     trace_line.places = 1;
     trace_line.place[0] = address;
-    if (trace_told.threads == 0) {
+    if (trace_sent.threads == 0) {
         line_bits(LINE_THREADS, 4);
     } else {
-        line_thread(trace_told.thread);
+        line_thread(trace_sent.thread);
     }
     line_bits(APP_TRACE_SITES, 1);
-    if (trace_told.sites != 0) {
-        trace_told.again = trace_told.again < trace_told.sites ? trace_told.again + 1 : 1;
-        line_tell_site(trace_told.again);
+    if (trace_sent.sites != 0) {
+        trace_sent.again = trace_sent.again < trace_sent.sites ? trace_sent.again + 1 : 1;
+        line_write_site(trace_sent.again);
     }
 }
 
@@ -248,46 +248,76 @@ static void line_end(void (*line)(const char *text))
     trace_line.text[trace_line.length] = '\n';
     trace_line.text[trace_line.length + 1] = '\0';
     trace_line.codes = 0;
-    trace_told.lines++;
+    trace_sent.lines++;
     line(trace_line.text);
+}
+
+static int line_frees(const struct trace_call *call)
+{
+    return call->kind == TRACE_OTHER && call->size != TRACE_RESIZING;
+}
+
+/* Whether a call frees a large object, or one whose malloc was lost: then the line also has its size. */
+static int line_frees_sized(const struct trace_call *call)
+{
+    return line_frees(call) && (call->size == TRACE_STRAY || call->gone > trace_sent.peak / LINE_LARGE);
+}
+
+static int line_is_loss(const struct trace_call *call)
+{
+    return call->kind == TRACE_OTHER && call->size >= TRACE_LOST && call->size < TRACE_LOST_END;
+}
+
+static void line_operation(const struct trace_call *call)
+{
+    if (call->from != 0) {
+        line_bits(14, 4);
+    } else if (call->kind == TRACE_MALLOC) {
+        line_bits(2, 2);
+    } else if (call->kind != TRACE_OTHER) {
+        line_bits(6, 3);
+    } else if (line_frees_sized(call)) {
+        line_bits(253, 8);
+    } else if (line_frees(call)) {
+        line_bits(0, 1);
+    } else {
+        line_bits(30, 5);
+    }
+}
+
+static void line_time(uint32_t units)
+{
+    if (units == 0) {
+        line_bits(0, 1);
+    } else if (units == 1) {
+        line_bits(2, 2);
+    } else {
+        line_bits(3, 2);
+        line_number(units);
+    }
 }
 
 static void line_call(const struct trace_call *call)
 {
-    const uint32_t units = line_units(call->ticks);
-    const int freed = call->kind == TRACE_OTHER && call->size != TRACE_RESIZING;
-    const int sized = freed && (call->size == TRACE_STRAY || call->gone > trace_told.peak / LINE_LARGE);
-    if (call->from != 0) {
-        line_bits(14, 4);
-    } else if (call->kind != TRACE_OTHER) {
-        line_bits(call->kind == TRACE_MALLOC ? 2 : 6, call->kind == TRACE_MALLOC ? 2 : 3);
-    } else if (sized) {
-        line_bits(253, 8);
-    } else {
-        line_bits(freed ? 0 : 30, freed ? 1 : 5);
-    }
-    line_bits(units != 0, 1);
-    if (units != 0) {
-        line_bits(units != 1, 1);
-        if (units != 1) {
-            line_number(units);
-        }
-    }
+    line_operation(call);
+    line_time(line_units(call->ticks));
     line_place(call->from != 0 ? call->from : call->word);
-    if (call->kind != TRACE_OTHER || sized) {
-        line_size(call->kind != TRACE_OTHER ? call->size : call->gone);
+    if (call->kind != TRACE_OTHER) {
+        line_size(call->size);
+    } else if (line_frees_sized(call)) {
+        line_size(call->gone);
     }
     if (call->from != 0) {
         line_bits(call->word != 0, 1);
-    }
-    if (call->from != 0 && call->word != 0) {
-        line_place(call->word);
+        if (call->word != 0) {
+            line_place(call->word);
+        }
     }
     if (APP_TRACE_SITES && call->kind != TRACE_OTHER) {
         line_value(trace_line.site, &trace_line.sites, line_site());
     }
-    trace_told.calls++;
-    trace_told.objects += (call->kind != TRACE_OTHER && call->from == 0) - (uint32_t)freed;
+    trace_sent.calls++;
+    trace_sent.objects += (call->kind != TRACE_OTHER && call->from == 0) - (uint32_t)line_frees(call);
 }
 
 /* Updates the live bytes. */
@@ -296,15 +326,38 @@ static void line_count(const struct trace_call *call)
     const int resized = call->from != 0, stays = resized && call->word == 0;
     uint32_t most = 0;
     if (call->kind != TRACE_OTHER && !stays) {
-        trace_told.live += call->size;
+        trace_sent.live += call->size;
     }
-    if (call->kind == TRACE_OTHER && call->size >= TRACE_LOST && call->size < TRACE_LOST_END) {
-        most = trace_told.live + call->lost[5];
-        trace_told.live += call->lost[2] - call->lost[4];
+    if (line_is_loss(call)) {
+        most = trace_sent.live + call->lost[5];
+        trace_sent.live += call->lost[2] - call->lost[4];
     }
-    trace_told.live -= call->gone;
-    most = most > trace_told.live ? most : trace_told.live;
-    trace_told.peak = trace_told.peak > most ? trace_told.peak : most;
+    trace_sent.live -= call->gone;
+    most = most > trace_sent.live ? most : trace_sent.live;
+    trace_sent.peak = trace_sent.peak > most ? trace_sent.peak : most;
+}
+
+/* Puts the site of a call into the line if it is met first and there is room for its number. */
+static void line_new_site(const struct trace_call *call)
+{
+    if (APP_TRACE_SITES && call->kind != TRACE_OTHER && line_site() == 0 && trace_sent.sites < LINE_SITES &&
+        trace_sent.site != 0) {
+        trace_sent.place[trace_sent.sites++] = trace_sent.site;
+        line_write_site(trace_sent.sites);
+    }
+}
+
+static void line_loss(const struct trace_call *call)
+{
+    line_bits(252, 8);
+    for (uint32_t k = 0; k < 6; k++) {
+        if (k == 1 || k == 2) {
+            line_signed(call->lost[k]);
+        } else {
+            line_number(call->lost[k] & ~TRACE_CROWDED);
+        }
+    }
+    trace_sent.objects += call->lost[1] - call->lost[3];
 }
 
 /* Puts a call, a change of thread or a mark of what was lost into the line, which ends before where it is full. */
@@ -316,26 +369,14 @@ static void line_code(const struct trace_call *call, void (*line)(const char *te
     if (trace_line.codes == 0) {
         line_begin(call->from != 0 ? call->from : call->word);
     }
-    if (APP_TRACE_SITES && call->kind != TRACE_OTHER && line_site() == 0 && trace_told.sites < LINE_SITES &&
-        trace_told.site != 0) {
-        trace_told.place[trace_told.sites++] = trace_told.site;
-        line_tell_site(trace_told.sites);
-    }
+    line_new_site(call);
     trace_line.codes++;
     if (call->kind == TRACE_OTHER && call->size == TRACE_THREAD) {
-        trace_told.thread = call->word;
+        trace_sent.thread = call->word;
         line_bits(62, 6);
         line_thread(call->word);
-    } else if (call->kind == TRACE_OTHER && call->size >= TRACE_LOST && call->size < TRACE_LOST_END) {
-        line_bits(252, 8);
-        for (uint32_t k = 0; k < 6; k++) {
-            if (k == 1 || k == 2) {
-                line_signed(call->lost[k]);
-            } else {
-                line_number(call->lost[k] & ~TRACE_CROWDED);
-            }
-        }
-        trace_told.objects += call->lost[1] - call->lost[3];
+    } else if (line_is_loss(call)) {
+        line_loss(call);
     } else {
         line_call(call);
     }
@@ -354,6 +395,6 @@ static void line_header(void (*line)(const char *text))
     }
     text[27] = '\n';
     text[28] = '\0';
-    trace_told.lost = words[1];
+    trace_sent.lost = words[1];
     line(text);
 }

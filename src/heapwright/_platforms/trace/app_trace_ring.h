@@ -379,7 +379,7 @@ static int trace_take(struct trace_call *call)
             call->from = call->word;
             found = 0;
         } else if (call->size == TRACE_SITE) {
-            trace_told.site = call->word;
+            trace_sent.site = call->word;
             found = 0;
         } else if (call->size >= TRACE_LOST && call->size < TRACE_LOST_END) {
             call->lost[call->size - TRACE_LOST] = call->word;
@@ -393,7 +393,7 @@ static int trace_take(struct trace_call *call)
 uint32_t app_trace_drain_some(void (*line)(const char *text), uint32_t calls)
 {
     struct trace_call call;
-    if (trace_told.lines % LINE_HEADER_EVERY == 0 && app_trace_ring.begin != app_trace_ring.end) {
+    if (trace_sent.lines % LINE_HEADER_EVERY == 0 && app_trace_ring.begin != app_trace_ring.end) {
         line_header(line);
     }
     while (calls-- > 0 && trace_take(&call)) {
@@ -407,7 +407,7 @@ void app_trace_drain(void (*line)(const char *text))
 {
     while (app_trace_drain_some(line, LINE_CODES) != 0) {
     }
-    if (trace_told.lost != app_trace_ring.lost) {
+    if (trace_sent.lost != app_trace_ring.lost) {
         line_header(line);
     }
 }

@@ -1,0 +1,144 @@
+"""What readings show of requests that failed: the rules of docs/diagnose.md for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heapwright._diagnose.model import INCONCLUSIVE, Cure, Finding, number
+from heapwright._diagnose.readings import HEAP, Failure
+from heapwright._diagnose.series import Series
+from heapwright._diagnose.series_words import CALLS_NEXT, cures_of_fragmentation, finding_of, is_full, prefix
+
+TINY = 0.01
+"""A request below that share of what is free fails in another memory rather than for want of a hole."""
+
+
+def failed_sizes(series: Series, failures: Sequence[Failure], others: Sequence[Series]) -> list[int]:
+    """Sizes of the requests that failed in a memory; of those that name none, in the only one, or in the heap."""
+    alone = len([item for item in others if item.unit == "B" and not item.memory.startswith("region ")]) == 1
+    return [
+        item.size
+        for item in failures
+        if item.size and (item.memory == series.memory or (not item.memory and (alone or series.memory == HEAP)))
+    ]
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """Requests that failed in a memory, and its last counters; None of these if they are not known.
+
+    Attributes:
+        size: bytes of the largest request.
+        words: the requests and the memory, in words.
+        free, block: bytes that were free, and the largest free block.
+    """
+
+    series: Series
+    size: int
+    words: str
+    free: float | None
+    block: float | None
+
+    @classmethod
+    def of(cls, series: Series, sizes: Sequence[int]) -> _Refused:
+        """The requests of these sizes."""
+        requests = f"{number(len(sizes))} request{'s' if len(sizes) > 1 else ''} of up to {number(max(sizes))} B failed"
+        return cls(series, max(sizes), prefix(series) + requests, series.last("free"), series.last("largest"))
+
+    def full(self) -> Finding | None:
+        """The heap is full, or has less free than the request takes."""
+        free, size = self.free, self.size
+        if free is None:
+            return None
+        if size > free:
+            lacking = number(size - free)
+            return finding_of(
+                self.series,
+                "too small",
+                "likely",
+                f"{self.words} while {number(free)} B were free: that heap lacks at least {lacking} B",
+                cures=(Cure(f"a heap at least {lacking} B larger, or fewer objects at once"),),
+                record_next="every heap call under the worst load: `heapwright fit` then says how large the heap must "
+                "be",
+            )
+        if not self.series.size or not is_full(self.series):
+            return None
+        return finding_of(
+            self.series,
+            "too small",
+            "likely",
+            f"{self.words} with {number(free)} of {number(self.series.size)} B free: the heap is full",
+            cures=(Cure("a larger heap, fewer objects at once, or buffers in another memory"),),
+            record_next="free memory from start on, to distinguish a heap that is too small from a leak",
+        )
+
+    def in_holes(self) -> Finding | None:
+        """Enough is free, but no block is that large."""
+        if self.free is None or self.block is None or not self.block < self.size <= self.free:
+            return None
+        return finding_of(
+            self.series,
+            "fragmentation",
+            "sure" if self.series.memory.startswith("region ") else "likely",
+            f"{self.words} although {number(self.free)} B were free: the largest free block was {number(self.block)} B",
+            cures=cures_of_fragmentation(self.size),
+            record_next=CALLS_NEXT,
+        )
+
+    def elsewhere(self) -> Finding | None:
+        """A block of that size is free, or far more than that: the request was one of another memory."""
+        if self.block is not None and self.size <= self.block:
+            return finding_of(
+                self.series,
+                "wrong memory",
+                INCONCLUSIVE,
+                f"{self.words} although a block of {number(self.block)} B was free: it asked for another memory or "
+                "alignment, or memory ran out between the readings",
+                record_next="free memory and largest block of every memory (internal, DMA, PSRAM) in the "
+                "failed-allocation hook, with the capabilities of the request",
+            )
+        if self.free is None or self.size >= TINY * self.free:
+            return None
+        return finding_of(
+            self.series,
+            "wrong memory",
+            INCONCLUSIVE,
+            f"{self.words} although {number(self.free)} B were free: so small a request fails in another memory "
+            "(internal or DMA-capable RAM), or the heap is in small pieces",
+            record_next="free memory and largest block of every memory (internal, DMA, PSRAM) when a request fails",
+        )
+
+    def unexplained(self) -> Finding | None:
+        """Enough is free, and how large the blocks are is not known."""
+        if self.free is None:
+            return None
+        return finding_of(
+            self.series,
+            "fragmentation",
+            INCONCLUSIVE,
+            f"{self.words} although {number(self.free)} B were free; the largest free block is not recorded",
+            record_next="the largest free block with free memory, as heap_caps_get_largest_free_block returns it",
+        )
+
+
+def failed_requests(series: Series, failed: Sequence[int]) -> Finding | None:
+    """Finding of a request that failed, from what was free then."""
+    if not failed:
+        return None
+    request = _Refused.of(series, failed)
+    return request.full() or request.in_holes() or request.elsewhere() or request.unexplained()
+
+
+def failures_alone(failures: Sequence[Failure]) -> Finding:
+    """Finding of requests that failed, if there is no reading."""
+    sizes = [item.size for item in failures if item.size]
+    of = f" of up to {number(max(sizes))} B" if sizes else ""
+    return Finding(
+        "",
+        "not enough data",
+        INCONCLUSIVE,
+        f"{number(len(failures))} request{'s' if len(failures) > 1 else ''}{of} failed, and no line has how much "
+        "memory was free then",
+        record_next="free memory, its minimum and the largest free block, once a minute and when a request fails",
+    )
