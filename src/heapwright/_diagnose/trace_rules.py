@@ -13,7 +13,7 @@ from heapwright._diagnose.call_lines import CallLog, HeapCall
 from heapwright._diagnose.model import CANNOT_TELL, Confidence, Cure, Finding, Picture, number
 from heapwright._heaps.heaps import RecipeHeap
 from heapwright._traces.failures import Failures, failures_of
-from heapwright._traces.leaks import Leak, find_leaks
+from heapwright._traces.leaks import Leak, find_leaks, hours_in_words
 
 if TYPE_CHECKING:
     from heapwright._heaps.heaps import Heap
@@ -195,7 +195,7 @@ def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, mem
     if context.arena is not None and need is not None:
         spare, whose = max(context.arena - need, 0), f"what {number(context.arena)} B leave to spare is"
     hours = leak.hours_until(spare)
-    until = f"{number(leak.calls_until(spare))} calls" + (f", {_hours(hours)}" if hours is not None else "")
+    until = f"{number(leak.calls_until(spare))} calls" + (f", {hours_in_words(hours)}" if hours is not None else "")
     rows = tuple(
         (
             number(item.size) if item.size else "several",
@@ -217,7 +217,7 @@ def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, mem
         Finding(
             memory,
             "leak",
-            "likely",
+            leak.confidence,
             f"{what}{by} ({number(leak.bytes)} B) are never freed, {rate}{others}: {whose} used up after {until}",
             ("size, B", "call site", "never freed", "bytes", "calls per object"),
             rows,
@@ -226,14 +226,6 @@ def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, mem
             picture=_live(trace, leak),
         )
     )
-
-
-def _hours(hours: float) -> str:
-    if hours < 1 / 60:
-        return f"{hours * 3600:,.3g} s"
-    if hours < 2:
-        return f"{hours * 60:,.0f} min"
-    return f"{hours:,.3g} h" if hours < 72 else f"{hours / 24:,.0f} days"
 
 
 # --- requests that failed ---------------------------------------------------------------------------------------------
@@ -349,7 +341,7 @@ def _refused(log: CallLog, trace: Trace, served: Trace, context: Context) -> Fin
             Finding(
                 log.memory,
                 "leak",
-                "likely",
+                finding.confidence,
                 text,
                 finding.heads,
                 finding.rows,

@@ -37,6 +37,9 @@ LEFT_OUT = "failed_left_out"
 LIFE = "failed_life"
 """Key of a trace's metadata: the life of its failed requests, in words."""
 
+CHANGE_LIFE = "--failed-life CALLS sets another life"
+"""How the life of failed requests is changed, in words."""
+
 _FOREVER = np.iinfo(np.int64).max
 
 
