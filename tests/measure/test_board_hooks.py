@@ -67,7 +67,14 @@ STAND_INS = {
         (FREE, 1, 0),
         (FREE, 0, 0),
     ],
-    "threadx": [(MALLOC, 0, 24), (MALLOC, 1, 48), (FREE, 0, 0), (FREE, 1, 0)],
+    "threadx": [
+        (MALLOC, 0, 24),
+        (MALLOC, 1, 48),
+        (FREE, 0, 0),
+        (MALLOC, 2, 2000),  # it fails
+        (FREE, 2, 0),
+        (FREE, 1, 0),
+    ],
     "esp-idf": [
         (MALLOC, 0, 24),
         (MALLOC, 1, 11),
@@ -75,6 +82,8 @@ STAND_INS = {
         (FREE, 1, 0),
         (CALLOC, 2, 15),
         (MALLOC, 3, 64),
+        (MALLOC, 4, 1000),  # it fails
+        (FREE, 4, 0),
         (FREE, 3, 0),
         (FREE, 0, 0),
         (FREE, 2, 0),
@@ -239,6 +248,7 @@ def test_calls_of_kernels_that_cannot_be_had_are_told_with_a_stand_in(platform: 
     run([*build, *board.glob("*.c"), wrap, "-o", "calls"], tmp_path)
     trace = imported(tmp_path, run(["./calls"], tmp_path))
     assert calls(trace) == STAND_INS[platform]
+    assert trace.size[trace.failed > 0].tolist() == {"threadx": [2000], "esp-idf": [1000]}.get(platform, [])
     assert trace.ts_us is not None and trace.ts_us[-1] > 0
 
 
