@@ -64,8 +64,8 @@ def test_the_study_keeps_the_leak_so_that_the_trace_is_not_needed(study: hw.Stud
 
 
 def test_explore_ends_with_the_leak_before_what_to_ship(app: Path, study: hw.Study) -> None:
-    words = ["explore", app, "-o", study.path, "--strategy", "random", "--limit", "20", "--long-run", "1000"]
-    last = " ".join(run_here(*words).stdout.split()).split("replays in")[1]
+    how = ("--strategy", "random", "--limit", "20", "--long-run", "1000")
+    last = " ".join(run_here("explore", app, "-o", study.path, *how).stdout.split()).split("replays in")[1]
     assert 0 < last.index(NAMED) < last.index("Ship")
 
 

@@ -295,6 +295,7 @@ def fit(
     share: float = ...,
     growth: float = ...,
     live: int | None = ...,
+    failed_life: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
     repair: bool = ...,
@@ -310,6 +311,7 @@ def fit(
     share: float = ...,
     growth: float = ...,
     live: int | None = ...,
+    failed_life: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
     repair: bool = ...,
@@ -325,6 +327,7 @@ def fit(
     share: float = 1.0,
     growth: float = 1.0,
     live: int | None = None,
+    failed_life: int | None = None,
     seed: int = 0,
     word_size: WordSize | None = None,
     repair: bool = False,
@@ -341,6 +344,8 @@ def fit(
         growth: how many times as much there is of what depends on the load, above 0; what is permanent stays.
         live: in place of `growth` the most requested bytes that are expected to be live at once, as a counter of a
             device or a free-heap reading shows them: what depends on the load grows until that is the live peak.
+        failed_life: calls that the object of a request lives that failed in the recording; None for the life that the
+            trace gives it.
         seed: another seed, other copies.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         repair: drop the invalid calls of traces that are read.
@@ -351,6 +356,7 @@ def fit(
     from heapwright._heaps.heaps import fit_each
     from heapwright._traces.copies import AT_LOAD
     from heapwright._traces.copies import copies as make_copies
+    from heapwright._traces.failures import with_life
     from heapwright._traces.load import load_of
 
     if copies is not None and copies < 0:
@@ -374,6 +380,8 @@ def fit(
         [],
     )
     for trace in (trace_of(item, repair) for item in listed(traces)):
+        if failed_life is not None:
+            trace = with_life(trace, failed_life)
         made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         grown = growth if live is None else load_of(trace).growth_for(live)
         fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)

@@ -110,6 +110,8 @@ def command(
 
 def _print_fits(result: Sequence[Fit], copies: int, held_out: int) -> None:
     """Print the table of arenas, and the sentences below it."""
+    from heapwright._traces.failures import CHANGE_LIFE
+
     print_sentences(_leaks(result))
     _print_arenas(result)
     print_sentences(_test_notes(result))
@@ -117,7 +119,8 @@ def _print_fits(result: Sequence[Fit], copies: int, held_out: int) -> None:
     if recommended:
         _print_margin(copies, held_out)
     for fit in {fit.trace: fit for fit in recommended}.values():
-        print_sentences([_load_sentence(fit)])
+        failures = [f"{fit.trace}: {fit.failures}; {CHANGE_LIFE}."] if fit.failures else []
+        print_sentences([_load_sentence(fit), *failures])
     print_sentences([text for fit in result if (text := _remark(fit))])
 
 

@@ -217,7 +217,7 @@ def _leak(trace: Trace, leaks: Sequence[Leak], heap: Heap, context: Context, mem
         Finding(
             memory,
             "leak",
-            leak.confidence,
+            "likely" if leak.confidence == "likely" else CANNOT_TELL,
             f"{what}{by} ({number(leak.bytes)} B) are never freed, {rate}{others}: {whose} used up after {until}",
             ("size, B", "call site", "never freed", "bytes", "calls per object"),
             rows,

@@ -56,7 +56,7 @@ class Leak:
         objects_per_call: rate in the last two thirds, per heap call of the program.
         bytes_per_call: the same in requested bytes.
         bytes_per_hour: the same per hour; None if the trace has no times.
-        confidence: "likely", or "cannot tell" if more than `BUILDING` of all objects allocated meanwhile stay.
+        confidence: "likely", or "possible" if more than `BUILDING` of all objects allocated meanwhile stay.
     """
 
     size: int | None
@@ -66,7 +66,7 @@ class Leak:
     objects_per_call: float
     bytes_per_call: float
     bytes_per_hour: float | None
-    confidence: Literal["likely", "cannot tell"] = "likely"
+    confidence: Literal["likely", "possible"] = "likely"
 
     def calls_until(self, reserve: int) -> float:
         """Heap calls until the leak alone has used up `reserve` bytes."""
@@ -86,7 +86,7 @@ class Leak:
         rates = (leak.objects_per_call, leak.bytes_per_call, leak.bytes_per_hour or 0.0)
         if any(type(value) is not int for value in whole) or any(type(value) is not float for value in rates):
             raise ValueError("a leak with a value of another type")
-        if type(leak.site) is not str or leak.confidence not in ("likely", "cannot tell") or leak.bytes_per_call <= 0:
+        if type(leak.site) is not str or leak.confidence not in ("likely", "possible") or leak.bytes_per_call <= 0:
             raise ValueError("a leak with a value of another type")
         return leak
 
@@ -124,7 +124,7 @@ def leak_sentence(leaks: Sequence[Leak], name: str, reserve: int | None = None, 
         until = calls if hourly is None else f"{hours_in_words(spare / hourly)} ({calls})"
         text += f"; a reserve of {reserve:,} bytes is used up {until} after the recording"
     why = "or a cache that still fills"
-    if all(leak.confidence == "cannot tell" for leak in leaks):
+    if all(leak.confidence == "possible" for leak in leaks):
         why = "or the program still builds up its data: most of what it allocates stays"
     return f"A leak in {name} ({first.confidence}), {why}: {text}."
 
@@ -152,7 +152,7 @@ def find_leaks(trace: Trace) -> tuple[Leak, ...]:
     lives = _Lifetimes(trace, end)
     kept = lives.kept_since(start)
     allocated = int(np.count_nonzero((lives.birth >= start) & (lives.birth < end)))
-    confidence: Literal["likely", "cannot tell"] = "cannot tell" if len(kept) > BUILDING * allocated else "likely"
+    confidence: Literal["likely", "possible"] = "possible" if len(kept) > BUILDING * allocated else "likely"
     found: list[Leak] = []
     remaining = np.ones(len(lives.size), bool)
     if trace.sites != ("",):

@@ -31,8 +31,8 @@ _Static_assert((APP_TRACE_OBJECTS & (APP_TRACE_OBJECTS - 1)) == 0 && APP_TRACE_O
 _Static_assert((APP_TRACE_RECORDS & (APP_TRACE_RECORDS - 1)) == 0 && APP_TRACE_RECORDS >= 16,
                "APP_TRACE_RECORDS must be a power of two, 16 or more");
 
-/* A record is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). The word of a malloc or
- * calloc is an address, or 0: the request failed. */
+/* A record is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). The word of a
+ * malloc or calloc is an address, or 0: the request failed. */
 enum { TRACE_MALLOC, TRACE_CALLOC, TRACE_OTHER, TRACE_WIDE };
 /* The lowest four bits of the "size" of a record of TRACE_OTHER; above them is the size of the object that is freed or
  * resized, as far as it is known. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now. The malloc of

@@ -40,7 +40,7 @@ void __wrap_heap_caps_free(void *pointer);
 /* With external RAM malloc() asks for one kind of memory first, and then for any: the first is no failure. */
 #if CONFIG_SPIRAM_USE_MALLOC
 #include "esp_heap_caps.h"
-#define IS_FIRST(caps) (((caps)&MALLOC_CAP_DEFAULT) != 0 && ((caps) & (MALLOC_CAP_INTERNAL | MALLOC_CAP_SPIRAM)) != 0)
+#define IS_FIRST(caps) (((caps) & MALLOC_CAP_DEFAULT) != 0 && ((caps) & (MALLOC_CAP_INTERNAL | MALLOC_CAP_SPIRAM)) != 0)
 #else
 #define IS_FIRST(caps) 0
 #endif
