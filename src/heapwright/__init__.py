@@ -101,6 +101,7 @@ __all__ = [
     "timing",
     "trace_facts",
     "with_connections",
+    "with_failed_life",
     "with_static",
     "workload",
     "worst_steps",

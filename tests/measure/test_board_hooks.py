@@ -67,7 +67,14 @@ STAND_INS = {
         (FREE, 1, 0),
         (FREE, 0, 0),
     ],
-    "threadx": [(MALLOC, 0, 24), (MALLOC, 1, 48), (FREE, 0, 0), (FREE, 1, 0)],
+    "threadx": [
+        (MALLOC, 0, 24),
+        (MALLOC, 1, 48),
+        (FREE, 0, 0),
+        (MALLOC, 2, 2000),  # it fails
+        (FREE, 2, 0),
+        (FREE, 1, 0),
+    ],
     "esp-idf": [
         (MALLOC, 0, 24),
         (MALLOC, 1, 11),
@@ -75,6 +82,8 @@ STAND_INS = {
         (FREE, 1, 0),
         (CALLOC, 2, 15),
         (MALLOC, 3, 64),
+        (MALLOC, 4, 1000),  # it fails
+        (FREE, 4, 0),
         (FREE, 3, 0),
         (FREE, 0, 0),
         (FREE, 2, 0),
@@ -239,7 +248,23 @@ def test_calls_of_kernels_that_cannot_be_had_are_told_with_a_stand_in(platform: 
     run([*build, *board.glob("*.c"), wrap, "-o", "calls"], tmp_path)
     trace = imported(tmp_path, run(["./calls"], tmp_path))
     assert calls(trace) == STAND_INS[platform]
+    assert trace.size[trace.failed > 0].tolist() == {"threadx": [2000], "esp-idf": [1000]}.get(platform, [])
     assert trace.ts_us is not None and trace.ts_us[-1] > 0
+
+
+@pytest.mark.parametrize(("kind", "failed"), [("1 << 12 | 1 << 11", []), ("1 << 12", [1000]), ("1 << 11", [1000])])
+def test_malloc_of_esp_idf_fails_once_with_external_memory(kind: str, failed: list[int], tmp_path: Path) -> None:
+    """It asks for one kind of memory first, and then for any."""
+    programs_of_32_bits(compiler="gcc")
+    sources, wrap = hooks("esp-idf", tmp_path)
+    board = TRACED / "esp-idf"
+    options = ["-DCONFIG_SPIRAM_USE_MALLOC=1", f"-DKIND=({kind})"]
+    run(
+        ["gcc", "-m32", "-Wall", "-Werror", f"-I{board}", *options, *sources, *board.glob("*.c"), wrap, "-o", "c"],
+        tmp_path,
+    )
+    trace = imported(tmp_path, run(["./c"], tmp_path))
+    assert trace.size[trace.failed > 0].tolist() == failed
 
 
 def test_one_heap_of_zephyr_alone(tmp_path: Path) -> None:

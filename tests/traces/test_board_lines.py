@@ -13,6 +13,7 @@ from platform_builds import BOARDS, run
 from tool_requirements import programs_of_32_bits, tool
 
 import heapwright as hw
+from heapwright._traces.failures import failures_of
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
 
@@ -193,3 +194,63 @@ def test_the_ring_needs_no_function_and_warns_of_nothing(cpu: str, newest: int, 
     flags += [f"-mcpu={cpu}", "-mthumb", f"-DAPP_TRACE_NEWEST={newest}", f"-I{RING}"]
     run([tool("arm-none-eabi-gcc"), *flags, "ring.c", "-o", "ring.o"], tmp_path)
     assert run(["arm-none-eabi-nm", "-u", "ring.o"], tmp_path) == ""
+
+
+def with_limit(calls: NDArray[np.uint32], heap_bytes: int) -> tuple[list[tuple[int, int]], int]:
+    """The requests that a heap of so many live bytes refuses, each (index, size), and the peak of what it serves."""
+    live, total, most, refused = dict[int, int](), 0, 0, list[tuple[int, int]]()
+    for at, (op, number, size, _) in enumerate(calls.tolist()):
+        if op == FREE:
+            total -= live.pop(number, 0)
+        elif total + size > heap_bytes:
+            refused.append((at, size))
+        else:
+            total += size - live.get(number, 0)
+            live[number] = size
+            most = max(most, total)
+    return refused, most
+
+
+@pytest.mark.parametrize("room", [0.6, 0.9])
+def test_a_request_that_fails_on_the_board_is_one_that_failed_in_the_trace(room: float, tmp_path: Path) -> None:
+    calls = script(hw.read_trace(MOSQUITTO))[:6000]
+    heap_bytes = int(room * peak(calls))
+    program = built(tmp_path / "small", "-DAPP_TRACE_OBJECTS=16384", f"-DHEAP_BYTES={heap_bytes}u")
+    refused, most = with_limit(calls, heap_bytes)
+    assert len(refused) > 5
+    text = printed(program, with_drains(calls, np.arange(100, len(calls), 100)))
+    trace = imported(tmp_path, text)
+    assert trace.size[trace.failed > 0].tolist() == [size for _, size in refused]
+    assert trace.repairs == () and "caveats" not in trace.metadata  # nothing is lost: the counts agree
+    failures = failures_of(trace)
+    assert (failures.served_peak_bytes, failures.count) == (most, len(refused))
+    assert failures.peak_bytes > most
+
+
+def test_a_failed_realloc_on_the_board_leaves_its_object(tmp_path: Path) -> None:
+    program = built(tmp_path / "small", "-DAPP_TRACE_OBJECTS=16384", "-DHEAP_BYTES=100u")
+    calls = [(MALLOC, 0, 60, 1), (REALLOC, 0, 90, 2), (CALLOC, 1, 50, 3), (MALLOC, 2, 0, 3), (FREE, 0, 0, 4)]
+    trace = imported(tmp_path, printed(program, np.array(calls, np.uint32)))
+    asked = trace.op != FREE
+    rows = zip(trace.size[asked].tolist(), trace.failed[asked].tolist(), strict=True)
+    assert list(rows) == [(60, 0), (90, 1), (50, 1), (0, 0)]
+
+
+def test_lines_with_a_failed_request_at_their_begin_or_after_a_loss_are_read(tmp_path: Path) -> None:
+    program = built(tmp_path / "small", "-DAPP_TRACE_OBJECTS=16384", "-DHEAP_BYTES=100u")
+    calls = [(MALLOC, 1, 40, 1), (DRAIN, 0, 0, 1), (MALLOC, 2, 80, 2), (MALLOC, 3, 40, 3), (DRAIN, 0, 0, 3)]
+    lines = printed(program, np.array([*calls, (MALLOC, 4, 70, 4), (FREE, 1, 0, 5)], np.uint32)).splitlines(True)
+    trace = imported(tmp_path, "".join(lines))
+    assert trace.size[trace.failed > 0].tolist() == [80, 70] and trace.peak_live_bytes == 150
+    without = imported(tmp_path, "".join([*lines[:2], *lines[3:]]))  # the line of two calls is lost on the way
+    assert without.metadata["caveats"] == "2 calls were lost on the way from the board"
+    assert without.size[without.failed > 0].tolist() == [70]
+
+
+def test_a_dump_of_the_ring_has_the_requests_that_failed(tmp_path: Path) -> None:
+    records = [(0x20000000, MALLOC | 64 << 12), (0, MALLOC | 200 << 12), (0, CALLOC | 90 << 12), (0x20000000, 2)]
+    words = [0x48577472, 16, 1000, 0, 0, len(records), 0, 0, *np.ravel(records), *[0] * 2 * (16 - len(records))]
+    (tmp_path / "app.ring").write_bytes(np.array(words, "<u4").tobytes())
+    trace = hw.import_log(tmp_path / "app.ring")
+    assert trace.size[trace.failed > 0].tolist() == [200, 90]
+    assert trace.peak_live_bytes == 264

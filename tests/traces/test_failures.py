@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_runner import run_here
 
 import heapwright as hw
 from heapwright._traces.failures import failures_of, served_live_bytes, with_life
@@ -72,7 +73,10 @@ def test_the_life_is_that_of_served_objects_of_the_size() -> None:
     without = [sum(not trace.failed[r] for r in range(row + 1, end)) for row, end in zip(rows, frees, strict=True)]
     assert without == [4, 0]  # 7,000 bytes are requested once only: freed at once
     assert "as served objects of their sizes" in failures_of(trace).life
-    assert str(failures_of(trace)).startswith("2 requests failed in the recording (1 x 100 B, 1 x 7,000 B)")
+    assert str(failures_of(trace)).startswith(
+        "2 requests failed in the recording (1 x 100 B, 1 x 7,000 B), the first at call 60 with 0 B live: counted as "
+        "served, "
+    )
 
 
 @pytest.mark.parametrize(("life", "peak"), [(0, 7000), (2, 7100), (1000, 7116)])
@@ -109,3 +113,79 @@ def test_cuts_copies_and_futures_keep_the_mark() -> None:
     (copy,) = hw.copy_kinds.copies(trace, 1, kinds=[hw.copy_kinds.Sizes(0.1)])
     assert copy.failed.sum() == 2
     assert hw.resample(trace, 500).failed[: len(trace)].sum() == 2
+
+
+def test_what_was_free_at_the_first_failure_is_known_with_the_size_of_the_heap(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("hw+ 0x1000 64 0\nhw+ 0x1040 100 1500000\nhw+ 0x0 5000 2500000\nhw- 0x1000 3000000\n")
+    failures = failures_of(import_log(log, arena=4096))
+    assert (failures.first, failures.first_seconds, failures.live_bytes, failures.free_bytes) == (2, 2.5, 164, 3932)
+    assert "the first at call 2 (2.5 s) with 164 B live and 3,932 B of the heap free: counted as" in str(failures)
+    assert failures_of(import_log(log)).free_bytes is None
+    convert_log(log, tmp_path / "a.parquet", arena=4096)
+    assert failures_of(Trace.read(tmp_path / "a.parquet")) == failures
+
+
+def test_a_board_reports_the_size_of_its_heap(tmp_path: Path) -> None:
+    records = [(0x20000000, 64 << 12), (0, 200 << 12)]
+    lines = ["hw:000003e80000000000000080", *(f"hw#{word:08x}{rest:08x}" for word, rest in records)]
+    (tmp_path / "a.log").write_text("\n".join([*lines, ""]))
+    assert failures_of(import_log(tmp_path / "a.log")).free_bytes == 128 - 64
+
+
+def test_another_life_is_a_what_if(tmp_path: Path) -> None:
+    changed = hw.with_failed_life(served_and_failed(), 1000)
+    assert (changed.changed, changed.peak_bytes_before, changed.peak_bytes) == (2, 7000, 7116)
+    assert changed.says == "2 failed requests, each for 1,000 calls: peak 7,000 -> 7,116 B live"
+    served = hw.Trace.from_columns(op=[0, 3], id=[1, 1], size=[8, 0], name="t")
+    with pytest.raises(hw.HeapwrightError, match="t: no request failed in the recording"):
+        hw.with_failed_life(served, 3)
+    served_and_failed().write(tmp_path / "t.parquet")
+    printed = run_here("import", tmp_path / "t.parquet", "--failed-life", "1000", "-o", tmp_path / "u.parquet")
+    assert printed.stdout.startswith(changed.says[:40])
+    assert Trace.read(tmp_path / "u.parquet").peak_live_bytes == 7116
+
+
+def test_fit_and_explore_name_the_life_and_what_sets_another(tmp_path: Path) -> None:
+    with_life(served_and_failed()).write(tmp_path / "t.parquet")
+    short, long = (hw.fit(tmp_path / "t.parquet", "tlsf", failed_life=life) for life in (0, 1000))
+    assert short.reserve_bytes is not None and long.reserve_bytes is not None
+    assert short.reserve_bytes < long.reserve_bytes
+    assert long.failures is not None and long.failures.life == "each for 1,000 calls"
+    run_here("import", tmp_path / "t.parquet", "--failed-life", "1000", "-o", tmp_path / "u.parquet")
+    printed = run_here("fit", tmp_path / "u.parquet", "--heap", "tlsf")
+    text = " ".join(printed.stdout.split())
+    assert "2 requests failed in the recording (1 x 100 B, 1 x 7,000 B), the first at call 60" in text
+    assert (
+        "each for 1,000 calls; peak 7,116 B" in text
+        and "heapwright import --failed-life CALLS sets another life." in text
+    )
+    study = hw.explore(tmp_path / "t.parquet", tmp_path / "t.duckdb", strategy="random", limit=5, future=1000)
+    assert study.failures["t"].startswith("2 requests failed in the recording")
+    for command in ("pareto", "report"):
+        text = " ".join(run_here(command, study.path).stdout.split())
+        assert "as served objects of their sizes" in text
+        assert "heapwright import --failed-life CALLS sets another life." in text
+
+
+def test_profile_and_reports_say_what_failed(tmp_path: Path) -> None:
+    trace = with_life(served_and_failed())
+    trace.write(tmp_path / "t.parquet")
+    assert hw.profile(trace)["failures"]["count"] == 2
+    says = "2 requests failed in the recording (1 x 100 B, 1 x 7,000 B), the first at call 60 with 0 B live"
+    assert says in " ".join(run_here("profile", tmp_path / "t.parquet").stdout.split())
+    assert not run_here("report", tmp_path / "t.parquet", "-o", tmp_path / "page.html").returncode
+    assert says in (tmp_path / "page.html").read_text()
+
+
+def test_a_live_view_says_what_failed_while_it_happens(tmp_path: Path) -> None:
+    log = tmp_path / "console.log"
+    log.write_text("hw+ 0x1000 64\nhw+ 0x0 5000\nhw+ 0x2000 70\nhw+ 0x0 80\nhw- 0x1000\n")
+    moments: list[hw.Moment] = []
+
+    def going_on() -> bool:
+        return not moments or moments[-1].calls < 7
+
+    lived = hw.live(log, tmp_path / "t.parquet", every=0.01, show=moments.append, going_on=going_on)
+    assert lived.last.failed == "2 requests of up to 5,000 B failed, the latest of 80 B at call 4"
+    assert lived.trace.failures is not None and lived.trace.failures.count == 2

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from heapwright._traces.leaks import LEAST_OBJECTS, find_leaks
+from heapwright._traces.leaks import LEAST_OBJECTS, Leak, find_leaks, leak_sentence
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MALLOC, REALLOC
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 class Program:
@@ -167,3 +171,78 @@ def test_short_traces_have_none() -> None:
     for _ in range(20):
         program.malloc(72)
     assert find_leaks(program.trace()) == ()
+
+
+def test_a_count_that_bends_is_no_straight_line() -> None:
+    program, held = Program(), []
+    for turn in range(6000):
+        program.free(program.malloc(20))
+        if turn % 10 == 0 and not 2000 < turn < 3500:  # it stays for a while, then rises again
+            held.append(program.malloc(72))
+    assert len(held) == 451
+    assert find_leaks(program.trace()) == ()
+
+
+def test_the_moments_of_a_random_leak_do_not_hide_it() -> None:
+    for seed in range(20):
+        choice, program = random.Random(seed), Program()
+        for _ in range(6000):
+            program.free(program.malloc(20))
+            if choice.random() < 0.02:
+                program.malloc(72)
+        assert [leak.size for leak in find_leaks(program.trace())] == [72]
+
+
+def test_a_leak_is_likely_unless_most_of_what_is_allocated_stays() -> None:
+    program = Program()
+    churning(program, 3000, leak=72)
+    assert [leak.confidence for leak in find_leaks(program.trace())] == ["likely"]
+    building = Program()
+    for _ in range(3000):
+        building.free(building.malloc(20))
+        building.malloc(72)
+        building.malloc(48)
+    assert {leak.confidence for leak in find_leaks(building.trace())} == {"possible"}
+
+
+def test_the_sentence_has_the_time_until_the_reserve_is_used_up() -> None:
+    leak = Leak(72, "src/net.c:88", 75, 5400, 0.01, 0.72, 7200.0)
+    assert leak_sentence([leak], "app", reserve=3600, need=1800) == (
+        "A leak in app (likely), or a cache that still fills: 75 objects of 72 bytes from src/net.c:88 (5,400 bytes) "
+        "are never freed, and their number rises in a straight line, 2 bytes a second; a reserve of 3,600 bytes is "
+        "used up 15 min (2,500 calls) after the recording."
+    )
+    untimed = replace(leak, site="", bytes_per_hour=None, confidence="possible")
+    assert leak_sentence([untimed, untimed], "app") == (
+        "A leak in app (possible), or the program still builds up its data: most of what it allocates stays: 75 "
+        "objects of 72 bytes, and 1 more size or site (10,800 bytes) are never freed, and their number rises in a "
+        "straight line, 1.44 bytes a call."
+    )
+    assert leak_sentence([], "app") == ""
+
+
+@pytest.mark.parametrize("stored", [None, [], {}, {"size": 1}])
+def test_what_is_no_stored_leak_is_an_error(stored: object) -> None:
+    with pytest.raises(ValueError, match="no leak"):
+        Leak.of(stored)
+
+
+def test_a_stored_leak_is_read_with_its_types() -> None:
+    leak = Leak(72, "", 75, 5400, 0.01, 0.72, None)
+    assert Leak.of(asdict(leak)) == leak
+    for wrong in ({"objects": "75"}, {"bytes_per_call": 0.0}, {"site": 1}, {"confidence": "sure"}, {"bytes": 1.5}):
+        with pytest.raises(ValueError, match="another type"):
+            Leak.of(asdict(leak) | wrong)
+
+
+BUILDING_UP = {"wee_dogfood", "jq_a", "jq_b", "mujs_b"}
+"""Recordings that were cut, or end, while the program still builds up its data."""
+
+
+def test_recordings_of_programs_that_do_not_leak_are_not_named(shared_data: Path) -> None:
+    examples = [ROOT / "examples" / f"{name}.parquet" for name in ("mosquitto_broker", "lighttpd_server")]
+    files = [*examples, *sorted((shared_data / "heap").glob("*.parquet")), *sorted((shared_data / "pairs").iterdir())]
+    found = {file.stem: find_leaks(Trace.read(file)) for file in [*files, shared_data / "long" / "mosq_long.parquet"]}
+    assert len(found) == 36
+    assert {name for name, leaks in found.items() if leaks} == BUILDING_UP
+    assert {leak.confidence for leaks in found.values() for leak in leaks} == {"possible"}

@@ -11,9 +11,10 @@ from typing import Any
 
 from heapwright._api.arguments import AnyHeap, AnyTrace, PathLike, heap_of, listed, one_line_errors, trace_of
 from heapwright._api.heaps import fit, replay
-from heapwright._studies.gate import ARENAS, Checked, Rule, judged
+from heapwright._studies.gate import ARENAS, LEAKS, Checked, Rule, judged
 from heapwright._support.errors import HeapwrightError, ParameterError
 from heapwright._support.writing import write_text
+from heapwright._traces.leaks import find_leaks
 from heapwright._traces.profile import profile
 from heapwright._traces.trace import Trace
 
@@ -38,8 +39,8 @@ def check(
     Args:
         traces: one or several, with different names.
         heaps: one or several, that have arenas.
-        fail_if: rules, as "reserve_bytes > 128K" or, against a baseline, "accesses > +5%"; a key is a metric or one of
-            `heapwright._studies.gate.ARENAS`.
+        fail_if: rules, as "reserve_bytes > 128K" or, against a baseline, "accesses > +5%"; a key is a metric, one of
+            `heapwright._studies.gate.ARENAS`, or "leaks", the number of sizes and call sites that leak.
         budget: bytes; the same as "reserve_bytes > BUDGET".
         baseline: traces of a version that is known, or files that `write_checked` wrote of it; one for one trace, else
             by their names.
@@ -60,7 +61,8 @@ def check(
         holders = profile(trace)["at_peak"]
         for heap in requested:
             before = _of(known, trace.name, _name(heap), alone=len(read) == 1)
-            checked.append(judged(trace.name, _name(heap), _values(trace, heap, given), holders, rules, before))
+            values = _values(trace, heap, given)
+            checked.append(judged(trace.name, _name(heap), values, holders, rules, before, find_leaks(trace)))
     if junit is not None or sarif is not None:
         from heapwright._report import gate_files
 
@@ -90,7 +92,8 @@ def described(checked: Sequence[Checked]) -> list[dict[str, Any]]:
 
 def _values(trace: Trace, heap: AnyHeap, given: Mapping[str, Any]) -> dict[str, float | int | None]:
     result, metrics = fit(trace, heap, **given), replay(trace, heap).metrics
-    return {**metrics, **_in_the_long_run(trace, heap), **{key: getattr(result, key) for key in ARENAS}}
+    arenas = {key: getattr(result, key) for key in ARENAS}
+    return {**metrics, **_in_the_long_run(trace, heap), **arenas, LEAKS: len(result.leaks)}
 
 
 def _in_the_long_run(trace: Trace, heap: AnyHeap) -> Mapping[str, float | int | None]:

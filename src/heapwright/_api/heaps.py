@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from heapwright._heaps.regions import Placement, RegionContents
     from heapwright._recipes.recipe import Recipe
     from heapwright._replay.energy import EnergyTable
+    from heapwright._traces.failures import Failures
+    from heapwright._traces.leaks import Leak
     from heapwright._traces.trace import Trace
 
 
@@ -207,6 +209,10 @@ class Fit:
         reach_request_bytes: the largest request up to which an empty heap serves all; None if not known.
         reach_objects: how many objects can be allocated at most; None if not known.
         error: why a foreign heap has no arena; None for every other.
+        leaks: what grows in a straight line in the trace, so that no arena serves it for long
+            (`heapwright._traces.leaks`).
+        failures: the requests that failed while it was recorded, and the life that their objects have in it; None if
+            none failed (`heapwright._traces.failures`).
     """
 
     trace: str
@@ -228,6 +234,8 @@ class Fit:
     reach_request_bytes: int | None
     reach_objects: int | None
     error: str | None = None
+    leaks: tuple[Leak, ...] = ()
+    failures: Failures | None = None
 
     def _repr_html_(self) -> str:
         keys = ("smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes", "worst_case_bytes", "reach_bytes")
@@ -238,6 +246,8 @@ class Fit:
     @classmethod
     def of(cls, trace: Trace, heap: str, result: Arenas, copies: int, growth: float) -> Fit:
         """Name what `heapwright._heaps.heaps.fit_each` found."""
+        from heapwright._traces.failures import failures_of
+        from heapwright._traces.leaks import find_leaks
         from heapwright._traces.load import load_of
 
         size, tried, proved = result.safe or (None, None, None)
@@ -263,11 +273,14 @@ class Fit:
             reach_request_bytes=result.reach.request_bytes,
             reach_objects=result.reach.objects,
             error=result.error,
+            leaks=find_leaks(trace),
+            failures=failures_of(trace) or None,
         )
 
     def __repr__(self) -> str:
         arenas = f"smallest {number(self.smallest_arena_bytes)}, safe {number(self.safe_arena_bytes)}"
         arenas += f", reserve {number(self.reserve_bytes)} bytes"
+        arenas += f"; leaks {sum(leak.bytes_per_call for leak in self.leaks):,.3g} bytes a call" if self.leaks else ""
         return f"<Fit of {self.heap} on {self.trace}: {self.error or arenas}>"
 
 
@@ -282,6 +295,7 @@ def fit(
     share: float = ...,
     growth: float = ...,
     live: int | None = ...,
+    failed_life: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
     repair: bool = ...,
@@ -297,6 +311,7 @@ def fit(
     share: float = ...,
     growth: float = ...,
     live: int | None = ...,
+    failed_life: int | None = ...,
     seed: int = ...,
     word_size: WordSize | None = ...,
     repair: bool = ...,
@@ -312,6 +327,7 @@ def fit(
     share: float = 1.0,
     growth: float = 1.0,
     live: int | None = None,
+    failed_life: int | None = None,
     seed: int = 0,
     word_size: WordSize | None = None,
     repair: bool = False,
@@ -328,6 +344,8 @@ def fit(
         growth: how many times as much there is of what depends on the load, above 0; what is permanent stays.
         live: in place of `growth` the most requested bytes that are expected to be live at once, as a counter of a
             device or a free-heap reading shows them: what depends on the load grows until that is the live peak.
+        failed_life: calls that the object of a request lives that failed in the recording; None for the life that the
+            trace gives it.
         seed: another seed, other copies.
         word_size: bits of a pointer, 32 or 64, in foreign heaps built here; None is what their adapter says.
         repair: drop the invalid calls of traces that are read.
@@ -338,6 +356,7 @@ def fit(
     from heapwright._heaps.heaps import fit_each
     from heapwright._traces.copies import AT_LOAD
     from heapwright._traces.copies import copies as make_copies
+    from heapwright._traces.failures import with_life
     from heapwright._traces.load import load_of
 
     if copies is not None and copies < 0:
@@ -361,6 +380,8 @@ def fit(
         [],
     )
     for trace in (trace_of(item, repair) for item in listed(traces)):
+        if failed_life is not None:
+            trace = with_life(trace, failed_life)
         made = make_copies(trace, copies, kinds=AT_LOAD, seed=seed) if copies else []
         grown = growth if live is None else load_of(trace).growth_for(live)
         fitted = fit_each(trace, requested.heaps, step=step, copies=made, held_out=others, share=share, scaled=scaled)

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from heapwright._api.arguments import AnyHeap, PathLike, label_of, listed, one_line_errors, recipe_of
 from heapwright._recipes.zoo.catalogue import RECOMMENDED
 from heapwright._replay.incremental import HeapUsage, RunningHeap, running
@@ -35,6 +37,7 @@ class Moment:
         curve: live bytes along the calls, the most in each of up to 2,049 stretches.
         heaps: what each heap has come to, by the name it was given by.
         repairs: what had to be left out or put in, in words.
+        failed: how many requests failed so far, their largest size, and when the latest did, in words; "" for none.
     """
 
     seconds: float
@@ -48,6 +51,7 @@ class Moment:
     curve: list[int]
     heaps: dict[str, HeapUsage]
     repairs: list[str]
+    failed: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,12 +121,26 @@ class _Follower:
         self.sites: Sequence[str] = ("",)
         self._heaps, self._show = heaps, show
         self._alive = LiveObjectsStream()
+        self._failed, self._largest_failed, self._latest_failed = 0, 0, ""
         self._began = time.monotonic()
 
     def feed(self, columns: Columns) -> None:
         slots = self._alive.feed(columns)
+        self._note_failures(columns)
         for heap in self._heaps.values():
             heap.take(columns, slots)
+
+    def _note_failures(self, columns: Columns) -> None:
+        """Count the requests of some calls that failed on the program's own heap."""
+        failed = columns.get("failed")
+        if failed is None or not failed.any():
+            return
+        rows = np.flatnonzero(failed)
+        sizes = columns["size"][rows]
+        self._failed += len(sizes)
+        self._largest_failed = max(self._largest_failed, int(sizes.max()))
+        latest = self._alive.calls - len(failed) + int(rows[-1])
+        self._latest_failed = f"the latest of {int(sizes[-1]):,} B at call {latest:,}"
 
     def look(self, repairs: list[str]) -> None:
         self._show(self.moment(repairs))
@@ -141,4 +159,11 @@ class _Follower:
             curve=alive.curve(),
             heaps={name: heap.standing() for name, heap in self._heaps.items()},
             repairs=repairs,
+            failed=self._failures_in_words(),
         )
+
+    def _failures_in_words(self) -> str:
+        if not self._failed:
+            return ""
+        plural = "s" * (self._failed != 1)
+        return f"{self._failed:,} request{plural} of up to {self._largest_failed:,} B failed, {self._latest_failed}"

@@ -192,6 +192,14 @@ def with_connections(trace: AnyTrace, connections: int, size: int) -> WhatIf:
 
 
 @one_line_errors
+def with_failed_life(trace: AnyTrace, life: int) -> WhatIf:
+    """A trace with another life of failed requests; see `heapwright._traces.what_if.with_failed_life`."""
+    from heapwright._traces.what_if import with_failed_life as of_trace
+
+    return of_trace(trace_of(trace), life)
+
+
+@one_line_errors
 def import_recording(folder: PathLike, output: PathLike, *, follow: Follow = "each") -> list[Recorded]:
     """Write the traces of what the recorder left in a folder, as `record` would have; the folder is left as it is.
 
@@ -208,6 +216,13 @@ def import_recording(folder: PathLike, output: PathLike, *, follow: Follow = "ea
 
 
 @one_line_errors
+def is_trace(path: PathLike) -> bool:
+    """Whether a file is a trace, as its columns show."""
+    from heapwright._support.kinds import kind_of
+
+    return kind_of(Path(path)) == "trace"
+
+
 def is_log(path: PathLike) -> bool:
     """Whether a file begins as a log of heap calls does. Raises HeapwrightError for logs that sum calls up."""
     from heapwright._traces.logs import log_format

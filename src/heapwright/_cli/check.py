@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     metavar="'KEY > VALUE'",
     shell_complete=conditions,
     multiple=True,
-    help="Fail if this holds: 'accesses_malloc_max > 200', or 'reserve_bytes > +5%' of the baseline. Repeat for more.",
+    help="Fail if this holds: 'accesses_malloc_max > 200', 'leaks > 0', or 'reserve_bytes > +5%' of the baseline. "
+    "Repeat for more.",
 )
 @click.option(
     "--baseline",
@@ -91,4 +92,4 @@ def _figures(item: Checked) -> list[str]:
 
     keys = (*ARENAS, "footprint_bytes", "accesses", "accesses_malloc_max", "accesses_free_max")
     text = ", ".join(f"{key} {item.values[key]:,}" for key in keys if item.values.get(key) is not None)
-    return [f"{item.trace} on {item.heap}: {text}"]
+    return [*item.leak_sentences(), f"{item.trace} on {item.heap}: {text}"]

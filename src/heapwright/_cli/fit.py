@@ -110,14 +110,31 @@ def command(
 
 def _print_fits(result: Sequence[Fit], copies: int, held_out: int) -> None:
     """Print the table of arenas, and the sentences below it."""
+    from heapwright._traces.failures import CHANGE_LIFE
+
+    print_sentences(_leaks(result))
     _print_arenas(result)
     print_sentences(_test_notes(result))
     recommended = [fit for fit in result if fit.reserve_bytes is not None]
     if recommended:
         _print_margin(copies, held_out)
     for fit in {fit.trace: fit for fit in recommended}.values():
-        print_sentences([_load_sentence(fit)])
+        failures = [f"{fit.trace}: {fit.failures}; {CHANGE_LIFE}."] if fit.failures else []
+        print_sentences([_load_sentence(fit), *failures])
     print_sentences([text for fit in result if (text := _remark(fit))])
+
+
+def _leaks(result: Sequence[Fit]) -> list[str]:
+    """A sentence for each trace that leaks, with the arena of the first heap that has one."""
+    from heapwright._traces.leaks import leak_sentence
+
+    known = {fit.trace: fit for fit in reversed(result)}
+    known |= {fit.trace: fit for fit in reversed(result) if fit.reserve_bytes is not None}
+    return [
+        leak_sentence(fit.leaks, name, fit.reserve_bytes, fit.smallest_arena_bytes)
+        for name, fit in known.items()
+        if fit.leaks
+    ]
 
 
 SHOWN_PLACEMENTS = 8

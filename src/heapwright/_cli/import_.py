@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from heapwright._cli.options import Bytes, seed_option
+from heapwright._cli.options import Bytes, read_traces, seed_option
 from heapwright._cli.output import json_option, note, print_json, print_sentences
 from heapwright._cli.pipes import called, from_stdin, to_stdout
 
@@ -78,7 +78,7 @@ LOGS = (
     "--failed-life",
     type=click.IntRange(min=0),
     metavar="CALLS",
-    help="Of a log: how long the object of a failed request lives; as served objects of its size without it.",
+    help="Of a log or a trace: how long the object of a failed request lives; default: as served ones of its size.",
 )
 @click.option(
     "-o",
@@ -110,7 +110,7 @@ def command(
     A trace is made of a log of heap calls, as Valgrind, ltrace, mtrace, heaptrack, LTTng, perf, bpftrace, SystemView,
     Tracealyzer and others write it (`heapwright hooks bpftrace` and `hooks perf` give the scripts), or of lines that
     any program can print (docs/logs.md); --pattern reads lines in any wording. gzip, xz and zstd are undone. If FILE
-    is a folder, it is one that a killed `heapwright record` left.
+    is a folder, it is one that a killed `heapwright record` left. With --failed-life it may be a trace.
 
     A packet table is made of a capture (pcap, pcapng), TSH (44 bytes a packet), CSV with a time and a length column, or
     a profile, as `heapwright profile PACKETS --json` prints it: then the packets are synthetic, --count and --seed say
@@ -119,6 +119,9 @@ def command(
     from heapwright import _api as api
 
     of_log = bool(patterns) or format_name in LOGS
+    if failed_life is not None and not file.is_dir() and not of_log and format_name is None and api.is_trace(file):
+        _set_life(file, failed_life, output, as_json)
+        return
     is_log = not file.is_dir() and (of_log or (format_name is None and api.is_log(file)))
     if not is_log and (any((arena, repair, elf, patterns, heap)) or failed_life is not None):
         options = "--arena, --repair, --elf, --pattern, --heap and --failed-life"
@@ -142,6 +145,20 @@ def command(
         raise api.no_pattern_error(file, proposed)
     else:
         _import_packets(file, format_name, count, seed, output, as_json)
+
+
+def _set_life(file: Path, failed_life: int, output: Path, as_json: bool) -> None:
+    """Write a trace with another life of its failed requests."""
+    from heapwright import _api as api
+
+    (trace,) = read_traces((file,))
+    changed = api.with_failed_life(trace, failed_life)
+    changed.trace.write(output)
+    if as_json:
+        rows = {key: getattr(changed, key) for key in ("changed", "peak_bytes_before", "peak_bytes", "says")}
+        print_json({"path": str(output), **rows})
+        return
+    print_sentences([f"{changed.says}.", f"{called(output)}: {len(changed.trace):,} calls"])
 
 
 def _import_recording(folder: Path, output: Path, follow: Follow, as_json: bool) -> None:

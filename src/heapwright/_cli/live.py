@@ -95,6 +95,8 @@ def command(
         show(lived.last)
     for info in (*lived.trace.repairs, *lived.trace.caveats):
         note(f"{source}: {info}")
+    if lived.trace.failures:
+        note(f"{source}: {lived.trace.failures}")
     if as_json:
         print_json(_data(lived, output))
         return
@@ -170,7 +172,8 @@ def _plain() -> Callable[[Moment], None]:
             return
         shown = moment.calls
         lives = f"live {moment.live_bytes:,} B in {moment.live_objects:,} objects (peak {moment.peak_bytes:,} B)"
-        click.echo(f"{moment.seconds:.0f} s: {moment.calls:,} calls, {lives}")
+        failed = f"; {moment.failed}" if moment.failed else ""
+        click.echo(f"{moment.seconds:.0f} s: {moment.calls:,} calls, {lives}{failed}")
         for name, heap in moment.heaps.items():
             text = f"used {heap.used_bytes:,} B, largest free {heap.largest_free_bytes:,} B, failed {heap.refused:,}"
             click.echo(f"  {name}: {text}")

@@ -65,6 +65,7 @@ class Page:
             self._heaps(moment),
             Text(),
             self._holders(moment) if moment.holders else self._at_peak(moment),
+            *([Text(moment.failed, style="red", no_wrap=True, overflow="ellipsis")] if moment.failed else []),
             *(Text(info, style="yellow", no_wrap=True, overflow="ellipsis") for info in moment.repairs),
         )
 

@@ -92,6 +92,8 @@ def _show_trace(result: dict[str, Any]) -> None:
     name = printable(result["name"])
     threads = "1 thread" if result["threads"] == 1 else f"{result['threads']} threads"
     never = result["never_freed"]
+    for text in _trouble(result):
+        _say(text)
     _say(f"{name}: {result['events']:,} calls, {threads}, {_time(result['seconds'])}", strong=name)
     _say(calls)
     _say(f"peak: {result['requested_peak_bytes']:,} B live, after call {result['requested_peak_event']:,}")
@@ -103,6 +105,18 @@ def _show_trace(result: dict[str, Any]) -> None:
     _show_lifetimes(result["lifetimes"])
     _show_locality(result["locality"])
     _show_order(result["free_order"])
+
+
+def _trouble(result: dict[str, Any]) -> list[str]:
+    """What leaks in a trace, and which requests failed while it was recorded, a sentence each."""
+    from heapwright._traces.failures import Failures
+    from heapwright._traces.leaks import Leak, leak_sentence
+
+    leaks = [Leak.of(leak) for leak in result["leaks"]]
+    texts = [leak_sentence(leaks, result["name"])] if leaks else []
+    if result["failures"]:
+        texts.append(f"{Failures(**result['failures'])}.")
+    return [printable(text) for text in texts]
 
 
 def _show_sizes(result: dict[str, Any], unit: str) -> None:

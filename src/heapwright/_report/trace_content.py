@@ -18,6 +18,8 @@ from heapwright._report.figure import counted, quantity
 from heapwright._report.page import Content, Fact, HeapSection, Holding, TraceSection
 from heapwright._support.names import LONGEST, shortened
 from heapwright._support.version import __version__
+from heapwright._traces.failures import failures_of
+from heapwright._traces.leaks import find_leaks, leak_sentence
 from heapwright._traces.profile import profile
 from heapwright._traces.trace import Trace
 
@@ -105,8 +107,14 @@ def section(
         _heaps(trace, heaps, stem, [item.data["arena"] for item in animations], share_of(alive, count)),
         animations=animations,
         holding=holding,
-        caveats=[*trace.repairs, *trace.caveats],
+        caveats=[*trace.repairs, *trace.caveats, *facts_in_words(trace)],
     )
+
+
+def facts_in_words(trace: Trace) -> list[str]:
+    """What leaks in a trace, and which requests failed while it was recorded, without full stops."""
+    leaks, failures = find_leaks(trace), failures_of(trace)
+    return ([leak_sentence(leaks, trace.name).rstrip(".")] if leaks else []) + ([str(failures)] if failures else [])
 
 
 def _heaps(

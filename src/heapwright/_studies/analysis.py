@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from heapwright._studies.study_file import StudyFile
 from heapwright._studies.tables import Role
 from heapwright._support.errors import HeapwrightError
 from heapwright._traces.copies import Load
+from heapwright._traces.failures import failures_of
+from heapwright._traces.leaks import Leak, find_leaks
+
+if TYPE_CHECKING:
+    from heapwright._traces.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,25 @@ class Analysis(StudyFile):
         if self.same_device:
             return f"{count} loads of one device: memory is the largest, accesses are summed"
         return f"{count} networks or programs: worst ratio over each one's best"
+
+    @property
+    def leaks(self) -> dict[str, tuple[Leak, ...]]:
+        """Leaks of the traces explored on, by the trace's name; empty in older studies."""
+        stored = self.meta.get("leaks", {})
+        return {name: tuple(map(Leak.of, found)) for name, found in stored.items()}
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Requests that failed while a trace was recorded, in words, by the trace's name."""
+        return dict(self.meta.get("failures", {}))
+
+    def set_facts(self, traces: Sequence[Trace]) -> None:
+        """Store what leaks in the traces, and which requests failed while they were recorded."""
+        leaks = {trace.name: list(map(asdict, found)) for trace in traces if (found := find_leaks(trace))}
+        failures = {trace.name: str(failed) for trace in traces if (failed := failures_of(trace))}
+        for key, value in {"leaks": leaks, "failures": failures}.items():
+            if value != self.meta.get(key, {}):
+                self._set(key, value)
 
     @property
     def tuned_for(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -16,6 +16,8 @@ from heapwright._studies.analysis import Analysis, MemoryNeed, load_served, rese
 from heapwright._studies.recommendations import EQUAL_WITHIN, MEMORY, RESERVE, WELL_KNOWN, WORST_CALL, Condition, Pick
 from heapwright._studies.results import ADMITTED, AS_MUCH, Candidate
 from heapwright._traces.copies import Load
+from heapwright._traces.failures import CHANGE_LIFE
+from heapwright._traces.leaks import Leak, leak_sentence
 
 STEP = 1.01
 """Factor by which an alternative has to be better in an objective; recipes within it in all are equivalent."""
@@ -83,6 +85,8 @@ class Decision:
         keep: whether the current allocator is within the noise of it in every objective, and in the worst-case call.
         most_admitted: the largest share of the bytes that any recipe admits; None if that is no objective.
         arena: the bound on its reserve, bytes; None if there was none.
+        leaks: by trace, what grows in a straight line in it (`heapwright._traces.leaks`).
+        failures: by trace, the requests that failed while it was recorded, in words.
     """
 
     pick: Candidate
@@ -99,9 +103,11 @@ class Decision:
     keep: bool = False
     most_admitted: float | None = None
     arena: int | None = None
+    leaks: Mapping[str, Sequence[Leak]] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     def sentences(self) -> list[str]:
-        """Sentences of the decision: the recipe to ship, the evidence, then remarks on alternatives."""
+        """Sentences of the decision: leaks, the recipe to ship, the evidence, then remarks on alternatives."""
         return [self.evidence(), *self.remarks()]
 
     def remarks(self) -> list[str]:
@@ -136,6 +142,19 @@ class Decision:
         return [f"{text}{more}."]
 
     def evidence(self) -> str:
+        """Sentences about leaks, the recipe to ship, the memory to reserve, and the traces behind both."""
+        return " ".join([*self._leak_sentences(), self._shipped(), *self._failure_sentences()])
+
+    def _leak_sentences(self) -> list[str]:
+        """A sentence for each trace that leaks: no reserve is enough for it."""
+        needs = {need.trace: need.bytes for need in self.needs if need.role == "explored"}
+        return [leak_sentence(leaks, name, self.reserve_bytes, needs.get(name)) for name, leaks in self.leaks.items()]
+
+    def _failure_sentences(self) -> list[str]:
+        """A sentence for each trace with requests that failed while it was recorded."""
+        return [f"{name}: {text}; {CHANGE_LIFE}." for name, text in self.failures.items()]
+
+    def _shipped(self) -> str:
         """Sentences about the recipe to ship, the memory to reserve, and the traces behind both."""
         if self.reserve_bytes is None:
             return f"No arena serves {self.named}: requests fail on every trace."
@@ -316,6 +335,8 @@ class Deciding:
             self._may_keep(pick),
             self._most_admitted,
             self._arena,
+            study.leaks,
+            study.failures,
         )
 
     def _may_keep(self, pick: Candidate) -> bool:

@@ -11,9 +11,13 @@ from heapwright._replay.metrics import METRICS
 from heapwright._studies.recommendations import COMPARE
 from heapwright._support.errors import ParameterError, did_you_mean
 from heapwright._support.units import number_of, per_cent
+from heapwright._traces.leaks import Leak, leak_sentence
 
 ARENAS = ("smallest_arena_bytes", "safe_arena_bytes", "reserve_bytes")
 """Keys that rules may bound in addition to metrics: arena sizes of `fit`."""
+
+LEAKS = "leaks"
+"""Key that rules may bound: how many sizes or call sites leak in the trace (`heapwright._traces.leaks`)."""
 
 MOST_CAUSES = 3
 """Most causes that are reported."""
@@ -29,7 +33,7 @@ class Rule:
     """Condition that fails the gate: a value beyond a bound, or changed by more than a share since the baseline.
 
     Attributes:
-        key: a metric, or one of `ARENAS`.
+        key: a metric, one of `ARENAS`, or `LEAKS`.
         comparison: ">", ">=", "<" or "<=".
         bound: a number, or a share of the baseline's value.
         relative: whether it is the latter.
@@ -50,8 +54,8 @@ class Rule:
                 parameter="fail_if",
             )
         key, comparison, bound = match.groups()
-        if key not in METRICS and key not in ARENAS:
-            near = did_you_mean(key, [*METRICS, *ARENAS])
+        if key not in METRICS and key not in (*ARENAS, LEAKS):
+            near = did_you_mean(key, [*METRICS, *ARENAS, LEAKS])
             raise ParameterError(f"{key!r}: no metric; {near}", parameter="fail_if")
         relative = bound.endswith("%")
         try:
@@ -134,6 +138,7 @@ class Checked:
         verdicts: one for each rule.
         causes: `caused` since the baseline.
         holders: holders of the peak (`heapwright._traces.holders`), at most `HOLDERS`.
+        leaks: what grows in a straight line in the trace.
     """
 
     trace: str
@@ -143,6 +148,7 @@ class Checked:
     verdicts: tuple[Verdict, ...] = ()
     causes: tuple[Cause, ...] = ()
     holders: Sequence[Mapping[str, Any]] = ()
+    leaks: tuple[Leak, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -150,13 +156,20 @@ class Checked:
         return not any(verdict.broken for verdict in self.verdicts)
 
     def sentences(self) -> list[str]:
-        """A line for each rule, and the causes if one fails."""
+        """A line for each rule, and the leaks and the causes if one fails."""
         info = [
             f"{'FAIL' if verdict.broken else 'ok'} {self.trace} on {self.heap}: {verdict}" for verdict in self.verdicts
         ]
         if not self.passed:
+            info += [f"  {text}" for text in self.leak_sentences()]
             info += [f"  {cause}" for cause in self.causes[:MOST_CAUSES]]
         return info
+
+    def leak_sentences(self) -> list[str]:
+        """What leaks and when it has used up the recommended arena, as one sentence; none without a leak."""
+        reserve, need = self.values.get("reserve_bytes"), self.values.get("smallest_arena_bytes")
+        known = (None, None) if reserve is None or need is None else (int(reserve), int(need))
+        return [leak_sentence(self.leaks, self.trace, *known)] if self.leaks else []
 
 
 def judged(
@@ -166,8 +179,17 @@ def judged(
     holders: Sequence[Mapping[str, Any]],
     rules: Sequence[Rule],
     baseline: Checked | None = None,
+    leaks: tuple[Leak, ...] = (),
 ) -> Checked:
     """Check a trace's values against the rules.
+
+    Args:
+        trace, heap: their names.
+        values: metrics, `ARENAS` and `LEAKS` by key; None if not known.
+        holders: holders of the peak, the largest first.
+        rules: the conditions that fail the gate.
+        baseline: an earlier result, which relative rules refer to.
+        leaks: of the trace.
 
     Raises `ParameterError` if a rule needs a baseline value and there is none.
     """
@@ -181,7 +203,7 @@ def judged(
         broken = value is None or bool(COMPARE[rule.comparison](value, limit))
         verdicts.append(Verdict(rule, value, limit, old, broken))
     causes = tuple(caused(baseline.holders, holders)) if baseline else ()
-    return Checked(trace, heap, values, before, tuple(verdicts), causes, tuple(holders[:HOLDERS]))
+    return Checked(trace, heap, values, before, tuple(verdicts), causes, tuple(holders[:HOLDERS]), leaks)
 
 
 def caused(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[Cause]:

@@ -70,6 +70,9 @@ def _agreed(paths: Sequence[Path]) -> dict[str, Any]:
         first.pop(key, None)
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     report = {**first, **device, "heapwright": __version__, "created": created}
+    for key in ("leaks", "failures"):
+        if found := {name: value for meta in metas for name, value in meta.get(key, {}).items()}:
+            report[key] = found
     if target is not None:
         report["target"] = target
     if all(meta["space"] == first["space"] for meta in metas):

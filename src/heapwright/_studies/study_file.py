@@ -174,10 +174,15 @@ class StudyFile(Candidates):
 
     def set_current(self, name: str) -> None:
         """Store the name of the reference allocator that the user has today."""
+        self._set("current", name)
+
+    def _set(self, key: str, value: Any) -> None:
+        """Store a value of the table `meta`; None removes it."""
         with one_line(self.path):
             self._connection.begin()
-            self._connection.execute("DELETE FROM meta WHERE key = 'current'")
-            insert(self._connection, "meta", [["current", json.dumps(name)]])
+            self._connection.execute("DELETE FROM meta WHERE key = ?", [key])
+            if value is not None:
+                insert(self._connection, "meta", [[key, json.dumps(value)]])
             self._connection.commit()
         self._forget()
 
@@ -287,13 +292,7 @@ class StudyFile(Candidates):
 
     def set_tolerance(self, tolerance: float | None) -> None:
         """Store the largest distance of the front from that of all recipes; None if unknown."""
-        with one_line(self.path):
-            self._connection.begin()
-            self._connection.execute("DELETE FROM meta WHERE key = 'tolerance'")
-            if tolerance is not None:
-                insert(self._connection, "meta", [["tolerance", json.dumps(tolerance)]])
-            self._connection.commit()
-        self._forget()
+        self._set("tolerance", tolerance)
 
     def _forget(self) -> None:
         """Drop the values derived from results that have changed."""

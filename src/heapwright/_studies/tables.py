@@ -16,6 +16,7 @@ from heapwright._replay.metrics import LONG_RUN_METRICS, METRICS, SHIPPING_METRI
 from heapwright._support import database
 from heapwright._support.errors import HeapwrightError
 from heapwright._support.version import __version__
+from heapwright._traces.leaks import Leak
 
 if TYPE_CHECKING:
     from heapwright._studies.records import Identity, TraceInfo
@@ -106,14 +107,16 @@ _META: dict[str, Callable[[Any], bool]] = {
     "same_device": lambda value: value is None or type(value) is bool,
     "current": lambda value: value is None or type(value) is str,
     "origin": lambda value: value is None or type(value) is str,
+    "leaks": lambda value: value is None or bool({name: [*map(Leak.of, found)] for name, found in value.items()}),
+    "failures": lambda value: value is None or all(type(text) is str for text in value.values()),
 }
 """The keys of the table `meta` with a check of each value: the space's digest, alignment and number of recipes, the
 energy table (bytes, pJ of a read and of a write; null if an older format kept only a digest of it), the target CPU's
 setting, the tolerance of the front if recipes were pruned, whether the traces are loads of one device, the allocator
-in use today by its name, and the traces' common origin (`heapwright._traces.origin`). A study may lack those from
-`target` on."""
+in use today by its name, the traces' common origin (`heapwright._traces.origin`), leaks by trace, and in words by trace
+the requests that failed while it was recorded. A study may lack those from `target` on."""
 
-_LATER_META = ("target", "tolerance", "same_device", "current", "origin")
+_LATER_META = ("target", "tolerance", "same_device", "current", "origin", "leaks", "failures")
 
 
 def _is_energy(row: Any) -> bool:
@@ -173,7 +176,7 @@ def read_meta(connection: database.Connection, where: str) -> dict[str, Any]:
             raise ValueError("a value of another kind")
         info["objectives"] = list(parse_objectives(info["objectives"]))
         return {key: value for key, value in info.items() if value is not None}
-    except (KeyError, ValueError, HeapwrightError):
+    except (AttributeError, KeyError, TypeError, ValueError, HeapwrightError):
         raise HeapwrightError(f"{where}: damaged: its table 'meta'; restore it, or explore again") from None
 
 

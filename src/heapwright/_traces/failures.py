@@ -37,6 +37,12 @@ LEFT_OUT = "failed_left_out"
 LIFE = "failed_life"
 """Key of a trace's metadata: the life of its failed requests, in words."""
 
+CHANGE_LIFE = "heapwright import --failed-life CALLS sets another life"
+"""How the life of failed requests is changed, in words."""
+
+ARENA = "arena"
+"""Key of a trace's metadata: bytes of the heap that it was recorded on, if that is known and requests failed."""
+
 _FOREVER = np.iinfo(np.int64).max
 
 
@@ -54,6 +60,9 @@ class Failures:
         peak_bytes: the same with them.
         life: how long their objects live in the trace, in words.
         left_out: requests that are left out as `BEYOND` says, in words; "" for none.
+        first_seconds: time of the first failed call from the start of the trace; None if the trace has no times.
+        free_bytes: bytes of the heap that no live object had requested at the first failure; None if its size is not
+            known.
     """
 
     count: int
@@ -65,19 +74,25 @@ class Failures:
     peak_bytes: int
     life: str
     left_out: str = ""
+    first_seconds: float | None = None
+    free_bytes: int | None = None
 
     def __bool__(self) -> bool:
         return self.count > 0 or bool(self.left_out)
 
     def __str__(self) -> str:
-        """One sentence for people."""
+        """One sentence for people, without a full stop: how many, which sizes, when, with what free, and their life."""
         if not self.count:
             return f"left out: {self.left_out}" if self.left_out else "no request failed"
         shown = ", ".join(f"{count:,} x {size:,} B" for size, count in list(self.sizes.items())[:3])
         more = f" and {len(self.sizes) - 3} more sizes" if len(self.sizes) > 3 else ""
         plural = "s" * (self.count != 1)
+        when = "" if self.first_seconds is None else f" ({self.first_seconds:,.3g} s)"
+        free = "" if self.free_bytes is None else f" and {self.free_bytes:,} B of the heap free"
+        first = f"the first at call {self.first:,}{when} with {self.live_bytes:,} B live{free}"
         return (
-            f"{self.count:,} request{plural} failed in the recording ({shown}{more}): counted as served, {self.life}; "
+            f"{self.count:,} request{plural} failed in the recording ({shown}{more}), {first}: counted as served, "
+            f"{self.life}; "
             f"peak {self.peak_bytes:,} B live with them, {self.served_peak_bytes:,} B without"
             f"{f'; left out: {self.left_out}' if self.left_out else ''}"
         )
@@ -102,7 +117,15 @@ def failures_of(trace: Trace) -> Failures:
         peak_bytes=peak,
         life=trace.metadata.get(LIFE, "each freed at once"),
         left_out=trace.metadata.get(LEFT_OUT, ""),
+        first_seconds=float(trace.ts_us[rows[0]] - trace.ts_us[0]) / 1e6 if trace.seconds is not None else None,
+        free_bytes=_free(trace, int(served[rows[0]])),
     )
+
+
+def _free(trace: Trace, live: int) -> int | None:
+    """Bytes of the heap, if its size is known, that are not among `live` requested ones."""
+    arena = trace.metadata.get(ARENA, "")
+    return max(int(arena) - live, 0) if arena.isdecimal() else None
 
 
 def served_live_bytes(trace: Trace) -> NDArray[np.int64]:

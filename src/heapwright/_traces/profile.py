@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -10,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heapwright._traces.calls import Calls, number_objects
+from heapwright._traces.failures import LEFT_OUT, failures_of
 from heapwright._traces.holders import holders_of
+from heapwright._traces.leaks import find_leaks
 from heapwright._traces.streams import Stream
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import CALLOC, FREE, MALLOC, REALLOC
@@ -67,6 +70,8 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
     - `lifetimes`: see `lifetimes`; `never_freed`: `{"objects", "bytes", "share"}`, bytes at their last size, share of
       all objects;
     - `caveats`: limits of what the trace records, in words; `repairs`: what reading it dropped or changed;
+    - `leaks`: objects whose number rises in a straight line, each as `heapwright._traces.leaks.Leak`;
+    - `failures`: requests that failed while it was recorded, as `heapwright._traces.failures.Failures`, {} for none;
     - `locality`: see `locality_of_frees`; `free_order`: see `order_of_frees`.
     """
     operation = trace.op
@@ -76,6 +81,7 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
     holders = holders_of(Stream.of(trace), live.moments, live.peak_event)
     objects = births_and_deaths(trace)
     never = objects.death < 0
+    failures = failures_of(trace) if trace.failed.any() or LEFT_OUT in trace.metadata else None
     return {
         "name": trace.name,
         "events": len(operation),
@@ -99,6 +105,8 @@ def profile(trace: Trace, points: int = 1000) -> dict[str, Any]:
         },
         "caveats": list(trace.caveats),
         "repairs": list(trace.repairs),
+        "leaks": [asdict(leak) for leak in find_leaks(trace)],
+        "failures": asdict(failures) if failures else {},
         "locality": locality_of_frees(objects),
         "free_order": order_of_frees(objects),
     }

@@ -1,4 +1,4 @@
-"""What-if traces: the same calls with other buffer sizes, with static buffers, or with fewer connections."""
+"""What-if traces: the same calls with other buffer sizes, static buffers, fewer connections, or other lives."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heapwright._support.errors import HeapwrightError, ParameterError
+from heapwright._traces.failures import LIFE, with_life
 from heapwright._traces.trace import Trace
 from heapwright._traces.validation import FREE, MAX_SIZE
 
@@ -119,6 +120,23 @@ def with_connections(trace: Trace, connections: int, size: int) -> WhatIf:
     calls = np.flatnonzero(kept[objects])
     says = f"at most {connections} connections at a time, by objects of {size:,} B; {dropped:,} left out"
     return _changed(trace, calls, trace.size, len(trace) - len(calls), {}, says)
+
+
+def with_failed_life(trace: Trace, life: int) -> WhatIf:
+    """The trace with another life of the objects whose requests failed while it was recorded.
+
+    Args:
+        trace: any in which a request failed.
+        life: calls from each failed request to the free of its object, 0 or more.
+
+    Raises ParameterError if no request failed, or for a life below 0. O(calls log calls).
+    """
+    if not trace.failed.any():
+        raise ParameterError(f"{trace.name}: no request failed in the recording", parameter="failed_life")
+    result = with_life(trace, life)
+    count, before, after = int(np.count_nonzero(trace.failed)), trace.peak_live_bytes, result.peak_live_bytes
+    says = f"{count:,} failed request{'s' * (count != 1)}, {result.metadata[LIFE]}"
+    return WhatIf(result, count, {}, before, after, f"{says}: peak {before:,} -> {after:,} B live")
 
 
 def _owners(begin: NDArray[np.int64], end: NDArray[np.int64], markers: NDArray[np.intp]) -> NDArray[np.int64]:

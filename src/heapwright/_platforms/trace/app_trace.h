@@ -45,14 +45,14 @@ struct app_trace_ring {
 
 extern struct app_trace_ring app_trace_ring;
 
-/* An object of `size` bytes now lies at `pointer`; nothing where that is NULL. O(1). */
+/* An object of `size` bytes now lies at `pointer`; where that is NULL, the request of these bytes failed. O(1). */
 void app_trace_allocated(const void *pointer, size_t size);
 /* As app_trace_allocated(), of a calloc. */
 void app_trace_cleared(const void *pointer, size_t size);
 /* The object at `pointer` is about to be freed. O(1). */
 void app_trace_freed(const void *pointer);
 /* The object at `from` is about to be resized, and then is: `size` bytes at `pointer`, or as it was where that is NULL.
- */
+ * Then the request of these bytes failed. */
 void app_trace_resizing(const void *from);
 void app_trace_resized(const void *from, const void *pointer, size_t size);
 

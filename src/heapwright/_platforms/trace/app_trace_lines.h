@@ -25,9 +25,9 @@
  *     - number with a sign: twice the number, or one less than twice what is below 0
  *
  * A unit of time is the least power of two of ticks of which at most 2,000 make a second. freed and resizing have a
- * place, malloc and calloc a place and a size, resized the place that was, a size, and 0 where it has no place now, or
- * 1 and that; malloc, calloc and resized a site, if sites are recorded. The checksum is the upper 13 bits of FNV-1a, 32
- * bits, of N and CALLS.
+ * place, malloc and calloc a place (0: the request failed) and a size, resized the place that was, a size, and 0 where
+ * it has no place now, or 1 and that; malloc, calloc and resized a site, if sites are recorded. The checksum is the
+ * upper 13 bits of FNV-1a, 32 bits, of N and CALLS.
  */
 enum {
     LINE_BITS = 13,  /* of two characters */
@@ -317,15 +317,15 @@ static void line_call(const struct trace_call *call)
         line_value(trace_line.site, &trace_line.sites, line_site());
     }
     trace_sent.calls++;
-    trace_sent.objects += (call->kind != TRACE_OTHER && call->from == 0) - (uint32_t)line_frees(call);
+    trace_sent.objects += (call->kind != TRACE_OTHER && call->from == 0 && call->word != 0) - (uint32_t)line_frees(call);
 }
 
 /* Updates the live bytes. */
 static void line_count(const struct trace_call *call)
 {
-    const int resized = call->from != 0, stays = resized && call->word == 0;
+    const int failed = call->word == 0;
     uint32_t most = 0;
-    if (call->kind != TRACE_OTHER && !stays) {
+    if (call->kind != TRACE_OTHER && !failed) {
         trace_sent.live += call->size;
     }
     if (line_is_loss(call)) {

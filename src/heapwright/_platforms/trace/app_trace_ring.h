@@ -31,7 +31,8 @@ _Static_assert((APP_TRACE_OBJECTS & (APP_TRACE_OBJECTS - 1)) == 0 && APP_TRACE_O
 _Static_assert((APP_TRACE_RECORDS & (APP_TRACE_RECORDS - 1)) == 0 && APP_TRACE_RECORDS >= 16,
                "APP_TRACE_RECORDS must be a power of two, 16 or more");
 
-/* A record is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). */
+/* A record is a word, and one of kind (2 bits), ticks since the record before (10) and size (20). The word of a
+ * malloc or calloc is an address, or 0: the request failed. */
 enum { TRACE_MALLOC, TRACE_CALLOC, TRACE_OTHER, TRACE_WIDE };
 /* The lowest four bits of the "size" of a record of TRACE_OTHER; above them is the size of the object that is freed or
  * resized, as far as it is known. After TRACE_RESIZED comes a TRACE_MALLOC of what the object is now. The malloc of
@@ -234,11 +235,25 @@ static void trace_came(uint32_t at, uint32_t word, uint32_t kind, uint32_t size,
     trace_note(word, kind, size);
 }
 
+/* A request failed; one of no bytes may return NULL without. */
+TRACE_SELDOM static void trace_failed(uint32_t kind, uint32_t size, uint32_t site)
+{
+    if (size == 0) {
+        return;
+    }
+    APP_TRACE_ENTER();
+    if (trace_begin(site)) {
+        trace_note(0, kind, size);
+    }
+    APP_TRACE_LEAVE();
+}
+
 /* An object came, other than by a realloc; where one is known to be there already, that was freed unseen. */
 static void trace_allocated(const void *pointer, uint32_t kind, uint32_t size, uint32_t site)
 {
     const uint32_t word = (uint32_t)(uintptr_t)pointer;
     if (pointer == NULL) {
+        trace_failed(kind, size, site);
         return;
     }
     APP_TRACE_ENTER();

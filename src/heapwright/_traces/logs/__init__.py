@@ -12,7 +12,7 @@ import numpy as np
 
 from heapwright._support.errors import HeapwrightError, ParameterError
 from heapwright._support.names import shortened
-from heapwright._traces.failures import Failures, failures_of, with_life
+from heapwright._traces.failures import ARENA, Failures, failures_of, with_life
 from heapwright._traces.logs import (
     board,
     bpftrace,
@@ -152,7 +152,8 @@ def import_log(
     """
     format_ = format_of(Path(path), format_name, patterns)
     read = Reading(Source(Path(path), elf=elf_of(elf, format_), heap=heap), format_)
-    trace = with_life(read.history.trace(read.name, read.metadata), failed_life)
+    known = {ARENA: str(arena)} if arena and read.history.failed else {}
+    trace = with_life(read.history.trace(read.name, read.metadata | known), failed_life)
     return read.within_arena(replace(trace, repairs=(*read.repairs, *trace.repairs)), arena, repair)
 
 
@@ -231,7 +232,8 @@ class Reading:
         self.caveats = (*losses, *self.format.loses, *self.history.caveats)
         caveats = {"caveats": "\n".join(self.caveats)} if self.caveats else {}
         allocator = {"allocator": self.format.allocator} if self.format.allocator else {}
-        self.metadata = {"recorder": self.format.name} | allocator | caveats
+        arena = {ARENA: str(self.history.arena)} if self.history.arena and self.history.failed else {}
+        self.metadata = {"recorder": self.format.name} | allocator | caveats | arena
         cut = [f"the log is cut, and what is sound was read: {source.cut}"] if source.cut else []
         self.repairs = (*cut, *self.history.notes)
 

@@ -43,8 +43,9 @@ class Lost(NamedTuple):
 class Code(NamedTuple):
     """One entry of a line: a call with its time unit, a change of thread, lost calls, or a new call site.
 
-    `word` is an address, or the identity of a thread, which is below 0 for the first threads. `size` is the size of a
-    request, of a freed block if the line reports it, or the number of a new call site. `site` is 0 for none.
+    `word` is an address, 0 of a request that failed, or the identity of a thread, which is below 0 for the first
+    threads. `size` is the size of a request, of a freed block if the line reports it, or the number of a new call site.
+    `site` is 0 for none.
     """
 
     kind: int
@@ -79,7 +80,12 @@ class BoardLine(NamedTuple):
         calls, objects = self.calls, self.objects
         for code in self.codes:
             calls += code.kind <= RESIZING
-            objects += (code.kind in (MALLOC, CALLOC)) - (code.kind == FREED) + code.lost.objects - code.lost.frees
+            objects += (
+                (code.kind in (MALLOC, CALLOC) and code.word != 0)
+                - (code.kind == FREED)
+                + code.lost.objects
+                - code.lost.frees
+            )
         return calls % COUNTS, objects % COUNTS
 
 

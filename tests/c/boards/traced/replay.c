@@ -15,6 +15,18 @@ static uint32_t ticks, current;
 
 #include "app_trace_ring.h"
 
+#ifndef HEAP_BYTES
+#define HEAP_BYTES 0xffffffffu /* of live objects; a request of more fails */
+#endif
+
+static uint32_t size_of[1 << 20], live;
+
+/* Whether the heap has room for `size` bytes more. */
+static int fits(uint32_t size)
+{
+    return size <= HEAP_BYTES && live <= HEAP_BYTES - size;
+}
+
 enum { MALLOC, CALLOC, REALLOC, FREE, DRAIN, DRAIN_SOME, THREAD };
 
 static void put(const char *text)
@@ -28,26 +40,36 @@ int main(void)
     uint32_t call[4];
     while (fread(call, sizeof call, 1, stdin) == 1) {
         void **place = &object[call[1] % (1u << 20)];
+        uint32_t *size = &size_of[call[1] % (1u << 20)];
         void *moved;
         ticks = call[3];
         switch (call[0]) {
         case MALLOC:
-            *place = malloc(call[2]);
+            *place = fits(call[2]) ? malloc(call[2]) : NULL;
             app_trace_allocated(*place, call[2]);
+            live += *size = *place != NULL ? call[2] : 0;
             break;
         case CALLOC:
-            *place = calloc(1, call[2]);
+            *place = fits(call[2]) ? calloc(1, call[2]) : NULL;
             app_trace_cleared(*place, call[2]);
+            live += *size = *place != NULL ? call[2] : 0;
             break;
         case REALLOC:
-            moved = malloc(call[2]); /* what it held does not matter */
+            moved = fits(call[2]) ? malloc(call[2]) : NULL; /* what it held does not matter */
             app_trace_resized(*place, moved, call[2]);
-            free(*place);
-            *place = moved;
+            if (moved != NULL) {
+                free(*place);
+                *place = moved;
+                live += call[2] - *size;
+                *size = call[2];
+            }
             break;
         case FREE:
             app_trace_freed(*place);
             free(*place);
+            *place = NULL;
+            live -= *size;
+            *size = 0;
             break;
         case DRAIN:
             app_trace_drain(put);

@@ -37,17 +37,29 @@ void *__wrap_heap_caps_realloc_base(void *pointer, size_t size, uint32_t caps);
 void *__wrap_heap_caps_aligned_alloc_base(size_t alignment, size_t size, uint32_t caps);
 void __wrap_heap_caps_free(void *pointer);
 
+/* With external RAM malloc() asks for one kind of memory first, and then for any: the first is no failure. */
+#if CONFIG_SPIRAM_USE_MALLOC
+#include "esp_heap_caps.h"
+#define IS_FIRST(caps) (((caps) & MALLOC_CAP_DEFAULT) != 0 && ((caps) & (MALLOC_CAP_INTERNAL | MALLOC_CAP_SPIRAM)) != 0)
+#else
+#define IS_FIRST(caps) 0
+#endif
+
 IRAM_ATTR void *__wrap_heap_caps_malloc_base(size_t size, uint32_t caps)
 {
     void *pointer = __real_heap_caps_malloc_base(size, caps);
-    app_trace_allocated(pointer, size);
+    if (pointer != NULL || !IS_FIRST(caps)) {
+        app_trace_allocated(pointer, size);
+    }
     return pointer;
 }
 
 IRAM_ATTR void *__wrap_heap_caps_calloc_base(size_t count, size_t size, uint32_t caps)
 {
     void *pointer = __real_heap_caps_calloc_base(count, size, caps);
-    app_trace_cleared(pointer, count * size);
+    if (pointer != NULL || !IS_FIRST(caps)) {
+        app_trace_cleared(pointer, count * size);
+    }
     return pointer;
 }
 
@@ -62,7 +74,9 @@ IRAM_ATTR void *__wrap_heap_caps_realloc_base(void *pointer, size_t size, uint32
 IRAM_ATTR void *__wrap_heap_caps_aligned_alloc_base(size_t alignment, size_t size, uint32_t caps)
 {
     void *pointer = __real_heap_caps_aligned_alloc_base(alignment, size, caps);
-    app_trace_allocated(pointer, size);
+    if (pointer != NULL || !IS_FIRST(caps)) {
+        app_trace_allocated(pointer, size);
+    }
     return pointer;
 }
 

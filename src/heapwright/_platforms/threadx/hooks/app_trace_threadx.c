@@ -31,9 +31,7 @@ UINT __wrap__tx_block_release(VOID *pointer);
 UINT __wrap__tx_byte_allocate(TX_BYTE_POOL *pool, VOID **pointer, ULONG size, ULONG wait)
 {
     const UINT status = __real__tx_byte_allocate(pool, pointer, size, wait);
-    if (status == TX_SUCCESS) {
-        app_trace_allocated(*pointer, size);
-    }
+    app_trace_allocated(status == TX_SUCCESS ? *pointer : NULL, size);
     return status;
 }
 
@@ -46,9 +44,7 @@ UINT __wrap__tx_byte_release(VOID *pointer)
 UINT __wrap__tx_block_allocate(TX_BLOCK_POOL *pool, VOID **pointer, ULONG wait)
 {
     const UINT status = __real__tx_block_allocate(pool, pointer, wait);
-    if (status == TX_SUCCESS) {
-        app_trace_allocated(*pointer, pool->tx_block_pool_block_size);
-    }
+    app_trace_allocated(status == TX_SUCCESS ? *pointer : NULL, pool->tx_block_pool_block_size);
     return status;
 }
 
