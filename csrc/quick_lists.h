@@ -217,7 +217,7 @@ static inline size_t rounded_request(const struct hw_policy *p, const uint32_t f
     return size;
 }
 
-/* The largest request up to `most` bytes that is not rounded to more; `owner` as in rounded_request(). */
+/* The largest request up to `most` bytes that rounded_request() makes no larger than that. */
 static inline uint32_t within_rounding(const struct hw_policy *p, const uint32_t owner, uint32_t most)
 {
     for (uint32_t i = 0; i < owner; i++) {
@@ -225,7 +225,7 @@ static inline uint32_t within_rounding(const struct hw_policy *p, const uint32_t
         if (pool->kind == HW_QUICK && pool->quick.octave_log2 && most >= pool->min_size && most <= pool->quick.largest) {
             const struct hw_quick *q = &pool->quick;
             const uint32_t block = quick_block(q, most);
-            if (block > quick_linear(q) && rounded_request(p, 0, owner, most) > most) {
+            if (block > quick_linear(q) && rounded_request(p, 0, owner, (size_t)most) > (size_t)most) {
                 return (block >> quick_step(q, block) << quick_step(q, block)) - q->block_header;
             }
         }

@@ -9,6 +9,7 @@ from case_tables import each
 from generated_functions import Functions, shipped, without_tests, zoo_files
 
 from heapwright._recipes.policy import policy
+from heapwright._recipes.pools import Quick
 from heapwright._recipes.recipe import Recipe
 from heapwright._recipes.worst_steps import worst_steps
 from heapwright._recipes.zoo import catalogue as zoo
@@ -61,7 +62,8 @@ def loops(files: dict[str, str], entry: str) -> set[str]:
 @each("name", zoo.names())
 def test_a_header_declares_the_entry_points_of_its_kind_and_no_other(name: str) -> None:
     wanted = HANDLES if name in MOVING else ALLOCATING
-    assert entry_points(files(name)["app_heap.h"]) == EVERY | wanted
+    waits = any(isinstance(pool, Quick) for pool in zoo.load(name).pools)
+    assert entry_points(files(name)["app_heap.h"]) == EVERY | wanted | ({"flush"} if waits else set())
 
 
 @each("name", zoo.names())

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import object_cache
 
-from heapwright._generate.emit import ALLOCATING, CHECKING, COUNTING, LOOKING, MOVING, RESERVING
+from heapwright._generate.emit import ALLOCATING, CHECKING, COUNTING, FLUSHING, LOOKING, MOVING, RESERVING
+from heapwright._generate.wording import flushes
 from heapwright._recipes.pools import Compact
 from heapwright._recipes.recipe import Recipe
 
@@ -16,9 +17,11 @@ from heapwright._recipes.recipe import Recipe
 def entries(recipe: Recipe) -> tuple[str, ...]:
     """The functions of a recipe's heap, by the core's names, in the order of the header."""
     statistics, check = LOOKING[:-1], LOOKING[-1:]
+    flushing = FLUSHING if flushes(recipe) else ()
     counting = (COUNTING if recipe.counts else ()) + (RESERVING if recipe.reserve else ())
     checking = () if recipe.checks == "none" else CHECKING
-    return (MOVING if isinstance(recipe.pools[0], Compact) else ALLOCATING) + statistics + counting + checking + check
+    serving = MOVING if isinstance(recipe.pools[0], Compact) else ALLOCATING
+    return serving + statistics + flushing + counting + checking + check
 
 
 def generated_once(base: Path) -> Callable[[Recipe], Path]:
